@@ -1,0 +1,1 @@
+//! Cranelift IR to 128-bit GPU instruction words.

@@ -1,0 +1,289 @@
+//! The resolved instruction set: what every generator and check reads.
+//!
+//! Built by [`crate::resolve`] from parsed descriptions: inheritance is flattened, enum codes are numbers, and each `__Syntax` line
+//! is resolved per form to field indices (a [`Mode`]).
+
+use crate::expr::Expr;
+use crate::source::Span;
+
+/// Who says so: the vendor's documents, or this project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Provenance {
+    /// Stated in a source document.
+    Documented,
+    /// Chosen by this project where the documents are silent.
+    Assigned,
+}
+
+impl Provenance {
+    /// The lower-case word printed in references and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Provenance::Documented => "documented",
+            Provenance::Assigned => "assigned",
+        }
+    }
+}
+
+/// A whole instruction set.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// Enumerations, and the hard-wired numbers of register types (`Reg`: `RZ = 255`).
+    pub enums: Vec<EnumType>,
+    /// In order of definition.
+    pub optypes: Vec<Optype>,
+    /// In order of definition, those of one optype together.
+    pub forms: Vec<Form>,
+    /// The fields of group `ALL`: scheduling control.
+    pub control: Vec<Field>,
+    /// Rows of the latency table.
+    pub latencies: Vec<Latency>,
+}
+
+/// `__DefBitFieldType`.
+#[derive(Clone, Debug)]
+pub struct EnumType {
+    pub name: String,
+    pub width: u8,
+    /// In order of definition; two names may share a value, the first is the one printed.
+    pub members: Vec<Member>,
+    pub provenance: Provenance,
+    pub span: Span,
+}
+
+/// One name of an enumeration.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub name: String,
+    pub value: u64,
+    pub span: Span,
+}
+
+/// A row of the latency table (`latency.isa`).
+#[derive(Clone, Debug)]
+pub struct Latency {
+    pub class: String,
+    /// `(name, cycles)`: result, predicate, wide, sources, variable.
+    pub timing: Vec<(String, u64)>,
+}
+
+/// `__DefOptype`: what the forms of one operation share.
+#[derive(Clone, Debug)]
+pub struct Optype {
+    pub name: String,
+    /// Code of the `optype` field.
+    pub number: u64,
+    /// As written in assembly, without modifiers: `IMAD.WIDE`.
+    pub mnemonic: String,
+    pub group: String,
+    /// Lines of the syntax block that define an instruction, as written, without trailing comment.
+    pub syntax: Vec<String>,
+    /// Whether `$wsb` stands in the syntax.
+    pub write_scoreboard: bool,
+    /// Index into [`Machine::latencies`].
+    pub latency: Option<usize>,
+    pub effects: Vec<String>,
+    /// Indices into [`Machine::forms`].
+    pub forms: std::ops::Range<usize>,
+    /// Examples of the document, one instruction each, comments cut off.
+    pub examples: Vec<String>,
+    pub provenance: Provenance,
+    pub span: Span,
+}
+
+/// `__DefOpcode`: one encoding.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub name: String,
+    /// Index into [`Machine::optypes`].
+    pub optype: usize,
+    /// Name and code of the `stype` field.
+    pub stype: (String, u64),
+    /// Inherited first, control fields of group `ALL` not included.
+    pub fields: Vec<Field>,
+    /// `Order`, the guard first.
+    pub operands: Vec<Operand>,
+    /// Ways to write it, in the order of the document.
+    pub modes: Vec<Mode>,
+    pub exceptions: Vec<Exception>,
+    pub provenance: Provenance,
+    pub span: Span,
+}
+
+/// `field<bit, width> Type name`.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub name: String,
+    pub bit: u8,
+    pub width: u8,
+    /// Name of the type as written.
+    pub type_name: String,
+    pub ty: FieldType,
+    pub value: FieldValue,
+    /// What it holds when the chosen mode does not show it: its default, else `__Default` of an amendment, else RZ/URZ/PT for
+    /// registers and 0.
+    pub hidden: u64,
+    /// The format an immediate is written in depends on another field: `AsmFormat<vb> = CvtFImm(vb, hfmt_v2)` gives `hfmt_v2`.
+    pub format: Option<Format>,
+    /// Condition under which the syntax shows it (`__Shown` of an amendment).
+    pub shown: Option<Expr>,
+    pub provenance: Provenance,
+    pub span: Span,
+}
+
+/// `AsmFormat<field> = function(field, by)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// `CvtFImm` or `CvtINegX`.
+    pub function: String,
+    /// Index of the field that decides.
+    pub by: usize,
+}
+
+/// What kind of thing a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldType {
+    /// `Reg`.
+    Gpr,
+    /// `UReg`.
+    Uniform,
+    /// `Pred`.
+    Predicate,
+    /// `UPred`.
+    UniformPredicate,
+    /// `BReg`: a convergence barrier.
+    Convergence,
+    /// `CMem`: bank (5 bits) above a 17-bit byte offset.
+    ConstantMemory,
+    /// `Addr`: signed byte offset.
+    Address,
+    /// `Label`: signed byte offset from the next instruction.
+    Label,
+    /// `SImmN`; 32 bits accept −2^31 … 2^32−1.
+    Signed,
+    /// `UImmN`.
+    Unsigned,
+    /// `F32Imm`.
+    Float32,
+    /// `F16ImmX2`: two halves, lane 0 in the low bits.
+    Half2,
+    /// An enumeration: index into [`Machine::enums`].
+    Enum(usize),
+}
+
+/// What the encoding says of a field's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValue {
+    /// Must be given.
+    Free,
+    /// `= value`.
+    Default(u64),
+    /// `== value`.
+    Constant(u64),
+}
+
+/// An entry of `Order`.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// Index into [`Form::fields`]; none for `PR`, the set of all predicates.
+    pub field: Option<usize>,
+    /// The second field of an indexed register `R[urb, ridx]`.
+    pub index: Option<usize>,
+    pub name: String,
+    pub direction: Direction,
+    /// Bits as an expression over the form's fields.
+    pub width: Expr,
+    /// The most that `width` can be.
+    pub max_width: u8,
+}
+
+/// Whether an operand is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// In `InList`.
+    In,
+    /// In `OutList`.
+    Out,
+    /// In neither: an immediate such as `lut`.
+    Neither,
+}
+
+/// One line of `__Syntax`, resolved for one form.
+#[derive(Clone, Debug)]
+pub struct Mode {
+    /// Index into [`Optype::syntax`].
+    pub line: usize,
+    /// Fields whose value selects this mode: `(field, value)`.
+    pub fixed: Vec<(usize, u64)>,
+    /// In the order in which they are printed.
+    pub modifiers: Vec<Modifier>,
+    /// In the order in which they are printed.
+    pub operands: Vec<SyntaxOperand>,
+    /// Fields that the mode does not show (constants and the guard aside); each must hold [`Field::hidden`].
+    pub hidden: Vec<usize>,
+}
+
+/// A modifier behind the mnemonic.
+#[derive(Clone, Debug)]
+pub struct Modifier {
+    /// The field; none for a value that has no encoding (`.RN`).
+    pub field: Option<usize>,
+    /// `(text, value)` in the order of the list; for a literal its one text.
+    pub values: Vec<(String, u64)>,
+    /// Text that may be written and means nothing (`.RN`), for modifiers without field.
+    pub optional: bool,
+    /// A literal of the mode (`.HI` of `.HI.X`): always printed unless optional and default.
+    pub literal: bool,
+}
+
+/// An operand in the text.
+#[derive(Clone, Debug)]
+pub struct SyntaxOperand {
+    /// May be left out when it holds its default.
+    pub optional: bool,
+    pub kind: SyntaxOperandKind,
+}
+
+/// The shapes of operands in the text.
+#[derive(Clone, Debug)]
+pub enum SyntaxOperandKind {
+    /// A register, immediate, constant memory or enumeration with its decorations.
+    Plain(Decorated),
+    /// The literal `PR`.
+    AllPredicates,
+    /// `R[URb{+SImm9}]`: fields of the register and the offset.
+    Indexed { base: usize, offset: usize },
+    /// `[Ra{+URc}{+Addr}]`.
+    Memory {
+        base: Option<usize>,
+        uniform: Option<usize>,
+        offset: Option<usize>,
+    },
+}
+
+/// A field with the fields of its prefixes and suffix. Each is none where the text or the form has none.
+#[derive(Clone, Debug)]
+pub struct Decorated {
+    pub field: usize,
+    /// `-`, printed `~` when `negate_is_not` holds (`CvtINegX` under `.X`).
+    pub negate: Option<usize>,
+    /// The extension field that turns `-` into `~`.
+    pub negate_by: Option<usize>,
+    /// `|x|`.
+    pub absolute: Option<usize>,
+    /// `~` of POPC and FLO.
+    pub bitnot: Option<usize>,
+    /// `!` of predicates.
+    pub not: Option<usize>,
+    /// `.H0_H0`, `.B1`: printed when it is not the default.
+    pub suffix: Option<usize>,
+}
+
+/// `EncodingError<kind, "message"> = condition`.
+#[derive(Clone, Debug)]
+pub struct Exception {
+    pub kind: String,
+    pub message: String,
+    pub condition: Expr,
+    pub provenance: Provenance,
+}

@@ -1,0 +1,58 @@
+//! Source texts and places in them.
+
+/// A byte range in one of the files of a [`SourceMap`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// Index of the file.
+    pub file: u32,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+/// One text and the name it is reported under.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    pub name: String,
+    pub text: String,
+}
+
+/// The texts a machine is read from.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    files: Vec<SourceFile>,
+}
+
+impl SourceMap {
+    /// Adds a text and returns its index.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> u32 {
+        self.files.push(SourceFile {
+            name: name.into(),
+            text: text.into(),
+        });
+        (self.files.len() - 1) as u32
+    }
+
+    /// The file of index `file`.
+    ///
+    /// # Panics
+    /// When no file has this index.
+    pub fn file(&self, file: u32) -> &SourceFile {
+        &self.files[file as usize]
+    }
+
+    /// All files in the order they were added.
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    /// Line and column, from 1, of a span's start.
+    pub fn line_column(&self, span: Span) -> (usize, usize) {
+        let text = &self.file(span.file).text;
+        let before = &text[..(span.start as usize).min(text.len())];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        (line, column)
+    }
+}
