@@ -191,7 +191,8 @@ pub struct Operand {
     pub index: Option<usize>,
     pub name: String,
     pub direction: Direction,
-    /// Bits as an expression over the form's fields.
+    /// Bits as an expression over the form's fields. Without `Bitwidth`: 32 for general and uniform registers, 1 for predicates, 8 for
+    /// `PR`, the field's own width for the rest.
     pub width: Expr,
     /// The most that `width` can be.
     pub max_width: u8,
@@ -228,11 +229,14 @@ pub struct Mode {
 pub struct Modifier {
     /// The field; none for a value that has no encoding (`.RN`).
     pub field: Option<usize>,
-    /// `(text, value)` in the order of the list; for a literal its one text.
+    /// `(text, value)` in the order of the list, the text without its dot; for a literal its one text. Without field: the only text
+    /// that may be written.
     pub values: Vec<(String, u64)>,
-    /// Text that may be written and means nothing (`.RN`), for modifiers without field.
+    /// May be left out: in braces, or a list with a starred value. It then holds [`Field::hidden`] (without field: it means nothing).
+    /// A modifier that is not optional is always printed.
     pub optional: bool,
-    /// A literal of the mode (`.HI` of `.HI.X`): always printed unless optional and default.
+    /// A literal that selects the mode (`.HI` of `.HI.X`): its field is in [`Mode::fixed`], it is always printed unless optional
+    /// (`{.LO}`: never). A literal that is a choice (`{.FTZ}`) is not one of these.
     pub literal: bool,
 }
 
