@@ -1,0 +1,15 @@
+//! The instruction set: tables generated from `src/isa/description`, instructions, their words.
+
+pub mod control;
+pub mod encode;
+pub mod generated;
+pub mod inst;
+pub mod register;
+pub mod semantics;
+pub mod table;
+
+pub use control::{Control, Scoreboard};
+pub use encode::{Illegal, decode};
+pub use generated::{Form, Optype, Role};
+pub use inst::{Inst, PInst, VInst};
+pub use register::{PReg, Register, RegisterClass, VReg};

@@ -1,0 +1,56 @@
+//! How values reach the semantics of pure operations and leave them.
+//!
+//! The generated types (`imad::Sources`, …) name operands by [`Role`]; a simulator implements [`Gather`] and [`Scatter`] for one lane and
+//! runs any operation through [`PureOperation`].
+
+use super::generated::{Form, Optype, Role, Semantics};
+
+/// Reads operands of one lane.
+pub trait Gather {
+    /// 32 bits.
+    fn word(&self, role: Role) -> u32;
+    /// 64 bits, low word first.
+    fn pair(&self, role: Role) -> u64;
+    /// 128 bits, low word first.
+    fn quad(&self, role: Role) -> u128;
+    /// A predicate, its `!` applied.
+    fn predicate(&self, role: Role) -> bool;
+    /// P0 to P6 in bits 0 to 6, bit 7 set (errata I-41).
+    fn predicates(&self) -> u8;
+    /// A signed immediate.
+    fn signed(&self, role: Role) -> i32;
+}
+
+/// Writes operands of one lane.
+pub trait Scatter {
+    /// 32 bits.
+    fn word(&mut self, role: Role, value: u32);
+    /// 64 bits, low word first; 32 where the form's operand is narrower.
+    fn pair(&mut self, role: Role, value: u64);
+    /// 128 bits, low word first.
+    fn quad(&mut self, role: Role, value: u128);
+    /// A predicate.
+    fn predicate(&mut self, role: Role, value: bool);
+    /// P0 to P6 from bits 0 to 6.
+    fn predicates(&mut self, value: u8);
+}
+
+/// An operation without effects: its results are a function of its modifiers and sources.
+pub trait PureOperation {
+    /// Which.
+    const OPTYPE: Optype;
+    /// Modifiers, decoded once.
+    type Modifiers: Copy + Send + Sync + 'static;
+    /// Values read.
+    type Sources;
+    /// Values written.
+    type Results;
+    /// The modifiers in a legal word.
+    fn decode(form: Form, word: u128) -> Self::Modifiers;
+    /// Reads the operands of a lane.
+    fn gather<G: Gather>(lane: &G) -> Self::Sources;
+    /// Writes the results of a lane.
+    fn scatter<S: Scatter>(results: &Self::Results, lane: &mut S);
+    /// The operation itself.
+    fn evaluate<X: Semantics>(semantics: &X, modifiers: &Self::Modifiers, sources: &Self::Sources) -> Self::Results;
+}

@@ -1,0 +1,21 @@
+//! Generators: the resolved machine as Rust tables and types, as ISLE declarations.
+
+mod naming;
+mod optypes;
+mod tables;
+mod types;
+
+pub use naming::{camel, module_name, role_name};
+pub use optypes::{Signature, signature};
+
+use crate::model::Machine;
+
+/// The Rust source that `src/isa/generated.rs` includes: enumerations, forms, tables, and per optype its fields and the types of
+/// its semantics.
+pub fn rust(machine: &Machine) -> String {
+    let mut out = String::new();
+    types::write(machine, &mut out);
+    tables::write(machine, &mut out);
+    optypes::write(machine, &mut out);
+    out
+}
