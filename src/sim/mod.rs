@@ -1,0 +1,3 @@
+//! The simulator: the default device, and the reference for what instructions mean.
+
+pub mod semantics;

@@ -1,0 +1,108 @@
+//! Shifts, bit fields, byte permutation and moves: SHF, PRMT, MOV (document 002), BMSK, SGXT (document 003).
+
+use super::operands::*;
+
+/// SHF: `{c, a}` shifted by `b`, of which the low or the high word is the result (document 002, SHF).
+///
+/// The amount is limited to 32 or 64 according to `itype`, by clamping or modulo. What is shifted is always the whole pair: the sign
+/// that a right shift replicates is bit 31 of `c`, and a shift by 64 leaves zeros or signs.
+pub fn shf(m: &shf::Modifiers, s: &shf::Sources) -> shf::Results {
+    let limit = match m.itype {
+        ShfdType::S64 | ShfdType::U64 => 64,
+        ShfdType::S32 | ShfdType::U32 => 32,
+    };
+    let amount = match m.cwmod {
+        CwMode::C => s.b.min(limit),
+        CwMode::W => s.b % limit,
+    };
+    let pair = u64::from(s.c) << 32 | u64::from(s.a);
+    let shifted = match (m.direction, m.itype) {
+        (ShfDir::L, _) => pair.checked_shl(amount).unwrap_or(0),
+        (ShfDir::R, ShfdType::U32 | ShfdType::U64) => pair.checked_shr(amount).unwrap_or(0),
+        (ShfDir::R, ShfdType::S32 | ShfdType::S64) => (pair as i64 >> amount.min(63)) as u64,
+    };
+    let d = match m.lohi {
+        Lohi::Lo => shifted as u32,
+        Lohi::Hi => (shifted >> 32) as u32,
+    };
+    shf::Results { d }
+}
+
+/// MOV: copies 32 or 64 bits (document 002, MOV).
+pub fn mov(m: &mov::Modifiers, s: &mov::Sources) -> mov::Results {
+    let d = match m.width {
+        Movw::W32 => u64::from(s.b as u32),
+        Movw::W64 => s.b,
+    };
+    mov::Results { d }
+}
+
+/// PRMT: each byte of the result is one of the eight bytes of `{b, a}` (document 002, PRMT).
+///
+/// In `.IDX` four nibbles of `c` choose: the low three bits a byte, the high one that its sign be replicated instead. In the other
+/// modes two bits of `c` choose a row of the mode's table. Those tables are read with their columns from b3 down to b0: only so do
+/// they mean what the modes' names say (forward and backward extract, replicate, edge clamp).
+pub fn prmt(m: &prmt::Modifiers, s: &prmt::Sources) -> prmt::Results {
+    let source = (u64::from(s.b) << 32 | u64::from(s.a)).to_le_bytes();
+    let selector = s.c & 3;
+    let d = [0u32, 1, 2, 3].map(|i| {
+        let index = match m.mode {
+            PrmtMode::Idx => {
+                let nibble = s.c >> (4 * i) & 0xf;
+                let byte = source[(nibble & 7) as usize];
+                return if nibble & 8 == 0 {
+                    byte
+                } else {
+                    (byte as i8 >> 7) as u8
+                };
+            }
+            PrmtMode::F4e => selector + i,
+            PrmtMode::B4e => selector.wrapping_sub(i) & 7,
+            PrmtMode::Rc8 => selector,
+            PrmtMode::Ecl => selector.max(i),
+            PrmtMode::Ecr => selector.min(i),
+            PrmtMode::Rc16 => 2 * (selector & 1) + (i & 1),
+        };
+        source[index as usize]
+    });
+    prmt::Results {
+        d: u32::from_le_bytes(d),
+    }
+}
+
+/// `count` ones at the bottom of a word; 32 and more fill it.
+fn low_ones(count: u32) -> u32 {
+    1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
+}
+
+/// BMSK: `b` ones from bit `a` upward, as far as they lie in the word (document 003, BMSK).
+///
+/// `.CLAMP` takes both numbers as they are, `.WRAP` modulo 32.
+pub fn bmsk(m: &bmsk::Modifiers, s: &bmsk::Sources) -> bmsk::Results {
+    let (position, width) = match m.cwmode {
+        CwMode::C => (s.a, s.b),
+        CwMode::W => (s.a % 32, s.b % 32),
+    };
+    bmsk::Results {
+        d: low_ones(width).checked_shl(position).unwrap_or(0),
+    }
+}
+
+/// SGXT: the low `b` bits of `a`, sign- or zero-extended; zero bits give zero (document 003, SGXT).
+///
+/// `.CLAMP` limits the width to 32, `.WRAP` takes it modulo 32, so that 32 gives zero as in the pseudo-code.
+pub fn sgxt(m: &sgxt::Modifiers, s: &sgxt::Sources) -> sgxt::Results {
+    let width = match m.cwmode {
+        CwMode::C => s.b.min(32),
+        CwMode::W => s.b % 32,
+    };
+    if width == 0 {
+        return sgxt::Results { d: 0 };
+    }
+    let top = s.a << (32 - width);
+    let d = match m.itype {
+        IType::S32 => (top as i32 >> (32 - width)) as u32,
+        IType::U32 => top >> (32 - width),
+    };
+    sgxt::Results { d }
+}
