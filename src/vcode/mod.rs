@@ -1,0 +1,347 @@
+//! Functions as machine instructions in blocks, before (`VCode<VReg>`) and after (`VCode<PReg>`) register allocation.
+//!
+//! A block is a run of instructions and one [`Terminator`]; branches are no instructions until layout. Values travel between blocks only as
+//! arguments of [`Terminator::Jump`], so an edge that carries arguments leaves a block with one successor (critical edges are split
+//! when the blocks are made). What belongs to few instructions – values kept under a false guard, calls, symbols – is attached to
+//! them by index ([`Attachment`]), not stored in each.
+
+mod build;
+mod print;
+mod verify;
+
+pub use build::{BlockFacts, VCodeBuilder};
+pub use verify::VerifyError;
+
+use crate::isa::{Inst, PReg, Register, VReg};
+use cranelift_codegen::ir;
+use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::SmallVec;
+
+/// A block of a [`VCode`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Block(u32);
+entity_impl!(Block, "block");
+
+/// What is attached to an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttachmentId(u32);
+entity_impl!(AttachmentId, "attachment");
+
+/// A place in the source: the line of the CLIF text or whatever number the front end put into `srcloc`; 0 means unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceLine(pub u32);
+
+/// A function of the machine.
+#[derive(Clone, Debug)]
+pub struct VCode<R: Register> {
+    /// Symbol name.
+    pub name: String,
+    /// Kernel or device function.
+    pub kind: FunctionKind,
+    /// Instructions of all blocks; a block's are consecutive.
+    pub insts: Vec<Entry<R>>,
+    /// Attachments of instructions.
+    pub attachments: PrimaryMap<AttachmentId, Attachment<R>>,
+    /// Blocks in reverse postorder; the first is the entry.
+    pub blocks: PrimaryMap<Block, BlockData<R>>,
+    /// Registers that hold a value at entry: arguments of a device function and its return address.
+    pub entry: Vec<(R, PReg)>,
+    /// Number of virtual registers: every [`VReg::index`] is below it. 0 after allocation.
+    pub vreg_count: u32,
+    /// Local memory of the frame.
+    pub frame: Frame,
+}
+
+/// Kernel or device function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FunctionKind {
+    /// Started by a launch; parameters are in constant bank 0.
+    Kernel(KernelInfo),
+    /// Called; parameters are in registers and on the stack.
+    Device,
+}
+
+/// What a launch must know of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// Parameters in order.
+    pub parameters: Vec<Parameter>,
+    /// Static shared memory in bytes.
+    pub shared_bytes: u32,
+}
+
+/// A kernel parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Byte offset in constant bank 0.
+    pub offset: u32,
+    /// CLIF type.
+    pub ty: ir::Type,
+}
+
+/// An instruction with its place in the source.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<R> {
+    /// The instruction.
+    pub inst: Inst<R>,
+    /// Where it comes from.
+    pub line: SourceLine,
+    /// What else belongs to it.
+    pub attachment: Option<AttachmentId>,
+}
+
+/// What belongs to one instruction beside its operands.
+#[derive(Clone, Debug)]
+pub enum Attachment<R> {
+    /// Values that the results hold when the guard is false, one for each register that the instruction defines, in the order of
+    /// [`Inst::definitions`]; none where the old value is dead.
+    Else(SmallVec<[Option<R>; 2]>),
+    /// The operands that a call has by its convention.
+    Call(Box<CallInfo<R>>),
+    /// A field of the word that holds an address known later.
+    Symbol(SymbolUse),
+}
+
+/// Operands of a call beside those of the instruction.
+#[derive(Clone, Debug, Default)]
+pub struct CallInfo<R> {
+    /// Callee, when it is known.
+    pub callee: Option<String>,
+    /// Arguments in registers.
+    pub uses: Vec<(R, PReg)>,
+    /// Results in registers.
+    pub defs: Vec<(R, PReg)>,
+}
+
+/// An address that linking fills in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolUse {
+    /// Name in the documents of the field that takes it.
+    pub field: &'static str,
+    /// Which part of the address.
+    pub kind: SymbolKind,
+    /// The symbol.
+    pub name: String,
+    /// Added to its address.
+    pub addend: i64,
+}
+
+/// Parts of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SymbolKind {
+    /// Low 32 bits of the absolute address.
+    AbsoluteLow,
+    /// High 32 bits of the absolute address.
+    AbsoluteHigh,
+    /// Distance from the next instruction.
+    Relative,
+}
+
+/// A block.
+#[derive(Clone, Debug)]
+pub struct BlockData<R> {
+    /// Range of its instructions in [`VCode::insts`].
+    pub insts: std::ops::Range<u32>,
+    /// Block parameters. None of the entry block: see [`VCode::entry`].
+    pub params: Vec<R>,
+    /// How it ends.
+    pub terminator: Terminator<R>,
+    /// Place of the terminator.
+    pub line: SourceLine,
+    /// May run while some of the warp's live lanes are elsewhere: no write to a uniform register may stand here.
+    pub divergent: bool,
+    /// Number of loops around it.
+    pub loop_depth: u32,
+    /// Expected to run rarely (traps).
+    pub cold: bool,
+}
+
+/// A guard: `@P0`, `@!P0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Guard<R> {
+    /// The predicate.
+    pub reg: R,
+    /// Whether it is `!`.
+    pub negated: bool,
+}
+
+/// How a block ends.
+#[derive(Clone, Debug)]
+pub enum Terminator<R> {
+    /// Go on at `target`; the only edge with arguments.
+    Jump {
+        /// Successor.
+        target: Block,
+        /// One for each parameter of the successor.
+        args: Vec<R>,
+    },
+    /// Two ways.
+    Branch {
+        /// Condition of `taken`.
+        guard: Guard<R>,
+        /// Successor for lanes whose guard is true.
+        taken: Block,
+        /// Successor for the other lanes.
+        fallthrough: Block,
+        /// Lanes of a warp may disagree.
+        divergent: bool,
+    },
+    /// A jump table. The index is below the number of targets.
+    Table {
+        /// 32-bit index.
+        index: R,
+        /// Successors by index; may repeat.
+        targets: Vec<Block>,
+        /// Lanes of a warp may disagree.
+        divergent: bool,
+    },
+    /// Return from a device function.
+    Return {
+        /// Return address, low and high word.
+        address: [R; 2],
+        /// Results in their registers.
+        values: Vec<(R, PReg)>,
+    },
+    /// Leave by jumping to another function with the arguments in their registers; the return address is among `values`.
+    TailCall {
+        /// The callee's symbol, or the registers of its address.
+        callee: Callee<R>,
+        /// Arguments in their registers.
+        values: Vec<(R, PReg)>,
+    },
+    /// The thread ends.
+    Exit,
+    /// A fault with this code (CLIF's trap code).
+    Trap(u8),
+}
+
+/// Who is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Callee<R> {
+    /// A function by name.
+    Symbol(String),
+    /// The address in a pair of registers.
+    Registers([R; 2]),
+}
+
+/// The frame in local memory, addressed from R1 after the prologue.
+///
+/// From low to high: outgoing stack arguments, spill slots, stack slots. Incoming stack arguments start at R1 + size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes for arguments of callees.
+    pub outgoing_bytes: u32,
+    /// Bytes of stack slots.
+    pub slot_bytes: u32,
+    /// Bytes of spill slots; known after allocation.
+    pub spill_bytes: u32,
+    /// Bytes of arguments that the caller put on the stack.
+    pub incoming_bytes: u32,
+    /// Whether it calls.
+    pub has_calls: bool,
+    /// Whether a dynamic use of R1 exists (stack addresses).
+    pub uses_pointer: bool,
+}
+
+impl Frame {
+    /// Size in bytes, a multiple of 16.
+    pub fn size(&self) -> u32 {
+        (self.outgoing_bytes.next_multiple_of(16) + self.spill_bytes.next_multiple_of(16) + self.slot_bytes).next_multiple_of(16)
+    }
+
+    /// Offset of the spill area from R1.
+    pub fn spill_offset(&self) -> u32 {
+        self.outgoing_bytes.next_multiple_of(16)
+    }
+}
+
+impl<R: Register> Terminator<R> {
+    /// Successors in order; a block may repeat.
+    pub fn successors(&self) -> SmallVec<[Block; 2]> {
+        match self {
+            Terminator::Jump { target, .. } => SmallVec::from_slice(&[*target]),
+            Terminator::Branch { taken, fallthrough, .. } => SmallVec::from_slice(&[*taken, *fallthrough]),
+            Terminator::Table { targets, .. } => SmallVec::from_slice(targets),
+            Terminator::Return { .. } | Terminator::TailCall { .. } | Terminator::Exit | Terminator::Trap(_) => SmallVec::new(),
+        }
+    }
+
+    /// Registers it reads, arguments of edges included.
+    pub fn uses(&self) -> SmallVec<[R; 4]> {
+        match self {
+            Terminator::Jump { args, .. } => SmallVec::from_slice(args),
+            Terminator::Branch { guard, .. } => SmallVec::from_slice(&[guard.reg]),
+            Terminator::Table { index, .. } => SmallVec::from_slice(&[*index]),
+            Terminator::Return { address, values } => address.iter().copied().chain(values.iter().map(|v| v.0)).collect(),
+            Terminator::TailCall { callee, values } => {
+                let address: &[R] = match callee {
+                    Callee::Registers(r) => r,
+                    Callee::Symbol(_) => &[],
+                };
+                address.iter().copied().chain(values.iter().map(|v| v.0)).collect()
+            }
+            Terminator::Exit | Terminator::Trap(_) => SmallVec::new(),
+        }
+    }
+}
+
+impl<R: Register> VCode<R> {
+    /// The entry block.
+    pub fn entry_block(&self) -> Block {
+        Block(0)
+    }
+
+    /// The instructions of a block.
+    pub fn block_insts(&self, block: Block) -> &[Entry<R>] {
+        let range = &self.blocks[block].insts;
+        &self.insts[range.start as usize..range.end as usize]
+    }
+
+    /// Values kept by a guarded instruction when its guard is false.
+    pub fn else_values(&self, entry: &Entry<R>) -> &[Option<R>] {
+        match entry.attachment.map(|a| &self.attachments[a]) {
+            Some(Attachment::Else(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// The convention's operands, when the instruction is a call.
+    pub fn call(&self, entry: &Entry<R>) -> Option<&CallInfo<R>> {
+        match entry.attachment.map(|a| &self.attachments[a]) {
+            Some(Attachment::Call(info)) => Some(info),
+            _ => None,
+        }
+    }
+
+    /// Every register that an instruction reads: operands, values kept, a call's arguments.
+    pub fn uses<'a>(&'a self, entry: &'a Entry<R>) -> impl Iterator<Item = R> + 'a {
+        let call = self.call(entry).into_iter().flat_map(|c| c.uses.iter().map(|u| u.0));
+        entry.inst.uses().chain(self.else_values(entry).iter().copied().flatten()).chain(call)
+    }
+
+    /// Every register that an instruction writes: operands and a call's results.
+    pub fn definitions<'a>(&'a self, entry: &'a Entry<R>) -> impl Iterator<Item = R> + 'a {
+        let call = self.call(entry).into_iter().flat_map(|c| c.defs.iter().map(|u| u.0));
+        entry.inst.definitions().chain(call)
+    }
+
+    /// Predecessors of every block; a block that branches twice to the same one is listed twice.
+    pub fn predecessors(&self) -> cranelift_entity::SecondaryMap<Block, SmallVec<[Block; 2]>> {
+        let mut map = cranelift_entity::SecondaryMap::with_capacity(self.blocks.len());
+        for (block, data) in self.blocks.iter() {
+            for s in data.terminator.successors() {
+                let list: &mut SmallVec<[Block; 2]> = &mut map[s];
+                list.push(block);
+            }
+        }
+        map
+    }
+}
+
+impl VCode<VReg> {
+    /// A new virtual register.
+    pub fn new_vreg(&mut self, class: crate::isa::RegisterClass) -> VReg {
+        self.vreg_count += 1;
+        VReg::new(class, self.vreg_count - 1)
+    }
+}
