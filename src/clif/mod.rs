@@ -1,0 +1,4 @@
+//! From CLIF text to a function that is ready to be lowered.
+
+pub mod intrinsics;
+pub mod resolve;

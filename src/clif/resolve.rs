@@ -1,0 +1,461 @@
+//! Finds the intrinsics among a function's external names, checks their use, and turns the thread and launch values into
+//! pure instructions.
+//!
+//! Takes a verified function. Guarantees on success: every `%gpu_NAME` is a row of [`intrinsics::TABLE`] with its exact
+//! signature, called only by `call`, with its constant operand a constant in range; every `symbol %gpu_NAME` is a thread
+//! or launch value read as i32, or the shared memory as i32 or i64. Calls of the nullary pure intrinsics have become
+//! `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end merges and hoists them.
+
+use super::intrinsics::{self, Intrinsic, PREFIX, SHARED};
+use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::{
+    ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, Inst, InstBuilder,
+    InstructionData, Opcode, UserExternalName, types,
+};
+use std::collections::HashMap;
+
+/// Name of a function or data object that the embedding knows by number, without the `%`.
+pub type Namer<'a> = dyn Fn(&UserExternalName) -> Option<String> + 'a;
+
+/// What `symbol %gpu_NAME` stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuSymbol {
+    /// A thread or launch value.
+    Special(&'static Intrinsic),
+    /// The kernel's shared memory.
+    Shared,
+}
+
+/// Which external functions and symbols of a function are intrinsics.
+#[derive(Clone, Debug, Default)]
+pub struct Intrinsics {
+    functions: SecondaryMap<FuncRef, Option<&'static Intrinsic>>,
+    symbols: SecondaryMap<GlobalValue, Option<GpuSymbol>>,
+}
+
+impl Intrinsics {
+    /// The intrinsic that `callee` is.
+    pub fn function(&self, callee: FuncRef) -> Option<&'static Intrinsic> {
+        self.functions[callee]
+    }
+
+    /// What a `symbol_value` of `gv` reads, if it is no ordinary data object.
+    pub fn symbol(&self, gv: GlobalValue) -> Option<GpuSymbol> {
+        self.symbols[gv]
+    }
+
+    /// The intrinsic that `inst` calls.
+    pub fn of_call(&self, func: &Function, inst: Inst) -> Option<&'static Intrinsic> {
+        match func.dfg.insts[inst] {
+            InstructionData::Call {
+                opcode: Opcode::Call,
+                func_ref,
+                ..
+            } => self.function(func_ref),
+            _ => None,
+        }
+    }
+
+    /// What the `symbol_value` at `inst` reads, if it is no ordinary data object.
+    pub fn of_symbol_value(&self, func: &Function, inst: Inst) -> Option<GpuSymbol> {
+        match func.dfg.insts[inst] {
+            InstructionData::UnaryGlobalValue {
+                opcode: Opcode::SymbolValue,
+                global_value,
+            } => self.symbol(global_value),
+            _ => None,
+        }
+    }
+}
+
+/// The text of an external name, without the `%`.
+pub fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<String> {
+    match name {
+        ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
+        ExternalName::User(reference) => namer(&func.params.user_named_funcs()[*reference]),
+        ExternalName::LibCall(_) | ExternalName::KnownSymbol(_) => None,
+    }
+}
+
+/// Finds and checks all intrinsics of `func` and rewrites the thread and launch values.
+///
+/// # Errors
+/// All unknown names, wrong signatures and wrong uses, each with the legal declaration.
+pub fn resolve(func: &mut Function, namer: &Namer) -> Result<Intrinsics, Errors> {
+    let mut resolver = Resolver {
+        found: Intrinsics::default(),
+        errors: ErrorList::new(),
+    };
+    resolver.functions(func, namer);
+    resolver.symbols(func, namer);
+    for block in func.layout.blocks() {
+        for inst in func.layout.block_insts(block) {
+            resolver.check_use(func, inst);
+        }
+    }
+    let mut found = resolver.errors.finish(resolver.found)?;
+    rewrite_special_values(func, &mut found);
+    Ok(found)
+}
+
+struct Resolver {
+    found: Intrinsics,
+    errors: ErrorList,
+}
+
+impl Resolver {
+    /// Looks every external function up and compares signatures.
+    fn functions(&mut self, func: &Function, namer: &Namer) {
+        for (reference, data) in func.dfg.ext_funcs.iter() {
+            let Some(name) = name_text(func, &data.name, namer) else {
+                continue;
+            };
+            let Some(name) = name.strip_prefix(PREFIX) else {
+                continue;
+            };
+            let message = match intrinsics::lookup(name) {
+                Some(intrinsic) if intrinsic.accepts(&func.dfg.signatures[data.signature]) => {
+                    self.found.functions[reference] = Some(intrinsic);
+                    continue;
+                }
+                Some(intrinsic) => {
+                    let declared = &func.dfg.signatures[data.signature];
+                    format!("declared as {declared}; declare it as {intrinsic}")
+                }
+                None => unknown(name),
+            };
+            let place = first_use(func, reference)
+                .map_or_else(|| Place::of_function(func), |i| Place::of_inst(func, i));
+            self.errors.push(Error::new(
+                Problem::Intrinsic {
+                    name: name.to_owned(),
+                    message,
+                },
+                place,
+            ));
+        }
+    }
+
+    /// Looks every symbol up.
+    fn symbols(&mut self, func: &Function, namer: &Namer) {
+        for (gv, data) in func.global_values.iter() {
+            let GlobalValueData::Symbol { name, offset, .. } = data else {
+                continue;
+            };
+            let Some(name) = name_text(func, name, namer) else {
+                continue;
+            };
+            let Some(name) = name.strip_prefix(PREFIX) else {
+                continue;
+            };
+            let message = if name == SHARED {
+                self.found.symbols[gv] = Some(GpuSymbol::Shared);
+                continue;
+            } else if let Some(intrinsic) =
+                intrinsics::lookup(name).filter(|row| row.is_special_value())
+            {
+                if offset.bits() == 0 {
+                    self.found.symbols[gv] = Some(GpuSymbol::Special(intrinsic));
+                    continue;
+                }
+                format!("{gv} adds {offset} to a value that is no address; add it with iadd")
+            } else if let Some(intrinsic) = intrinsics::lookup(name) {
+                format!("{gv} is no value that can be read as a symbol; call it as {intrinsic}")
+            } else {
+                unknown(name)
+            };
+            let place = Place::of_function(func);
+            self.errors.push(Error::new(
+                Problem::Intrinsic {
+                    name: name.to_owned(),
+                    message,
+                },
+                place,
+            ));
+        }
+    }
+
+    /// Checks how `inst` uses an intrinsic.
+    fn check_use(&mut self, func: &Function, inst: Inst) {
+        let (name, message) = match func.dfg.insts[inst] {
+            InstructionData::Call {
+                opcode, func_ref, ..
+            } => {
+                let Some(intrinsic) = self.found.functions[func_ref] else {
+                    return;
+                };
+                if opcode != Opcode::Call {
+                    (
+                        intrinsic.name,
+                        format!("{opcode} of an intrinsic; call {intrinsic}, then return"),
+                    )
+                } else if let Some(message) = check_constant(func, inst, intrinsic) {
+                    (intrinsic.name, message)
+                } else {
+                    return;
+                }
+            }
+            InstructionData::TryCall { func_ref, .. } => {
+                let Some(intrinsic) = self.found.functions[func_ref] else {
+                    return;
+                };
+                (
+                    intrinsic.name,
+                    format!("an intrinsic throws no exception; call {intrinsic}"),
+                )
+            }
+            InstructionData::FuncAddr { func_ref, .. } => {
+                let Some(intrinsic) = self.found.functions[func_ref] else {
+                    return;
+                };
+                (
+                    intrinsic.name,
+                    format!(
+                        "an intrinsic has no address; call {intrinsic} in a function of your own"
+                    ),
+                )
+            }
+            InstructionData::UnaryGlobalValue {
+                opcode,
+                global_value,
+            } => {
+                let Some(symbol) = self.found.symbols[global_value] else {
+                    return;
+                };
+                let ty = func.dfg.ctrl_typevar(inst);
+                match symbol {
+                    _ if opcode != Opcode::SymbolValue => return,
+                    GpuSymbol::Special(row) if ty != types::I32 => (
+                        row.name,
+                        format!("read as {ty}; read it with symbol_value.i32 and extend it"),
+                    ),
+                    GpuSymbol::Shared if ty != types::I32 && ty != types::I64 => (
+                        SHARED,
+                        format!("read as {ty}; i32 is the offset, i64 the generic address"),
+                    ),
+                    _ => return,
+                }
+            }
+            _ => return,
+        };
+        let problem = Problem::Intrinsic {
+            name: name.to_owned(),
+            message,
+        };
+        self.errors
+            .push(Error::new(problem, Place::of_inst(func, inst)));
+    }
+}
+
+/// What is wrong with the constant operand of a call, if anything is.
+fn check_constant(func: &Function, inst: Inst, intrinsic: &Intrinsic) -> Option<String> {
+    let (index, values) = intrinsic.constant?;
+    let operand = func.dfg.inst_args(inst)[index];
+    let constant = func
+        .dfg
+        .value_def(operand)
+        .inst()
+        .and_then(|def| match func.dfg.insts[def] {
+            InstructionData::UnaryImm {
+                opcode: Opcode::Iconst,
+                imm,
+            } => Some(imm.bits()),
+            _ => None,
+        });
+    match constant {
+        Some(value) if (0..values as i64).contains(&value) => None,
+        Some(value) => Some(format!(
+            "operand {} is {value}; it must be in 0..{}",
+            index + 1,
+            values - 1
+        )),
+        None => Some(format!(
+            "operand {} must be an iconst in 0..{}",
+            index + 1,
+            values - 1
+        )),
+    }
+}
+
+/// The message for a name that is no row.
+fn unknown(name: &str) -> String {
+    let near: Vec<String> = intrinsics::similar_names(name)
+        .into_iter()
+        .filter_map(intrinsics::lookup)
+        .map(|row| row.to_string())
+        .collect();
+    if near.is_empty() {
+        format!("unknown; names that begin with {PREFIX} are reserved")
+    } else {
+        format!("unknown; did you mean {}?", near.join(" or "))
+    }
+}
+
+/// The first instruction in layout order that names `callee`.
+fn first_use(func: &Function, callee: FuncRef) -> Option<Inst> {
+    let mut insts = func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block));
+    insts.find(|inst| match func.dfg.insts[*inst] {
+        InstructionData::Call { func_ref, .. }
+        | InstructionData::TryCall { func_ref, .. }
+        | InstructionData::FuncAddr { func_ref, .. } => func_ref == callee,
+        _ => false,
+    })
+}
+
+/// Replaces calls of the thread and launch values by `symbol_value.i32`, and makes all reads of one value go through one
+/// global value, whatever the text declared.
+fn rewrite_special_values(func: &mut Function, found: &mut Intrinsics) {
+    let mut values: HashMap<&'static str, GlobalValue> = HashMap::new();
+    for gv in func.global_values.keys() {
+        if let Some(GpuSymbol::Special(row)) = found.symbols[gv] {
+            values.entry(row.name).or_insert(gv);
+        }
+    }
+    let mut reads = Vec::new();
+    for block in func.layout.blocks() {
+        for inst in func.layout.block_insts(block) {
+            let symbol = found.of_symbol_value(func, inst);
+            match (found.of_call(func, inst), symbol) {
+                (Some(row), _) if row.is_special_value() => reads.push((inst, row)),
+                (_, Some(GpuSymbol::Special(row))) => reads.push((inst, row)),
+                _ => {}
+            }
+        }
+    }
+    for (inst, row) in reads {
+        let gv = *values.entry(row.name).or_insert_with(|| {
+            func.global_values.push(GlobalValueData::Symbol {
+                name: ExternalName::testcase(format!("{PREFIX}{}", row.name)),
+                offset: 0.into(),
+                colocated: true,
+                tls: false,
+            })
+        });
+        found.symbols[gv] = Some(GpuSymbol::Special(row));
+        func.replace(inst).symbol_value(types::I32, gv);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Function {
+        cranelift_reader::parse_functions(text).unwrap().remove(0)
+    }
+
+    fn resolve_text(text: &str) -> Result<(Function, Intrinsics), Errors> {
+        let mut func = parse(text);
+        let found = resolve(&mut func, &|_| None)?;
+        Ok((func, found))
+    }
+
+    #[test]
+    fn thread_values_become_one_symbol() {
+        let (func, found) = resolve_text(
+            "function %f() -> i32 {
+                gv4 = symbol colocated %gpu_tid_x
+                fn0 = %gpu_tid_x() -> i32
+                fn1 = %gpu_ctaid_x() -> i32
+            block0:
+                v0 = call fn0()
+                v1 = call fn1()
+                v2 = symbol_value.i32 gv4
+                v3 = iadd v0, v1
+                v4 = iadd v3, v2
+                return v4
+            }",
+        )
+        .unwrap();
+        let text = func.to_string();
+        assert_eq!(text.matches("symbol_value.i32 gv4").count(), 2, "{text}");
+        assert!(
+            text.contains("symbol_value.i32 gv5")
+                && text.contains("gv5 = symbol colocated %gpu_ctaid_x"),
+            "{text}"
+        );
+        assert!(!text.contains("call "), "{text}");
+        let kinds: Vec<_> = func
+            .global_values
+            .keys()
+            .filter_map(|gv| found.symbol(gv))
+            .collect();
+        assert_eq!(kinds.len(), 2);
+    }
+
+    #[test]
+    fn every_wrong_use_is_named_with_the_legal_form() {
+        let errors = resolve_text(
+            "function %f(i32) -> i32 {
+                gv0 = symbol %gpu_bar_sync
+                gv1 = symbol %gpu_tid_x+4
+                fn0 = %gpu_tid_x(i32) -> i32
+                fn1 = %gpu_tidx() -> i32
+                fn2 = %gpu_lop3(i32, i32, i32, i32) -> i32
+                fn3 = %gpu_warpid() -> i32
+            block0(v0: i32):
+                v1 = call fn0(v0)
+                v2 = call fn1()
+                v3 = call fn2(v0, v0, v0, v0)
+                v4 = iconst.i32 256
+                v5 = call fn2(v0, v0, v0, v4)
+                v6 = func_addr.i64 fn3
+                return v1
+            }",
+        )
+        .unwrap_err()
+        .to_string();
+        for expected in [
+            "intrinsic %gpu_tid_x: declared as (i32) -> i32 fast; declare it as %gpu_tid_x() -> i32",
+            "intrinsic %gpu_tidx: unknown; did you mean %gpu_tid_x() -> i32",
+            "intrinsic %gpu_lop3: operand 4 must be an iconst in 0..255",
+            "intrinsic %gpu_lop3: operand 4 is 256; it must be in 0..255",
+            "intrinsic %gpu_warpid: an intrinsic has no address",
+            "intrinsic %gpu_bar_sync: gv0 is no value",
+            "intrinsic %gpu_tid_x: gv1 adds 4",
+        ] {
+            assert!(
+                errors.contains(expected),
+                "{expected:?} is missing in\n{errors}"
+            );
+        }
+        assert_eq!(errors.lines().count(), 7, "{errors}");
+    }
+
+    #[test]
+    fn an_embedding_maps_its_own_numbers() {
+        let mut func = parse(
+            "function %f() -> i32 {
+                fn0 = u0:7() -> i32
+            block0:
+                v0 = call fn0()
+                return v0
+            }",
+        );
+        let namer = |name: &UserExternalName| (name.index == 7).then(|| "gpu_laneid".to_owned());
+        resolve(&mut func, &namer).unwrap();
+        assert!(
+            func.to_string().contains("symbol colocated %gpu_laneid"),
+            "{func}"
+        );
+    }
+
+    #[test]
+    fn shared_memory_is_kept_as_a_symbol() {
+        let (func, found) = resolve_text(
+            "function %f() -> i64 {
+                gv0 = symbol %gpu_shared
+            block0:
+                v0 = symbol_value.i64 gv0
+                return v0
+            }",
+        )
+        .unwrap();
+        let gv = func.global_values.keys().next().unwrap();
+        assert!(matches!(found.symbol(gv), Some(GpuSymbol::Shared)));
+    }
+}

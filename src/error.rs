@@ -1,0 +1,345 @@
+//! The library's error: what is wrong, and where.
+//!
+//! Every stage from reading CLIF to writing an object reports through [`Errors`], a list that is never empty: a stage
+//! collects every item that it cannot handle before it gives up, so one run names all of them. [`Error`] prints on one
+//! line as `FILE:LINE: what is wrong and what to do (in function %name)`; parts of the place that are unknown are left
+//! out. Faults of a running kernel are not errors of this kind, they are values of the device.
+
+use cranelift_codegen::ir::{Function, Inst, SourceLoc, Type};
+use std::fmt;
+use std::sync::Arc;
+
+/// What is wrong, without the place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A file could not be read or written.
+    #[error("{0}")]
+    File(String),
+    /// The text is not well-formed.
+    #[error("{0}")]
+    Syntax(String),
+    /// The function breaks a rule of Cranelift IR.
+    #[error("invalid CLIF: {0}")]
+    Verifier(String),
+    /// A correct input that this back end does not translate.
+    #[error("unsupported: {item}: {remedy}")]
+    Unsupported {
+        /// The operation as `OPCODE.TYPE`, or the feature.
+        item: String,
+        /// What the author of the input can do instead.
+        remedy: String,
+    },
+    /// A use of `%gpu_NAME` that the intrinsic table does not allow.
+    #[error("intrinsic %gpu_{name}: {message}")]
+    Intrinsic {
+        /// Name without the `gpu_` prefix.
+        name: String,
+        /// What is wrong, with the legal signature.
+        message: String,
+    },
+    /// A kernel that cannot be one, for example because it returns a value.
+    #[error("kernel: {0}")]
+    Kernel(String),
+    /// More of a resource is needed than the machine has.
+    #[error("{0}")]
+    Limit(String),
+    /// An unknown setting, or a value that it does not take.
+    #[error("setting {name}: {message}")]
+    Setting {
+        /// Name of the setting.
+        name: String,
+        /// What is wrong, with the legal values.
+        message: String,
+    },
+    /// A mistake of the compiler itself.
+    #[error("internal error: {0}; please report it with the input")]
+    Internal(String),
+}
+
+/// Where it is wrong, as far as that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the input, as the user gave it.
+    pub file: Option<Arc<str>>,
+    /// Line in that input, from 1.
+    pub line: Option<u32>,
+    /// Name of the function as CLIF writes it: `%name` or `u0:1`.
+    pub function: Option<String>,
+    /// The operation at fault, in CLIF's or the machine's spelling.
+    pub opcode: Option<String>,
+    /// Controlling type of the operation.
+    pub ty: Option<Type>,
+}
+
+impl Place {
+    /// The place of `inst` in `func`: function name, opcode, controlling type, and the line from its source location.
+    pub fn of_inst(func: &Function, inst: Inst) -> Self {
+        let opcode = func.dfg.insts[inst].opcode();
+        let ty = func.dfg.ctrl_typevar(inst);
+        Self {
+            file: None,
+            line: line_of(func.srcloc(inst)),
+            function: Some(func.name.to_string()),
+            opcode: Some(opcode.to_string()),
+            ty: (!ty.is_invalid()).then_some(ty),
+        }
+    }
+
+    /// The place of a whole function.
+    pub fn of_function(func: &Function) -> Self {
+        Self {
+            function: Some(func.name.to_string()),
+            ..Self::default()
+        }
+    }
+
+    /// The same place in the named file.
+    pub fn in_file(mut self, file: &Arc<str>) -> Self {
+        self.file = Some(file.clone());
+        self
+    }
+
+    /// The same place on another line.
+    pub fn at_line(mut self, line: u32) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    /// `OPCODE.TYPE`, or as much of it as is known.
+    pub fn operation(&self) -> Option<String> {
+        let opcode = self.opcode.as_ref()?;
+        Some(match self.ty {
+            Some(ty) => format!("{opcode}.{ty}"),
+            None => opcode.clone(),
+        })
+    }
+}
+
+/// The line that a source location stands for: locations are line numbers wherever the text had none of its own.
+pub fn line_of(location: SourceLoc) -> Option<u32> {
+    (!location.is_default()).then(|| location.bits())
+}
+
+/// One error with its place. Prints as `FILE:LINE: PROBLEM (in function NAME)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong.
+    pub problem: Problem,
+    /// Where.
+    pub place: Place,
+}
+
+impl Error {
+    /// An error at `place`.
+    pub fn new(problem: Problem, place: Place) -> Self {
+        Self { problem, place }
+    }
+
+    /// "This back end does not translate the operation at `place`", with what to do instead.
+    pub fn unsupported(place: Place, remedy: impl Into<String>) -> Self {
+        let item = place
+            .operation()
+            .unwrap_or_else(|| "this function".to_owned());
+        Self {
+            problem: Problem::Unsupported {
+                item,
+                remedy: remedy.into(),
+            },
+            place,
+        }
+    }
+
+    /// The same error in the named file, unless it names one already.
+    pub fn in_file(mut self, file: &Arc<str>) -> Self {
+        self.place.file.get_or_insert_with(|| file.clone());
+        self
+    }
+
+    /// The same error on `line`, unless it has a line already.
+    pub fn or_at_line(mut self, line: u32) -> Self {
+        self.place.line.get_or_insert(line);
+        self
+    }
+
+    /// True for a correct input that the back end does not translate; a test runner skips rather than fails on it.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self.problem, Problem::Unsupported { .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.place.file, self.place.line) {
+            (Some(file), Some(line)) => write!(f, "{file}:{line}: ")?,
+            (Some(file), None) => write!(f, "{file}: ")?,
+            (None, Some(line)) => write!(f, "line {line}: ")?,
+            (None, None) => {}
+        }
+        write!(f, "{}", self.problem)?;
+        if let Some(function) = &self.place.function {
+            write!(f, " (in function {function})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.problem)
+    }
+}
+
+/// One or more errors, in the order of the input. Prints one per line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Errors(Vec<Error>);
+
+impl Errors {
+    /// The errors, at least one.
+    pub fn as_slice(&self) -> &[Error] {
+        &self.0
+    }
+
+    /// The errors in the named file; those that name a file keep it.
+    pub fn in_file(self, file: &Arc<str>) -> Self {
+        Self(
+            self.0
+                .into_iter()
+                .map(|error| error.in_file(file))
+                .collect(),
+        )
+    }
+
+    /// The same errors; those without a line get `line`.
+    pub fn or_at_line(self, line: u32) -> Self {
+        Self(
+            self.0
+                .into_iter()
+                .map(|error| error.or_at_line(line))
+                .collect(),
+        )
+    }
+
+    /// True if nothing but unsupported items is wrong.
+    pub fn only_unsupported(&self) -> bool {
+        self.0.iter().all(Error::is_unsupported)
+    }
+}
+
+impl From<Error> for Errors {
+    fn from(error: Error) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl IntoIterator for Errors {
+    type Item = Error;
+    type IntoIter = std::vec::IntoIter<Error>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Errors {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.first().map(|error| error as _)
+    }
+}
+
+/// Gathers errors while a stage goes on; equal ones are kept once.
+#[derive(Clone, Debug, Default)]
+pub struct ErrorList(Vec<Error>);
+
+impl ErrorList {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an error unless it is there already.
+    pub fn push(&mut self, error: Error) {
+        if !self.0.contains(&error) {
+            self.0.push(error);
+        }
+    }
+
+    /// Adds all errors of another stage.
+    pub fn extend(&mut self, errors: impl IntoIterator<Item = Error>) {
+        errors.into_iter().for_each(|error| self.push(error));
+    }
+
+    /// True if nothing went wrong so far.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `value` if nothing went wrong.
+    ///
+    /// # Errors
+    /// The gathered errors, if there are any.
+    pub fn finish<T>(self, value: T) -> Result<T, Errors> {
+        if self.0.is_empty() {
+            Ok(value)
+        } else {
+            Err(Errors(self.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_codegen::ir::types;
+
+    fn place() -> Place {
+        Place {
+            file: Some("k.clif".into()),
+            line: Some(7),
+            function: Some("%f".into()),
+            opcode: Some("fma".into()),
+            ty: Some(types::F128),
+        }
+    }
+
+    #[test]
+    fn an_error_prints_its_place_and_what_to_do() {
+        let error = Error::unsupported(place(), "use f64");
+        assert_eq!(
+            error.to_string(),
+            "k.clif:7: unsupported: fma.f128: use f64 (in function %f)"
+        );
+        let bare = Error::new(
+            Problem::Kernel("it returns a value".into()),
+            Place::default().at_line(3),
+        );
+        assert_eq!(bare.to_string(), "line 3: kernel: it returns a value");
+    }
+
+    #[test]
+    fn a_list_keeps_the_order_and_drops_repetitions() {
+        let mut list = ErrorList::new();
+        list.push(Error::unsupported(place().at_line(9), "use f64"));
+        list.push(Error::unsupported(place(), "use f64"));
+        list.push(Error::unsupported(place(), "use f64"));
+        let errors = list.finish(()).unwrap_err();
+        assert!(errors.only_unsupported());
+        assert_eq!(
+            errors.to_string(),
+            "k.clif:9: unsupported: fma.f128: use f64 (in function %f)\n\
+             k.clif:7: unsupported: fma.f128: use f64 (in function %f)"
+        );
+        assert_eq!(ErrorList::new().finish(1), Ok(1));
+    }
+}
