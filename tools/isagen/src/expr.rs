@@ -38,6 +38,21 @@ pub enum Op {
     NotEqual,
 }
 
+impl Op {
+    /// As written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Op::Add => "+",
+            Op::Sub => "-",
+            Op::Mul => "*",
+            Op::And => "and",
+            Op::Or => "or",
+            Op::Equal => "==",
+            Op::NotEqual => "!=",
+        }
+    }
+}
+
 impl Expr {
     /// The value, given the fields' values.
     pub fn evaluate(&self, field: &dyn Fn(usize) -> u64) -> i64 {

@@ -11,6 +11,16 @@ pub struct Span {
     pub end: u32,
 }
 
+impl Span {
+    /// From the start of this one to the end of `other`, in the same file.
+    pub fn to(self, other: Span) -> Span {
+        Span {
+            end: other.end.max(self.end),
+            ..self
+        }
+    }
+}
+
 /// One text and the name it is reported under.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
