@@ -78,6 +78,34 @@ impl Expr {
         }
     }
 
+    /// As the notation writes it; `name` gives the fields' names.
+    pub fn text(&self, name: &dyn Fn(usize) -> String) -> String {
+        let operand = |e: &Expr| match e {
+            Expr::Binary(Op::Add | Op::Sub | Op::Mul | Op::And | Op::Or, ..) | Expr::Is { .. } => {
+                format!("({})", e.text(name))
+            }
+            _ => e.text(name),
+        };
+        match self {
+            Expr::Number(n) => n.to_string(),
+            Expr::Field(f) => name(*f),
+            Expr::Is {
+                field,
+                name: member,
+                ..
+            } => format!("{}==\"{member}\"", name(*field)),
+            Expr::Not(e) => match &**e {
+                Expr::Is {
+                    field,
+                    name: member,
+                    ..
+                } => format!("{}!=\"{member}\"", name(*field)),
+                _ => format!("not {}", operand(e)),
+            },
+            Expr::Binary(op, a, b) => format!("{} {} {}", operand(a), op.symbol(), operand(b)),
+        }
+    }
+
     /// Calls `visit` with every field the expression reads.
     pub fn fields(&self, visit: &mut dyn FnMut(usize)) {
         match self {

@@ -5,13 +5,16 @@
 //! checks.
 
 pub mod ast;
+pub mod check;
 pub mod definitions;
 pub mod diagnostic;
+pub mod diff;
 pub mod expr;
 pub mod lexer;
 pub mod model;
 pub mod outline;
 pub mod parser;
+pub mod reference;
 pub mod resolve;
 pub mod source;
 pub mod syntax;

@@ -1,38 +1,59 @@
 //! `isagen`: checks, compares and prints instruction set descriptions.
 
-use std::path::PathBuf;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use isagen::diagnostic::render;
+use isagen::diagnostic::{Diagnostic, has_errors, render};
+use isagen::diff::diff;
+use isagen::parser::parse;
+use isagen::reference::reference;
+use isagen::resolve::load_with_warnings;
 use isagen::source::SourceMap;
 
 /// Reads instruction set descriptions in the notation of the vendor's documents.
 ///
-/// Without a command it prints the whole instruction table of the description in the workspace.
+/// Without a command it prints the whole instruction table as Markdown.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
+    /// The description to print.
+    #[arg(long, value_name = "DIR", default_value = DESCRIPTION)]
+    description: PathBuf,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Reports every mistake of the files, taken as one description.
+    /// Reports every mistake of the files, taken together as one description.
     Check {
         /// Files, or folders of `.isa` files.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+    /// Compares what documents declare with a description: each field, operand list, exception, member and syntax line.
+    Diff {
+        /// The description: a folder of `.isa` files, or a file.
+        #[arg(long, value_name = "DIR")]
+        against: PathBuf,
+        /// Documents, unmodified.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
+/// The description of this workspace.
+const DESCRIPTION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/isa/description");
+
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
+    match run(Arguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        // A reader such as `head` that has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -40,23 +61,88 @@ fn main() -> ExitCode {
     }
 }
 
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
 /// Does what was asked; false if something was found wrong.
 fn run(arguments: Arguments) -> Result<bool> {
     match arguments.command {
+        None => print_reference(&arguments.description),
         Some(Command::Check { files }) => check(&files),
-        None => Ok(true),
+        Some(Command::Diff { against, files }) => compare(&against, &files),
     }
 }
 
-fn check(paths: &[PathBuf]) -> Result<bool> {
+fn print_reference(description: &Path) -> Result<bool> {
     let mut sources = SourceMap::default();
-    for path in paths {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        sources.add(path.display().to_string(), text);
-    }
-    let (machine, diagnostics) = isagen::resolve::load_with_warnings(&sources);
-    for d in &diagnostics {
-        println!("{}\n", render(d, &sources, false));
+    read(&mut sources, description)?;
+    let (machine, diagnostics) = load_with_warnings(&sources);
+    print_diagnostics(&diagnostics, &sources);
+    if let Some(machine) = &machine {
+        std::io::stdout().write_all(reference(machine).as_bytes())?;
     }
     Ok(machine.is_some())
+}
+
+fn check(files: &[PathBuf]) -> Result<bool> {
+    let mut sources = SourceMap::default();
+    for file in files {
+        read(&mut sources, file)?;
+    }
+    let (machine, diagnostics) = load_with_warnings(&sources);
+    print_diagnostics(&diagnostics, &sources);
+    let errors = diagnostics.iter().filter(|d| d.is_error()).count();
+    let warnings = diagnostics.len() - errors;
+    let mut out = std::io::stdout();
+    match &machine {
+        Some(machine) => writeln!(
+            out,
+            "{} optypes, {} forms: {errors} errors, {warnings} warnings",
+            machine.optypes.len(),
+            machine.forms.len()
+        )?,
+        None => writeln!(out, "{errors} errors, {warnings} warnings")?,
+    }
+    Ok(machine.is_some())
+}
+
+fn compare(against: &Path, files: &[PathBuf]) -> Result<bool> {
+    let mut sources = SourceMap::default();
+    for file in files {
+        read(&mut sources, file)?;
+    }
+    let ours = sources.files().len();
+    read(&mut sources, against)?;
+    let mut diagnostics = Vec::new();
+    let mut documents = parse(&sources, &mut diagnostics);
+    let description = documents.split_off(ours);
+    let comparison = diff(&documents, &description);
+    let parsed = !has_errors(&diagnostics);
+    diagnostics.extend(comparison.differences);
+    print_diagnostics(&diagnostics, &sources);
+    writeln!(
+        std::io::stdout(),
+        "{} definitions compared, among them {} forms with {} fields: {} differences",
+        comparison.definitions,
+        comparison.forms,
+        comparison.fields,
+        diagnostics.len()
+    )?;
+    Ok(parsed && diagnostics.is_empty())
+}
+
+fn read(sources: &mut SourceMap, path: &Path) -> Result<()> {
+    sources
+        .read(path)
+        .with_context(|| format!("cannot read `{}`", path.display()))
+}
+
+fn print_diagnostics(diagnostics: &[Diagnostic], sources: &SourceMap) {
+    let colour = std::io::stderr().is_terminal();
+    for diagnostic in diagnostics {
+        eprintln!("{}\n", render(diagnostic, sources, colour));
+    }
 }

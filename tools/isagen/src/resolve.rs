@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use crate::ast::{Construct, ConstructKind, Document};
+use crate::check;
 use crate::definitions::{ALL, Definitions};
 use crate::diagnostic::{Diagnostic, has_errors, sort};
 use crate::model::{Field, Latency, Machine, Optype};
@@ -38,6 +39,10 @@ pub fn load_with_warnings(sources: &SourceMap) -> (Option<Machine>, Vec<Diagnost
     let mut diagnostics = Vec::new();
     let documents = parse(sources, &mut diagnostics);
     let machine = resolve(&documents, &mut diagnostics);
+    check::layout(&machine, &mut diagnostics);
+    if !has_errors(&diagnostics) {
+        check::meaning(&machine, &mut diagnostics);
+    }
     sort(&mut diagnostics);
     let usable = !has_errors(&diagnostics);
     (usable.then_some(machine), diagnostics)
@@ -55,6 +60,7 @@ pub fn resolve(documents: &[Document], diagnostics: &mut Vec<Diagnostic>) -> Mac
             ..Machine::default()
         },
         undefined,
+        undefined_registers: RefCell::default(),
         used: RefCell::default(),
         diagnostics: RefCell::default(),
     };
@@ -69,6 +75,8 @@ struct Context<'a> {
     machine: Machine,
     /// Names of types that no document defines; already reported.
     undefined: HashSet<&'a str>,
+    /// Types and names of registers whose number no document gives; already reported.
+    undefined_registers: RefCell<HashSet<(String, String)>>,
     /// Places of amendments' statements that concern at least one form.
     used: RefCell<HashSet<Span>>,
     diagnostics: RefCell<Vec<Diagnostic>>,

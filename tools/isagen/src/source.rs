@@ -1,5 +1,7 @@
 //! Source texts and places in them.
 
+use std::path::Path;
+
 /// A byte range in one of the files of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -42,6 +44,28 @@ impl SourceMap {
             text: text.into(),
         });
         (self.files.len() - 1) as u32
+    }
+
+    /// Reads a file, or all `.isa` files of a folder: by name, those in subfolders last. Bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// When a file or folder cannot be read.
+    pub fn read(&mut self, path: &Path) -> std::io::Result<()> {
+        if !path.is_dir() {
+            let bytes = std::fs::read(path)?;
+            self.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
+            return Ok(());
+        }
+        let mut entries: Vec<_> = std::fs::read_dir(path)?
+            .map(|entry| entry.map(|e| e.path()))
+            .collect::<std::io::Result<_>>()?;
+        entries.sort_by_key(|entry| (entry.is_dir(), entry.clone()));
+        for entry in entries {
+            if entry.is_dir() || entry.extension().is_some_and(|e| e == "isa") {
+                self.read(&entry)?;
+            }
+        }
+        Ok(())
     }
 
     /// The file of index `file`.

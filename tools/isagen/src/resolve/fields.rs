@@ -127,7 +127,11 @@ impl<'a> Context<'a> {
             None => (false, name.text.as_str()),
         };
         let Some(magnitude) = parse_number(digits) else {
-            self.unknown_member(name, field, members);
+            if members.is_none() && built_in(&field.type_name).is_some_and(|b| b.register) {
+                self.undefined_register(name, field);
+            } else {
+                self.unknown_member(name, field, members);
+            }
             return 0;
         };
         let mask = u64::MAX >> (64 - u32::from(field.width));
@@ -155,6 +159,23 @@ impl<'a> Context<'a> {
             self.unknown_member(name, field, members);
         }
         value
+    }
+
+    /// Reports a register without number, once.
+    fn undefined_register(&self, name: &Name, field: &Field) {
+        let register = (field.type_name.clone(), name.text.clone());
+        if !self.undefined_registers.borrow_mut().insert(register) {
+            return;
+        }
+        let message = format!("the number of `{}` is not defined", name.text);
+        self.report(
+            Diagnostic::error(name.span, message)
+                .label("first used here")
+                .help(format!(
+                    "add `__DefBitFieldType {}<{}> {} = NUMBER;`",
+                    field.type_name, field.width, name.text
+                )),
+        );
     }
 
     fn unknown_member(&self, name: &Name, field: &Field, members: Option<&EnumType>) {
