@@ -6,10 +6,10 @@ use super::operands::*;
 /// I2I: `b` limited to the range of the narrower type, as a 32-bit number (document 002, I2I).
 pub fn i2i(m: &i2i::Modifiers, s: &i2i::Sources) -> i2i::Results {
     let (min, max) = match m.dtype {
-        I2iDType::S8 => (i32::from(i8::MIN), i32::from(i8::MAX)),
-        I2iDType::U8 => (0, i32::from(u8::MAX)),
-        I2iDType::S16 => (i32::from(i16::MIN), i32::from(i16::MAX)),
-        I2iDType::U16 => (0, i32::from(u16::MAX)),
+        I2IDType::S8 => (i32::from(i8::MIN), i32::from(i8::MAX)),
+        I2IDType::U8 => (0, i32::from(u8::MAX)),
+        I2IDType::S16 => (i32::from(i16::MIN), i32::from(i16::MAX)),
+        I2IDType::U16 => (0, i32::from(u16::MAX)),
     };
     i2i::Results {
         d: (s.b as i32).clamp(min, max) as u32,
@@ -23,14 +23,14 @@ pub fn i2i(m: &i2i::Modifiers, s: &i2i::Sources) -> i2i::Results {
 /// Only `.SAT` can be encoded.
 pub fn i2ip(m: &i2ip::Modifiers, s: &i2ip::Sources) -> i2ip::Results {
     let (size, signed) = match m.dsttype {
-        I2ipDType::S2 => (2, true),
-        I2ipDType::U2 => (2, false),
-        I2ipDType::S4 => (4, true),
-        I2ipDType::U4 => (4, false),
-        I2ipDType::S8 => (8, true),
-        I2ipDType::U8 => (8, false),
-        I2ipDType::S16 => (16, true),
-        I2ipDType::U16 => (16, false),
+        I2IPDType::S2 => (2, true),
+        I2IPDType::U2 => (2, false),
+        I2IPDType::S4 => (4, true),
+        I2IPDType::U4 => (4, false),
+        I2IPDType::S8 => (8, true),
+        I2IPDType::U8 => (8, false),
+        I2IPDType::S16 => (16, true),
+        I2IPDType::U16 => (16, false),
     };
     let mask = (1u32 << size) - 1;
     let (min, max) = if signed {

@@ -53,10 +53,10 @@ fn product(a: u32, b: u32, itype: IType) -> u64 {
 }
 
 /// The low or the high word of `value`.
-fn word(value: u64, lohi: Lohi) -> u32 {
+fn word(value: u64, lohi: LOHI) -> u32 {
     match lohi {
-        Lohi::Lo => value as u32,
-        Lohi::Hi => (value >> 32) as u32,
+        LOHI::Lo => value as u32,
+        LOHI::Hi => (value >> 32) as u32,
     }
 }
 
@@ -123,8 +123,8 @@ fn dot_product(c: u32, pp: bool, products: i64) -> (u32, bool) {
 /// IDP2A: the dot product of two half words of `a` with two bytes of `b`, plus `c` and `pp` (document 002, IDP.2A).
 pub fn idp2a(m: &idp2a::Modifiers, s: &idp2a::Sources) -> idp2a::Results {
     let first = match m.lohi {
-        Lohi::Lo => 0,
-        Lohi::Hi => 2,
+        LOHI::Lo => 0,
+        LOHI::Hi => 2,
     };
     let products = (0..2)
         .map(|i| half_word(s.a, i, m.afmt) * byte(s.b, first + i, m.bfmt))
@@ -161,11 +161,11 @@ pub fn imul(m: &imul::Modifiers, s: &imul::Sources) -> imul::Results {
 pub fn lea(m: &lea::Modifiers, s: &lea::Sources) -> lea::Results {
     let shift = s.shiftamt & 31;
     let scaled = match (m.lohi, m.sx32) {
-        (Lohi::Lo, _) => s.a << shift,
-        (Lohi::Hi, Leasx32::NoSx32) => {
+        (LOHI::Lo, _) => s.a << shift,
+        (LOHI::Hi, LEASX32::NoSx32) => {
             (((u64::from(s.c) << 32 | u64::from(s.a)) << shift) >> 32) as u32
         }
-        (Lohi::Hi, Leasx32::Sx32) => ((i64::from(s.a as i32) << shift) >> 32) as u32,
+        (LOHI::Hi, LEASX32::Sx32) => ((i64::from(s.a as i32) << shift) >> 32) as u32,
     };
     let (d, pu) = add32(
         addend(scaled, m.a_neg, m.ext),

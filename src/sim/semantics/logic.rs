@@ -54,8 +54,8 @@ pub fn iset(m: &iset::Modifiers, s: &iset::Sources) -> iset::Results {
     );
     let d = match (holds, m.bmbf) {
         (false, _) => 0,
-        (true, Bmbf::Bm) => u32::MAX,
-        (true, Bmbf::Bf) => 1.0f32.to_bits(),
+        (true, BMBF::Bm) => u32::MAX,
+        (true, BMBF::Bf) => 1.0f32.to_bits(),
     };
     iset::Results { d }
 }
@@ -75,8 +75,8 @@ pub fn lop3(m: &lop3::Modifiers, s: &lop3::Sources) -> lop3::Results {
     let by_b = |first: u32| select(s.b, by_c(first + 2), by_c(first));
     let d = select(s.a, by_b(4), by_b(0));
     let pu = match m.exbool {
-        ExBool::Pand => (d != 0) & s.pp,
-        ExBool::Por => (d != 0) | s.pp,
+        EXBool::Pand => (d != 0) & s.pp,
+        EXBool::Por => (d != 0) | s.pp,
     };
     lop3::Results { d, pu }
 }

@@ -7,10 +7,16 @@
 //! The functions are the project's reference for the documents: where those contradict themselves the function's comment names the
 //! reading taken. Arithmetic is exact: every floating-point operation rounds once. Files follow the families of the documents.
 
+pub mod compare;
 pub mod convert;
+pub mod float;
+pub mod float_convert;
+pub mod half;
 pub mod integer;
 pub mod logic;
+pub mod round_to_odd;
 pub mod shift;
+pub mod softfloat;
 pub mod special;
 pub mod standin;
 #[cfg(test)]

@@ -8,22 +8,22 @@ use super::operands::*;
 /// that a right shift replicates is bit 31 of `c`, and a shift by 64 leaves zeros or signs.
 pub fn shf(m: &shf::Modifiers, s: &shf::Sources) -> shf::Results {
     let limit = match m.itype {
-        ShfdType::S64 | ShfdType::U64 => 64,
-        ShfdType::S32 | ShfdType::U32 => 32,
+        SHFDType::S64 | SHFDType::U64 => 64,
+        SHFDType::S32 | SHFDType::U32 => 32,
     };
     let amount = match m.cwmod {
-        CwMode::C => s.b.min(limit),
-        CwMode::W => s.b % limit,
+        CWMode::C => s.b.min(limit),
+        CWMode::W => s.b % limit,
     };
     let pair = u64::from(s.c) << 32 | u64::from(s.a);
     let shifted = match (m.direction, m.itype) {
-        (ShfDir::L, _) => pair.checked_shl(amount).unwrap_or(0),
-        (ShfDir::R, ShfdType::U32 | ShfdType::U64) => pair.checked_shr(amount).unwrap_or(0),
-        (ShfDir::R, ShfdType::S32 | ShfdType::S64) => (pair as i64 >> amount.min(63)) as u64,
+        (SHFDir::L, _) => pair.checked_shl(amount).unwrap_or(0),
+        (SHFDir::R, SHFDType::U32 | SHFDType::U64) => pair.checked_shr(amount).unwrap_or(0),
+        (SHFDir::R, SHFDType::S32 | SHFDType::S64) => (pair as i64 >> amount.min(63)) as u64,
     };
     let d = match m.lohi {
-        Lohi::Lo => shifted as u32,
-        Lohi::Hi => (shifted >> 32) as u32,
+        LOHI::Lo => shifted as u32,
+        LOHI::Hi => (shifted >> 32) as u32,
     };
     shf::Results { d }
 }
@@ -31,8 +31,8 @@ pub fn shf(m: &shf::Modifiers, s: &shf::Sources) -> shf::Results {
 /// MOV: copies 32 or 64 bits (document 002, MOV).
 pub fn mov(m: &mov::Modifiers, s: &mov::Sources) -> mov::Results {
     let d = match m.width {
-        Movw::W32 => u64::from(s.b as u32),
-        Movw::W64 => s.b,
+        MOVW::W32 => u64::from(s.b as u32),
+        MOVW::W64 => s.b,
     };
     mov::Results { d }
 }
@@ -47,7 +47,7 @@ pub fn prmt(m: &prmt::Modifiers, s: &prmt::Sources) -> prmt::Results {
     let selector = s.c & 3;
     let d = [0u32, 1, 2, 3].map(|i| {
         let index = match m.mode {
-            PrmtMode::Idx => {
+            PRMTMode::Idx => {
                 let nibble = s.c >> (4 * i) & 0xf;
                 let byte = source[(nibble & 7) as usize];
                 return if nibble & 8 == 0 {
@@ -56,12 +56,12 @@ pub fn prmt(m: &prmt::Modifiers, s: &prmt::Sources) -> prmt::Results {
                     (byte as i8 >> 7) as u8
                 };
             }
-            PrmtMode::F4e => selector + i,
-            PrmtMode::B4e => selector.wrapping_sub(i) & 7,
-            PrmtMode::Rc8 => selector,
-            PrmtMode::Ecl => selector.max(i),
-            PrmtMode::Ecr => selector.min(i),
-            PrmtMode::Rc16 => 2 * (selector & 1) + (i & 1),
+            PRMTMode::F4e => selector + i,
+            PRMTMode::B4e => selector.wrapping_sub(i) & 7,
+            PRMTMode::Rc8 => selector,
+            PRMTMode::Ecl => selector.max(i),
+            PRMTMode::Ecr => selector.min(i),
+            PRMTMode::Rc16 => 2 * (selector & 1) + (i & 1),
         };
         source[index as usize]
     });
@@ -80,8 +80,8 @@ fn low_ones(count: u32) -> u32 {
 /// `.CLAMP` takes both numbers as they are, `.WRAP` modulo 32.
 pub fn bmsk(m: &bmsk::Modifiers, s: &bmsk::Sources) -> bmsk::Results {
     let (position, width) = match m.cwmode {
-        CwMode::C => (s.a, s.b),
-        CwMode::W => (s.a % 32, s.b % 32),
+        CWMode::C => (s.a, s.b),
+        CWMode::W => (s.a % 32, s.b % 32),
     };
     bmsk::Results {
         d: low_ones(width).checked_shl(position).unwrap_or(0),
@@ -93,8 +93,8 @@ pub fn bmsk(m: &bmsk::Modifiers, s: &bmsk::Sources) -> bmsk::Results {
 /// `.CLAMP` limits the width to 32, `.WRAP` takes it modulo 32, so that 32 gives zero as in the pseudo-code.
 pub fn sgxt(m: &sgxt::Modifiers, s: &sgxt::Sources) -> sgxt::Results {
     let width = match m.cwmode {
-        CwMode::C => s.b.min(32),
-        CwMode::W => s.b % 32,
+        CWMode::C => s.b.min(32),
+        CWMode::W => s.b % 32,
     };
     if width == 0 {
         return sgxt::Results { d: 0 };

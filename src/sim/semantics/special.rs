@@ -29,8 +29,8 @@ pub fn flo(m: &flo::Modifiers, s: &flo::Sources) -> flo::Results {
     };
     let d = match (searched, m.sh) {
         (0, _) => u32::MAX,
-        (_, Flosh::NoSh) => 31 - searched.leading_zeros(),
-        (_, Flosh::Sh) => searched.leading_zeros(),
+        (_, FLOSH::NoSh) => 31 - searched.leading_zeros(),
+        (_, FLOSH::Sh) => searched.leading_zeros(),
     };
     flo::Results { d }
 }

@@ -114,8 +114,8 @@ fn chains_of_two_words_are_exact() {
                         &imad::Sources { a, b, c, pp },
                     )
                 };
-                let low = imad(Lohi::Lo, IExt::NoX, words(y).0, false);
-                let high = imad(Lohi::Hi, IExt::X, words(y).1, low.pu);
+                let low = imad(LOHI::Lo, IExt::NoX, words(y).0, false);
+                let high = imad(LOHI::Hi, IExt::X, words(y).1, low.pu);
                 let expected = if c_neg {
                     product.wrapping_sub(y)
                 } else {
@@ -177,26 +177,26 @@ fn chains_of_two_words_are_exact() {
                 }
             };
             let low = lea(
-                Lohi::Lo,
+                LOHI::Lo,
                 IExt::NoX,
-                Leasx32::NoSx32,
+                LEASX32::NoSx32,
                 words(x),
                 words(y).0,
                 false,
             );
             let high = lea(
-                Lohi::Hi,
+                LOHI::Hi,
                 IExt::X,
-                Leasx32::NoSx32,
+                LEASX32::NoSx32,
                 words(x),
                 words(y).1,
                 low.pu,
             );
             assert_eq!(join(low.d, high.d), combine(x << shiftamt));
             let high = lea(
-                Lohi::Hi,
+                LOHI::Hi,
                 IExt::X,
-                Leasx32::Sx32,
+                LEASX32::Sx32,
                 (words(x).0, random.word()),
                 words(y).1,
                 low.pu,
@@ -288,8 +288,8 @@ fn multiplication_is_typed_after_negation() {
                     )
                     .d
                 };
-                assert_eq!(i128::from(multiply(Lohi::Lo)), modulo(product, TWO_32));
-                assert_eq!(i128::from(multiply(Lohi::Hi)), product / TWO_32);
+                assert_eq!(i128::from(multiply(LOHI::Lo)), modulo(product, TWO_32));
+                assert_eq!(i128::from(multiply(LOHI::Hi)), product / TWO_32);
             }
         }
     }
@@ -327,7 +327,7 @@ fn dot_products() {
                 );
             }
             for afmt in [I16Type::S16, I16Type::U16] {
-                for (lohi, first) in [(Lohi::Lo, 0), (Lohi::Hi, 2)] {
+                for (lohi, first) in [(LOHI::Lo, 0), (LOHI::Hi, 2)] {
                     let products = (0..2)
                         .map(|i| {
                             part(a, i, 16, afmt == I16Type::S16) * part(b, first + i, 8, b_signed)
@@ -398,15 +398,15 @@ fn saturating_conversions() {
             }
         };
         for (dtype, bits, signed) in [
-            (I2iDType::S8, 8, true),
-            (I2iDType::U8, 8, false),
-            (I2iDType::S16, 16, true),
-            (I2iDType::U16, 16, false),
+            (I2IDType::S8, 8, true),
+            (I2IDType::U8, 8, false),
+            (I2IDType::S16, 16, true),
+            (I2IDType::U16, 16, false),
         ] {
             let d = convert::i2i(&i2i::Modifiers { dtype }, &i2i::Sources { b }).d;
             assert_eq!(value(d, IType::S32), limit(b, range(bits, signed)));
         }
-        for (index, &dsttype) in I2ipDType::ALL.iter().enumerate() {
+        for (index, &dsttype) in I2IPDType::ALL.iter().enumerate() {
             // The members alternate signed and unsigned: S2, U2, S4, U4, S8, U8, S16, U16.
             let (bits, signed) = (2 << (index / 2), index % 2 == 0);
             let narrow = |word| modulo(limit(word, range(bits, signed)), 1 << bits);
@@ -419,7 +419,7 @@ fn saturating_conversions() {
     assert_eq!(
         convert::i2i(
             &i2i::Modifiers {
-                dtype: I2iDType::U16
+                dtype: I2IDType::U16
             },
             &i2i::Sources { b: 0x0011_4514 }
         )
@@ -465,8 +465,8 @@ fn bit_counting() {
                     )
                     .d
                 };
-                assert_eq!(find(Flosh::NoSh), highest.unwrap_or(u32::MAX));
-                assert_eq!(find(Flosh::Sh), highest.map_or(u32::MAX, |bit| 31 - bit));
+                assert_eq!(find(FLOSH::NoSh), highest.unwrap_or(u32::MAX));
+                assert_eq!(find(FLOSH::Sh), highest.map_or(u32::MAX, |bit| 31 - bit));
             }
         }
         let brev = |reading| {
@@ -486,7 +486,7 @@ fn bit_counting() {
     // The documents' example: FLO.U32.SH R1, RZ.
     let m = flo::Modifiers {
         itype: IType::U32,
-        sh: Flosh::Sh,
+        sh: FLOSH::Sh,
         b_bitnot: false,
     };
     assert_eq!(special::flo(&m, &flo::Sources { b: 0 }).d, u32::MAX);

@@ -54,7 +54,7 @@ fn comparisons_of_one_word() {
                             (result.pu, result.pv),
                             (boolean(boolop, t, pp), boolean(boolop, !t, pp))
                         );
-                        for (bmbf, one) in [(Bmbf::Bm, 0xffff_ffff), (Bmbf::Bf, 0x3f80_0000)] {
+                        for (bmbf, one) in [(BMBF::Bm, 0xffff_ffff), (BMBF::Bf, 0x3f80_0000)] {
                             let m = iset::Modifiers {
                                 ext: IExt::NoX,
                                 itype,
@@ -129,7 +129,7 @@ fn comparisons_of_two_words() {
                     itype,
                     compop,
                     boolop,
-                    bmbf: Bmbf::Bm,
+                    bmbf: BMBF::Bm,
                 };
                 let mask = iset(
                     &m,
@@ -170,14 +170,14 @@ fn lop3_follows_its_table_bit_by_bit() {
                     )
                 };
                 assert_eq!(
-                    run(ExBool::Pand),
+                    run(EXBool::Pand),
                     lop3::Results {
                         d,
                         pu: d != 0 && pp
                     }
                 );
                 assert_eq!(
-                    run(ExBool::Por),
+                    run(EXBool::Por),
                     lop3::Results {
                         d,
                         pu: d != 0 || pp
@@ -196,7 +196,7 @@ fn lop3_follows_its_table_bit_by_bit() {
         assert_eq!(
             lop3(
                 &lop3::Modifiers {
-                    exbool: ExBool::Por
+                    exbool: EXBool::Por
                 },
                 &s
             )
@@ -224,7 +224,7 @@ fn lop3_follows_its_table_bit_by_bit() {
         assert_eq!(
             lop3(
                 &lop3::Modifiers {
-                    exbool: ExBool::Por
+                    exbool: EXBool::Por
                 },
                 &s
             )

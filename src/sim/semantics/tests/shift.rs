@@ -30,25 +30,25 @@ fn funnel_shift_moves_bits() {
                 c >> (i - 32) & 1 == 1
             }
         };
-        for &itype in ShfdType::ALL {
-            let limit = if matches!(itype, ShfdType::S64 | ShfdType::U64) {
+        for &itype in SHFDType::ALL {
+            let limit = if matches!(itype, SHFDType::S64 | SHFDType::U64) {
                 64u64
             } else {
                 32
             };
-            let fill = matches!(itype, ShfdType::S64 | ShfdType::S32) && bit(63);
-            for &cwmod in CwMode::ALL {
-                let n = if cwmod == CwMode::C {
+            let fill = matches!(itype, SHFDType::S64 | SHFDType::S32) && bit(63);
+            for &cwmod in CWMode::ALL {
+                let n = if cwmod == CWMode::C {
                     u64::from(b).min(limit)
                 } else {
                     u64::from(b) % limit
                 };
-                for (lohi, first) in [(Lohi::Lo, 0), (Lohi::Hi, 32)] {
+                for (lohi, first) in [(LOHI::Lo, 0), (LOHI::Hi, 32)] {
                     let left = join((first..first + 32).map(|i| i >= n && bit(i - n)));
                     let right = join(
                         (first..first + 32).map(|i| if i + n < 64 { bit(i + n) } else { fill }),
                     );
-                    for (direction, expected) in [(ShfDir::L, left), (ShfDir::R, right)] {
+                    for (direction, expected) in [(SHFDir::L, left), (SHFDir::R, right)] {
                         let m = shf::Modifiers {
                             lohi,
                             itype,
@@ -67,10 +67,10 @@ fn funnel_shift_moves_bits() {
     }
     // The documents' example: a shift by 0x24 is clamped to 32, which moves Ra into the high word.
     let m = shf::Modifiers {
-        lohi: Lohi::Hi,
-        itype: ShfdType::S32,
-        cwmod: CwMode::C,
-        direction: ShfDir::L,
+        lohi: LOHI::Hi,
+        itype: SHFDType::S32,
+        cwmod: CWMode::C,
+        direction: SHFDir::L,
     };
     assert_eq!(
         shf(
@@ -90,39 +90,39 @@ fn funnel_shift_moves_bits() {
 fn moves() {
     let b = 0x0123_4567_89ab_cdef;
     assert_eq!(
-        mov(&mov::Modifiers { width: Movw::W64 }, &mov::Sources { b }).d,
+        mov(&mov::Modifiers { width: MOVW::W64 }, &mov::Sources { b }).d,
         b
     );
     assert_eq!(
-        mov(&mov::Modifiers { width: Movw::W32 }, &mov::Sources { b }).d,
+        mov(&mov::Modifiers { width: MOVW::W32 }, &mov::Sources { b }).d,
         0x89ab_cdef
     );
 }
 
 /// Rows are selectors 0 to 3, columns the bytes of Rd from b3 to b0, entries the numbers of the source bytes (document 002, PRMT).
-const TABLES: [(PrmtMode, [[usize; 4]; 4]); 6] = [
+const TABLES: [(PRMTMode, [[usize; 4]; 4]); 6] = [
     (
-        PrmtMode::F4e,
+        PRMTMode::F4e,
         [[3, 2, 1, 0], [4, 3, 2, 1], [5, 4, 3, 2], [6, 5, 4, 3]],
     ),
     (
-        PrmtMode::B4e,
+        PRMTMode::B4e,
         [[5, 6, 7, 0], [6, 7, 0, 1], [7, 0, 1, 2], [0, 1, 2, 3]],
     ),
     (
-        PrmtMode::Rc8,
+        PRMTMode::Rc8,
         [[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]],
     ),
     (
-        PrmtMode::Ecl,
+        PRMTMode::Ecl,
         [[3, 2, 1, 0], [3, 2, 1, 1], [3, 2, 2, 2], [3, 3, 3, 3]],
     ),
     (
-        PrmtMode::Ecr,
+        PRMTMode::Ecr,
         [[0, 0, 0, 0], [1, 1, 1, 0], [2, 2, 1, 0], [3, 2, 1, 0]],
     ),
     (
-        PrmtMode::Rc16,
+        PRMTMode::Rc16,
         [[1, 0, 1, 0], [3, 2, 3, 2], [1, 0, 1, 0], [3, 2, 3, 2]],
     ),
 ];
@@ -146,7 +146,7 @@ fn byte_permutation() {
     let index = |a, b, c| {
         prmt(
             &prmt::Modifiers {
-                mode: PrmtMode::Idx,
+                mode: PRMTMode::Idx,
             },
             &prmt::Sources { a, b, c },
         )
@@ -183,8 +183,8 @@ fn masks_and_extensions() {
             }
         };
         let (a, b) = (pick(&mut random), pick(&mut random));
-        for &cwmode in CwMode::ALL {
-            let reduce = |n: u32| u64::from(if cwmode == CwMode::W { n % 32 } else { n });
+        for &cwmode in CWMode::ALL {
+            let reduce = |n: u32| u64::from(if cwmode == CWMode::W { n % 32 } else { n });
             let mask = bmsk(&bmsk::Modifiers { cwmode }, &bmsk::Sources { a, b }).d;
             let (low, high) = (reduce(a), reduce(a) + reduce(b));
             assert_eq!(
@@ -194,7 +194,7 @@ fn masks_and_extensions() {
             );
 
             let word = random.word();
-            let width = if cwmode == CwMode::W {
+            let width = if cwmode == CWMode::W {
                 b % 32
             } else {
                 b.min(32)
@@ -217,7 +217,7 @@ fn masks_and_extensions() {
         sgxt(
             &sgxt::Modifiers {
                 itype,
-                cwmode: CwMode::C,
+                cwmode: CWMode::C,
             },
             &sgxt::Sources { a, b },
         )

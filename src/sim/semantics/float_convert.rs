@@ -1,0 +1,116 @@
+//! Conversions between floating-point formats and integers: F2F, F2FP, F2I, I2F, FRND (companion instructions), all exact.
+//!
+//! Results narrower than a register are extended to it: integers by their sign, everything else with zeros.
+
+use super::operands::*;
+use super::softfloat::{self, BF16, F16, F32, F64, Format};
+
+fn format(format: FloatFormat) -> Format {
+    match format {
+        FloatFormat::F16 => F16,
+        FloatFormat::Bf16 => BF16,
+        FloatFormat::F32 => F32,
+        FloatFormat::F64 => F64,
+    }
+}
+
+/// The source of a conversion: the half that `hsel` names for 16-bit formats, then absolute value, negation, and the flush of a
+/// subnormal F32.
+fn source(bits: u64, srcfmt: FloatFormat, hsel: HSel, abs: bool, neg: bool, ftz: FPFtz) -> u64 {
+    let bits = match (srcfmt, hsel) {
+        (FloatFormat::F16 | FloatFormat::Bf16, HSel::H0) => bits & 0xffff,
+        (FloatFormat::F16 | FloatFormat::Bf16, HSel::H1) => bits >> 16 & 0xffff,
+        (FloatFormat::F32, _) => bits & 0xffff_ffff,
+        (FloatFormat::F64, _) => bits,
+    };
+    flush_single(format(srcfmt).modify(bits, abs, neg), srcfmt, ftz)
+}
+
+/// `.FTZ` of the conversions: it concerns numbers of single precision only.
+fn flush_single(bits: u64, fmt: FloatFormat, ftz: FPFtz) -> u64 {
+    if ftz == FPFtz::Ftz && fmt == FloatFormat::F32 {
+        F32.flush(bits)
+    } else {
+        bits
+    }
+}
+
+/// The least and the greatest number of an integer type.
+fn range(fmt: IntFormat) -> (i128, i128) {
+    match fmt {
+        IntFormat::S8 => (i8::MIN.into(), i8::MAX.into()),
+        IntFormat::U8 => (0, u8::MAX.into()),
+        IntFormat::S16 => (i16::MIN.into(), i16::MAX.into()),
+        IntFormat::U16 => (0, u16::MAX.into()),
+        IntFormat::S32 => (i32::MIN.into(), i32::MAX.into()),
+        IntFormat::U32 => (0, u32::MAX.into()),
+        IntFormat::S64 => (i64::MIN.into(), i64::MAX.into()),
+        IntFormat::U64 => (0, u64::MAX.into()),
+    }
+}
+
+/// F2F: `b` in another format, rounded once (companion).
+pub fn f2f(m: &f2f::Modifiers, s: &f2f::Sources) -> f2f::Results {
+    let b = source(s.b, m.srcfmt, m.b_hsel, m.b_abs, m.b_neg, m.ftz);
+    let to = format(m.dstfmt);
+    let converted = softfloat::convert(format(m.srcfmt), to, b, m.rnd.into());
+    let limited = match m.sat {
+        FPSat::NoSat => converted,
+        FPSat::Sat => to.saturate(converted),
+    };
+    f2f::Results {
+        d: flush_single(limited, m.dstfmt, m.ftz),
+    }
+}
+
+/// F2FP: two numbers of single precision as halves, `a` in the high one (companion).
+pub fn f2fp(m: &f2fp::Modifiers, s: &f2fp::Sources) -> f2fp::Results {
+    let to = match m.hfmt_v2 {
+        HFmtV2::F16V2 => F16,
+        HFmtV2::Bf16V2 => BF16,
+    };
+    let narrow = |bits: u32, abs, neg| {
+        let source = source(bits.into(), FloatFormat::F32, HSel::H0, abs, neg, m.ftz);
+        softfloat::convert(F32, to, source, m.rnd.into()) as u32
+    };
+    f2fp::Results {
+        d: narrow(s.a, m.a_abs, m.a_neg) << 16 | narrow(s.b, m.b_abs, m.b_neg),
+    }
+}
+
+/// F2I: `b` rounded to an integer and limited to the range of the type; NaN gives 0 (companion).
+pub fn f2i(m: &f2i::Modifiers, s: &f2i::Sources) -> f2i::Results {
+    let b = source(s.b, m.srcfmt, m.b_hsel, m.b_abs, m.b_neg, m.ftz);
+    let (min, max) = range(m.dstfmt);
+    let value = softfloat::to_integer(format(m.srcfmt), b, m.rnd.into(), min, max);
+    let d = match m.dstfmt {
+        IntFormat::S64 | IntFormat::U64 => value as u64,
+        _ => u64::from(value as u32),
+    };
+    f2i::Results { d }
+}
+
+/// I2F: the integer in those bits of `b` that its type has, rounded once (companion).
+pub fn i2f(m: &i2f::Modifiers, s: &i2f::Sources) -> i2f::Results {
+    let value = match m.srcfmt {
+        IntFormat::S8 => i128::from(s.b as i8),
+        IntFormat::U8 => i128::from(s.b as u8),
+        IntFormat::S16 => i128::from(s.b as i16),
+        IntFormat::U16 => i128::from(s.b as u16),
+        IntFormat::S32 => i128::from(s.b as i32),
+        IntFormat::U32 => i128::from(s.b as u32),
+        IntFormat::S64 => i128::from(s.b as i64),
+        IntFormat::U64 => i128::from(s.b),
+    };
+    i2f::Results {
+        d: softfloat::from_integer(format(m.dstfmt), value, m.rnd.into()),
+    }
+}
+
+/// FRND: `b` rounded to an integral number of its format (companion).
+pub fn frnd(m: &frnd::Modifiers, s: &frnd::Sources) -> frnd::Results {
+    let b = source(s.b, m.fmt, m.b_hsel, m.b_abs, m.b_neg, m.ftz);
+    frnd::Results {
+        d: softfloat::round_to_integral(format(m.fmt), b, m.rnd.into()),
+    }
+}
