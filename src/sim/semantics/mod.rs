@@ -7,28 +7,44 @@
 //! The functions are the project's reference for the documents: where those contradict themselves the function's comment names the
 //! reading taken. Arithmetic is exact: every floating-point operation rounds once. Files follow the families of the documents.
 
-pub mod compare;
-pub mod convert;
-pub mod float;
-pub mod float_convert;
-pub mod half;
-pub mod integer;
-pub mod logic;
-pub mod round_to_odd;
-pub mod shift;
+mod compare;
+mod convert;
+mod float;
+mod float_convert;
+mod half;
+mod integer;
+mod logic;
+mod round_to_odd;
+mod shift;
 pub mod softfloat;
-pub mod special;
+mod special;
 pub mod standin;
 #[cfg(test)]
 mod tests;
+pub mod transcendental;
+mod uniform;
 
 pub use standin as operands;
 
-/// Readings of the documents that a user can choose.
+use operands::*;
+
+/// The project's semantics of the pure instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// Readings of the documents that a user can choose.
+    pub readings: Readings,
+    /// A seed that moves the results of approximate instructions within their assumed accuracy ([`transcendental::accuracy`]); none for the
+    /// nearest results. Exact instructions do not change.
+    pub perturbation: Option<u64>,
+}
+
+/// Where the documents leave an either/or: what is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readings {
     /// What BREV does.
     pub brev: BrevReading,
+    /// The unit of the argument of MUFU.SIN and MUFU.COS.
+    pub angle: AngleUnit,
 }
 
 /// What BREV does (document 003: the text says complement, the mnemonic says bit reversal).
@@ -39,4 +55,48 @@ pub enum BrevReading {
     Complement,
     /// The bits of `b` in reverse order.
     Reverse,
+}
+
+/// The unit of an angle (document 003 does not say).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AngleUnit {
+    /// A full circle is 2π.
+    #[default]
+    Radians,
+    /// A full circle is 1.
+    Turns,
+}
+
+/// Implements [`Semantics`] by the functions of the family files.
+macro_rules! semantics {
+    ($($family:ident: $($name:ident)*;)*) => {
+        impl Semantics for Reference {
+            $($(
+                #[inline]
+                fn $name(&self, m: &$name::Modifiers, s: &$name::Sources) -> $name::Results {
+                    $family::$name(m, s)
+                }
+            )*)*
+
+            fn brev(&self, m: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
+                special::brev(self.readings.brev, m, s)
+            }
+
+            fn mufu(&self, m: &mufu::Modifiers, s: &mufu::Sources) -> mufu::Results {
+                transcendental::mufu(self.readings.angle, self.perturbation, m, s)
+            }
+        }
+    };
+}
+
+semantics! {
+    half: hadd2 hmul2 hfma2 hmnmx2 hsetp2 hset2;
+    integer: iadd imad imad_wide idp2a idp4a imul lea iabs imnmx;
+    logic: p2r r2p isetp iset sel lop3 plop3;
+    shift: shf mov prmt bmsk sgxt;
+    convert: i2i i2ip;
+    special: popc flo;
+    float: fadd fmul ffma fmnmx fsetp fset fsel dadd dmul dfma dsetp dmnmx;
+    float_convert: f2f f2fp f2i i2f frnd;
+    uniform: uldc umov uiadd;
 }

@@ -64,7 +64,7 @@ impl Format {
     }
 
     /// The exponent of the smallest normal number.
-    const fn min_exponent(self) -> i32 {
+    pub const fn min_exponent(self) -> i32 {
         2 - (1 << (self.exponent_bits - 1))
     }
 

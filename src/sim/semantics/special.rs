@@ -1,6 +1,6 @@
 //! The integer instructions of the special-function unit: POPC, FLO, BREV (document 003).
 
-use super::Readings;
+use super::BrevReading;
 use super::operands::*;
 
 /// `b`, complemented where the modifier says so.
@@ -36,11 +36,11 @@ pub fn flo(m: &flo::Modifiers, s: &flo::Sources) -> flo::Results {
 }
 
 /// BREV: the complement of `b`, as the document states three times, or its bits in reverse order, as the mnemonic says
-/// (document 003, BREV; [`Readings::brev`] chooses).
-pub fn brev(readings: Readings, _: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
-    let d = match readings.brev {
-        super::BrevReading::Complement => !s.b,
-        super::BrevReading::Reverse => s.b.reverse_bits(),
+/// (document 003, BREV; [`super::Readings`] chooses).
+pub fn brev(reading: BrevReading, _: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
+    let d = match reading {
+        BrevReading::Complement => !s.b,
+        BrevReading::Reverse => s.b.reverse_bits(),
     };
     brev::Results { d }
 }

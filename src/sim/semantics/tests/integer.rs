@@ -430,7 +430,7 @@ fn saturating_conversions() {
 
 #[test]
 fn bit_counting() {
-    use crate::sim::semantics::{BrevReading, Readings};
+    use crate::sim::semantics::BrevReading;
     let mut random = Random::for_test("popc");
     let bits = |word: u32| {
         (0..32)
@@ -469,14 +469,7 @@ fn bit_counting() {
                 assert_eq!(find(FLOSH::Sh), highest.map_or(u32::MAX, |bit| 31 - bit));
             }
         }
-        let brev = |reading| {
-            special::brev(
-                Readings { brev: reading },
-                &brev::Modifiers {},
-                &brev::Sources { b },
-            )
-            .d
-        };
+        let brev = |reading| special::brev(reading, &brev::Modifiers {}, &brev::Sources { b }).d;
         assert_eq!(brev(BrevReading::Complement), u32::MAX - b);
         assert_eq!(
             brev(BrevReading::Reverse),

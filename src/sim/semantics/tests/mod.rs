@@ -1,9 +1,13 @@
 //! Every function against a second derivation: the documents' own examples, formulas in wide integers written from the documents
 //! without looking at the functions, and exact arithmetic libraries.
 
+mod float;
+mod float_convert;
 mod half;
 mod integer;
 mod logic;
 mod oracle;
 mod random;
 mod shift;
+mod transcendental;
+mod uniform;

@@ -172,7 +172,7 @@ pub fn corners(format: Format) -> Vec<u64> {
 
 /// A random number of `format`; often a corner, often with few significant bits, so that ties happen.
 pub fn random_number(random: &mut Random, format: Format) -> u64 {
-    let mask = format.sign() * 2 - 1;
+    let mask = format.sign() | (format.sign() - 1);
     match random.below(8) {
         0 => random.below(4) | if random.flip() { format.sign() } else { 0 },
         1 => random.bits() & mask & !(format.smallest_normal() / 8 - 1),
