@@ -100,6 +100,8 @@ pub enum Attachment<R> {
     Call(Box<CallInfo<R>>),
     /// A field of the word that holds an address known later.
     Symbol(SymbolUse),
+    /// The label field holds the distance to the start of a block (the meeting point of a BSSY).
+    Label(Block),
 }
 
 /// Operands of a call beside those of the instruction.
@@ -188,8 +190,10 @@ pub enum Terminator<R> {
     },
     /// A jump table. The index is below the number of targets.
     Table {
-        /// 32-bit index.
+        /// Without a `table` the 32-bit index; with one the code offset that was read from it.
         index: R,
+        /// Byte offset of the table in the module's constants, once the code that reads it exists (`simt::tables`).
+        table: Option<u32>,
         /// Successors by index; may repeat.
         targets: Vec<Block>,
         /// Lanes of a warp may disagree.

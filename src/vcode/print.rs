@@ -40,6 +40,7 @@ impl<R: Register> fmt::Display for VCode<R> {
                         write!(f, " // {callee}({}) -> {}", side(&call.uses), side(&call.defs))?;
                     }
                     Some(Attachment::Symbol(s)) => write!(f, " // {} = {:?} {}{:+}", s.field, s.kind, s.name, s.addend)?,
+                    Some(Attachment::Label(target)) => write!(f, " // {target}")?,
                 }
                 writeln!(f)?;
             }
@@ -60,8 +61,9 @@ impl<R: Register> fmt::Display for Terminator<R> {
                 let not = if guard.negated { "!" } else { "" };
                 write!(f, "{}branch {not}{} {taken}, {fallthrough}", divergence(*divergent), guard.reg)
             }
-            Terminator::Table { index, targets, divergent } => {
-                write!(f, "{}table {index} [{}]", divergence(*divergent), list(targets))
+            Terminator::Table { index, table, targets, divergent } => {
+                let loaded = table.map_or(String::new(), |t| format!(" at {t:#x}"));
+                write!(f, "{}table {index}{loaded} [{}]", divergence(*divergent), list(targets))
             }
             Terminator::Return { address, values: v } => write!(f, "return {} via {}", values(v), list(address)),
             Terminator::TailCall { callee, values: v } => match callee {

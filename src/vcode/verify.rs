@@ -57,6 +57,11 @@ impl<R: Register> VCode<R> {
                         return Err(fail(block, format!("{} values kept for {results} results", values.len())));
                     }
                 }
+                if let Some(Attachment::Label(target)) = entry.attachment.map(|a| &self.attachments[a])
+                    && target.index() >= self.blocks.len()
+                {
+                    return Err(fail(block, format!("label {target} does not exist")));
+                }
             }
         }
         if next as usize != self.insts.len() {

@@ -20,7 +20,7 @@ pub mod softfloat;
 mod special;
 pub mod standin;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod transcendental;
 mod uniform;
 

@@ -7,7 +7,7 @@ mod half;
 mod integer;
 mod logic;
 mod oracle;
-mod random;
+pub(crate) mod random;
 mod shift;
 mod transcendental;
 mod uniform;

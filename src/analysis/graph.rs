@@ -1,0 +1,408 @@
+//! Directed graphs of blocks: order, dominators, post-dominators, natural loops.
+//!
+//! CLIF functions and machine functions both map their blocks to the nodes 0, 1, 2, … of a [`Graph`], so each algorithm stands here
+//! once. Dominators are those of Cooper, Harvey and Kennedy, *A Simple, Fast Dominance Algorithm*: intersecting the chains of immediate
+//! dominators in reverse postorder until nothing changes. Post-dominators are dominators of the reversed graph from a virtual exit.
+
+use smallvec::SmallVec;
+
+/// A directed graph over the nodes `0..len`.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    successors: Vec<SmallVec<[u32; 2]>>,
+    predecessors: Vec<SmallVec<[u32; 2]>>,
+}
+
+impl Graph {
+    /// `len` nodes without edges.
+    pub fn new(len: usize) -> Self {
+        Graph { successors: vec![SmallVec::new(); len], predecessors: vec![SmallVec::new(); len] }
+    }
+
+    /// `len` nodes with these edges, in this order; an edge may repeat.
+    pub fn from_edges(len: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut graph = Graph::new(len);
+        edges.into_iter().for_each(|(from, to)| graph.add_edge(from, to));
+        graph
+    }
+
+    /// Adds an edge behind those that leave `from` so far.
+    pub fn add_edge(&mut self, from: usize, to: usize) {
+        self.successors[from].push(to as u32);
+        self.predecessors[to].push(from as u32);
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.successors.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.successors.is_empty()
+    }
+
+    /// Targets of the edges that leave `node`.
+    pub fn successors(&self, node: usize) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.successors[node].iter().map(|&n| n as usize)
+    }
+
+    /// Origins of the edges that enter `node`.
+    pub fn predecessors(&self, node: usize) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.predecessors[node].iter().map(|&n| n as usize)
+    }
+
+    /// The nodes that can be reached from `root`, in reverse postorder.
+    pub fn reverse_postorder(&self, root: usize) -> Vec<usize> {
+        let mut seen = vec![false; self.len()];
+        let mut order = Vec::with_capacity(self.len());
+        let mut stack = vec![(root, 0)];
+        seen[root] = true;
+        while let Some((node, next)) = stack.last_mut() {
+            match self.successors[*node].get(*next) {
+                Some(&target) => {
+                    *next += 1;
+                    if !std::mem::replace(&mut seen[target as usize], true) {
+                        stack.push((target as usize, 0));
+                    }
+                }
+                None => {
+                    order.push(*node);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// Whether each node can be reached from one of `roots` without passing through a node of `barriers`; roots count as reached.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = usize>, barriers: &[usize]) -> Vec<bool> {
+        let mut seen = vec![false; self.len()];
+        let mut stack: Vec<usize> = roots.into_iter().collect();
+        stack.iter().for_each(|&n| seen[n] = true);
+        while let Some(node) = stack.pop() {
+            for target in self.successors(node) {
+                if !barriers.contains(&target) && !std::mem::replace(&mut seen[target], true) {
+                    stack.push(target);
+                }
+            }
+        }
+        seen
+    }
+}
+
+/// A tree of immediate dominators.
+#[derive(Clone, Debug)]
+pub struct Dominators {
+    root: usize,
+    /// Immediate dominator; none for the root and for nodes out of its reach.
+    parent: Vec<Option<u32>>,
+    /// Distance from the root.
+    depth: Vec<u32>,
+    order: Vec<usize>,
+}
+
+impl Dominators {
+    /// The dominators of the nodes that can be reached from `root`.
+    pub fn new(graph: &Graph, root: usize) -> Self {
+        let order = graph.reverse_postorder(root);
+        let mut position = vec![u32::MAX; graph.len()];
+        for (i, &node) in order.iter().enumerate() {
+            position[node] = i as u32;
+        }
+        // While computing, positions in `order` stand for nodes, and the root is its own parent.
+        let mut parent = vec![u32::MAX; order.len()];
+        parent[0] = 0;
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (i, &node) in order.iter().enumerate().skip(1) {
+                let mut best = u32::MAX;
+                for p in graph.predecessors(node).map(|p| position[p]) {
+                    if p == u32::MAX || parent[p as usize] == u32::MAX {
+                        continue;
+                    }
+                    best = if best == u32::MAX { p } else { intersect(&parent, best, p) };
+                }
+                if parent[i] != best {
+                    parent[i] = best;
+                    changed = true;
+                }
+            }
+        }
+        let mut depth = vec![0; graph.len()];
+        let mut parents = vec![None; graph.len()];
+        for (i, &node) in order.iter().enumerate().skip(1) {
+            let up = order[parent[i] as usize];
+            parents[node] = Some(up as u32);
+            depth[node] = depth[up] + 1;
+        }
+        Dominators { root, parent: parents, depth, order }
+    }
+
+    /// The immediate dominator: none for the root and for nodes out of its reach.
+    pub fn immediate(&self, node: usize) -> Option<usize> {
+        self.parent[node].map(|n| n as usize)
+    }
+
+    /// Whether `node` can be reached from the root.
+    pub fn is_reachable(&self, node: usize) -> bool {
+        node == self.root || self.parent[node].is_some()
+    }
+
+    /// The reachable nodes in reverse postorder.
+    pub fn reverse_postorder(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Whether every path from the root to `node` passes through `dominator`; every node dominates itself. False when one of the two is
+    /// out of reach.
+    pub fn dominates(&self, dominator: usize, node: usize) -> bool {
+        if !self.is_reachable(dominator) || !self.is_reachable(node) {
+            return false;
+        }
+        let mut node = node;
+        while self.depth[node] > self.depth[dominator] {
+            node = self.parent[node].expect("only the root has depth 0") as usize;
+        }
+        node == dominator
+    }
+
+    /// The nearest node that dominates both.
+    ///
+    /// # Panics
+    /// When one of the two is out of reach.
+    pub fn common(&self, a: usize, b: usize) -> usize {
+        assert!(self.is_reachable(a) && self.is_reachable(b), "a node out of reach has no dominator");
+        let (mut a, mut b) = (a, b);
+        while a != b {
+            let deeper = if self.depth[a] > self.depth[b] { &mut a } else { &mut b };
+            *deeper = self.parent[*deeper].expect("only the root has depth 0") as usize;
+        }
+        a
+    }
+}
+
+fn intersect(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
+    while a != b {
+        while a > b {
+            a = parent[a as usize];
+        }
+        while b > a {
+            b = parent[b as usize];
+        }
+    }
+    a
+}
+
+/// A tree of immediate post-dominators: what every path from a node to an exit passes through.
+#[derive(Clone, Debug)]
+pub struct PostDominators {
+    tree: Dominators,
+}
+
+impl PostDominators {
+    /// The post-dominators for paths that end at one of `exits`; paths that never reach one do not count.
+    pub fn new(graph: &Graph, exits: impl IntoIterator<Item = usize>) -> Self {
+        let virtual_exit = graph.len();
+        let mut reversed = Graph::new(graph.len() + 1);
+        exits.into_iter().for_each(|exit| reversed.add_edge(virtual_exit, exit));
+        for node in 0..graph.len() {
+            graph.predecessors(node).for_each(|p| reversed.add_edge(node, p));
+        }
+        PostDominators { tree: Dominators::new(&reversed, virtual_exit) }
+    }
+
+    /// The nearest other node on all paths from `node` to an exit; none when there is no such node, or no path.
+    pub fn immediate(&self, node: usize) -> Option<usize> {
+        self.tree.immediate(node).filter(|&n| n != self.tree.root)
+    }
+
+    /// Whether every path from `node` to an exit passes through `post`; false when there is no path.
+    pub fn post_dominates(&self, post: usize, node: usize) -> bool {
+        self.tree.dominates(post, node)
+    }
+
+    /// Whether an exit can be reached from `node`.
+    pub fn reaches_exit(&self, node: usize) -> bool {
+        self.tree.is_reachable(node)
+    }
+}
+
+/// A natural loop.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// The node that dominates all of the loop.
+    pub header: usize,
+    /// The next loop around it.
+    pub parent: Option<usize>,
+    /// Number of loops around its nodes, itself included.
+    pub depth: u32,
+    /// Its nodes, the header first, those of inner loops included.
+    pub nodes: Vec<usize>,
+}
+
+/// The natural loops of a graph, outer loops before inner ones.
+///
+/// An edge to a node that dominates its origin closes a loop; edges to the same header close one loop. A cycle that can be entered at
+/// two places has no such edge and is no loop here.
+#[derive(Clone, Debug)]
+pub struct Loops {
+    loops: Vec<Loop>,
+    innermost: Vec<Option<u32>>,
+}
+
+impl Loops {
+    /// Finds them.
+    pub fn new(graph: &Graph, dominators: &Dominators) -> Self {
+        let mut loops: Vec<Loop> = Vec::new();
+        let mut innermost = vec![None; graph.len()];
+        // Headers of outer loops come first in reverse postorder, so a later loop that holds a node lies further in.
+        for &header in dominators.reverse_postorder() {
+            let latches: Vec<usize> = graph.predecessors(header).filter(|&p| dominators.dominates(header, p)).collect();
+            if latches.is_empty() {
+                continue;
+            }
+            let mut inside = vec![false; graph.len()];
+            inside[header] = true;
+            let mut nodes = vec![header];
+            let mut stack = latches;
+            while let Some(node) = stack.pop() {
+                if dominators.is_reachable(node) && !std::mem::replace(&mut inside[node], true) {
+                    nodes.push(node);
+                    stack.extend(graph.predecessors(node));
+                }
+            }
+            let parent = innermost[header].map(|l: u32| l as usize);
+            let depth = parent.map_or(1, |p| loops[p].depth + 1);
+            nodes.iter().for_each(|&n| innermost[n] = Some(loops.len() as u32));
+            loops.push(Loop { header, parent, depth, nodes });
+        }
+        Loops { loops, innermost }
+    }
+
+    /// All loops; positions are their names.
+    pub fn all(&self) -> &[Loop] {
+        &self.loops
+    }
+
+    /// The innermost loop around `node`.
+    pub fn innermost(&self, node: usize) -> Option<usize> {
+        self.innermost[node].map(|l| l as usize)
+    }
+
+    /// Number of loops around `node`.
+    pub fn depth(&self, node: usize) -> u32 {
+        self.innermost(node).map_or(0, |l| self.loops[l].depth)
+    }
+
+    /// Whether `node` belongs to loop `index` or to one inside it.
+    pub fn contains(&self, index: usize, node: usize) -> bool {
+        self.around(node).any(|l| l == index)
+    }
+
+    /// The loops around `node`, the innermost first.
+    pub fn around(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.innermost(node), |&l| self.loops[l].parent)
+    }
+
+    /// Whether no other loop lies inside loop `index`.
+    pub fn is_innermost(&self, index: usize) -> bool {
+        self.loops.iter().all(|l| l.parent != Some(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::semantics::tests::random::Random;
+
+    /// Nodes on every path from `from` to a node of `to`, by removing each in turn; none when there is no path.
+    fn on_all_paths(graph: &Graph, from: usize, to: &[usize]) -> Option<Vec<usize>> {
+        let reaches = |removed: Option<usize>| {
+            if removed == Some(from) {
+                return false;
+            }
+            let seen = graph.reachable([from], removed.as_slice());
+            to.iter().any(|&t| seen[t])
+        };
+        reaches(None).then(|| (0..graph.len()).filter(|&n| !reaches(Some(n))).collect())
+    }
+
+    fn random_graph(random: &mut Random) -> Graph {
+        let len = 1 + random.below(9) as usize;
+        let edges = random.below(2 * len as u64 + 1);
+        Graph::from_edges(len, (0..edges).map(|_| (random.below(len as u64) as usize, random.below(len as u64) as usize)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn dominators_agree_with_the_removal_of_nodes() {
+        let mut random = Random::for_test("dominators");
+        for _ in 0..2000 {
+            let graph = random_graph(&mut random);
+            let tree = Dominators::new(&graph, 0);
+            for node in 0..graph.len() {
+                let expected = on_all_paths(&graph, 0, &[node]);
+                assert_eq!(tree.is_reachable(node), expected.is_some(), "{graph:?}");
+                let found: Vec<usize> = (0..graph.len()).filter(|&d| tree.dominates(d, node)).collect();
+                assert_eq!(found, expected.unwrap_or_default(), "{graph:?} node {node}");
+                if let Some(up) = tree.immediate(node) {
+                    assert!(found.iter().filter(|&&d| d != node).all(|&d| tree.dominates(d, up)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn post_dominators_agree_with_the_removal_of_nodes() {
+        let mut random = Random::for_test("post-dominators");
+        for _ in 0..2000 {
+            let graph = random_graph(&mut random);
+            let exits: Vec<usize> = (0..graph.len()).filter(|&n| graph.successors(n).len() == 0).collect();
+            let tree = PostDominators::new(&graph, exits.iter().copied());
+            for node in 0..graph.len() {
+                let expected = on_all_paths(&graph, node, &exits);
+                assert_eq!(tree.reaches_exit(node), expected.is_some());
+                let found: Vec<usize> = (0..graph.len()).filter(|&d| tree.post_dominates(d, node)).collect();
+                assert_eq!(found, expected.unwrap_or_default(), "{graph:?} node {node}");
+                match tree.immediate(node) {
+                    Some(next) => assert!(found.iter().filter(|&&d| d != node).all(|&d| tree.post_dominates(d, next))),
+                    None => assert!(found.iter().all(|&d| d == node)),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loops_are_the_cycles_through_their_header() {
+        let mut random = Random::for_test("loops");
+        for _ in 0..2000 {
+            let graph = random_graph(&mut random);
+            let tree = Dominators::new(&graph, 0);
+            let loops = Loops::new(&graph, &tree);
+            for (i, l) in loops.all().iter().enumerate() {
+                for node in 0..graph.len() {
+                    // A node belongs to the loop if the header dominates it and it comes back to the header without leaving that.
+                    let outside: Vec<usize> = (0..graph.len()).filter(|&n| !tree.dominates(l.header, n) || n == l.header).collect();
+                    let back = graph.successors(node).any(|s| s == l.header)
+                        || graph.reachable([node], &outside).iter().enumerate().any(|(n, &r)| r && graph.successors(n).any(|s| s == l.header));
+                    let member = tree.dominates(l.header, node) && (node == l.header || back);
+                    assert_eq!(loops.contains(i, node), member, "{graph:?} loop of {} node {node}", l.header);
+                    assert_eq!(l.nodes.contains(&node), member);
+                }
+                assert!(l.parent.is_none_or(|p| p < i && loops.all()[p].nodes.contains(&l.header)));
+            }
+            for node in 0..graph.len() {
+                assert_eq!(loops.depth(node) as usize, loops.all().iter().filter(|l| l.nodes.contains(&node)).count());
+            }
+        }
+    }
+
+    #[test]
+    fn nested_loops_know_their_depth() {
+        let graph = Graph::from_edges(5, [(0, 1), (1, 2), (2, 2), (2, 3), (3, 1), (3, 4)]);
+        let loops = Loops::new(&graph, &Dominators::new(&graph, 0));
+        assert_eq!((0..5).map(|n| loops.depth(n)).collect::<Vec<_>>(), [0, 1, 2, 1, 0]);
+        assert!(!loops.is_innermost(0) && loops.is_innermost(1));
+    }
+}
