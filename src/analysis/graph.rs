@@ -16,13 +16,18 @@ pub struct Graph {
 impl Graph {
     /// `len` nodes without edges.
     pub fn new(len: usize) -> Self {
-        Graph { successors: vec![SmallVec::new(); len], predecessors: vec![SmallVec::new(); len] }
+        Graph {
+            successors: vec![SmallVec::new(); len],
+            predecessors: vec![SmallVec::new(); len],
+        }
     }
 
     /// `len` nodes with these edges, in this order; an edge may repeat.
     pub fn from_edges(len: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut graph = Graph::new(len);
-        edges.into_iter().for_each(|(from, to)| graph.add_edge(from, to));
+        edges
+            .into_iter()
+            .for_each(|(from, to)| graph.add_edge(from, to));
         graph
     }
 
@@ -77,7 +82,11 @@ impl Graph {
     }
 
     /// Whether each node can be reached from one of `roots` without passing through a node of `barriers`; roots count as reached.
-    pub fn reachable(&self, roots: impl IntoIterator<Item = usize>, barriers: &[usize]) -> Vec<bool> {
+    pub fn reachable(
+        &self,
+        roots: impl IntoIterator<Item = usize>,
+        barriers: &[usize],
+    ) -> Vec<bool> {
         let mut seen = vec![false; self.len()];
         let mut stack: Vec<usize> = roots.into_iter().collect();
         stack.iter().for_each(|&n| seen[n] = true);
@@ -122,7 +131,11 @@ impl Dominators {
                     if p == u32::MAX || parent[p as usize] == u32::MAX {
                         continue;
                     }
-                    best = if best == u32::MAX { p } else { intersect(&parent, best, p) };
+                    best = if best == u32::MAX {
+                        p
+                    } else {
+                        intersect(&parent, best, p)
+                    };
                 }
                 if parent[i] != best {
                     parent[i] = best;
@@ -137,7 +150,12 @@ impl Dominators {
             parents[node] = Some(up as u32);
             depth[node] = depth[up] + 1;
         }
-        Dominators { root, parent: parents, depth, order }
+        Dominators {
+            root,
+            parent: parents,
+            depth,
+            order,
+        }
     }
 
     /// The immediate dominator: none for the root and for nodes out of its reach.
@@ -173,10 +191,17 @@ impl Dominators {
     /// # Panics
     /// When one of the two is out of reach.
     pub fn common(&self, a: usize, b: usize) -> usize {
-        assert!(self.is_reachable(a) && self.is_reachable(b), "a node out of reach has no dominator");
+        assert!(
+            self.is_reachable(a) && self.is_reachable(b),
+            "a node out of reach has no dominator"
+        );
         let (mut a, mut b) = (a, b);
         while a != b {
-            let deeper = if self.depth[a] > self.depth[b] { &mut a } else { &mut b };
+            let deeper = if self.depth[a] > self.depth[b] {
+                &mut a
+            } else {
+                &mut b
+            };
             *deeper = self.parent[*deeper].expect("only the root has depth 0") as usize;
         }
         a
@@ -206,11 +231,17 @@ impl PostDominators {
     pub fn new(graph: &Graph, exits: impl IntoIterator<Item = usize>) -> Self {
         let virtual_exit = graph.len();
         let mut reversed = Graph::new(graph.len() + 1);
-        exits.into_iter().for_each(|exit| reversed.add_edge(virtual_exit, exit));
+        exits
+            .into_iter()
+            .for_each(|exit| reversed.add_edge(virtual_exit, exit));
         for node in 0..graph.len() {
-            graph.predecessors(node).for_each(|p| reversed.add_edge(node, p));
+            graph
+                .predecessors(node)
+                .for_each(|p| reversed.add_edge(node, p));
         }
-        PostDominators { tree: Dominators::new(&reversed, virtual_exit) }
+        PostDominators {
+            tree: Dominators::new(&reversed, virtual_exit),
+        }
     }
 
     /// The nearest other node on all paths from `node` to an exit; none when there is no such node, or no path.
@@ -259,7 +290,10 @@ impl Loops {
         let mut innermost = vec![None; graph.len()];
         // Headers of outer loops come first in reverse postorder, so a later loop that holds a node lies further in.
         for &header in dominators.reverse_postorder() {
-            let latches: Vec<usize> = graph.predecessors(header).filter(|&p| dominators.dominates(header, p)).collect();
+            let latches: Vec<usize> = graph
+                .predecessors(header)
+                .filter(|&p| dominators.dominates(header, p))
+                .collect();
             if latches.is_empty() {
                 continue;
             }
@@ -275,8 +309,15 @@ impl Loops {
             }
             let parent = innermost[header].map(|l: u32| l as usize);
             let depth = parent.map_or(1, |p| loops[p].depth + 1);
-            nodes.iter().for_each(|&n| innermost[n] = Some(loops.len() as u32));
-            loops.push(Loop { header, parent, depth, nodes });
+            nodes
+                .iter()
+                .for_each(|&n| innermost[n] = Some(loops.len() as u32));
+            loops.push(Loop {
+                header,
+                parent,
+                depth,
+                nodes,
+            });
         }
         Loops { loops, innermost }
     }
@@ -332,7 +373,17 @@ mod tests {
     fn random_graph(random: &mut Random) -> Graph {
         let len = 1 + random.below(9) as usize;
         let edges = random.below(2 * len as u64 + 1);
-        Graph::from_edges(len, (0..edges).map(|_| (random.below(len as u64) as usize, random.below(len as u64) as usize)).collect::<Vec<_>>())
+        Graph::from_edges(
+            len,
+            (0..edges)
+                .map(|_| {
+                    (
+                        random.below(len as u64) as usize,
+                        random.below(len as u64) as usize,
+                    )
+                })
+                .collect::<Vec<_>>(),
+        )
     }
 
     #[test]
@@ -344,10 +395,17 @@ mod tests {
             for node in 0..graph.len() {
                 let expected = on_all_paths(&graph, 0, &[node]);
                 assert_eq!(tree.is_reachable(node), expected.is_some(), "{graph:?}");
-                let found: Vec<usize> = (0..graph.len()).filter(|&d| tree.dominates(d, node)).collect();
+                let found: Vec<usize> = (0..graph.len())
+                    .filter(|&d| tree.dominates(d, node))
+                    .collect();
                 assert_eq!(found, expected.unwrap_or_default(), "{graph:?} node {node}");
                 if let Some(up) = tree.immediate(node) {
-                    assert!(found.iter().filter(|&&d| d != node).all(|&d| tree.dominates(d, up)));
+                    assert!(
+                        found
+                            .iter()
+                            .filter(|&&d| d != node)
+                            .all(|&d| tree.dominates(d, up))
+                    );
                 }
             }
         }
@@ -358,15 +416,24 @@ mod tests {
         let mut random = Random::for_test("post-dominators");
         for _ in 0..2000 {
             let graph = random_graph(&mut random);
-            let exits: Vec<usize> = (0..graph.len()).filter(|&n| graph.successors(n).len() == 0).collect();
+            let exits: Vec<usize> = (0..graph.len())
+                .filter(|&n| graph.successors(n).len() == 0)
+                .collect();
             let tree = PostDominators::new(&graph, exits.iter().copied());
             for node in 0..graph.len() {
                 let expected = on_all_paths(&graph, node, &exits);
                 assert_eq!(tree.reaches_exit(node), expected.is_some());
-                let found: Vec<usize> = (0..graph.len()).filter(|&d| tree.post_dominates(d, node)).collect();
+                let found: Vec<usize> = (0..graph.len())
+                    .filter(|&d| tree.post_dominates(d, node))
+                    .collect();
                 assert_eq!(found, expected.unwrap_or_default(), "{graph:?} node {node}");
                 match tree.immediate(node) {
-                    Some(next) => assert!(found.iter().filter(|&&d| d != node).all(|&d| tree.post_dominates(d, next))),
+                    Some(next) => assert!(
+                        found
+                            .iter()
+                            .filter(|&&d| d != node)
+                            .all(|&d| tree.post_dominates(d, next))
+                    ),
                     None => assert!(found.iter().all(|&d| d == node)),
                 }
             }
@@ -383,17 +450,38 @@ mod tests {
             for (i, l) in loops.all().iter().enumerate() {
                 for node in 0..graph.len() {
                     // A node belongs to the loop if the header dominates it and it comes back to the header without leaving that.
-                    let outside: Vec<usize> = (0..graph.len()).filter(|&n| !tree.dominates(l.header, n) || n == l.header).collect();
+                    let outside: Vec<usize> = (0..graph.len())
+                        .filter(|&n| !tree.dominates(l.header, n) || n == l.header)
+                        .collect();
                     let back = graph.successors(node).any(|s| s == l.header)
-                        || graph.reachable([node], &outside).iter().enumerate().any(|(n, &r)| r && graph.successors(n).any(|s| s == l.header));
+                        || graph
+                            .reachable([node], &outside)
+                            .iter()
+                            .enumerate()
+                            .any(|(n, &r)| r && graph.successors(n).any(|s| s == l.header));
                     let member = tree.dominates(l.header, node) && (node == l.header || back);
-                    assert_eq!(loops.contains(i, node), member, "{graph:?} loop of {} node {node}", l.header);
+                    assert_eq!(
+                        loops.contains(i, node),
+                        member,
+                        "{graph:?} loop of {} node {node}",
+                        l.header
+                    );
                     assert_eq!(l.nodes.contains(&node), member);
                 }
-                assert!(l.parent.is_none_or(|p| p < i && loops.all()[p].nodes.contains(&l.header)));
+                assert!(
+                    l.parent
+                        .is_none_or(|p| p < i && loops.all()[p].nodes.contains(&l.header))
+                );
             }
             for node in 0..graph.len() {
-                assert_eq!(loops.depth(node) as usize, loops.all().iter().filter(|l| l.nodes.contains(&node)).count());
+                assert_eq!(
+                    loops.depth(node) as usize,
+                    loops
+                        .all()
+                        .iter()
+                        .filter(|l| l.nodes.contains(&node))
+                        .count()
+                );
             }
         }
     }
@@ -402,7 +490,10 @@ mod tests {
     fn nested_loops_know_their_depth() {
         let graph = Graph::from_edges(5, [(0, 1), (1, 2), (2, 2), (2, 3), (3, 1), (3, 4)]);
         let loops = Loops::new(&graph, &Dominators::new(&graph, 0));
-        assert_eq!((0..5).map(|n| loops.depth(n)).collect::<Vec<_>>(), [0, 1, 2, 1, 0]);
+        assert_eq!(
+            (0..5).map(|n| loops.depth(n)).collect::<Vec<_>>(),
+            [0, 1, 2, 1, 0]
+        );
         assert!(!loops.is_innermost(0) && loops.is_innermost(1));
     }
 }
