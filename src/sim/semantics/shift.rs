@@ -43,13 +43,14 @@ pub fn mov(m: &mov::Modifiers, s: &mov::Sources) -> mov::Results {
 /// modes two bits of `c` choose a row of the mode's table. Those tables are read with their columns from b3 down to b0: only so do
 /// they mean what the modes' names say (forward and backward extract, replicate, edge clamp).
 pub fn prmt(m: &prmt::Modifiers, s: &prmt::Sources) -> prmt::Results {
-    let source = (u64::from(s.b) << 32 | u64::from(s.a)).to_le_bytes();
+    let source = u64::from(s.b) << 32 | u64::from(s.a);
+    let byte = |index: u32| (source >> (8 * index)) as u8;
     let selector = s.c & 3;
     let d = [0u32, 1, 2, 3].map(|i| {
         let index = match m.mode {
             PRMTMode::Idx => {
                 let nibble = s.c >> (4 * i) & 0xf;
-                let byte = source[(nibble & 7) as usize];
+                let byte = byte(nibble & 7);
                 return if nibble & 8 == 0 {
                     byte
                 } else {
@@ -63,7 +64,7 @@ pub fn prmt(m: &prmt::Modifiers, s: &prmt::Sources) -> prmt::Results {
             PRMTMode::Ecr => selector.min(i),
             PRMTMode::Rc16 => 2 * (selector & 1) + (i & 1),
         };
-        source[index as usize]
+        byte(index)
     });
     prmt::Results {
         d: u32::from_le_bytes(d),

@@ -14,6 +14,7 @@
 
 use super::AngleUnit;
 use super::operands::*;
+use super::round_to_odd::{Bfloat16, Binary16, Half};
 use super::softfloat::{self, BF16, F16, F32, F64, Format, Rounding};
 
 /// Single precision with the NaN that document 003 lists.
@@ -90,6 +91,27 @@ pub fn mufu(
     mufu::Results { d }
 }
 
+/// The double of the same value as `bits` of `format`.
+fn widen(format: Format, bits: u64) -> f64 {
+    match format {
+        SINGLE => f64::from(f32::from_bits(bits as u32)),
+        F16 => Binary16::widen(bits as u16),
+        BF16 => Bfloat16::widen(bits as u16),
+        _ => f64::from_bits(bits << 32),
+    }
+}
+
+/// The number of `format` nearest to `x`.
+fn narrow(format: Format, x: f64) -> u64 {
+    match format {
+        SINGLE if x.is_nan() => SINGLE.nan,
+        SINGLE => u64::from((x as f32).to_bits()),
+        F16 => u64::from(Binary16::narrow(x)),
+        BF16 => u64::from(Bfloat16::narrow(x)),
+        _ => softfloat::convert(F64, format, x.to_bits(), Rounding::NearestEven),
+    }
+}
+
 /// The result in `format` for one input of `format`.
 fn evaluate(
     op: MUFUOp,
@@ -99,8 +121,8 @@ fn evaluate(
     perturbation: Option<u64>,
     bits: u64,
 ) -> u64 {
-    let x = f64::from_bits(softfloat::convert(format, F64, bits, Rounding::NearestEven));
-    let narrow = |x: f64| softfloat::convert(F64, format, x.to_bits(), Rounding::NearestEven);
+    let x = widen(format, bits);
+    let narrow = |x: f64| narrow(format, x);
     if let Some(result) = special(op, dtype, x) {
         return narrow(result);
     }
