@@ -135,6 +135,12 @@ impl<R: Register> Inst<R> {
         self
     }
 
+    /// Sets the modifiers behind the mnemonic: `options` at their bits, `mask` all bits of the operation's options.
+    pub fn set_options(&mut self, mask: u128, options: u128) {
+        debug_assert!(options & !mask == 0, "{options:#x} outside of {mask:#x}");
+        self.word = (self.word & !mask) | options;
+    }
+
     /// The raw value of a field of the form, by index.
     pub fn field(&self, index: u8) -> u64 {
         self.info().fields[index as usize].get(self.word)

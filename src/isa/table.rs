@@ -40,6 +40,8 @@ pub struct OptypeInfo {
     pub syntax: &'static [&'static str],
     /// What it does beside its results.
     pub effects: Effects,
+    /// Bits of the modifiers behind the mnemonic that belong to no operand.
+    pub options_mask: u128,
     /// Whether the syntax has `$wsb`: the result arrives at an unknown time.
     pub write_scoreboard: bool,
     /// Latencies, *assumed*.

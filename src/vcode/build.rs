@@ -1,13 +1,28 @@
 //! Building a [`VCode`] backwards: blocks in postorder, each from its terminator to its first instruction.
 
 use super::{Attachment, AttachmentId, Block, BlockData, Entry, Frame, FunctionKind, SourceLine, Terminator, VCode};
+use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, PReg, RegisterClass, VReg};
 use cranelift_entity::{EntityRef, PrimaryMap};
 
+/// Effects for which an instruction stays although nobody reads its results.
+const KEPT: Effects = Effects::STORE
+    .union(Effects::ATOMIC)
+    .union(Effects::BARRIER)
+    .union(Effects::CONVERGENCE)
+    .union(Effects::BRANCH)
+    .union(Effects::CALL)
+    .union(Effects::RETURN)
+    .union(Effects::EXIT)
+    .union(Effects::TRAP)
+    .union(Effects::CONVERGENT)
+    .union(Effects::ANY_GPR);
+
 /// Collects instructions in reverse.
 ///
-/// Lowering walks a function from its end, because an instruction is selected only when its result was asked for. All vectors keep their
-/// capacity when the builder is used for the next function.
+/// Lowering walks a function from its end, because an instruction is selected only when its result was asked for. A register may be asked for
+/// before the instruction that defines it exists; [`VCodeBuilder::bind`] says later which register it is. Instructions and results that
+/// nobody reads are left out as they come. All vectors keep their capacity when the builder is used for the next function.
 #[derive(Debug, Default)]
 pub struct VCodeBuilder {
     /// Instructions of finished blocks, each block's reversed, the last block first.
@@ -17,10 +32,28 @@ pub struct VCodeBuilder {
     blocks: Vec<Option<BlockData<VReg>>>,
     /// Start of the current block in `insts`.
     start: usize,
+    /// The current block.
+    current: Option<(Block, Terminator<VReg>, BlockFacts)>,
     /// Instructions of the unit (one CLIF instruction) being emitted, in order.
     unit: Vec<Entry<VReg>>,
     line: SourceLine,
-    vreg_count: u32,
+    /// By register: what it was bound to.
+    bound: Vec<Option<VReg>>,
+    /// By register: whether somebody reads it.
+    used: Vec<bool>,
+}
+
+/// What is known of a block when it is started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockFacts {
+    /// Place of the terminator.
+    pub line: SourceLine,
+    /// See [`BlockData::divergent`].
+    pub divergent: bool,
+    /// See [`BlockData::loop_depth`].
+    pub loop_depth: u32,
+    /// See [`BlockData::cold`].
+    pub cold: bool,
 }
 
 impl VCodeBuilder {
@@ -31,15 +64,46 @@ impl VCodeBuilder {
         self.blocks.clear();
         self.blocks.resize_with(blocks, || None);
         self.unit.clear();
+        self.current = None;
         self.start = 0;
-        self.vreg_count = 0;
+        self.bound.clear();
+        self.used.clear();
         self.line = SourceLine::default();
     }
 
     /// A new register.
     pub fn vreg(&mut self, class: RegisterClass) -> VReg {
-        self.vreg_count += 1;
-        VReg::new(class, self.vreg_count - 1)
+        self.bound.push(None);
+        self.used.push(false);
+        VReg::new(class, self.bound.len() as u32 - 1)
+    }
+
+    /// Says that a register asked for earlier is `actual`.
+    ///
+    /// # Panics
+    /// When the classes differ or it was bound before: a mistake of the lowering.
+    pub fn bind(&mut self, asked: VReg, actual: VReg) {
+        use crate::isa::Register;
+        if asked == actual {
+            return;
+        }
+        assert_eq!(asked.class(), actual.class(), "{asked} and {actual}");
+        assert!(self.bound[asked.index()].is_none(), "{asked} is defined twice");
+        self.bound[asked.index()] = Some(actual);
+        if self.used[asked.index()] {
+            self.mark_used(actual);
+        }
+    }
+
+    /// Notes that a register is read.
+    pub fn mark_used(&mut self, mut reg: VReg) {
+        loop {
+            self.used[reg.index()] = true;
+            match self.bound[reg.index()] {
+                Some(next) => reg = next,
+                None => return,
+            }
+        }
     }
 
     /// Place of the instructions that follow.
@@ -58,23 +122,83 @@ impl VCodeBuilder {
         self.unit.push(Entry { inst, line: self.line, attachment });
     }
 
-    /// Ends the unit: what it emitted stands before everything of this block emitted so far.
-    pub fn end_unit(&mut self) {
-        self.insts.extend(self.unit.drain(..).rev());
+    /// The last instruction of the current unit, to amend it.
+    pub fn last(&mut self) -> Option<&mut Entry<VReg>> {
+        self.unit.last_mut()
     }
 
-    /// Number of instructions in the current unit.
-    pub fn unit_len(&self) -> usize {
-        self.unit.len()
+    /// Attaches to the last instruction of the unit.
+    ///
+    /// # Panics
+    /// When the unit is empty.
+    pub fn attach_to_last(&mut self, attachment: Attachment<VReg>) {
+        let id = self.attachments.push(attachment);
+        self.unit.last_mut().expect("an instruction was emitted").attachment = Some(id);
     }
 
-    /// Ends a block whose instructions were emitted backwards.
-    pub fn end_block(&mut self, block: Block, params: Vec<VReg>, terminator: Terminator<VReg>, facts: BlockFacts) {
+    /// Starts a block from its end.
+    ///
+    /// # Panics
+    /// When the block before was not ended.
+    pub fn start_block(&mut self, block: Block, terminator: Terminator<VReg>, facts: BlockFacts) {
+        assert!(self.current.is_none(), "one block at a time");
+        for reg in terminator.uses() {
+            self.mark_used(reg);
+        }
         self.end_unit();
-        let range = self.start as u32..self.insts.len() as u32;
+        self.current = Some((block, terminator, facts));
+    }
+
+    /// Ends the unit: what it emitted, and somebody reads, stands before everything of this block emitted so far.
+    pub fn end_unit(&mut self) {
+        while let Some(mut entry) = self.unit.pop() {
+            let effects = entry.inst.optype().info().effects;
+            let attachment = entry.attachment.map(|a| self.attachments[a].clone());
+            let read = entry.inst.definitions().any(|r| self.used[r.index()]);
+            if !read && !effects.intersects(KEPT) {
+                continue;
+            }
+            self.drop_unread(&mut entry.inst, attachment.is_some());
+            for reg in entry.inst.uses() {
+                self.mark_used(reg);
+            }
+            match &attachment {
+                Some(Attachment::Else(values)) => values.iter().flatten().for_each(|&r| self.mark_used(r)),
+                Some(Attachment::Call(call)) => call.uses.iter().for_each(|u| self.mark_used(u.0)),
+                Some(Attachment::Symbol(_)) | None => {}
+            }
+            self.insts.push(entry);
+        }
+    }
+
+    /// Makes results that nobody reads RZ or PT.
+    fn drop_unread(&self, inst: &mut Inst<VReg>, attached: bool) {
+        if attached {
+            return;
+        }
+        for operand in inst.info().operands {
+            if operand.direction != Direction::Out || operand.class.is_none() {
+                continue;
+            }
+            let regs = inst.operand_regs(operand);
+            if regs.iter().flatten().all(|r| !self.used[r.index()]) {
+                let none: smallvec::SmallVec<[Option<VReg>; 4]> = smallvec::smallvec![None; regs.len()];
+                inst.set_regs(operand, &none);
+            }
+        }
+    }
+
+    /// Ends the block started last.
+    ///
+    /// # Panics
+    /// When none was started.
+    pub fn end_block(&mut self, params: Vec<VReg>) {
+        self.end_unit();
+        let (block, terminator, facts) = self.current.take().expect("a block was started");
+        let insts = self.start as u32..self.insts.len() as u32;
         self.start = self.insts.len();
         self.blocks[block.index()] = Some(BlockData {
-            insts: range,
+            insts,
             params,
             terminator,
             line: facts.line,
@@ -84,6 +208,13 @@ impl VCodeBuilder {
         });
     }
 
+    fn resolve(&self, mut reg: VReg) -> VReg {
+        while let Some(next) = self.bound[reg.index()] {
+            reg = next;
+        }
+        reg
+    }
+
     /// The function, in forward order.
     ///
     /// # Panics
@@ -91,27 +222,23 @@ impl VCodeBuilder {
     pub fn finish(&mut self, name: String, kind: FunctionKind, entry: Vec<(VReg, PReg)>, frame: Frame) -> VCode<VReg> {
         let mut insts = Vec::with_capacity(self.insts.len());
         let mut blocks = PrimaryMap::with_capacity(self.blocks.len());
-        for data in self.blocks.drain(..) {
+        let mut finished = std::mem::take(&mut self.blocks);
+        for data in finished.drain(..) {
             let mut data = data.expect("every block is lowered");
             let first = insts.len() as u32;
-            insts.extend(self.insts[data.insts.start as usize..data.insts.end as usize].iter().rev().copied());
+            let reversed = self.insts[data.insts.start as usize..data.insts.end as usize].iter().rev();
+            insts.extend(reversed.map(|e| Entry { inst: e.inst.map(|r| self.resolve(r)), ..*e }));
             data.insts = first..insts.len() as u32;
+            data.terminator.for_each_register(|r| *r = self.resolve(*r));
+            data.params.iter_mut().for_each(|r| *r = self.resolve(*r));
             blocks.push(data);
         }
-        let attachments = std::mem::take(&mut self.attachments);
-        VCode { name, kind, insts, attachments, blocks, entry, vreg_count: self.vreg_count, frame }
+        self.blocks = finished;
+        let mut attachments = std::mem::take(&mut self.attachments);
+        for attachment in attachments.values_mut() {
+            attachment.for_each_register(|r| *r = self.resolve(*r));
+        }
+        let entry = entry.into_iter().map(|(r, p)| (self.resolve(r), p)).collect();
+        VCode { name, kind, insts, attachments, blocks, entry, vreg_count: self.bound.len() as u32, frame }
     }
-}
-
-/// What is known of a block when it is ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockFacts {
-    /// Place of the terminator.
-    pub line: SourceLine,
-    /// See [`BlockData::divergent`].
-    pub divergent: bool,
-    /// See [`BlockData::loop_depth`].
-    pub loop_depth: u32,
-    /// See [`BlockData::cold`].
-    pub cold: bool,
 }

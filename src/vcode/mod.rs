@@ -259,7 +259,38 @@ impl Frame {
     }
 }
 
+impl<R> Attachment<R> {
+    /// Visits every register.
+    pub fn for_each_register(&mut self, mut visit: impl FnMut(&mut R)) {
+        match self {
+            Attachment::Else(values) => values.iter_mut().flatten().for_each(visit),
+            Attachment::Call(call) => call.uses.iter_mut().chain(&mut call.defs).for_each(|(r, _)| visit(r)),
+            Attachment::Symbol(_) => {}
+        }
+    }
+}
+
 impl<R: Register> Terminator<R> {
+    /// Visits every register.
+    pub fn for_each_register(&mut self, mut visit: impl FnMut(&mut R)) {
+        match self {
+            Terminator::Jump { args, .. } => args.iter_mut().for_each(visit),
+            Terminator::Branch { guard, .. } => visit(&mut guard.reg),
+            Terminator::Table { index, .. } => visit(index),
+            Terminator::Return { address, values } => {
+                address.iter_mut().for_each(&mut visit);
+                values.iter_mut().for_each(|(r, _)| visit(r));
+            }
+            Terminator::TailCall { callee, values } => {
+                if let Callee::Registers(address) = callee {
+                    address.iter_mut().for_each(&mut visit);
+                }
+                values.iter_mut().for_each(|(r, _)| visit(r));
+            }
+            Terminator::Exit | Terminator::Trap(_) => {}
+        }
+    }
+
     /// Successors in order; a block may repeat.
     pub fn successors(&self) -> SmallVec<[Block; 2]> {
         match self {

@@ -1,5 +1,6 @@
 //! Generators: the resolved machine as Rust tables and types, as ISLE declarations.
 
+pub mod isle;
 mod naming;
 mod optypes;
 mod tables;

@@ -8,8 +8,10 @@ use std::fmt::Write;
 
 /// How a value of an operand is passed to the semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub(super) enum Kind {
     Bool,
+    /// An unsigned number in the word: `lut`, `shiftamt`.
+    Number,
     Word,
     Pair,
     Quad,
@@ -20,10 +22,10 @@ enum Kind {
 }
 
 impl Kind {
-    fn rust(self) -> &'static str {
+    pub(super) fn rust(self) -> &'static str {
         match self {
             Kind::Bool => "bool",
-            Kind::Word => "u32",
+            Kind::Word | Kind::Number => "u32",
             Kind::Pair => "u64",
             Kind::Quad => "u128",
             Kind::Set => "u8",
@@ -34,7 +36,7 @@ impl Kind {
     fn accessor(self) -> &'static str {
         match self {
             Kind::Bool => "predicate",
-            Kind::Word => "word",
+            Kind::Word | Kind::Number => "word",
             Kind::Pair => "pair",
             Kind::Quad => "quad",
             Kind::Set => "predicates",
@@ -46,14 +48,17 @@ impl Kind {
 /// The operands of an operation over all its forms, by role.
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
-    sources: Vec<(String, Kind)>,
-    results: Vec<(String, Kind)>,
+    pub(super) sources: Vec<(String, Kind)>,
+    pub(super) results: Vec<(String, Kind)>,
 }
 
 fn kind_of(form: &Form, operand: &crate::model::Operand) -> Kind {
     let Some(field) = operand.field else { return Kind::Set };
     match form.fields[field].ty {
         FieldType::Predicate | FieldType::UniformPredicate => Kind::Bool,
+        FieldType::Address | FieldType::Label => Kind::Signed,
+        FieldType::Enum(_) | FieldType::Convergence => Kind::Number,
+        FieldType::Signed | FieldType::Unsigned if form.fields[field].width < 32 || operand.direction == Direction::Neither => Kind::Number,
         _ => match operand.max_width {
             0..=32 => Kind::Word,
             33..=64 => Kind::Pair,
@@ -136,6 +141,51 @@ fn modifiers(machine: &Machine, optype: &Optype) -> Vec<Modifier> {
     order.into_iter().filter_map(|key| found.remove(&key)).collect()
 }
 
+/// A modifier behind the mnemonic: the same bits in all forms.
+pub(super) struct OptionField {
+    /// Name of the field.
+    pub(super) name: String,
+    /// Index of its type in [`Machine::enums`].
+    pub(super) ty: usize,
+    bit: u8,
+    width: u8,
+}
+
+impl OptionField {
+    /// All ones at its bits.
+    pub(super) fn mask(&self) -> u128 {
+        (u128::MAX >> (128 - u32::from(self.width))) << self.bit
+    }
+}
+
+/// The modifiers of an operation that belong to no operand, in the order of its fields.
+pub(super) fn options(machine: &Machine, optype: &Optype) -> Vec<OptionField> {
+    let forms = &machine.forms[optype.forms.clone()];
+    let Some(first) = forms.first() else { return Vec::new() };
+    let mut list = Vec::new();
+    for field in &first.fields {
+        let FieldType::Enum(ty) = field.ty else { continue };
+        let operand = first.operands.iter().any(|o| o.name == field.name);
+        let constant = matches!(field.value, crate::model::FieldValue::Constant(_));
+        if operand || constant || field.name.contains('.') || ["optype", "stype"].contains(&field.name.as_str()) {
+            continue;
+        }
+        list.push(OptionField { name: field.name.clone(), ty, bit: field.bit, width: field.width });
+    }
+    list
+}
+
+fn options_type(machine: &Machine, optype: &Optype, w: &mut String) {
+    let options = options(machine, optype);
+    let rust = |o: &OptionField| if is_bool(&machine.enums[o.ty]) { "bool".to_string() } else { machine.enums[o.ty].name.clone() };
+    let parameters: Vec<String> = options.iter().map(|o| format!("{}: {}", snake(&o.name), rust(o))).collect();
+    let _ = writeln!(w, "    /// The modifiers behind the mnemonic, at their bits.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Options(u128);\n    impl Options {{\n        /// Options from every modifier.\n        pub const fn new({}) -> Options {{\n            Options(0", parameters.join(", "));
+    for o in &options {
+        let _ = writeln!(w, "                | (({} as u128 & {:#x}) << {})", snake(&o.name), u64::MAX >> (64 - u32::from(o.width)), o.bit);
+    }
+    let _ = writeln!(w, "            )\n        }}\n        /// The bits.\n        pub const fn word(self) -> u128 {{ self.0 }}\n    }}");
+}
+
 pub(super) fn write(machine: &Machine, out: &mut String) {
     let w = out;
     for optype in &machine.optypes {
@@ -188,6 +238,7 @@ fn module(machine: &Machine, optype: &Optype, w: &mut String) {
             field.width
         );
     }
+    options_type(machine, optype, w);
     if is_pure(optype) {
         semantics_types(machine, optype, w);
     }

@@ -33,7 +33,7 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
         let time = |name: &str| latency.and_then(|l| l.timing.iter().find(|t| t.0 == name)).map_or(0, |t| t.1);
         let _ = writeln!(
             w,
-            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, effects: Effects({:#x}), write_scoreboard: {}, provenance: Provenance::{:?},
+            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, provenance: Provenance::{:?},
         latency: LatencyInfo {{ class: {:?}, result: {}, predicate: {}, wide: {}, sources: {}, variable: {} }} }},",
             optype.name,
             optype.number,
@@ -41,6 +41,7 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
             optype.forms.clone().map(|f| format!("Form::{}", machine.forms[f].name)).collect::<Vec<_>>().join(", "),
             optype.syntax,
             effect_bits(&optype.effects),
+            super::optypes::options(machine, optype).iter().fold(0u128, |m, o| m | o.mask()),
             optype.write_scoreboard,
             optype.provenance,
             latency.map_or("", |l| l.class.as_str()),
