@@ -1,6 +1,9 @@
-//! Cranelift IR to 128-bit GPU instruction words.
+//! Cranelift IR to 128-bit GPU instruction words: code generator, assembler, disassembler and SIMT simulator.
 
+pub mod abi;
 pub mod analysis;
 pub mod clif;
 pub mod error;
+pub mod isa;
 pub mod sim;
+pub mod vcode;

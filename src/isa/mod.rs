@@ -4,6 +4,8 @@ pub mod control;
 pub mod encode;
 pub mod generated;
 pub mod inst;
+pub mod literal;
+pub mod print;
 pub mod register;
 pub mod semantics;
 pub mod table;

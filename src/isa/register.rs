@@ -45,6 +45,14 @@ impl RegisterClass {
 pub trait Register: Copy + Eq + Ord + Hash + fmt::Debug + fmt::Display {
     /// Its register file.
     fn class(self) -> RegisterClass;
+
+    /// Writes the registers of one operand, low word first: `%v3:%v4`.
+    fn write_group(regs: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, r) in regs.iter().enumerate() {
+            write!(f, "{}{r}", if i == 0 { "" } else { ":" })?;
+        }
+        Ok(())
+    }
 }
 
 /// A virtual register: one 32-bit word or one predicate bit, defined once (except by guarded writes and edge moves).
@@ -140,6 +148,19 @@ impl PReg {
 impl Register for PReg {
     fn class(self) -> RegisterClass {
         RegisterClass::ALL[(self.0.get() & 3) as usize]
+    }
+
+    /// `R4`; consecutive registers as `R[4:5]`.
+    fn write_group(regs: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match regs {
+            [first, .., last] if usize::from(last.number().wrapping_sub(first.number())) + 1 == regs.len() => {
+                write!(f, "{}[{}:{}]", first.class().prefix(), first.number(), last.number())
+            }
+            _ => {
+                let names: Vec<String> = regs.iter().map(PReg::to_string).collect();
+                f.write_str(&names.join(":"))
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod definitions;
 pub mod diagnostic;
 pub mod diff;
 pub mod expr;
+pub mod generate;
 pub mod lexer;
 pub mod model;
 pub mod outline;
@@ -18,3 +19,27 @@ pub mod reference;
 pub mod resolve;
 pub mod source;
 pub mod syntax;
+
+pub use resolve::{load, load_with_warnings};
+
+/// The description files below `directory`, in the order in which they are read: by path, folders after files.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn description_files(directory: &std::path::Path) -> std::io::Result<Vec<std::path::PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            folders.push(path);
+        } else if path.extension().is_some_and(|e| e == "isa") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    folders.sort();
+    for folder in folders {
+        files.extend(description_files(&folder)?);
+    }
+    Ok(files)
+}

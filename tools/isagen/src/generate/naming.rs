@@ -27,11 +27,13 @@ pub fn camel(name: &str) -> String {
 
 /// The module of an optype: its name in lower case.
 pub fn module_name(optype: &str) -> String {
-    optype.to_ascii_lowercase()
+    snake(optype)
 }
 
 /// An operand's part in the operation, the same in all forms: `rb`, `urb` and `vb` are `b`, `upc` is `pc`.
 pub fn role_name(operand: &str) -> String {
+    // `R[urb, ridx]`: the register that holds the index.
+    let operand = operand.strip_prefix("R[").and_then(|rest| rest.split(',').next()).unwrap_or(operand);
     for prefix in ["ur", "r", "v"] {
         if let Some(rest) = operand.strip_prefix(prefix)
             && rest.len() == 1

@@ -213,7 +213,7 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
 
 fn module(machine: &Machine, optype: &Optype, w: &mut String) {
     let name = module_name(&optype.name);
-    let _ = writeln!(w, "/// Fields and operands of `{}`.\npub mod {name} {{\n    use super::*;", optype.mnemonic);
+    let _ = writeln!(w, "/// Fields and operands of `{}`.\npub mod {name} {{\n    #[allow(unused_imports)]\n    use super::*;", optype.mnemonic);
     let forms = &machine.forms[optype.forms.clone()];
     let Some(first) = forms.first() else {
         let _ = writeln!(w, "}}\n");
@@ -256,8 +256,8 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     let _ = writeln!(w, "    }}\n    impl Modifiers {{\n        /// The modifiers in a legal word of `form`.\n        pub fn decode(form: Form, w: u128) -> Self {{\n            let _ = (form, w);\n            Modifiers {{");
     for m in &modifiers {
         let read = |bit: u8, width: u8| {
-            let raw = format!("((w >> {bit}) as u64 & {:#x})", u64::MAX >> (64 - u32::from(width)));
-            if m.boolean { format!("{raw} != 0") } else { format!("{}::from_code({raw}).expect(\"legal word\")", m.rust) }
+            let raw = format!("(w >> {bit}) as u64 & {:#x}", u64::MAX >> (64 - u32::from(width)));
+            if m.boolean { format!("({raw}) != 0") } else { format!("{}::from_code({raw}).expect(\"legal word\")", m.rust) }
         };
         let (_, bit, width) = m.places[0];
         let everywhere = m.places.len() == optype.forms.len() && m.places.iter().all(|p| (p.1, p.2) == (bit, width));

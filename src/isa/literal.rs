@@ -1,0 +1,404 @@
+//! Numbers of the assembly text: immediates written and read.
+//!
+//! Integers are decimal from −9 to 9, else hexadecimal. Floating-point immediates are the shortest decimal that reads back; `-0`,
+//! `+INF`, `-INF`; a NaN is written as its bits. A hexadecimal literal of a floating-point operand is always the bit pattern. Reading
+//! rounds once, from the decimal to the format, to nearest with ties to even.
+
+use super::table::{FieldInfo, FieldType, FormInfo};
+use half::{bf16, f16};
+use std::cmp::Ordering;
+use thiserror::Error;
+
+/// Format of one floating-point literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FloatFormat {
+    /// 16 bits, 5 of exponent.
+    F16,
+    /// 16 bits, 8 of exponent.
+    Bf16,
+    /// 32 bits.
+    F32,
+    /// The high word of 64 bits whose low word is 0.
+    F64High,
+}
+
+/// How the immediate of a field is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImmediateFormat {
+    /// One literal for the whole field.
+    Scalar(FloatFormat),
+    /// Two literals of 16 bits, the high half first (errata H-12).
+    Pair(FloatFormat),
+}
+
+impl ImmediateFormat {
+    /// The format of a floating-point field in `word`; none for other fields.
+    ///
+    /// Where the description lets another field decide (`CvtFImm(vb, hfmt_v2)`), the name of that field's member says it: `BF16_V2`.
+    pub fn of(info: &FormInfo, field: &FieldInfo, word: u128) -> Option<ImmediateFormat> {
+        let usual = match field.ty {
+            FieldType::Float32 => ImmediateFormat::Scalar(FloatFormat::F32),
+            FieldType::Half2 => ImmediateFormat::Pair(FloatFormat::F16),
+            _ => return None,
+        };
+        let name = field.format_by.and_then(|by| {
+            let by = &info.fields[by as usize];
+            match by.ty {
+                FieldType::Enum(members) => members.name_of(by.get(word)),
+                _ => None,
+            }
+        });
+        let Some(name) = name else { return Some(usual) };
+        let (element, pair) = match name.strip_suffix("_V2") {
+            Some(element) => (element, true),
+            None => (name, false),
+        };
+        let element = match element {
+            "F16" => FloatFormat::F16,
+            "BF16" => FloatFormat::Bf16,
+            "F64" | "F64H" => FloatFormat::F64High,
+            _ => FloatFormat::F32,
+        };
+        Some(if pair { ImmediateFormat::Pair(element) } else { ImmediateFormat::Scalar(element) })
+    }
+
+    /// Literals that the text has for it.
+    pub fn literals(self) -> usize {
+        match self {
+            ImmediateFormat::Scalar(_) => 1,
+            ImmediateFormat::Pair(_) => 2,
+        }
+    }
+
+    /// The text of the bits of a field.
+    pub fn text(self, bits: u64) -> String {
+        match self {
+            ImmediateFormat::Scalar(format) => format.text(bits as u32).unwrap_or_else(|| format!("{bits:#x}")),
+            ImmediateFormat::Pair(format) => {
+                let half = |bits: u64| format.text(bits as u32 & 0xffff).unwrap_or_else(|| format!("{:#x}", bits & 0xffff));
+                format!("{}, {}", half(bits >> 16), half(bits))
+            }
+        }
+    }
+}
+
+/// Why a literal has no value in its field.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LiteralError {
+    /// Not a number at all.
+    #[error("`{0}` is no number")]
+    NotANumber(String),
+    /// A fraction where an integer is needed.
+    #[error("`{0}` is no integer")]
+    NotAnInteger(String),
+    /// Outside the field.
+    #[error("{value} is out of range, {low} to {high}")]
+    OutOfRange {
+        /// As written.
+        value: String,
+        /// Smallest value.
+        low: String,
+        /// Largest value.
+        high: String,
+    },
+    /// A decimal beyond the largest finite number.
+    #[error("`{0}` is larger than every finite number of the format; write INF for infinity")]
+    TooLarge(String),
+    /// An f64 with bits in its low word.
+    #[error("`{0}` needs the low word of an f64, which the immediate does not hold")]
+    LowWord(String),
+}
+
+impl FloatFormat {
+    /// The shortest decimal of a bit pattern; none for what only bits can say: NaN, and 16-bit formats with other bits above.
+    fn text(self, bits: u32) -> Option<String> {
+        if matches!(self, FloatFormat::F16 | FloatFormat::Bf16) && bits >> 16 != 0 {
+            return None;
+        }
+        let value = self.value(bits);
+        if value.is_nan() {
+            return None;
+        }
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        if value.is_infinite() {
+            return Some(format!("{}INF", if sign.is_empty() { "+" } else { sign }));
+        }
+        if value == 0.0 {
+            return Some(format!("{sign}0"));
+        }
+        let magnitude = value.abs();
+        let scientific = match self {
+            FloatFormat::F32 => format!("{:e}", magnitude as f32),
+            _ => (0..17)
+                .map(|digits| format!("{magnitude:.digits$e}"))
+                .find(|text| self.decimal(text) == Ok(bits & !self.sign_bit()))
+                .unwrap_or_else(|| format!("{magnitude:e}")),
+        };
+        Some(format!("{sign}{}", plain(&scientific)))
+    }
+
+    fn sign_bit(self) -> u32 {
+        match self {
+            FloatFormat::F16 | FloatFormat::Bf16 => 1 << 15,
+            FloatFormat::F32 | FloatFormat::F64High => 1 << 31,
+        }
+    }
+
+    fn infinity(self) -> u32 {
+        match self {
+            FloatFormat::F16 => f16::INFINITY.to_bits().into(),
+            FloatFormat::Bf16 => bf16::INFINITY.to_bits().into(),
+            FloatFormat::F32 => f32::INFINITY.to_bits(),
+            FloatFormat::F64High => (f64::INFINITY.to_bits() >> 32) as u32,
+        }
+    }
+
+    /// The value of a bit pattern; every format is exact in f64.
+    fn value(self, bits: u32) -> f64 {
+        match self {
+            FloatFormat::F16 => f16::from_bits(bits as u16).to_f64_const(),
+            FloatFormat::Bf16 => bf16::from_bits(bits as u16).to_f64_const(),
+            FloatFormat::F32 => f32::from_bits(bits).into(),
+            FloatFormat::F64High => f64::from_bits(u64::from(bits) << 32),
+        }
+    }
+
+    /// The bits of a literal without its sign; `width` is that of the field.
+    ///
+    /// # Errors
+    /// When it is no number, or has no value in the format.
+    pub fn parse(self, negative: bool, text: &str, width: u32) -> Result<u64, LiteralError> {
+        let sign = if negative { u64::from(self.sign_bit()) } else { 0 };
+        if text == "INF" {
+            return Ok(u64::from(self.infinity()) | sign);
+        }
+        if is_hexadecimal(text) {
+            if negative {
+                return Err(LiteralError::NotANumber(format!("-{text}")));
+            }
+            return unsigned(text, width);
+        }
+        if !text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(LiteralError::NotANumber(text.to_string()));
+        }
+        self.decimal(text).map(|bits| u64::from(bits) | sign)
+    }
+
+    /// The bits nearest to an unsigned decimal.
+    fn decimal(self, text: &str) -> Result<u32, LiteralError> {
+        let not_a_number = || LiteralError::NotANumber(text.to_string());
+        let bits = match self {
+            FloatFormat::F32 => text.parse::<f32>().map_err(|_| not_a_number())?.to_bits(),
+            FloatFormat::F64High => {
+                let bits = text.parse::<f64>().map_err(|_| not_a_number())?.to_bits();
+                if bits as u32 != 0 {
+                    return Err(LiteralError::LowWord(text.to_string()));
+                }
+                (bits >> 32) as u32
+            }
+            FloatFormat::F16 | FloatFormat::Bf16 => {
+                let nearest: f64 = text.parse().map_err(|_| not_a_number())?;
+                self.from_f64(with_remainder(nearest, text))
+            }
+        };
+        if bits == self.infinity() { Err(LiteralError::TooLarge(text.to_string())) } else { Ok(bits) }
+    }
+
+    fn from_f64(self, value: f64) -> u32 {
+        match self {
+            FloatFormat::F16 => f16::from_f64_const(value).to_bits().into(),
+            _ => bf16::from_f64_const(value).to_bits().into(),
+        }
+    }
+}
+
+/// `nearest` moved by one step towards the exact value of `text`, when it is not exact.
+///
+/// A decimal that lies just beside the middle of two halves becomes that middle in f64; the step keeps the side, so that the second
+/// rounding is right. A step never crosses a middle: those of 16-bit formats are far apart in f64.
+fn with_remainder(nearest: f64, text: &str) -> f64 {
+    if !nearest.is_finite() || nearest == 0.0 {
+        return nearest;
+    }
+    // Every f64 with the exponent range of these formats has fewer digits than this.
+    let exact = format!("{nearest:.1100e}");
+    match digits_of(text).cmp(&digits_of(&exact)) {
+        Ordering::Less => nearest.next_down(),
+        Ordering::Equal => nearest,
+        Ordering::Greater => nearest.next_up(),
+    }
+}
+
+/// Decimal exponent and significant digits of a positive decimal, comparable by value.
+fn digits_of(text: &str) -> (i64, Vec<u8>) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+    let leading = all.iter().take_while(|d| **d == b'0').count();
+    let mut digits = all[leading..].to_vec();
+    while digits.last() == Some(&b'0') {
+        digits.pop();
+    }
+    let exponent: i64 = exponent.parse().unwrap_or(0);
+    (exponent.saturating_add(whole.len() as i64 - leading as i64), digits)
+}
+
+/// `1.25e-1` as `0.125` where that is readable, without the `e0` otherwise.
+fn plain(scientific: &str) -> String {
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific.to_string() };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
+    let digits = match digits.trim_end_matches('0') {
+        "" => "0",
+        d => d,
+    };
+    match exponent {
+        0..=15 => {
+            let whole = exponent as usize + 1;
+            if digits.len() <= whole {
+                format!("{digits}{}", "0".repeat(whole - digits.len()))
+            } else {
+                format!("{}.{}", &digits[..whole], &digits[whole..])
+            }
+        }
+        -5..0 => format!("0.{}{digits}", "0".repeat(-exponent as usize - 1)),
+        _ if digits.len() == 1 => format!("{digits}e{exponent}"),
+        _ => format!("{}.{}e{exponent}", &digits[..1], &digits[1..]),
+    }
+}
+
+/// Decimal from −9 to 9, else hexadecimal.
+pub fn integer_text(value: i64) -> String {
+    match value {
+        -9..=9 => value.to_string(),
+        ..-9 => format!("-{:#x}", value.unsigned_abs()),
+        _ => format!("{value:#x}"),
+    }
+}
+
+/// Whether a literal without its sign is a bit pattern.
+pub fn is_hexadecimal(text: &str) -> bool {
+    text.starts_with("0x") || text.starts_with("0X")
+}
+
+/// The value of an integer literal without its sign.
+///
+/// # Errors
+/// When it is no integer, or above 2^64 − 1.
+pub fn magnitude(text: &str) -> Result<u64, LiteralError> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|e| match e.kind() {
+        std::num::IntErrorKind::PosOverflow => out_of_range(text, 0, u64::MAX.into()),
+        _ if text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok() => LiteralError::NotAnInteger(text.to_string()),
+        _ => LiteralError::NotANumber(text.to_string()),
+    })
+}
+
+fn out_of_range(value: impl ToString, low: i128, high: i128) -> LiteralError {
+    let text = |v: i128| if (-9..10).contains(&v) { v.to_string() } else { format!("{}{:#x}", if v < 0 { "-" } else { "" }, v.unsigned_abs()) };
+    LiteralError::OutOfRange { value: value.to_string(), low: text(low), high: text(high) }
+}
+
+/// The bits of an unsigned literal.
+///
+/// # Errors
+/// When it is no integer of `width` bits.
+pub fn unsigned(text: &str, width: u32) -> Result<u64, LiteralError> {
+    let value = magnitude(text)?;
+    if width < 64 && value >> width != 0 {
+        return Err(out_of_range(text, 0, (1i128 << width) - 1));
+    }
+    Ok(value)
+}
+
+/// The bits of a signed literal in two's complement. 32 bits accept −2^31 … 2^32−1 (errata G-14).
+///
+/// # Errors
+/// When it is no integer in range.
+pub fn signed(negative: bool, text: &str, width: u32) -> Result<u64, LiteralError> {
+    let value = i128::from(magnitude(text)?) * if negative { -1 } else { 1 };
+    let low = -(1i128 << (width - 1));
+    let high = if width == 32 { (1i128 << 32) - 1 } else { (1i128 << (width - 1)) - 1 };
+    if !(low..=high).contains(&value) {
+        return Err(out_of_range(format!("{}{text}", if negative { "-" } else { "" }), low, high));
+    }
+    Ok(value as u64 & (u64::MAX >> (64 - width)))
+}
+
+/// The number in `width` bits of two's complement.
+pub fn sign_extend(bits: u64, width: u32) -> i64 {
+    let shift = 64 - width;
+    ((bits << shift) as i64) >> shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_reads_back() {
+        for format in [FloatFormat::F16, FloatFormat::Bf16] {
+            for bits in 0..=0xffffu32 {
+                let text = ImmediateFormat::Scalar(format).text(bits.into());
+                let negative = text.starts_with('-');
+                let read = format.parse(negative, text.trim_start_matches(['-', '+']), 16);
+                assert_eq!(read, Ok(bits.into()), "{format:?} {bits:#x} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts() {
+        for (bits, text) in [
+            (0x3f80_0000u64, "1"),
+            (0xbf80_0000, "-1"),
+            (0x3e00_0000, "0.125"),
+            (0x8000_0000, "-0"),
+            (0x7f80_0000, "+INF"),
+            (0xff80_0000, "-INF"),
+            (0x7fff_ffff, "0x7fffffff"),
+            (0x3dcc_cccd, "0.1"),
+            (0x7149_f2ca, "1e30"),
+            (0x0000_0001, "1e-45"),
+            (0x4b80_0000, "16777216"),
+        ] {
+            assert_eq!(ImmediateFormat::Scalar(FloatFormat::F32).text(bits), text);
+        }
+        assert_eq!(ImmediateFormat::Pair(FloatFormat::F16).text(0xbc00_3c00), "-1, 1");
+        assert_eq!(ImmediateFormat::Pair(FloatFormat::Bf16).text(0x3f80_7fff), "1, 0x7fff");
+        assert_eq!(ImmediateFormat::Scalar(FloatFormat::F64High).text(0x3ff8_0000), "1.5");
+        assert_eq!(ImmediateFormat::Scalar(FloatFormat::F16).text(0x1_3c00), "0x13c00");
+        for (value, text) in [(-9, "-9"), (9, "9"), (10, "0xa"), (-10, "-0xa"), (i64::from(i32::MIN), "-0x80000000")] {
+            assert_eq!(integer_text(value), text);
+        }
+    }
+
+    #[test]
+    fn rounds_once() {
+        // 1 + 2^-11 lies in the middle of two f16; the last digit decides, far below the precision of f64.
+        let middle = "1.00048828125";
+        assert_eq!(FloatFormat::F16.parse(false, middle, 16), Ok(0x3c00));
+        assert_eq!(FloatFormat::F16.parse(false, &format!("{middle}0000000000000000000000000001"), 16), Ok(0x3c01));
+        assert_eq!(FloatFormat::F16.parse(false, "1.00146484375", 16), Ok(0x3c02));
+        assert_eq!(FloatFormat::F16.parse(false, "1.001464843749999999999999999999999999", 16), Ok(0x3c01));
+        assert_eq!(FloatFormat::F16.parse(false, "1e-400", 16), Ok(0));
+        assert!(matches!(FloatFormat::F16.parse(false, "65520", 16), Err(LiteralError::TooLarge(_))));
+        assert_eq!(FloatFormat::F16.parse(false, "65519.99", 16), Ok(0x7bff));
+    }
+
+    #[test]
+    fn refuses() {
+        assert!(matches!(signed(false, "1.5", 32), Err(LiteralError::NotAnInteger(_))));
+        assert!(matches!(signed(false, "0x100000000", 32), Err(LiteralError::OutOfRange { .. })));
+        assert!(matches!(signed(true, "0x80000001", 32), Err(LiteralError::OutOfRange { .. })));
+        assert!(matches!(signed(false, "256", 9), Err(LiteralError::OutOfRange { .. })));
+        assert!(matches!(unsigned("32", 5), Err(LiteralError::OutOfRange { .. })));
+        assert!(matches!(FloatFormat::F64High.parse(false, "0.1", 32), Err(LiteralError::LowWord(_))));
+        assert!(matches!(FloatFormat::F32.parse(false, "x", 32), Err(LiteralError::NotANumber(_))));
+        assert_eq!(signed(true, "1", 32), Ok(0xffff_ffff));
+        assert_eq!(signed(false, "4294967295", 32), Ok(0xffff_ffff));
+    }
+}
