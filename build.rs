@@ -29,9 +29,12 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
             .to_string();
         sources.add(name, text);
     }
-    let machine = isagen::load(&sources)
-        .map_err(|errors| {
-        errors.iter().map(|e| isagen::diagnostic::render(e, &sources, false)).collect::<Vec<_>>().join("\n")
+    let machine = isagen::load(&sources).map_err(|errors| {
+        errors
+            .iter()
+            .map(|e| isagen::diagnostic::render(e, &sources, false))
+            .collect::<Vec<_>>()
+            .join("\n")
     })?;
     std::fs::write(out.join("isa.rs"), isagen::generate::rust(&machine)).map_err(|e| e.to_string())
 }

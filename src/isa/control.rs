@@ -15,7 +15,11 @@ pub struct Scoreboard(u8);
 impl Scoreboard {
     /// Scoreboard 0 to 5.
     pub const fn new(number: u8) -> Option<Scoreboard> {
-        if number < SCOREBOARDS { Some(Scoreboard(number)) } else { None }
+        if number < SCOREBOARDS {
+            Some(Scoreboard(number))
+        } else {
+            None
+        }
     }
 
     /// Its number.
@@ -104,7 +108,10 @@ impl fmt::Display for Control {
     /// The suffix of the assembly text, with a leading space for each part: ` &req={0,3} &wr=1 &rd=2 ?4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.wait != 0 {
-            let list: Vec<String> = (0..SCOREBOARDS).filter(|i| self.wait >> i & 1 != 0).map(|i| i.to_string()).collect();
+            let list: Vec<String> = (0..SCOREBOARDS)
+                .filter(|i| self.wait >> i & 1 != 0)
+                .map(|i| i.to_string())
+                .collect();
             write!(f, " &req={{{}}}", list.join(","))?;
         }
         if let Some(s) = self.write {

@@ -81,7 +81,9 @@ pub enum Illegal {
         message: &'static str,
     },
     /// A wide operand does not start at a multiple of its width, or runs past the last register.
-    #[error("{form}: operand {operand} of {width} bits cannot start at {register}: it must be a multiple of {align}")]
+    #[error(
+        "{form}: operand {operand} of {width} bits cannot start at {register}: it must be a multiple of {align}"
+    )]
     Misaligned {
         /// The form.
         form: &'static str,
@@ -103,7 +105,9 @@ pub enum Illegal {
         operand: &'static str,
     },
     /// A constant memory offset is no multiple of the operand's size.
-    #[error("{form}: constant offset {offset:#x} of operand {operand} is not a multiple of {align}")]
+    #[error(
+        "{form}: constant offset {offset:#x} of operand {operand} is not a multiple of {align}"
+    )]
     ConstantOffset {
         /// The form.
         form: &'static str,
@@ -138,14 +142,20 @@ impl Inst<PReg> {
             let regs = self.operand_regs(operand);
             let Some(first) = regs[0] else {
                 if regs.iter().any(Option::is_some) {
-                    return Err(Illegal::NotConsecutive { form: info.name, operand: operand.name });
+                    return Err(Illegal::NotConsecutive {
+                        form: info.name,
+                        operand: operand.name,
+                    });
                 }
                 continue;
             };
             for (i, r) in regs.iter().enumerate() {
                 let expected = first.number() as usize + i;
                 if r.is_none_or(|r| r.number() as usize != expected || r.class() != class) {
-                    return Err(Illegal::NotConsecutive { form: info.name, operand: operand.name });
+                    return Err(Illegal::NotConsecutive {
+                        form: info.name,
+                        operand: operand.name,
+                    });
                 }
             }
             word = info.fields[operand.field as usize].set(word, u64::from(first.number()));
@@ -165,7 +175,10 @@ pub fn decode(word: u128) -> Result<(Inst<PReg>, Control), Illegal> {
     let info = form.info();
     let unused = word & !info.used;
     if unused != 0 {
-        return Err(Illegal::UnusedBit { form: info.name, bit: unused.trailing_zeros() });
+        return Err(Illegal::UnusedBit {
+            form: info.name,
+            bit: unused.trailing_zeros(),
+        });
     }
     let control = Control::decode(word).map_err(|field| Illegal::NoScoreboard { field })?;
     let word = word & !control_mask();
@@ -175,7 +188,9 @@ pub fn decode(word: u128) -> Result<(Inst<PReg>, Control), Illegal> {
 
 /// Bits of the control fields.
 pub fn control_mask() -> u128 {
-    let used: u128 = super::generated::CONTROL.iter().fold(0, |mask, f| mask | f.mask());
+    let used: u128 = super::generated::CONTROL
+        .iter()
+        .fold(0, |mask, f| mask | f.mask());
     used
 }
 
@@ -212,7 +227,9 @@ fn check(info: &'static FormInfo, word: u128) -> Result<(), Illegal> {
         .iter()
         .find(|f| matches!(f.value, FieldValue::Constant(v) if f.get(word) != v))
     {
-        let FieldValue::Constant(expected) = field.value else { unreachable!() };
+        let FieldValue::Constant(expected) = field.value else {
+            unreachable!()
+        };
         return Err(Illegal::Constant {
             form: info.name,
             field: field.name,
@@ -224,16 +241,29 @@ fn check(info: &'static FormInfo, word: u128) -> Result<(), Illegal> {
         let field = &info.fields[index as usize];
         let value = field.get(word);
         if legal >> value & 1 == 0 {
-            return Err(Illegal::ReservedCode { form: info.name, field: field.name, type_name: field.type_name, value });
+            return Err(Illegal::ReservedCode {
+                form: info.name,
+                field: field.name,
+                type_name: field.type_name,
+                value,
+            });
         }
     }
     for exception in info.exceptions {
         if (exception.broken)(word) {
-            return Err(Illegal::Exception { form: info.name, kind: exception.kind, message: exception.message });
+            return Err(Illegal::Exception {
+                form: info.name,
+                kind: exception.kind,
+                message: exception.message,
+            });
         }
     }
     let mode = mode_of(info, word).ok_or_else(|| no_mode(info, word))?;
-    let hidden = mode.hidden.iter().copied().chain(conditionally_hidden(info, word));
+    let hidden = mode
+        .hidden
+        .iter()
+        .copied()
+        .chain(conditionally_hidden(info, word));
     for index in hidden {
         let field = &info.fields[index as usize];
         if field.get(word) != field.hidden {
@@ -245,12 +275,18 @@ fn check(info: &'static FormInfo, word: u128) -> Result<(), Illegal> {
             });
         }
     }
-    info.operands.iter().try_for_each(|operand| check_operand(info, operand, word))
+    info.operands
+        .iter()
+        .try_for_each(|operand| check_operand(info, operand, word))
 }
 
 /// Fields whose condition to be shown does not hold.
 fn conditionally_hidden(info: &'static FormInfo, word: u128) -> impl Iterator<Item = u8> {
-    info.fields.iter().enumerate().filter(move |(_, f)| f.shown.is_some_and(|shown| !shown(word))).map(|(i, _)| i as u8)
+    info.fields
+        .iter()
+        .enumerate()
+        .filter(move |(_, f)| f.shown.is_some_and(|shown| !shown(word)))
+        .map(|(i, _)| i as u8)
 }
 
 fn check_operand(info: &FormInfo, operand: &OperandInfo, word: u128) -> Result<(), Illegal> {
@@ -263,13 +299,21 @@ fn check_operand(info: &FormInfo, operand: &OperandInfo, word: u128) -> Result<(
         (FieldType::ConstantMemory, _) if width > 8 => {
             let (offset, align) = (field.get(word) & 0x1_ffff, u64::from(width / 8));
             if offset % align != 0 {
-                return Err(Illegal::ConstantOffset { form: info.name, operand: operand.name, offset, align });
+                return Err(Illegal::ConstantOffset {
+                    form: info.name,
+                    operand: operand.name,
+                    offset,
+                    align,
+                });
             }
         }
         (_, Some(class)) if width > 32 => {
             let (number, align) = (field.get(word) as u32, width.next_power_of_two() / 32);
             let fixed = number == u32::from(class.hardwired());
-            if !fixed && (!number.is_multiple_of(align) || number + width / 32 > u32::from(class.hardwired())) {
+            if !fixed
+                && (!number.is_multiple_of(align)
+                    || number + width / 32 > u32::from(class.hardwired()))
+            {
                 return Err(Illegal::Misaligned {
                     form: info.name,
                     operand: operand.name,
@@ -301,14 +345,21 @@ fn no_mode(info: &'static FormInfo, word: u128) -> Illegal {
         .filter(|f| f.mask() & mask != 0)
         .map(|f| format!("{}={}", f.name, value_text(&f.ty, f.get(word))))
         .collect();
-    Illegal::NoMode { form: info.name, fields: fields.join(" and ") }
+    Illegal::NoMode {
+        form: info.name,
+        fields: fields.join(" and "),
+    }
 }
 
 /// A field's value as messages write it: the member's name or the number.
 pub fn value_text(ty: &FieldType, value: u64) -> String {
     match ty {
-        FieldType::Enum(e) => e.name_of(value).map_or_else(|| value.to_string(), str::to_string),
-        FieldType::Register(class) if value == u64::from(class.hardwired()) => class.hardwired_name().to_string(),
+        FieldType::Enum(e) => e
+            .name_of(value)
+            .map_or_else(|| value.to_string(), str::to_string),
+        FieldType::Register(class) if value == u64::from(class.hardwired()) => {
+            class.hardwired_name().to_string()
+        }
         FieldType::Register(class) => format!("{}{value}", class.prefix()),
         _ => value.to_string(),
     }

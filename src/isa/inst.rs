@@ -49,7 +49,11 @@ impl<T> Copy for TypedField<T> {}
 impl<T> TypedField<T> {
     /// The field of `width` bits at `bit`.
     pub const fn new(bit: u8, width: u8) -> Self {
-        TypedField { bit, width, ty: PhantomData }
+        TypedField {
+            bit,
+            width,
+            ty: PhantomData,
+        }
     }
 
     const fn mask(self) -> u128 {
@@ -91,7 +95,11 @@ pub struct OperandRef<'a, R> {
 impl<R: Register> Inst<R> {
     /// The form with every field at its default, registers hard-wired.
     pub fn new(form: Form) -> Self {
-        Inst { form, word: form.info().initial, regs: [None; MAX_REGISTERS] }
+        Inst {
+            form,
+            word: form.info().initial,
+            regs: [None; MAX_REGISTERS],
+        }
     }
 
     /// An instruction from its parts; `word` holds the numbers of hard-wired registers.
@@ -161,7 +169,9 @@ impl<R: Register> Inst<R> {
     /// # Panics
     /// When the form has no such field: a mistake of the caller, names are constants.
     pub fn set_named(&mut self, name: &str, value: u64) {
-        let field = self.find_field(name).unwrap_or_else(|| panic!("{} has no field {name}", self.info().name));
+        let field = self
+            .find_field(name)
+            .unwrap_or_else(|| panic!("{} has no field {name}", self.info().name));
         self.word = field.set(self.word, value);
     }
 
@@ -191,7 +201,10 @@ impl<R: Register> Inst<R> {
             .operands
             .iter()
             .filter(|o| o.class.is_some())
-            .map(|info| OperandRef { info, regs: self.operand_regs(info) })
+            .map(|info| OperandRef {
+                info,
+                regs: self.operand_regs(info),
+            })
     }
 
     /// Sets the registers of an operand, low word first. `None` entries mean the hard-wired register.
@@ -200,12 +213,26 @@ impl<R: Register> Inst<R> {
     /// When the operand is no register, or `regs` has not the operand's width, or is mixed of registers and hard-wired ones.
     pub fn set_regs(&mut self, operand: &OperandInfo, regs: &[Option<R>]) {
         let class = operand.class.expect("a register operand");
-        assert_eq!(regs.len(), self.register_count(operand), "{}.{}: width", self.info().name, operand.name);
+        assert_eq!(
+            regs.len(),
+            self.register_count(operand),
+            "{}.{}: width",
+            self.info().name,
+            operand.name
+        );
         let first = operand.first as usize;
         self.regs[first..first + regs.len()].copy_from_slice(regs);
         let fixed = regs[0].is_none();
-        assert!(regs.iter().all(|r| r.is_none() == fixed), "{}.{}: mixed", self.info().name, operand.name);
-        self.set_field(operand.field, if fixed { class.hardwired() as u64 } else { 0 });
+        assert!(
+            regs.iter().all(|r| r.is_none() == fixed),
+            "{}.{}: mixed",
+            self.info().name,
+            operand.name
+        );
+        self.set_field(
+            operand.field,
+            if fixed { class.hardwired() as u64 } else { 0 },
+        );
     }
 
     /// Sets a one-register operand by role.
@@ -213,7 +240,9 @@ impl<R: Register> Inst<R> {
     /// # Panics
     /// As [`Inst::set_regs`], and when the form has no such operand.
     pub fn set(&mut self, role: Role, reg: R) {
-        let operand = self.operand(role).unwrap_or_else(|| panic!("{} has no operand {role:?}", self.info().name));
+        let operand = self
+            .operand(role)
+            .unwrap_or_else(|| panic!("{} has no operand {role:?}", self.info().name));
         self.set_regs(operand, &[Some(reg)]);
     }
 
@@ -225,7 +254,10 @@ impl<R: Register> Inst<R> {
     /// The guard: register (none: PT) and whether it is negated.
     pub fn guard(&self) -> (Option<R>, bool) {
         match self.operand(Role::Pg) {
-            Some(o) => (self.regs[o.first as usize], o.not.is_some_and(|n| self.field(n) != 0)),
+            Some(o) => (
+                self.regs[o.first as usize],
+                o.not.is_some_and(|n| self.field(n) != 0),
+            ),
             None => (None, false),
         }
     }
@@ -256,23 +288,36 @@ impl<R: Register> Inst<R> {
     }
 
     fn registers(&self, direction: Direction) -> impl Iterator<Item = R> + '_ {
-        self.operands().filter(move |o| o.info.direction == direction).flat_map(|o| o.regs.iter().copied().flatten())
+        self.operands()
+            .filter(move |o| o.info.direction == direction)
+            .flat_map(|o| o.regs.iter().copied().flatten())
     }
 
     /// The same instruction with its registers replaced, e.g. by allocation.
     pub fn map<S: Register>(&self, mut f: impl FnMut(R) -> S) -> Inst<S> {
-        Inst { form: self.form, word: self.word, regs: self.regs.map(|r| r.map(&mut f)) }
+        Inst {
+            form: self.form,
+            word: self.word,
+            regs: self.regs.map(|r| r.map(&mut f)),
+        }
     }
 
     /// The same instruction with its registers replaced, told which operand each belongs to.
-    pub fn map_operands<S: Register>(&self, mut f: impl FnMut(&'static OperandInfo, usize, R) -> S) -> Inst<S> {
+    pub fn map_operands<S: Register>(
+        &self,
+        mut f: impl FnMut(&'static OperandInfo, usize, R) -> S,
+    ) -> Inst<S> {
         let mut regs = [None; MAX_REGISTERS];
         for o in self.operands() {
             for (i, r) in o.regs.iter().enumerate() {
                 regs[o.info.first as usize + i] = r.map(|r| f(o.info, i, r));
             }
         }
-        Inst { form: self.form, word: self.word, regs }
+        Inst {
+            form: self.form,
+            word: self.word,
+            regs,
+        }
     }
 }
 
@@ -287,6 +332,9 @@ impl FormInfo {
 
     /// The index of the field of a documents' name.
     pub fn field_index(&self, name: &str) -> Option<u8> {
-        self.fields.iter().position(|f| f.name == name).map(|i| i as u8)
+        self.fields
+            .iter()
+            .position(|f| f.name == name)
+            .map(|i| i as u8)
     }
 }

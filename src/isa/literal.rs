@@ -59,7 +59,11 @@ impl ImmediateFormat {
             "F64" | "F64H" => FloatFormat::F64High,
             _ => FloatFormat::F32,
         };
-        Some(if pair { ImmediateFormat::Pair(element) } else { ImmediateFormat::Scalar(element) })
+        Some(if pair {
+            ImmediateFormat::Pair(element)
+        } else {
+            ImmediateFormat::Scalar(element)
+        })
     }
 
     /// Literals that the text has for it.
@@ -73,9 +77,15 @@ impl ImmediateFormat {
     /// The text of the bits of a field.
     pub fn text(self, bits: u64) -> String {
         match self {
-            ImmediateFormat::Scalar(format) => format.text(bits as u32).unwrap_or_else(|| format!("{bits:#x}")),
+            ImmediateFormat::Scalar(format) => format
+                .text(bits as u32)
+                .unwrap_or_else(|| format!("{bits:#x}")),
             ImmediateFormat::Pair(format) => {
-                let half = |bits: u64| format.text(bits as u32 & 0xffff).unwrap_or_else(|| format!("{:#x}", bits & 0xffff));
+                let half = |bits: u64| {
+                    format
+                        .text(bits as u32 & 0xffff)
+                        .unwrap_or_else(|| format!("{:#x}", bits & 0xffff))
+                };
                 format!("{}, {}", half(bits >> 16), half(bits))
             }
         }
@@ -168,7 +178,11 @@ impl FloatFormat {
     /// # Errors
     /// When it is no number, or has no value in the format.
     pub fn parse(self, negative: bool, text: &str, width: u32) -> Result<u64, LiteralError> {
-        let sign = if negative { u64::from(self.sign_bit()) } else { 0 };
+        let sign = if negative {
+            u64::from(self.sign_bit())
+        } else {
+            0
+        };
         if text == "INF" {
             return Ok(u64::from(self.infinity()) | sign);
         }
@@ -201,7 +215,11 @@ impl FloatFormat {
                 self.from_f64(with_remainder(nearest, text))
             }
         };
-        if bits == self.infinity() { Err(LiteralError::TooLarge(text.to_string())) } else { Ok(bits) }
+        if bits == self.infinity() {
+            Err(LiteralError::TooLarge(text.to_string()))
+        } else {
+            Ok(bits)
+        }
     }
 
     fn from_f64(self, value: f64) -> u32 {
@@ -240,12 +258,17 @@ fn digits_of(text: &str) -> (i64, Vec<u8>) {
         digits.pop();
     }
     let exponent: i64 = exponent.parse().unwrap_or(0);
-    (exponent.saturating_add(whole.len() as i64 - leading as i64), digits)
+    (
+        exponent.saturating_add(whole.len() as i64 - leading as i64),
+        digits,
+    )
 }
 
 /// `1.25e-1` as `0.125` where that is readable, without the `e0` otherwise.
 fn plain(scientific: &str) -> String {
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific.to_string() };
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return scientific.to_string();
+    };
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
     let digits = match digits.trim_end_matches('0') {
@@ -292,14 +315,26 @@ pub fn magnitude(text: &str) -> Result<u64, LiteralError> {
     };
     parsed.map_err(|e| match e.kind() {
         std::num::IntErrorKind::PosOverflow => out_of_range(text, 0, u64::MAX.into()),
-        _ if text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok() => LiteralError::NotAnInteger(text.to_string()),
+        _ if text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok() => {
+            LiteralError::NotAnInteger(text.to_string())
+        }
         _ => LiteralError::NotANumber(text.to_string()),
     })
 }
 
 fn out_of_range(value: impl ToString, low: i128, high: i128) -> LiteralError {
-    let text = |v: i128| if (-9..10).contains(&v) { v.to_string() } else { format!("{}{:#x}", if v < 0 { "-" } else { "" }, v.unsigned_abs()) };
-    LiteralError::OutOfRange { value: value.to_string(), low: text(low), high: text(high) }
+    let text = |v: i128| {
+        if (-9..10).contains(&v) {
+            v.to_string()
+        } else {
+            format!("{}{:#x}", if v < 0 { "-" } else { "" }, v.unsigned_abs())
+        }
+    };
+    LiteralError::OutOfRange {
+        value: value.to_string(),
+        low: text(low),
+        high: text(high),
+    }
 }
 
 /// The bits of an unsigned literal.
@@ -321,9 +356,17 @@ pub fn unsigned(text: &str, width: u32) -> Result<u64, LiteralError> {
 pub fn signed(negative: bool, text: &str, width: u32) -> Result<u64, LiteralError> {
     let value = i128::from(magnitude(text)?) * if negative { -1 } else { 1 };
     let low = -(1i128 << (width - 1));
-    let high = if width == 32 { (1i128 << 32) - 1 } else { (1i128 << (width - 1)) - 1 };
+    let high = if width == 32 {
+        (1i128 << 32) - 1
+    } else {
+        (1i128 << (width - 1)) - 1
+    };
     if !(low..=high).contains(&value) {
-        return Err(out_of_range(format!("{}{text}", if negative { "-" } else { "" }), low, high));
+        return Err(out_of_range(
+            format!("{}{text}", if negative { "-" } else { "" }),
+            low,
+            high,
+        ));
     }
     Ok(value as u64 & (u64::MAX >> (64 - width)))
 }
@@ -367,11 +410,29 @@ mod tests {
         ] {
             assert_eq!(ImmediateFormat::Scalar(FloatFormat::F32).text(bits), text);
         }
-        assert_eq!(ImmediateFormat::Pair(FloatFormat::F16).text(0xbc00_3c00), "-1, 1");
-        assert_eq!(ImmediateFormat::Pair(FloatFormat::Bf16).text(0x3f80_7fff), "1, 0x7fff");
-        assert_eq!(ImmediateFormat::Scalar(FloatFormat::F64High).text(0x3ff8_0000), "1.5");
-        assert_eq!(ImmediateFormat::Scalar(FloatFormat::F16).text(0x1_3c00), "0x13c00");
-        for (value, text) in [(-9, "-9"), (9, "9"), (10, "0xa"), (-10, "-0xa"), (i64::from(i32::MIN), "-0x80000000")] {
+        assert_eq!(
+            ImmediateFormat::Pair(FloatFormat::F16).text(0xbc00_3c00),
+            "-1, 1"
+        );
+        assert_eq!(
+            ImmediateFormat::Pair(FloatFormat::Bf16).text(0x3f80_7fff),
+            "1, 0x7fff"
+        );
+        assert_eq!(
+            ImmediateFormat::Scalar(FloatFormat::F64High).text(0x3ff8_0000),
+            "1.5"
+        );
+        assert_eq!(
+            ImmediateFormat::Scalar(FloatFormat::F16).text(0x1_3c00),
+            "0x13c00"
+        );
+        for (value, text) in [
+            (-9, "-9"),
+            (9, "9"),
+            (10, "0xa"),
+            (-10, "-0xa"),
+            (i64::from(i32::MIN), "-0x80000000"),
+        ] {
             assert_eq!(integer_text(value), text);
         }
     }
@@ -381,23 +442,56 @@ mod tests {
         // 1 + 2^-11 lies in the middle of two f16; the last digit decides, far below the precision of f64.
         let middle = "1.00048828125";
         assert_eq!(FloatFormat::F16.parse(false, middle, 16), Ok(0x3c00));
-        assert_eq!(FloatFormat::F16.parse(false, &format!("{middle}0000000000000000000000000001"), 16), Ok(0x3c01));
-        assert_eq!(FloatFormat::F16.parse(false, "1.00146484375", 16), Ok(0x3c02));
-        assert_eq!(FloatFormat::F16.parse(false, "1.001464843749999999999999999999999999", 16), Ok(0x3c01));
+        assert_eq!(
+            FloatFormat::F16.parse(false, &format!("{middle}0000000000000000000000000001"), 16),
+            Ok(0x3c01)
+        );
+        assert_eq!(
+            FloatFormat::F16.parse(false, "1.00146484375", 16),
+            Ok(0x3c02)
+        );
+        assert_eq!(
+            FloatFormat::F16.parse(false, "1.001464843749999999999999999999999999", 16),
+            Ok(0x3c01)
+        );
         assert_eq!(FloatFormat::F16.parse(false, "1e-400", 16), Ok(0));
-        assert!(matches!(FloatFormat::F16.parse(false, "65520", 16), Err(LiteralError::TooLarge(_))));
+        assert!(matches!(
+            FloatFormat::F16.parse(false, "65520", 16),
+            Err(LiteralError::TooLarge(_))
+        ));
         assert_eq!(FloatFormat::F16.parse(false, "65519.99", 16), Ok(0x7bff));
     }
 
     #[test]
     fn refuses() {
-        assert!(matches!(signed(false, "1.5", 32), Err(LiteralError::NotAnInteger(_))));
-        assert!(matches!(signed(false, "0x100000000", 32), Err(LiteralError::OutOfRange { .. })));
-        assert!(matches!(signed(true, "0x80000001", 32), Err(LiteralError::OutOfRange { .. })));
-        assert!(matches!(signed(false, "256", 9), Err(LiteralError::OutOfRange { .. })));
-        assert!(matches!(unsigned("32", 5), Err(LiteralError::OutOfRange { .. })));
-        assert!(matches!(FloatFormat::F64High.parse(false, "0.1", 32), Err(LiteralError::LowWord(_))));
-        assert!(matches!(FloatFormat::F32.parse(false, "x", 32), Err(LiteralError::NotANumber(_))));
+        assert!(matches!(
+            signed(false, "1.5", 32),
+            Err(LiteralError::NotAnInteger(_))
+        ));
+        assert!(matches!(
+            signed(false, "0x100000000", 32),
+            Err(LiteralError::OutOfRange { .. })
+        ));
+        assert!(matches!(
+            signed(true, "0x80000001", 32),
+            Err(LiteralError::OutOfRange { .. })
+        ));
+        assert!(matches!(
+            signed(false, "256", 9),
+            Err(LiteralError::OutOfRange { .. })
+        ));
+        assert!(matches!(
+            unsigned("32", 5),
+            Err(LiteralError::OutOfRange { .. })
+        ));
+        assert!(matches!(
+            FloatFormat::F64High.parse(false, "0.1", 32),
+            Err(LiteralError::LowWord(_))
+        ));
+        assert!(matches!(
+            FloatFormat::F32.parse(false, "x", 32),
+            Err(LiteralError::NotANumber(_))
+        ));
         assert_eq!(signed(true, "1", 32), Ok(0xffff_ffff));
         assert_eq!(signed(false, "4294967295", 32), Ok(0xffff_ffff));
     }

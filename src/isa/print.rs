@@ -25,8 +25,14 @@ pub struct InstText<'a, R> {
 
 impl<R: Register> Inst<R> {
     /// The text without control suffix, with symbols for some fields.
-    pub fn with_symbols<'a>(&'a self, symbols: &'a dyn Fn(u8) -> Option<String>) -> InstText<'a, R> {
-        InstText { inst: self, symbols }
+    pub fn with_symbols<'a>(
+        &'a self,
+        symbols: &'a dyn Fn(u8) -> Option<String>,
+    ) -> InstText<'a, R> {
+        InstText {
+            inst: self,
+            symbols,
+        }
     }
 
     /// The line of assembly: instruction, control suffix and ` ;`.
@@ -87,7 +93,9 @@ impl<R: Register> InstText<'_, R> {
                 }
                 continue;
             }
-            let Some(index) = modifier.field else { continue };
+            let Some(index) = modifier.field else {
+                continue;
+            };
             let value = self.inst.field(index);
             if modifier.optional && value == self.field(index).hidden {
                 continue;
@@ -107,35 +115,67 @@ impl<R: Register> InstText<'_, R> {
             return true;
         }
         // Left out, it must not leave its place to the next one of its kind.
-        (i + 1..mode.operands.len()).find(|next| self.is_shown(mode, *next)).is_some_and(|next| self.kind(operand) == self.kind(&mode.operands[next]))
+        (i + 1..mode.operands.len())
+            .find(|next| self.is_shown(mode, *next))
+            .is_some_and(|next| self.kind(operand) == self.kind(&mode.operands[next]))
     }
 
     fn kind(&self, operand: &SyntaxOperand) -> Option<std::mem::Discriminant<FieldType>> {
         match operand.kind {
-            SyntaxOperandKind::Plain { field, .. } => Some(std::mem::discriminant(&self.field(field).ty)),
+            SyntaxOperandKind::Plain { field, .. } => {
+                Some(std::mem::discriminant(&self.field(field).ty))
+            }
             _ => None,
         }
     }
 
     fn is_default(&self, operand: &SyntaxOperand) -> bool {
-        let SyntaxOperandKind::Plain { field, negate, absolute, bitnot, not, suffix, .. } = operand.kind else { return false };
+        let SyntaxOperandKind::Plain {
+            field,
+            negate,
+            absolute,
+            bitnot,
+            not,
+            suffix,
+            ..
+        } = operand.kind
+        else {
+            return false;
+        };
         let unallocated = match self.operand_regs(field) {
             Some(regs) => regs.iter().all(Option::is_none),
             None => true,
         };
         let fields = [Some(field), negate, absolute, bitnot, not, suffix];
-        unallocated && fields.into_iter().flatten().all(|i| self.inst.field(i) == self.field(i).hidden)
+        unallocated
+            && fields
+                .into_iter()
+                .flatten()
+                .all(|i| self.inst.field(i) == self.field(i).hidden)
     }
 
     /// The register entries of the operand in a field; none when it is no register.
     fn operand_regs(&self, field: u8) -> Option<&[Option<R>]> {
-        let operand = self.inst.info().operands.iter().find(|o| o.field == field && o.class.is_some())?;
+        let operand = self
+            .inst
+            .info()
+            .operands
+            .iter()
+            .find(|o| o.field == field && o.class.is_some())?;
         Some(self.inst.operand_regs(operand))
     }
 
     fn operand(&self, operand: &SyntaxOperand, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match operand.kind {
-            SyntaxOperandKind::Plain { field, negate, negate_by, absolute, bitnot, not, suffix } => {
+            SyntaxOperandKind::Plain {
+                field,
+                negate,
+                negate_by,
+                absolute,
+                bitnot,
+                not,
+                suffix,
+            } => {
                 if self.is_set(negate) {
                     f.write_char(if self.is_set(negate_by) { '~' } else { '-' })?;
                 }
@@ -166,7 +206,11 @@ impl<R: Register> InstText<'_, R> {
                 self.offset(offset, f)?;
                 f.write_char(']')
             }
-            SyntaxOperandKind::Memory { base, uniform, offset } => {
+            SyntaxOperandKind::Memory {
+                base,
+                uniform,
+                offset,
+            } => {
                 f.write_char('[')?;
                 if let Some(base) = base {
                     self.value(base, f)?;
@@ -188,7 +232,12 @@ impl<R: Register> InstText<'_, R> {
         let field = self.field(index);
         match sign_extend(self.inst.field(index), field.width.into()) {
             0 => Ok(()),
-            v => write!(f, "{}{:#x}", if v < 0 { '-' } else { '+' }, v.unsigned_abs()),
+            v => write!(
+                f,
+                "{}{:#x}",
+                if v < 0 { '-' } else { '+' },
+                v.unsigned_abs()
+            ),
         }
     }
 
@@ -221,9 +270,13 @@ impl<R: Register> InstText<'_, R> {
                 v if v < 0 => write!(f, ".-{:#x}", v.unsigned_abs()),
                 v => write!(f, ".+{v:#x}"),
             },
-            FieldType::Signed | FieldType::Address => f.write_str(&integer_text(sign_extend(bits, field.width.into()))),
+            FieldType::Signed | FieldType::Address => {
+                f.write_str(&integer_text(sign_extend(bits, field.width.into())))
+            }
             FieldType::Unsigned => f.write_str(&integer_text(bits as i64)),
-            FieldType::Enum(_) | FieldType::Float32 | FieldType::Half2 => f.write_str(&self.name(index)),
+            FieldType::Enum(_) | FieldType::Float32 | FieldType::Half2 => {
+                f.write_str(&self.name(index))
+            }
         }
     }
 }

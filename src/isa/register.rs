@@ -19,7 +19,11 @@ pub enum RegisterClass {
 
 impl RegisterClass {
     /// All classes, in the order of their numbers.
-    pub const ALL: [RegisterClass; 3] = [RegisterClass::Gpr, RegisterClass::Uniform, RegisterClass::Predicate];
+    pub const ALL: [RegisterClass; 3] = [
+        RegisterClass::Gpr,
+        RegisterClass::Uniform,
+        RegisterClass::Predicate,
+    ];
 
     /// The number of the hard-wired register (RZ, URZ, PT), from the description.
     pub const fn hardwired(self) -> u8 {
@@ -153,8 +157,16 @@ impl Register for PReg {
     /// `R4`; consecutive registers as `R[4:5]`.
     fn write_group(regs: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match regs {
-            [first, .., last] if usize::from(last.number().wrapping_sub(first.number())) + 1 == regs.len() => {
-                write!(f, "{}[{}:{}]", first.class().prefix(), first.number(), last.number())
+            [first, .., last]
+                if usize::from(last.number().wrapping_sub(first.number())) + 1 == regs.len() =>
+            {
+                write!(
+                    f,
+                    "{}[{}:{}]",
+                    first.class().prefix(),
+                    first.number(),
+                    last.number()
+                )
             }
             _ => {
                 let names: Vec<String> = regs.iter().map(PReg::to_string).collect();

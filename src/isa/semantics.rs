@@ -52,5 +52,9 @@ pub trait PureOperation {
     /// Writes the results of a lane.
     fn scatter<S: Scatter>(results: &Self::Results, lane: &mut S);
     /// The operation itself.
-    fn evaluate<X: Semantics>(semantics: &X, modifiers: &Self::Modifiers, sources: &Self::Sources) -> Self::Results;
+    fn evaluate<X: Semantics>(
+        semantics: &X,
+        modifiers: &Self::Modifiers,
+        sources: &Self::Sources,
+    ) -> Self::Results;
 }

@@ -257,7 +257,10 @@ pub struct EnumInfo {
 impl EnumInfo {
     /// The name of a code.
     pub fn name_of(&self, code: u64) -> Option<&'static str> {
-        self.members.iter().find(|(_, c)| *c == code).map(|(n, _)| *n)
+        self.members
+            .iter()
+            .find(|(_, c)| *c == code)
+            .map(|(n, _)| *n)
     }
 }
 

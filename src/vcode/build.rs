@@ -1,6 +1,9 @@
 //! Building a [`VCode`] backwards: blocks in postorder, each from its terminator to its first instruction.
 
-use super::{Attachment, AttachmentId, Block, BlockData, Entry, Frame, FunctionKind, SourceLine, Terminator, VCode};
+use super::{
+    Attachment, AttachmentId, Block, BlockData, Entry, Frame, FunctionKind, SourceLine, Terminator,
+    VCode,
+};
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, PReg, RegisterClass, VReg};
 use cranelift_entity::{EntityRef, PrimaryMap};
@@ -88,7 +91,10 @@ impl VCodeBuilder {
             return;
         }
         assert_eq!(asked.class(), actual.class(), "{asked} and {actual}");
-        assert!(self.bound[asked.index()].is_none(), "{asked} is defined twice");
+        assert!(
+            self.bound[asked.index()].is_none(),
+            "{asked} is defined twice"
+        );
         self.bound[asked.index()] = Some(actual);
         if self.used[asked.index()] {
             self.mark_used(actual);
@@ -113,13 +119,21 @@ impl VCodeBuilder {
 
     /// Adds an instruction to the current unit, behind those already in it.
     pub fn emit(&mut self, inst: Inst<VReg>) {
-        self.unit.push(Entry { inst, line: self.line, attachment: None });
+        self.unit.push(Entry {
+            inst,
+            line: self.line,
+            attachment: None,
+        });
     }
 
     /// Adds an instruction with an attachment to the current unit.
     pub fn emit_with(&mut self, inst: Inst<VReg>, attachment: Attachment<VReg>) {
         let attachment = Some(self.attachments.push(attachment));
-        self.unit.push(Entry { inst, line: self.line, attachment });
+        self.unit.push(Entry {
+            inst,
+            line: self.line,
+            attachment,
+        });
     }
 
     /// The last instruction of the current unit, to amend it.
@@ -133,7 +147,10 @@ impl VCodeBuilder {
     /// When the unit is empty.
     pub fn attach_to_last(&mut self, attachment: Attachment<VReg>) {
         let id = self.attachments.push(attachment);
-        self.unit.last_mut().expect("an instruction was emitted").attachment = Some(id);
+        self.unit
+            .last_mut()
+            .expect("an instruction was emitted")
+            .attachment = Some(id);
     }
 
     /// Starts a block from its end.
@@ -163,9 +180,11 @@ impl VCodeBuilder {
                 self.mark_used(reg);
             }
             match &attachment {
-                Some(Attachment::Else(values)) => values.iter().flatten().for_each(|&r| self.mark_used(r)),
+                Some(Attachment::Else(values)) => {
+                    values.iter().flatten().for_each(|&r| self.mark_used(r))
+                }
                 Some(Attachment::Call(call)) => call.uses.iter().for_each(|u| self.mark_used(u.0)),
-                Some(Attachment::Symbol(_)) | None => {}
+                Some(Attachment::Symbol(_) | Attachment::Label(_)) | None => {}
             }
             self.insts.push(entry);
         }
@@ -182,7 +201,8 @@ impl VCodeBuilder {
             }
             let regs = inst.operand_regs(operand);
             if regs.iter().flatten().all(|r| !self.used[r.index()]) {
-                let none: smallvec::SmallVec<[Option<VReg>; 4]> = smallvec::smallvec![None; regs.len()];
+                let none: smallvec::SmallVec<[Option<VReg>; 4]> =
+                    smallvec::smallvec![None; regs.len()];
                 inst.set_regs(operand, &none);
             }
         }
@@ -219,15 +239,26 @@ impl VCodeBuilder {
     ///
     /// # Panics
     /// When a block was not ended: a mistake of the lowering.
-    pub fn finish(&mut self, name: String, kind: FunctionKind, entry: Vec<(VReg, PReg)>, frame: Frame) -> VCode<VReg> {
+    pub fn finish(
+        &mut self,
+        name: String,
+        kind: FunctionKind,
+        entry: Vec<(VReg, PReg)>,
+        frame: Frame,
+    ) -> VCode<VReg> {
         let mut insts = Vec::with_capacity(self.insts.len());
         let mut blocks = PrimaryMap::with_capacity(self.blocks.len());
         let mut finished = std::mem::take(&mut self.blocks);
         for data in finished.drain(..) {
             let mut data = data.expect("every block is lowered");
             let first = insts.len() as u32;
-            let reversed = self.insts[data.insts.start as usize..data.insts.end as usize].iter().rev();
-            insts.extend(reversed.map(|e| Entry { inst: e.inst.map(|r| self.resolve(r)), ..*e }));
+            let reversed = self.insts[data.insts.start as usize..data.insts.end as usize]
+                .iter()
+                .rev();
+            insts.extend(reversed.map(|e| Entry {
+                inst: e.inst.map(|r| self.resolve(r)),
+                ..*e
+            }));
             data.insts = first..insts.len() as u32;
             data.terminator.for_each_register(|r| *r = self.resolve(*r));
             data.params.iter_mut().for_each(|r| *r = self.resolve(*r));
@@ -238,7 +269,19 @@ impl VCodeBuilder {
         for attachment in attachments.values_mut() {
             attachment.for_each_register(|r| *r = self.resolve(*r));
         }
-        let entry = entry.into_iter().map(|(r, p)| (self.resolve(r), p)).collect();
-        VCode { name, kind, insts, attachments, blocks, entry, vreg_count: self.bound.len() as u32, frame }
+        let entry = entry
+            .into_iter()
+            .map(|(r, p)| (self.resolve(r), p))
+            .collect();
+        VCode {
+            name,
+            kind,
+            insts,
+            attachments,
+            blocks,
+            entry,
+            vreg_count: self.bound.len() as u32,
+            frame,
+        }
     }
 }

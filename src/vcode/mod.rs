@@ -250,7 +250,10 @@ pub struct Frame {
 impl Frame {
     /// Size in bytes, a multiple of 16.
     pub fn size(&self) -> u32 {
-        (self.outgoing_bytes.next_multiple_of(16) + self.spill_bytes.next_multiple_of(16) + self.slot_bytes).next_multiple_of(16)
+        (self.outgoing_bytes.next_multiple_of(16)
+            + self.spill_bytes.next_multiple_of(16)
+            + self.slot_bytes)
+            .next_multiple_of(16)
     }
 
     /// Offset of the spill area from R1.
@@ -264,8 +267,12 @@ impl<R> Attachment<R> {
     pub fn for_each_register(&mut self, mut visit: impl FnMut(&mut R)) {
         match self {
             Attachment::Else(values) => values.iter_mut().flatten().for_each(visit),
-            Attachment::Call(call) => call.uses.iter_mut().chain(&mut call.defs).for_each(|(r, _)| visit(r)),
-            Attachment::Symbol(_) => {}
+            Attachment::Call(call) => call
+                .uses
+                .iter_mut()
+                .chain(&mut call.defs)
+                .for_each(|(r, _)| visit(r)),
+            Attachment::Symbol(_) | Attachment::Label(_) => {}
         }
     }
 }
@@ -295,9 +302,14 @@ impl<R: Register> Terminator<R> {
     pub fn successors(&self) -> SmallVec<[Block; 2]> {
         match self {
             Terminator::Jump { target, .. } => SmallVec::from_slice(&[*target]),
-            Terminator::Branch { taken, fallthrough, .. } => SmallVec::from_slice(&[*taken, *fallthrough]),
+            Terminator::Branch {
+                taken, fallthrough, ..
+            } => SmallVec::from_slice(&[*taken, *fallthrough]),
             Terminator::Table { targets, .. } => SmallVec::from_slice(targets),
-            Terminator::Return { .. } | Terminator::TailCall { .. } | Terminator::Exit | Terminator::Trap(_) => SmallVec::new(),
+            Terminator::Return { .. }
+            | Terminator::TailCall { .. }
+            | Terminator::Exit
+            | Terminator::Trap(_) => SmallVec::new(),
         }
     }
 
@@ -307,13 +319,21 @@ impl<R: Register> Terminator<R> {
             Terminator::Jump { args, .. } => SmallVec::from_slice(args),
             Terminator::Branch { guard, .. } => SmallVec::from_slice(&[guard.reg]),
             Terminator::Table { index, .. } => SmallVec::from_slice(&[*index]),
-            Terminator::Return { address, values } => address.iter().copied().chain(values.iter().map(|v| v.0)).collect(),
+            Terminator::Return { address, values } => address
+                .iter()
+                .copied()
+                .chain(values.iter().map(|v| v.0))
+                .collect(),
             Terminator::TailCall { callee, values } => {
                 let address: &[R] = match callee {
                     Callee::Registers(r) => r,
                     Callee::Symbol(_) => &[],
                 };
-                address.iter().copied().chain(values.iter().map(|v| v.0)).collect()
+                address
+                    .iter()
+                    .copied()
+                    .chain(values.iter().map(|v| v.0))
+                    .collect()
             }
             Terminator::Exit | Terminator::Trap(_) => SmallVec::new(),
         }
@@ -350,13 +370,23 @@ impl<R: Register> VCode<R> {
 
     /// Every register that an instruction reads: operands, values kept, a call's arguments.
     pub fn uses<'a>(&'a self, entry: &'a Entry<R>) -> impl Iterator<Item = R> + 'a {
-        let call = self.call(entry).into_iter().flat_map(|c| c.uses.iter().map(|u| u.0));
-        entry.inst.uses().chain(self.else_values(entry).iter().copied().flatten()).chain(call)
+        let call = self
+            .call(entry)
+            .into_iter()
+            .flat_map(|c| c.uses.iter().map(|u| u.0));
+        entry
+            .inst
+            .uses()
+            .chain(self.else_values(entry).iter().copied().flatten())
+            .chain(call)
     }
 
     /// Every register that an instruction writes: operands and a call's results.
     pub fn definitions<'a>(&'a self, entry: &'a Entry<R>) -> impl Iterator<Item = R> + 'a {
-        let call = self.call(entry).into_iter().flat_map(|c| c.defs.iter().map(|u| u.0));
+        let call = self
+            .call(entry)
+            .into_iter()
+            .flat_map(|c| c.defs.iter().map(|u| u.0));
         entry.inst.definitions().chain(call)
     }
 

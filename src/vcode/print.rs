@@ -5,7 +5,11 @@ use crate::isa::Register;
 use std::fmt;
 
 fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
-    items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
+    items
+        .into_iter()
+        .map(|i| i.to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 impl<R: Register> fmt::Display for VCode<R> {
@@ -31,15 +35,26 @@ impl<R: Register> fmt::Display for VCode<R> {
                 match entry.attachment.map(|a| &self.attachments[a]) {
                     None => {}
                     Some(Attachment::Else(values)) => {
-                        let values = values.iter().map(|v| v.map_or("dead".to_string(), |v| v.to_string()));
+                        let values = values
+                            .iter()
+                            .map(|v| v.map_or("dead".to_string(), |v| v.to_string()));
                         write!(f, " // else {}", list(values))?;
                     }
                     Some(Attachment::Call(call)) => {
-                        let side = |list_: &[(R, crate::isa::PReg)]| list(list_.iter().map(|(r, p)| format!("{r}@{p}")));
+                        let side = |list_: &[(R, crate::isa::PReg)]| {
+                            list(list_.iter().map(|(r, p)| format!("{r}@{p}")))
+                        };
                         let callee = call.callee.as_deref().unwrap_or("indirect");
-                        write!(f, " // {callee}({}) -> {}", side(&call.uses), side(&call.defs))?;
+                        write!(
+                            f,
+                            " // {callee}({}) -> {}",
+                            side(&call.uses),
+                            side(&call.defs)
+                        )?;
                     }
-                    Some(Attachment::Symbol(s)) => write!(f, " // {} = {:?} {}{:+}", s.field, s.kind, s.name, s.addend)?,
+                    Some(Attachment::Symbol(s)) => {
+                        write!(f, " // {} = {:?} {}{:+}", s.field, s.kind, s.name, s.addend)?
+                    }
                     Some(Attachment::Label(target)) => write!(f, " // {target}")?,
                 }
                 writeln!(f)?;
@@ -57,15 +72,37 @@ impl<R: Register> fmt::Display for Terminator<R> {
         match self {
             Terminator::Jump { target, args } if args.is_empty() => write!(f, "jump {target}"),
             Terminator::Jump { target, args } => write!(f, "jump {target}({})", list(args)),
-            Terminator::Branch { guard, taken, fallthrough, divergent } => {
+            Terminator::Branch {
+                guard,
+                taken,
+                fallthrough,
+                divergent,
+            } => {
                 let not = if guard.negated { "!" } else { "" };
-                write!(f, "{}branch {not}{} {taken}, {fallthrough}", divergence(*divergent), guard.reg)
+                write!(
+                    f,
+                    "{}branch {not}{} {taken}, {fallthrough}",
+                    divergence(*divergent),
+                    guard.reg
+                )
             }
-            Terminator::Table { index, table, targets, divergent } => {
+            Terminator::Table {
+                index,
+                table,
+                targets,
+                divergent,
+            } => {
                 let loaded = table.map_or(String::new(), |t| format!(" at {t:#x}"));
-                write!(f, "{}table {index}{loaded} [{}]", divergence(*divergent), list(targets))
+                write!(
+                    f,
+                    "{}table {index}{loaded} [{}]",
+                    divergence(*divergent),
+                    list(targets)
+                )
             }
-            Terminator::Return { address, values: v } => write!(f, "return {} via {}", values(v), list(address)),
+            Terminator::Return { address, values: v } => {
+                write!(f, "return {} via {}", values(v), list(address))
+            }
             Terminator::TailCall { callee, values: v } => match callee {
                 Callee::Symbol(name) => write!(f, "tail call {name}({})", values(v)),
                 Callee::Registers(r) => write!(f, "tail call [{}]({})", list(r), values(v)),

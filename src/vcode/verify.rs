@@ -23,12 +23,22 @@ impl<R: Register> VCode<R> {
     /// # Errors
     /// The first broken rule.
     pub fn verify_shape(&self) -> Result<(), VerifyError> {
-        let fail = |block: Block, message: String| VerifyError { function: self.name.clone(), block: block.to_string(), message };
+        let fail = |block: Block, message: String| VerifyError {
+            function: self.name.clone(),
+            block: block.to_string(),
+            message,
+        };
         let mut next = 0;
         let preds = self.predecessors();
         for (block, data) in self.blocks.iter() {
-            if data.insts.start != next || data.insts.end < data.insts.start || data.insts.end as usize > self.insts.len() {
-                return Err(fail(block, format!("instructions {:?} do not follow {next}", data.insts)));
+            if data.insts.start != next
+                || data.insts.end < data.insts.start
+                || data.insts.end as usize > self.insts.len()
+            {
+                return Err(fail(
+                    block,
+                    format!("instructions {:?} do not follow {next}", data.insts),
+                ));
             }
             next = data.insts.end;
             for target in data.terminator.successors() {
@@ -44,20 +54,29 @@ impl<R: Register> VCode<R> {
                     _ => 0,
                 };
                 if args != params {
-                    return Err(fail(block, format!("{args} arguments for the {params} parameters of {target}")));
+                    return Err(fail(
+                        block,
+                        format!("{args} arguments for the {params} parameters of {target}"),
+                    ));
                 }
                 if data.terminator.successors().len() > 1 && preds[target].len() > 1 {
                     return Err(fail(block, format!("critical edge to {target}")));
                 }
             }
             for entry in self.block_insts(block) {
-                if let Some(Attachment::Else(values)) = entry.attachment.map(|a| &self.attachments[a]) {
+                if let Some(Attachment::Else(values)) =
+                    entry.attachment.map(|a| &self.attachments[a])
+                {
                     let results = entry.inst.definitions().count();
                     if values.len() != results {
-                        return Err(fail(block, format!("{} values kept for {results} results", values.len())));
+                        return Err(fail(
+                            block,
+                            format!("{} values kept for {results} results", values.len()),
+                        ));
                     }
                 }
-                if let Some(Attachment::Label(target)) = entry.attachment.map(|a| &self.attachments[a])
+                if let Some(Attachment::Label(target)) =
+                    entry.attachment.map(|a| &self.attachments[a])
                     && target.index() >= self.blocks.len()
                 {
                     return Err(fail(block, format!("label {target} does not exist")));
@@ -65,7 +84,10 @@ impl<R: Register> VCode<R> {
             }
         }
         if next as usize != self.insts.len() {
-            return Err(fail(self.entry_block(), "instructions outside of all blocks".to_string()));
+            return Err(fail(
+                self.entry_block(),
+                "instructions outside of all blocks".to_string(),
+            ));
         }
         Ok(())
     }
@@ -80,9 +102,15 @@ impl VCode<VReg> {
     pub fn verify(&self) -> Result<(), VerifyError> {
         self.verify_shape()?;
         let mut defined = vec![false; self.vreg_count as usize];
-        let fail = |block: Block, message: String| VerifyError { function: self.name.clone(), block: block.to_string(), message };
+        let fail = |block: Block, message: String| VerifyError {
+            function: self.name.clone(),
+            block: block.to_string(),
+            message,
+        };
         let mut define = |block: Block, r: VReg| {
-            let slot = defined.get_mut(r.index()).ok_or_else(|| fail(block, format!("{r} is not a register of the function")))?;
+            let slot = defined
+                .get_mut(r.index())
+                .ok_or_else(|| fail(block, format!("{r} is not a register of the function")))?;
             if std::mem::replace(slot, true) {
                 return Err(fail(block, format!("{r} is defined twice")));
             }
@@ -105,7 +133,11 @@ impl VCode<VReg> {
             }
         }
         for (block, data) in self.blocks.iter() {
-            let used = self.block_insts(block).iter().flat_map(|e| self.uses(e)).chain(data.terminator.uses());
+            let used = self
+                .block_insts(block)
+                .iter()
+                .flat_map(|e| self.uses(e))
+                .chain(data.terminator.uses());
             for r in used {
                 if !defined.get(r.index()).copied().unwrap_or(false) {
                     return Err(fail(block, format!("{r} is used and never defined")));
@@ -114,7 +146,10 @@ impl VCode<VReg> {
             if let Terminator::Jump { target, args } = &data.terminator {
                 for (arg, param) in args.iter().zip(&self.blocks[*target].params) {
                     if arg.class() != param.class() {
-                        return Err(fail(block, format!("argument {arg} for parameter {param} of another class")));
+                        return Err(fail(
+                            block,
+                            format!("argument {arg} for parameter {param} of another class"),
+                        ));
                     }
                 }
             }

@@ -12,7 +12,11 @@ use std::fmt::Write;
 
 /// Operations that end or leave a block are terminators, not values: they have no constructor.
 fn has_constructor(optype: &Optype) -> bool {
-    !optype.effects.iter().any(|e| ["branch", "call", "return", "exit", "convergence"].contains(&e.as_str())) && optype.name != "NOP"
+    !optype
+        .effects
+        .iter()
+        .any(|e| ["branch", "call", "return", "exit", "convergence"].contains(&e.as_str()))
+        && optype.name != "NOP"
 }
 
 /// Names that Cranelift's own generated ISLE uses for CLIF instructions.
@@ -26,12 +30,18 @@ fn term(optype: &Optype) -> String {
 /// An enumeration as ISLE type, unless it is a plain bool.
 fn type_name(machine: &Machine, index: usize) -> String {
     let ty = &machine.enums[index];
-    if is_bool(ty) { "bool".to_string() } else { ty.name.clone() }
+    if is_bool(ty) {
+        "bool".to_string()
+    } else {
+        ty.name.clone()
+    }
 }
 
 /// The ISLE file of declarations.
 pub fn declarations(machine: &Machine) -> String {
-    let mut out = String::from(";; Generated from the machine description: one constructor per operation.\n\n");
+    let mut out = String::from(
+        ";; Generated from the machine description: one constructor per operation.\n\n",
+    );
     let w = &mut out;
     let mut used = BTreeSet::new();
     for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
@@ -40,7 +50,12 @@ pub fn declarations(machine: &Machine) -> String {
     for (index, ty) in modifier_types(machine).filter(|(i, t)| used.contains(i) && !is_bool(t)) {
         let _ = index;
         let mut seen = BTreeSet::new();
-        let members: Vec<String> = ty.members.iter().filter(|m| seen.insert(m.value)).map(|m| camel(&m.name)).collect();
+        let members: Vec<String> = ty
+            .members
+            .iter()
+            .filter(|m| seen.insert(m.value))
+            .map(|m| camel(&m.name))
+            .collect();
         let _ = writeln!(w, "(type {} extern (enum {}))", ty.name, members.join(" "));
     }
     for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
@@ -52,14 +67,30 @@ pub fn declarations(machine: &Machine) -> String {
             let ty = format!("{}Options", camel(&optype.name));
             let fields: Vec<String> = options.iter().map(|o| type_name(machine, o.ty)).collect();
             let _ = writeln!(w, "(type {ty} (primitive {ty}))");
-            let _ = writeln!(w, ";; {}", options.iter().map(|o| o.name.as_str()).collect::<Vec<_>>().join(" "));
+            let _ = writeln!(
+                w,
+                ";; {}",
+                options
+                    .iter()
+                    .map(|o| o.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            );
             let _ = writeln!(w, "(decl pure {name}_options ({}) {ty})", fields.join(" "));
             let _ = writeln!(w, "(extern constructor {name}_options {name}_options)");
             arguments.push(ty);
         }
         let sources = signature(machine, optype).sources;
         arguments.extend(sources.iter().map(|(_, kind)| isle_kind(*kind).to_string()));
-        let _ = writeln!(w, ";; {}", sources.iter().map(|(role, _)| role.as_str()).collect::<Vec<_>>().join(" "));
+        let _ = writeln!(
+            w,
+            ";; {}",
+            sources
+                .iter()
+                .map(|(role, _)| role.as_str())
+                .collect::<Vec<_>>()
+                .join(" ")
+        );
         let _ = writeln!(w, "(decl {name} ({}) Outputs)", arguments.join(" "));
         let _ = writeln!(w, "(extern constructor {name} {name})");
     }
@@ -91,7 +122,10 @@ pub fn methods(machine: &Machine) -> String {
             );
         }
     }
-    let _ = writeln!(w, "\n/// Methods of the lowering context that emit operations.\nmacro_rules! operation_methods {{\n    () => {{");
+    let _ = writeln!(
+        w,
+        "\n/// Methods of the lowering context that emit operations.\nmacro_rules! operation_methods {{\n    () => {{"
+    );
     for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
         let name = term(optype);
         let module = module_name(&optype.name);
@@ -109,7 +143,13 @@ pub fn methods(machine: &Machine) -> String {
                 .collect();
             let values: Vec<String> = options
                 .iter()
-                .map(|o| if type_name(machine, o.ty) == "bool" { snake(&o.name) } else { format!("*{}", snake(&o.name)) })
+                .map(|o| {
+                    if type_name(machine, o.ty) == "bool" {
+                        snake(&o.name)
+                    } else {
+                        format!("*{}", snake(&o.name))
+                    }
+                })
                 .collect();
             let ty = format!("{}Options", camel(&optype.name));
             let _ = writeln!(
@@ -127,7 +167,9 @@ pub fn methods(machine: &Machine) -> String {
             let argument = snake(role);
             let (ty, value) = match kind {
                 Kind::Bool => ("PSrc", format!("Source::Predicate({argument})")),
-                Kind::Word | Kind::Pair | Kind::Quad => ("Src", format!("Source::Value({argument})")),
+                Kind::Word | Kind::Pair | Kind::Quad => {
+                    ("Src", format!("Source::Value({argument})"))
+                }
                 Kind::Set => ("PredicateSet", format!("Source::Predicates({argument})")),
                 Kind::Signed => ("i32", format!("Source::Number(i64::from({argument}))")),
                 Kind::Number => ("u32", format!("Source::Number(i64::from({argument}))")),

@@ -33,7 +33,10 @@ pub fn module_name(optype: &str) -> String {
 /// An operand's part in the operation, the same in all forms: `rb`, `urb` and `vb` are `b`, `upc` is `pc`.
 pub fn role_name(operand: &str) -> String {
     // `R[urb, ridx]`: the register that holds the index.
-    let operand = operand.strip_prefix("R[").and_then(|rest| rest.split(',').next()).unwrap_or(operand);
+    let operand = operand
+        .strip_prefix("R[")
+        .and_then(|rest| rest.split(',').next())
+        .unwrap_or(operand);
     for prefix in ["ur", "r", "v"] {
         if let Some(rest) = operand.strip_prefix(prefix)
             && rest.len() == 1
@@ -58,7 +61,9 @@ pub fn constant(name: &str) -> String {
 pub fn snake(name: &str) -> String {
     let name = name.replace('.', "_").to_ascii_lowercase();
     match name.as_str() {
-        "type" | "match" | "mod" | "move" | "fn" | "in" | "as" | "ref" | "use" => format!("{name}_"),
+        "type" | "match" | "mod" | "move" | "fn" | "in" | "as" | "ref" | "use" => {
+            format!("{name}_")
+        }
         _ => name,
     }
 }
@@ -81,7 +86,14 @@ mod tests {
         ] {
             assert_eq!(camel(name), expected);
         }
-        for (name, expected) in [("urb", "b"), ("vb", "b"), ("rd", "d"), ("upc", "pc"), ("pu", "pu"), ("ridx", "ridx")] {
+        for (name, expected) in [
+            ("urb", "b"),
+            ("vb", "b"),
+            ("rd", "d"),
+            ("upc", "pc"),
+            ("pu", "pu"),
+            ("ridx", "ridx"),
+        ] {
             assert_eq!(role_name(name), expected);
         }
     }

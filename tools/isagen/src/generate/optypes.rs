@@ -53,12 +53,18 @@ pub struct Signature {
 }
 
 fn kind_of(form: &Form, operand: &crate::model::Operand) -> Kind {
-    let Some(field) = operand.field else { return Kind::Set };
+    let Some(field) = operand.field else {
+        return Kind::Set;
+    };
     match form.fields[field].ty {
         FieldType::Predicate | FieldType::UniformPredicate => Kind::Bool,
         FieldType::Address | FieldType::Label => Kind::Signed,
         FieldType::Enum(_) | FieldType::Convergence => Kind::Number,
-        FieldType::Signed | FieldType::Unsigned if form.fields[field].width < 32 || operand.direction == Direction::Neither => Kind::Number,
+        FieldType::Signed | FieldType::Unsigned
+            if form.fields[field].width < 32 || operand.direction == Direction::Neither =>
+        {
+            Kind::Number
+        }
         _ => match operand.max_width {
             0..=32 => Kind::Word,
             33..=64 => Kind::Pair,
@@ -70,7 +76,10 @@ fn kind_of(form: &Form, operand: &crate::model::Operand) -> Kind {
 /// The operands of `optype`, the guard left out; the widest form of each role wins.
 pub fn signature(machine: &Machine, optype: &Optype) -> Signature {
     let mut result = Signature::default();
-    let add = |list: &mut Vec<(String, Kind)>, role: String, kind: Kind| match list.iter_mut().find(|(r, _)| *r == role) {
+    let add = |list: &mut Vec<(String, Kind)>, role: String, kind: Kind| match list
+        .iter_mut()
+        .find(|(r, _)| *r == role)
+    {
         Some(entry) => entry.1 = entry.1.max(kind),
         None => list.push((role, kind)),
     };
@@ -82,7 +91,11 @@ pub fn signature(machine: &Machine, optype: &Optype) -> Signature {
                 _ => add(&mut result.sources, role, kind),
             }
             if let Some(index) = operand.index {
-                add(&mut result.sources, role_name(&form.fields[index].name), Kind::Signed);
+                add(
+                    &mut result.sources,
+                    role_name(&form.fields[index].name),
+                    Kind::Signed,
+                );
             }
         }
     }
@@ -111,12 +124,17 @@ fn modifiers(machine: &Machine, optype: &Optype) -> Vec<Modifier> {
     for index in optype.forms.clone() {
         let form = &machine.forms[index];
         for field in &form.fields {
-            let FieldType::Enum(e) = field.ty else { continue };
+            let FieldType::Enum(e) = field.ty else {
+                continue;
+            };
             let ty = &machine.enums[e];
             let base = field.name.split('.').next().unwrap_or_default();
             let suffix = field.name.split_once('.').map(|(_, s)| s);
             let is_operand = form.operands.iter().any(|o| o.name == base);
-            if ["Optype", "SType"].contains(&ty.name.as_str()) || suffix == Some("not") || (is_operand && suffix.is_none()) {
+            if ["Optype", "SType"].contains(&ty.name.as_str())
+                || suffix == Some("not")
+                || (is_operand && suffix.is_none())
+            {
                 continue;
             }
             let name = match suffix {
@@ -129,7 +147,11 @@ fn modifiers(machine: &Machine, optype: &Optype) -> Vec<Modifier> {
                 order.push(key);
                 Modifier {
                     name,
-                    rust: if boolean { "bool".to_string() } else { ty.name.clone() },
+                    rust: if boolean {
+                        "bool".to_string()
+                    } else {
+                        ty.name.clone()
+                    },
                     boolean,
                     places: Vec::new(),
                     decoration: suffix.is_some(),
@@ -138,7 +160,10 @@ fn modifiers(machine: &Machine, optype: &Optype) -> Vec<Modifier> {
             entry.places.push((index, field.bit, field.width));
         }
     }
-    order.into_iter().filter_map(|key| found.remove(&key)).collect()
+    order
+        .into_iter()
+        .filter_map(|key| found.remove(&key))
+        .collect()
 }
 
 /// A modifier behind the mnemonic: the same bits in all forms.
@@ -161,29 +186,64 @@ impl OptionField {
 /// The modifiers of an operation that belong to no operand, in the order of its fields.
 pub(super) fn options(machine: &Machine, optype: &Optype) -> Vec<OptionField> {
     let forms = &machine.forms[optype.forms.clone()];
-    let Some(first) = forms.first() else { return Vec::new() };
+    let Some(first) = forms.first() else {
+        return Vec::new();
+    };
     let mut list = Vec::new();
     for field in &first.fields {
-        let FieldType::Enum(ty) = field.ty else { continue };
+        let FieldType::Enum(ty) = field.ty else {
+            continue;
+        };
         let operand = first.operands.iter().any(|o| o.name == field.name);
         let constant = matches!(field.value, crate::model::FieldValue::Constant(_));
-        if operand || constant || field.name.contains('.') || ["optype", "stype"].contains(&field.name.as_str()) {
+        if operand
+            || constant
+            || field.name.contains('.')
+            || ["optype", "stype"].contains(&field.name.as_str())
+        {
             continue;
         }
-        list.push(OptionField { name: field.name.clone(), ty, bit: field.bit, width: field.width });
+        list.push(OptionField {
+            name: field.name.clone(),
+            ty,
+            bit: field.bit,
+            width: field.width,
+        });
     }
     list
 }
 
 fn options_type(machine: &Machine, optype: &Optype, w: &mut String) {
     let options = options(machine, optype);
-    let rust = |o: &OptionField| if is_bool(&machine.enums[o.ty]) { "bool".to_string() } else { machine.enums[o.ty].name.clone() };
-    let parameters: Vec<String> = options.iter().map(|o| format!("{}: {}", snake(&o.name), rust(o))).collect();
-    let _ = writeln!(w, "    /// The modifiers behind the mnemonic, at their bits.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Options(u128);\n    impl Options {{\n        /// Options from every modifier.\n        pub const fn new({}) -> Options {{\n            Options(0", parameters.join(", "));
+    let rust = |o: &OptionField| {
+        if is_bool(&machine.enums[o.ty]) {
+            "bool".to_string()
+        } else {
+            machine.enums[o.ty].name.clone()
+        }
+    };
+    let parameters: Vec<String> = options
+        .iter()
+        .map(|o| format!("{}: {}", snake(&o.name), rust(o)))
+        .collect();
+    let _ = writeln!(
+        w,
+        "    /// The modifiers behind the mnemonic, at their bits.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Options(u128);\n    impl Options {{\n        /// Options from every modifier.\n        pub const fn new({}) -> Options {{\n            Options(0",
+        parameters.join(", ")
+    );
     for o in &options {
-        let _ = writeln!(w, "                | (({} as u128 & {:#x}) << {})", snake(&o.name), u64::MAX >> (64 - u32::from(o.width)), o.bit);
+        let _ = writeln!(
+            w,
+            "                | (({} as u128 & {:#x}) << {})",
+            snake(&o.name),
+            u64::MAX >> (64 - u32::from(o.width)),
+            o.bit
+        );
     }
-    let _ = writeln!(w, "            )\n        }}\n        /// The bits.\n        pub const fn word(self) -> u128 {{ self.0 }}\n    }}");
+    let _ = writeln!(
+        w,
+        "            )\n        }}\n        /// The bits.\n        pub const fn word(self) -> u128 {{ self.0 }}\n    }}"
+    );
 }
 
 pub(super) fn write(machine: &Machine, out: &mut String) {
@@ -204,16 +264,28 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
             optype.mnemonic
         );
     }
-    let _ = writeln!(w, "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME module;`.\n#[macro_export]\nmacro_rules! for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{");
+    let _ = writeln!(
+        w,
+        "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME module;`.\n#[macro_export]\nmacro_rules! for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{"
+    );
     for optype in &pure {
-        let _ = writeln!(w, "            {} {};", optype.name, module_name(&optype.name));
+        let _ = writeln!(
+            w,
+            "            {} {};",
+            optype.name,
+            module_name(&optype.name)
+        );
     }
     let _ = writeln!(w, "        }}\n    }};\n}}");
 }
 
 fn module(machine: &Machine, optype: &Optype, w: &mut String) {
     let name = module_name(&optype.name);
-    let _ = writeln!(w, "/// Fields and operands of `{}`.\npub mod {name} {{\n    #[allow(unused_imports)]\n    use super::*;", optype.mnemonic);
+    let _ = writeln!(
+        w,
+        "/// Fields and operands of `{}`.\npub mod {name} {{\n    #[allow(unused_imports)]\n    use super::*;",
+        optype.mnemonic
+    );
     let forms = &machine.forms[optype.forms.clone()];
     let Some(first) = forms.first() else {
         let _ = writeln!(w, "}}\n");
@@ -221,8 +293,15 @@ fn module(machine: &Machine, optype: &Optype, w: &mut String) {
     };
     // Fields that all forms have at the same bits.
     for field in &first.fields {
-        let same = forms.iter().all(|f| f.fields.iter().any(|g| g.name == field.name && g.bit == field.bit && g.width == field.width));
-        if !same || field.name.contains('.') || ["optype", "stype", "pg"].contains(&field.name.as_str()) {
+        let same = forms.iter().all(|f| {
+            f.fields
+                .iter()
+                .any(|g| g.name == field.name && g.bit == field.bit && g.width == field.width)
+        });
+        if !same
+            || field.name.contains('.')
+            || ["optype", "stype", "pg"].contains(&field.name.as_str())
+        {
             continue;
         }
         let ty = match field.ty {
@@ -249,40 +328,88 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     let name = module_name(&optype.name);
     let modifiers = modifiers(machine, optype);
     let signature = signature(machine, optype);
-    let _ = writeln!(w, "    /// Modifiers, those of operands by role.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Modifiers {{");
+    let _ = writeln!(
+        w,
+        "    /// Modifiers, those of operands by role.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Modifiers {{"
+    );
     for m in &modifiers {
-        let _ = writeln!(w, "        /// Field{} of {} form(s).\n        pub {}: {},", if m.decoration { " of an operand" } else { "" }, m.places.len(), m.name, m.rust);
+        let _ = writeln!(
+            w,
+            "        /// Field{} of {} form(s).\n        pub {}: {},",
+            if m.decoration { " of an operand" } else { "" },
+            m.places.len(),
+            m.name,
+            m.rust
+        );
     }
-    let _ = writeln!(w, "    }}\n    impl Modifiers {{\n        /// The modifiers in a legal word of `form`.\n        pub fn decode(form: Form, w: u128) -> Self {{\n            let _ = (form, w);\n            Modifiers {{");
+    let _ = writeln!(
+        w,
+        "    }}\n    impl Modifiers {{\n        /// The modifiers in a legal word of `form`.\n        pub fn decode(form: Form, w: u128) -> Self {{\n            let _ = (form, w);\n            Modifiers {{"
+    );
     for m in &modifiers {
         let read = |bit: u8, width: u8| {
-            let raw = format!("(w >> {bit}) as u64 & {:#x}", u64::MAX >> (64 - u32::from(width)));
-            if m.boolean { format!("({raw}) != 0") } else { format!("{}::from_code({raw}).expect(\"legal word\")", m.rust) }
+            let raw = format!(
+                "(w >> {bit}) as u64 & {:#x}",
+                u64::MAX >> (64 - u32::from(width))
+            );
+            if m.boolean {
+                format!("({raw}) != 0")
+            } else {
+                format!("{}::from_code({raw}).expect(\"legal word\")", m.rust)
+            }
         };
         let (_, bit, width) = m.places[0];
-        let everywhere = m.places.len() == optype.forms.len() && m.places.iter().all(|p| (p.1, p.2) == (bit, width));
+        let everywhere = m.places.len() == optype.forms.len()
+            && m.places.iter().all(|p| (p.1, p.2) == (bit, width));
         if everywhere {
             let _ = writeln!(w, "                {}: {},", m.name, read(bit, width));
             continue;
         }
         let _ = writeln!(w, "                {}: match form {{", m.name);
         for &(form, bit, width) in &m.places {
-            let _ = writeln!(w, "                    Form::{} => {},", machine.forms[form].name, read(bit, width));
+            let _ = writeln!(
+                w,
+                "                    Form::{} => {},",
+                machine.forms[form].name,
+                read(bit, width)
+            );
         }
-        let missing = if m.boolean { "false".to_string() } else { format!("{}::from_code(0).expect(\"first code\")", m.rust) };
+        let missing = if m.boolean {
+            "false".to_string()
+        } else {
+            format!("{}::from_code(0).expect(\"first code\")", m.rust)
+        };
         if m.places.len() < optype.forms.len() {
             let _ = writeln!(w, "                    _ => {missing},");
         } else {
-            let _ = writeln!(w, "                    _ => unreachable!(\"a form of another operation\"),");
+            let _ = writeln!(
+                w,
+                "                    _ => unreachable!(\"a form of another operation\"),"
+            );
         }
         let _ = writeln!(w, "                }},");
     }
     let _ = writeln!(w, "            }}\n        }}\n    }}");
-    for (ty, list) in [("Sources", &signature.sources), ("Results", &signature.results)] {
-        let doc = if ty == "Sources" { "Values read, `!` of predicates applied" } else { "Values written" };
-        let _ = writeln!(w, "    /// {doc}.\n    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]\n    pub struct {ty} {{");
+    for (ty, list) in [
+        ("Sources", &signature.sources),
+        ("Results", &signature.results),
+    ] {
+        let doc = if ty == "Sources" {
+            "Values read, `!` of predicates applied"
+        } else {
+            "Values written"
+        };
+        let _ = writeln!(
+            w,
+            "    /// {doc}.\n    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]\n    pub struct {ty} {{"
+        );
         for (role, kind) in list {
-            let _ = writeln!(w, "        /// Operand `{role}`.\n        pub {}: {},", snake(role), kind.rust());
+            let _ = writeln!(
+                w,
+                "        /// Operand `{role}`.\n        pub {}: {},",
+                snake(role),
+                kind.rust()
+            );
         }
         let _ = writeln!(w, "    }}");
     }
@@ -295,13 +422,34 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
         optype.name
     );
     for (role, kind) in &signature.sources {
-        let argument = if *kind == Kind::Set { String::new() } else { format!("Role::{}", camel(role)) };
-        let _ = writeln!(w, "                {}: g.{}({argument}),", snake(role), kind.accessor());
+        let argument = if *kind == Kind::Set {
+            String::new()
+        } else {
+            format!("Role::{}", camel(role))
+        };
+        let _ = writeln!(
+            w,
+            "                {}: g.{}({argument}),",
+            snake(role),
+            kind.accessor()
+        );
     }
-    let _ = writeln!(w, "            }}\n        }}\n        #[inline(always)]\n        fn scatter<S: crate::isa::semantics::Scatter>(r: &Results, s: &mut S) {{\n            let _ = (r, &s);");
+    let _ = writeln!(
+        w,
+        "            }}\n        }}\n        #[inline(always)]\n        fn scatter<S: crate::isa::semantics::Scatter>(r: &Results, s: &mut S) {{\n            let _ = (r, &s);"
+    );
     for (role, kind) in &signature.results {
-        let argument = if *kind == Kind::Set { String::new() } else { format!("Role::{}, ", camel(role)) };
-        let _ = writeln!(w, "            s.{}({argument}r.{});", kind.accessor(), snake(role));
+        let argument = if *kind == Kind::Set {
+            String::new()
+        } else {
+            format!("Role::{}, ", camel(role))
+        };
+        let _ = writeln!(
+            w,
+            "            s.{}({argument}r.{});",
+            kind.accessor(),
+            snake(role)
+        );
     }
     let _ = writeln!(
         w,

@@ -3,7 +3,9 @@
 use super::naming::{camel, constant, role_name};
 use super::types::roles;
 use crate::expr::{Expr, Op};
-use crate::model::{Direction, Field, FieldType, FieldValue, Form, Machine, Mode, Operand, SyntaxOperandKind};
+use crate::model::{
+    Direction, Field, FieldType, FieldValue, Form, Machine, Mode, Operand, SyntaxOperandKind,
+};
 use std::fmt::Write;
 
 pub(super) fn write(machine: &Machine, out: &mut String) {
@@ -16,21 +18,42 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
             enum_static(&ty.name),
             ty.width,
             ty.provenance,
-            ty.members.iter().map(|m| (m.name.as_str(), m.value)).collect::<Vec<_>>()
+            ty.members
+                .iter()
+                .map(|m| (m.name.as_str(), m.value))
+                .collect::<Vec<_>>()
         );
     }
-    let _ = writeln!(w, "/// All enumerations of the description.\npub static ENUMS: &[&EnumInfo] = &[");
+    let _ = writeln!(
+        w,
+        "/// All enumerations of the description.\npub static ENUMS: &[&EnumInfo] = &["
+    );
     for ty in &machine.enums {
         let _ = writeln!(w, "    &{},", enum_static(&ty.name));
     }
     let _ = writeln!(w, "];\n");
     control(machine, w);
-    let most = machine.forms.iter().map(register_entries).max().unwrap_or(0);
-    let _ = writeln!(w, "/// Entries of an instruction's register array.\npub const MAX_REGISTERS: usize = {most};\n");
-    let _ = writeln!(w, "/// Tables of all operations, by [`Optype`].\npub static OPTYPES: &[OptypeInfo] = &[");
+    let most = machine
+        .forms
+        .iter()
+        .map(register_entries)
+        .max()
+        .unwrap_or(0);
+    let _ = writeln!(
+        w,
+        "/// Entries of an instruction's register array.\npub const MAX_REGISTERS: usize = {most};\n"
+    );
+    let _ = writeln!(
+        w,
+        "/// Tables of all operations, by [`Optype`].\npub static OPTYPES: &[OptypeInfo] = &["
+    );
     for optype in &machine.optypes {
         let latency = optype.latency.map(|l| &machine.latencies[l]);
-        let time = |name: &str| latency.and_then(|l| l.timing.iter().find(|t| t.0 == name)).map_or(0, |t| t.1);
+        let time = |name: &str| {
+            latency
+                .and_then(|l| l.timing.iter().find(|t| t.0 == name))
+                .map_or(0, |t| t.1)
+        };
         let _ = writeln!(
             w,
             "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, provenance: Provenance::{:?},
@@ -52,7 +75,10 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
             time("variable") != 0
         );
     }
-    let _ = writeln!(w, "];\n\n/// Tables of all forms, by [`Form`].\npub static FORMS: &[FormInfo] = &[");
+    let _ = writeln!(
+        w,
+        "];\n\n/// Tables of all forms, by [`Form`].\npub static FORMS: &[FormInfo] = &["
+    );
     let roles = roles(machine);
     for form in &machine.forms {
         write_form(machine, form, &roles, w);
@@ -67,16 +93,39 @@ fn enum_static(name: &str) -> String {
 
 /// Bit of each effect word, in the order of `Effects::NAMES` of the library; checked there by a test.
 pub const EFFECTS: [&str; 19] = [
-    "load", "store", "atomic", "global", "shared", "local", "generic", "constant", "barrier", "convergence", "branch", "call", "return",
-    "exit", "trap", "convergent", "anygpr", "predicates", "special",
+    "load",
+    "store",
+    "atomic",
+    "global",
+    "shared",
+    "local",
+    "generic",
+    "constant",
+    "barrier",
+    "convergence",
+    "branch",
+    "call",
+    "return",
+    "exit",
+    "trap",
+    "convergent",
+    "anygpr",
+    "predicates",
+    "special",
 ];
 
 fn effect_bits(words: &[String]) -> u32 {
-    words.iter().filter_map(|word| EFFECTS.iter().position(|e| e == word)).fold(0, |bits, i| bits | 1 << i)
+    words
+        .iter()
+        .filter_map(|word| EFFECTS.iter().position(|e| e == word))
+        .fold(0, |bits, i| bits | 1 << i)
 }
 
 fn control(machine: &Machine, w: &mut String) {
-    let _ = writeln!(w, "/// Typed control fields.\npub mod control {{\n    use super::*;");
+    let _ = writeln!(
+        w,
+        "/// Typed control fields.\npub mod control {{\n    use super::*;"
+    );
     for field in &machine.control {
         let _ = writeln!(
             w,
@@ -87,7 +136,10 @@ fn control(machine: &Machine, w: &mut String) {
             field.width
         );
     }
-    let _ = writeln!(w, "}}\n\n/// Control fields, which every form has.\npub static CONTROL: &[FieldInfo] = &[");
+    let _ = writeln!(
+        w,
+        "}}\n\n/// Control fields, which every form has.\npub static CONTROL: &[FieldInfo] = &["
+    );
     for field in &machine.control {
         write_field(machine, &machine.control, field, w);
     }
@@ -103,7 +155,10 @@ fn at(field: &Field, value: u64) -> u128 {
 }
 
 fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) {
-    let constants = form.fields.iter().filter(|f| matches!(f.value, FieldValue::Constant(_)));
+    let constants = form
+        .fields
+        .iter()
+        .filter(|f| matches!(f.value, FieldValue::Constant(_)));
     let constant_mask = constants.fold(0, |m, f| m | mask(f));
     let initial = form.fields.iter().fold(0, |word, f| {
         word | match f.value {
@@ -111,15 +166,28 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
             FieldValue::Free => at(f, f.hidden),
         }
     });
-    let used = form.fields.iter().chain(&machine.control).fold(0, |m, f| m | mask(f));
+    let used = form
+        .fields
+        .iter()
+        .chain(&machine.control)
+        .fold(0, |m, f| m | mask(f));
     let _ = writeln!(
         w,
         "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_count: {},",
-        form.name, machine.optypes[form.optype].name, form.stype.0, form.provenance, register_entries(form)
+        form.name,
+        machine.optypes[form.optype].name,
+        form.stype.0,
+        form.provenance,
+        register_entries(form)
     );
     let index: Vec<u8> = roles
         .iter()
-        .map(|role| form.operands.iter().position(|o| role_name(&o.name) == *role).map_or(255, |i| i as u8))
+        .map(|role| {
+            form.operands
+                .iter()
+                .position(|o| role_name(&o.name) == *role)
+                .map_or(255, |i| i as u8)
+        })
         .collect();
     let _ = writeln!(w, "      roles: {index:?},");
     let legal: Vec<(u8, String)> = form
@@ -127,13 +195,31 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
         .iter()
         .enumerate()
         .filter_map(|(i, f)| {
-            let FieldType::Enum(e) = f.ty else { return None };
-            let codes = machine.enums[e].members.iter().fold(0u64, |m, x| if x.value < 64 { m | 1 << x.value } else { m });
-            let full = if f.width >= 6 { u64::MAX } else { (1u64 << (1 << f.width)) - 1 };
-            (f.width <= 6 && codes != full && !matches!(f.value, FieldValue::Constant(_))).then(|| (i as u8, format!("{codes:#x}")))
+            let FieldType::Enum(e) = f.ty else {
+                return None;
+            };
+            let codes = machine.enums[e]
+                .members
+                .iter()
+                .fold(0u64, |m, x| if x.value < 64 { m | 1 << x.value } else { m });
+            let full = if f.width >= 6 {
+                u64::MAX
+            } else {
+                (1u64 << (1 << f.width)) - 1
+            };
+            (f.width <= 6 && codes != full && !matches!(f.value, FieldValue::Constant(_)))
+                .then(|| (i as u8, format!("{codes:#x}")))
         })
         .collect();
-    let _ = writeln!(w, "      legal_codes: &[{}],", legal.iter().map(|(i, c)| format!("({i}, {c})")).collect::<Vec<_>>().join(", "));
+    let _ = writeln!(
+        w,
+        "      legal_codes: &[{}],",
+        legal
+            .iter()
+            .map(|(i, c)| format!("({i}, {c})"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
     let _ = writeln!(w, "      fields: &[");
     for field in &form.fields {
         write_field(machine, &form.fields, field, w);
@@ -170,12 +256,24 @@ fn write_field(machine: &Machine, fields: &[Field], field: &Field, w: &mut Strin
         FieldType::Enum(e) => format!("FieldType::Enum(&{})", enum_static(&machine.enums[e].name)),
         other => format!("FieldType::{other:?}"),
     };
-    let format_by = field.format.as_ref().filter(|f| f.function == "CvtFImm").map(|f| f.by as u8);
-    let shown = field.shown.as_ref().map_or("None".to_string(), |e| format!("Some(|w| {} != 0)", expression(e, fields)));
+    let format_by = field
+        .format
+        .as_ref()
+        .filter(|f| f.function == "CvtFImm")
+        .map(|f| f.by as u8);
+    let shown = field.shown.as_ref().map_or("None".to_string(), |e| {
+        format!("Some(|w| {} != 0)", expression(e, fields))
+    });
     let _ = writeln!(
         w,
         "        FieldInfo {{ name: {:?}, bit: {}, width: {}, type_name: {:?}, ty: {ty}, value: FieldValue::{:?}, hidden: {}, format_by: {format_by:?}, shown: {shown}, provenance: Provenance::{:?} }},",
-        field.name, field.bit, field.width, field.type_name, field.value, field.hidden, field.provenance
+        field.name,
+        field.bit,
+        field.width,
+        field.type_name,
+        field.value,
+        field.hidden,
+        field.provenance
     );
 }
 
@@ -203,7 +301,12 @@ fn register_entries(form: &Form) -> usize {
 
 fn write_operand(form: &Form, operand: &Operand, first: usize, w: &mut String) {
     let name = &operand.name;
-    let modifier = |suffix: &str| form.fields.iter().position(|f| f.name == format!("{name}.{suffix}")).map(|i| i as u8);
+    let modifier = |suffix: &str| {
+        form.fields
+            .iter()
+            .position(|f| f.name == format!("{name}.{suffix}"))
+            .map(|i| i as u8)
+    };
     let select = modifier("hsel2").or(modifier("hsel")).or(modifier("bsel"));
     let _ = writeln!(
         w,
@@ -231,7 +334,11 @@ fn write_mode(form: &Form, mode: &Mode, w: &mut String) {
         fixed.0 |= mask(&form.fields[field]);
         fixed.1 |= at(&form.fields[field], value);
     }
-    let _ = writeln!(w, "        ModeInfo {{ fixed_mask: {:#x}, fixed_bits: {:#x}, hidden: &{:?}, modifiers: &[", fixed.0, fixed.1, mode.hidden);
+    let _ = writeln!(
+        w,
+        "        ModeInfo {{ fixed_mask: {:#x}, fixed_bits: {:#x}, hidden: &{:?}, modifiers: &[",
+        fixed.0, fixed.1, mode.hidden
+    );
     for m in &mode.modifiers {
         let _ = writeln!(
             w,
@@ -247,8 +354,14 @@ fn write_mode(form: &Form, mode: &Mode, w: &mut String) {
         let short = |f: Option<usize>| f.map(|f| f as u8);
         let kind = match &o.kind {
             SyntaxOperandKind::AllPredicates => "AllPredicates".to_string(),
-            SyntaxOperandKind::Indexed { base, offset } => format!("Indexed {{ base: {base}, offset: {offset} }}"),
-            SyntaxOperandKind::Memory { base, uniform, offset } => format!(
+            SyntaxOperandKind::Indexed { base, offset } => {
+                format!("Indexed {{ base: {base}, offset: {offset} }}")
+            }
+            SyntaxOperandKind::Memory {
+                base,
+                uniform,
+                offset,
+            } => format!(
                 "Memory {{ base: {:?}, uniform: {:?}, offset: {:?} }}",
                 short(*base),
                 short(*uniform),
@@ -265,14 +378,24 @@ fn write_mode(form: &Form, mode: &Mode, w: &mut String) {
                 short(d.suffix)
             ),
         };
-        let _ = writeln!(w, "          SyntaxOperand {{ optional: {}, kind: SyntaxOperandKind::{kind} }},", o.optional);
+        let _ = writeln!(
+            w,
+            "          SyntaxOperand {{ optional: {}, kind: SyntaxOperandKind::{kind} }},",
+            o.optional
+        );
     }
     let _ = writeln!(w, "        ] }},");
 }
 
 /// An expression over the word `w` as Rust of type `i64`.
 pub(super) fn expression(e: &Expr, fields: &[Field]) -> String {
-    let get = |f: usize| format!("((w >> {}) as u64 & {:#x}) as i64", fields[f].bit, u64::MAX >> (64 - u32::from(fields[f].width)));
+    let get = |f: usize| {
+        format!(
+            "((w >> {}) as u64 & {:#x}) as i64",
+            fields[f].bit,
+            u64::MAX >> (64 - u32::from(fields[f].width))
+        )
+    };
     match e {
         Expr::Number(n) => format!("{n}i64"),
         Expr::Field(f) => get(*f),
@@ -296,7 +419,8 @@ pub(super) fn expression(e: &Expr, fields: &[Field]) -> String {
 fn form_index(machine: &Machine, w: &mut String) {
     let mut index = vec![u16::MAX; 256 * 16];
     for (i, form) in machine.forms.iter().enumerate() {
-        let slot = (machine.optypes[form.optype].number as usize & 255) * 16 + (form.stype.1 as usize & 15);
+        let slot = (machine.optypes[form.optype].number as usize & 255) * 16
+            + (form.stype.1 as usize & 15);
         index[slot] = i as u16;
     }
     let _ = writeln!(
