@@ -41,6 +41,17 @@ pub struct SyntaxLine {
     pub write_scoreboard: bool,
 }
 
+impl SyntaxLine {
+    /// Whether a modifier or a suffix has this name.
+    fn uses(&self, name: &str) -> bool {
+        let suffix = |operand: &OperandToken| match &operand.shape {
+            OperandShape::Plain(plain) => plain.suffix.as_ref().is_some_and(|s| s.text == name),
+            OperandShape::Indexed { .. } | OperandShape::Memory(_) => false,
+        };
+        self.modifiers.iter().any(|m| m.name.text == name) || self.operands.iter().any(suffix)
+    }
+}
+
 /// `.itype` or `{.FTZ}`.
 #[derive(Clone, Debug)]
 pub struct ModifierToken {
@@ -135,6 +146,14 @@ pub fn parse_syntax(lines: &[TextLine], diagnostics: &mut Vec<Diagnostic>) -> Sy
                 Ok(parsed) => block.lines.push(parsed),
                 Err(error) => diagnostics.push(*error),
             }
+        }
+    }
+    let all_parsed = block.lines.len() + block.lists.len() == lines.len();
+    for list in block.lists.iter().filter(|_| all_parsed) {
+        let name = &list.name.text;
+        if !block.lines.iter().any(|line| line.uses(name)) {
+            let message = format!("no line uses the values of `.{name}`");
+            diagnostics.push(Diagnostic::warning(list.name.span, message));
         }
     }
     block

@@ -141,6 +141,17 @@ impl Context<'_> {
         let operands = self.syntax_operands(line, block, form)?;
         let mut shown: Vec<usize> = modifiers.iter().filter_map(|m| m.field).collect();
         operands.iter().for_each(|o| shown_fields(o, &mut shown));
+        if let Some(twice) = (1..shown.len()).find(|&i| shown[..i].contains(&shown[i])) {
+            let field = &form.fields[shown[twice]];
+            self.report(
+                Diagnostic::error(
+                    line.span,
+                    format!("field `{}` is twice in this line", field.name),
+                )
+                .related(field.span, "this field"),
+            );
+            return None;
+        }
         let mut fixed = demands.get(index)?.clone();
         for &(field, _) in demands.iter().flatten() {
             if !shown.contains(&field) && !fixed.iter().any(|(f, _)| *f == field) {
