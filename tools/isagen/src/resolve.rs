@@ -9,11 +9,12 @@ mod forms;
 mod modes;
 mod operands;
 mod types;
+mod written_operands;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use crate::ast::{Construct, ConstructKind, Document};
+use crate::ast::{Construct, ConstructKind, Document, LatencyDefinition};
 use crate::check;
 use crate::definitions::{ALL, Definitions};
 use crate::diagnostic::{Diagnostic, has_errors, sort};
@@ -21,6 +22,9 @@ use crate::model::{Field, Latency, Machine, Optype};
 use crate::parser::parse;
 use crate::source::{SourceMap, Span};
 use crate::syntax::parse_syntax;
+
+/// The figures of a row of the latency table.
+const TIMING: [&str; 5] = ["result", "predicate", "wide", "sources", "variable"];
 
 /// Reads a machine.
 ///
@@ -140,6 +144,7 @@ impl<'a> Context<'a> {
                     None => seen.push((name, optype.span)),
                 }
             }
+            self.check_timing(definition);
             let timing = definition.timing.iter();
             rows.push(Latency {
                 class: definition.class.text.clone(),
@@ -147,6 +152,39 @@ impl<'a> Context<'a> {
             });
         }
         rows
+    }
+
+    /// A row has each figure once.
+    fn check_timing(&self, definition: &LatencyDefinition) {
+        for (i, (name, _)) in definition.timing.iter().enumerate() {
+            if !TIMING.contains(&name.text.as_str()) {
+                self.report(
+                    Diagnostic::error(name.span, format!("unknown figure `{}`", name.text))
+                        .help(format!("the figures are {}", TIMING.join(", "))),
+                );
+            }
+            let earlier = definition.timing[..i].iter();
+            if let Some((first, _)) = earlier.clone().find(|(n, _)| n.text == name.text) {
+                let message = format!("`{}` is stated twice", name.text);
+                self.report(
+                    Diagnostic::error(name.span, message).related(first.span, "first here"),
+                );
+            }
+        }
+        for figure in TIMING {
+            if !definition
+                .timing
+                .iter()
+                .any(|(name, _)| name.text == figure)
+            {
+                let class = &definition.class;
+                let message = format!("latency class `{}` has no `{figure}`", class.text);
+                self.report(
+                    Diagnostic::error(class.span, message)
+                        .help(format!("add `{figure} = CYCLES;` to its `__Timing`")),
+                );
+            }
+        }
     }
 
     fn latency_of(&self, optype: &Construct) -> Option<usize> {
@@ -263,6 +301,17 @@ impl<'a> Context<'a> {
                         .label("no group, optype or form of this name"),
                 );
                 continue;
+            }
+            let info = &amendment.operands;
+            let lists = [
+                &info.inputs,
+                &info.outputs,
+                &info.order,
+                &info.modifier_order,
+            ];
+            for list in lists.into_iter().flatten() {
+                let message = format!("an amendment cannot change `{}`", list.keyword.text);
+                self.error(list.keyword.span, message);
             }
             let shown = amendment.shown.iter().map(|(field, _)| field.span);
             let defaults = amendment.defaults.iter().map(|(field, _)| field.span);

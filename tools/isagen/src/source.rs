@@ -46,24 +46,19 @@ impl SourceMap {
         (self.files.len() - 1) as u32
     }
 
-    /// Reads a file, or all `.isa` files of a folder: by name, those in subfolders last. Bytes that are no UTF-8 are replaced.
+    /// Reads a file, or the description files below a folder ([`crate::description_files`]). Bytes that are no UTF-8 are replaced.
     ///
     /// # Errors
     /// When a file or folder cannot be read.
     pub fn read(&mut self, path: &Path) -> std::io::Result<()> {
-        if !path.is_dir() {
-            let bytes = std::fs::read(path)?;
-            self.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
-            return Ok(());
-        }
-        let mut entries: Vec<_> = std::fs::read_dir(path)?
-            .map(|entry| entry.map(|e| e.path()))
-            .collect::<std::io::Result<_>>()?;
-        entries.sort_by_key(|entry| (entry.is_dir(), entry.clone()));
-        for entry in entries {
-            if entry.is_dir() || entry.extension().is_some_and(|e| e == "isa") {
-                self.read(&entry)?;
-            }
+        let files = if path.is_dir() {
+            crate::description_files(path)?
+        } else {
+            vec![path.to_owned()]
+        };
+        for file in files {
+            let bytes = std::fs::read(&file)?;
+            self.add(file.display().to_string(), String::from_utf8_lossy(&bytes));
         }
         Ok(())
     }

@@ -386,6 +386,36 @@ const PLANTS: &[Plant] = &[
         "\"no immediate 0.\"",
     ),
     ("__Amend ADD", "__Amend SUB", "`SUB` is not defined", "SUB"),
+    (
+        "__Amend ADD\n",
+        "__Amend ADD\n  __OperandInfo\n    Order<pg>;\n",
+        "an amendment cannot change `Order`",
+        "Order",
+    ),
+    (
+        "__Provenance Assigned;\n",
+        "__DefLatency FAST\n  __Timing result = 1; predicat = 2;\n  __Optypes ADD, SUB;\n",
+        "unknown figure `predicat`",
+        "predicat",
+    ),
+    (
+        "__Provenance Assigned;\n",
+        "__DefLatency FAST\n  __Timing result = 1;\n  __Optypes ADD, SUB;\n",
+        "latency class `FAST` has no `wide`",
+        "FAST",
+    ),
+    (
+        "__Provenance Assigned;\n",
+        "__DefLatency FAST\n  __Optypes ADD, SUB;\n",
+        "optype `SUB` is not defined",
+        "SUB",
+    ),
+    (
+        "__Provenance Assigned;\n",
+        "__DefLatency FAST\n  __Optypes ADD;\n",
+        "optype `MOVE` has no latency class",
+        "MOVE",
+    ),
     // Syntax.
     (
         ", SrcB   $sched $req ;",
