@@ -9,8 +9,11 @@ pub enum Expr {
     Field(usize),
     /// `field == value` (1 or 0). The member's name is kept for printing.
     Is {
+        /// Index of the field.
         field: usize,
+        /// Its code.
         value: u64,
+        /// The member.
         name: String,
     },
     /// Binary operation.

@@ -4,6 +4,8 @@
 //! Pipeline: text → [`source::SourceMap`] → parsed definitions ([`ast`]) → [`model::Machine`] → generated Rust and ISLE, references,
 //! checks.
 
+#![warn(missing_docs)]
+
 pub mod ast;
 pub mod check;
 pub mod definitions;

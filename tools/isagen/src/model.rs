@@ -43,25 +43,33 @@ pub struct Machine {
 /// `__DefBitFieldType`.
 #[derive(Clone, Debug)]
 pub struct EnumType {
+    /// As defined.
     pub name: String,
+    /// Bits.
     pub width: u8,
     /// In order of definition; two names may share a value, the first is the one printed.
     pub members: Vec<Member>,
+    /// Who chose the numbers.
     pub provenance: Provenance,
+    /// Its name in the definition.
     pub span: Span,
 }
 
 /// One name of an enumeration.
 #[derive(Clone, Debug)]
 pub struct Member {
+    /// As defined; may be a number (`MOVW`: `32`).
     pub name: String,
+    /// Its code.
     pub value: u64,
+    /// Its name in the definition.
     pub span: Span,
 }
 
 /// A row of the latency table (`latency.isa`).
 #[derive(Clone, Debug)]
 pub struct Latency {
+    /// As defined.
     pub class: String,
     /// `(name, cycles)`: result, predicate, wide, sources, variable.
     pub timing: Vec<(String, u64)>,
@@ -70,11 +78,13 @@ pub struct Latency {
 /// `__DefOptype`: what the forms of one operation share.
 #[derive(Clone, Debug)]
 pub struct Optype {
+    /// As defined: `IMAD_WIDE`.
     pub name: String,
     /// Code of the `optype` field.
     pub number: u64,
     /// As written in assembly, without modifiers: `IMAD.WIDE`.
     pub mnemonic: String,
+    /// What it inherits from.
     pub group: String,
     /// Lines of the syntax block that define an instruction, as written, without trailing comment.
     pub syntax: Vec<String>,
@@ -82,18 +92,22 @@ pub struct Optype {
     pub write_scoreboard: bool,
     /// Index into [`Machine::latencies`].
     pub latency: Option<usize>,
+    /// What it does besides writing its results (`Effect`), each once.
     pub effects: Vec<String>,
     /// Indices into [`Machine::forms`].
     pub forms: std::ops::Range<usize>,
     /// Examples of the document, one instruction each, comments cut off.
     pub examples: Vec<String>,
+    /// Who says that it exists.
     pub provenance: Provenance,
+    /// Its name in the definition.
     pub span: Span,
 }
 
 /// `__DefOpcode`: one encoding.
 #[derive(Clone, Debug)]
 pub struct Form {
+    /// As defined: `IADD_RR`.
     pub name: String,
     /// Index into [`Machine::optypes`].
     pub optype: usize,
@@ -105,20 +119,28 @@ pub struct Form {
     pub operands: Vec<Operand>,
     /// Ways to write it, in the order of the document.
     pub modes: Vec<Mode>,
+    /// Those of the documents first, then those of amendments.
     pub exceptions: Vec<Exception>,
+    /// Who says that it exists.
     pub provenance: Provenance,
+    /// Its name in the definition.
     pub span: Span,
 }
 
 /// `field<bit, width> Type name`.
 #[derive(Clone, Debug)]
 pub struct Field {
+    /// As defined, with dots: `ra.neg`.
     pub name: String,
+    /// Its lowest bit in the word.
     pub bit: u8,
+    /// Bits.
     pub width: u8,
     /// Name of the type as written.
     pub type_name: String,
+    /// What it holds.
     pub ty: FieldType,
+    /// What the encoding says of its value.
     pub value: FieldValue,
     /// What it holds when the chosen mode does not show it: its default, else `__Default` of an amendment, else RZ/URZ/PT for
     /// registers and 0.
@@ -127,7 +149,9 @@ pub struct Field {
     pub format: Option<Format>,
     /// Condition under which the syntax shows it (`__Shown` of an amendment).
     pub shown: Option<Expr>,
+    /// Who says that it exists; the numbers of its type have their own.
     pub provenance: Provenance,
+    /// The statement that declares it.
     pub span: Span,
 }
 
@@ -189,7 +213,9 @@ pub struct Operand {
     pub field: Option<usize>,
     /// The second field of an indexed register `R[urb, ridx]`.
     pub index: Option<usize>,
+    /// As in `Order`: `ra`, `R[urb, ridx]`, `PR`.
     pub name: String,
+    /// In which list it is.
     pub direction: Direction,
     /// Bits as an expression over the form's fields. Without `Bitwidth`: 32 for general and uniform registers, 1 for predicates, 8 for
     /// `PR`, the field's own width for the rest.
@@ -245,6 +271,7 @@ pub struct Modifier {
 pub struct SyntaxOperand {
     /// May be left out when it holds its default.
     pub optional: bool,
+    /// What it is.
     pub kind: SyntaxOperandKind,
 }
 
@@ -256,11 +283,19 @@ pub enum SyntaxOperandKind {
     /// The literal `PR`.
     AllPredicates,
     /// `R[URb{+SImm9}]`: fields of the register and the offset.
-    Indexed { base: usize, offset: usize },
+    Indexed {
+        /// The uniform register.
+        base: usize,
+        /// The immediate.
+        offset: usize,
+    },
     /// `[Ra{+URc}{+Addr}]`.
     Memory {
+        /// A general register.
         base: Option<usize>,
+        /// A uniform register.
         uniform: Option<usize>,
+        /// An immediate.
         offset: Option<usize>,
     },
 }
@@ -268,6 +303,7 @@ pub enum SyntaxOperandKind {
 /// A field with the fields of its prefixes and suffix. Each is none where the text or the form has none.
 #[derive(Clone, Debug)]
 pub struct Decorated {
+    /// The field itself.
     pub field: usize,
     /// `-`, printed `~` when `negate_is_not` holds (`CvtINegX` under `.X`).
     pub negate: Option<usize>,
@@ -286,8 +322,12 @@ pub struct Decorated {
 /// `EncodingError<kind, "message"> = condition`.
 #[derive(Clone, Debug)]
 pub struct Exception {
+    /// Such as `IllegalBitFieldValue`.
     pub kind: String,
+    /// The rule in words.
     pub message: String,
+    /// When it is broken.
     pub condition: Expr,
+    /// Who says so.
     pub provenance: Provenance,
 }

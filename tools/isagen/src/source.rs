@@ -26,7 +26,9 @@ impl Span {
 /// One text and the name it is reported under.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
+    /// Shown in messages.
     pub name: String,
+    /// All of it.
     pub text: String,
 }
 
