@@ -1,0 +1,682 @@
+//! Control flow: graph, reverse postorder, dominators, post-dominators, loops.
+//!
+//! Takes a function without unreachable blocks in use (unreachable ones are left out of every answer). The graph and the
+//! dominator tree are Cranelift's. The post-dominator tree is computed here, because it must say where a *divergent*
+//! branch reconverges, and so differs from the textbook's in two points:
+//!
+//! - Blocks that cannot reach an exit (endless loops) hang on the virtual exit through one block of each such region, the
+//!   deepest in postorder. A branch into an endless loop therefore has no post-dominator on its other side, and nobody
+//!   waits there for lanes that never come.
+//! - A block that does nothing but end its lanes (a lone `trap`, in a kernel also a lone `return`) is left out as a
+//!   successor of branches that can also go elsewhere: ended lanes leave every convergence barrier, so the branch is as
+//!   good as the guard `@P EXIT`. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing.
+//!
+//! Algorithm: the iteration of Cooper, Harvey and Kennedy ("A simple, fast dominance algorithm") over the reversed graph;
+//! linear for reducible graphs but for the nesting depth. Loops are the natural loops of Cranelift's analysis.
+
+use cranelift_codegen::dominator_tree::DominatorTree;
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::flowgraph::ControlFlowGraph;
+use cranelift_codegen::ir::{Block, Function, Opcode};
+use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
+use std::fmt;
+
+/// Number of a node that is not in the graph.
+const ABSENT: u32 = u32::MAX;
+
+/// The control flow of one function.
+pub struct ControlFlow {
+    cfg: ControlFlowGraph,
+    domtree: DominatorTree,
+    loops: LoopAnalysis,
+    rpo: Vec<Block>,
+    rpo_index: SecondaryMap<Block, u32>,
+    ends_lanes: SecondaryMap<Block, bool>,
+    pseudo_exits: Vec<Block>,
+    post: PostDominators,
+    edges: SecondaryMap<Loop, LoopEdges>,
+    irreducible: bool,
+}
+
+/// The edges between a loop and what is around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct LoopEdges {
+    exits: Vec<LoopExit>,
+    preheader: Option<Block>,
+    blocks: Vec<Block>,
+}
+
+/// An edge that leaves a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LoopExit {
+    /// The block in the loop.
+    pub from: Block,
+    /// The block outside.
+    pub to: Block,
+}
+
+impl ControlFlow {
+    /// Computes everything. In a `kernel` a return ends the lane; in other functions it goes back to the caller.
+    pub fn compute(func: &Function, kernel: bool) -> Self {
+        let cfg = ControlFlowGraph::with_function(func);
+        let domtree = DominatorTree::with_function(func, &cfg);
+        Self::from_parts(func, cfg, domtree, kernel)
+    }
+
+    /// The same, taking a graph and a dominator tree that are up to date.
+    pub fn from_parts(
+        func: &Function,
+        cfg: ControlFlowGraph,
+        domtree: DominatorTree,
+        kernel: bool,
+    ) -> Self {
+        let mut loops = LoopAnalysis::new();
+        loops.compute(func, &cfg, &domtree);
+        let rpo: Vec<Block> = domtree.cfg_rpo().copied().collect();
+        let mut rpo_index = SecondaryMap::with_default(ABSENT);
+        rpo_index.resize(func.dfg.num_blocks());
+        for (index, block) in rpo.iter().enumerate() {
+            rpo_index[*block] = index as u32;
+        }
+        let mut ends_lanes = SecondaryMap::with_capacity(func.dfg.num_blocks());
+        for block in &rpo {
+            ends_lanes[*block] = only_ends_lanes(func, *block, kernel);
+        }
+        let mut flow = Self {
+            cfg,
+            domtree,
+            loops,
+            rpo,
+            rpo_index,
+            ends_lanes,
+            pseudo_exits: Vec::new(),
+            post: PostDominators::default(),
+            edges: SecondaryMap::new(),
+            irreducible: false,
+        };
+        flow.find_pseudo_exits();
+        flow.post = PostDominators::compute(&flow);
+        flow.describe_loops();
+        flow
+    }
+
+    /// Cranelift's graph.
+    pub fn cfg(&self) -> &ControlFlowGraph {
+        &self.cfg
+    }
+
+    /// Cranelift's dominator tree.
+    pub fn domtree(&self) -> &DominatorTree {
+        &self.domtree
+    }
+
+    /// The reachable blocks in reverse postorder.
+    pub fn reverse_postorder(&self) -> &[Block] {
+        &self.rpo
+    }
+
+    /// Position in the reverse postorder, for a reachable block.
+    pub fn order(&self, block: Block) -> Option<usize> {
+        let index = self.rpo_index[block];
+        (index != ABSENT).then_some(index as usize)
+    }
+
+    /// True if the entry reaches the block.
+    pub fn is_reachable(&self, block: Block) -> bool {
+        self.rpo_index[block] != ABSENT
+    }
+
+    /// All successors, in the order of the branch, each once.
+    pub fn successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        self.cfg.succ_iter(block)
+    }
+
+    /// The reachable predecessors, once per branch instruction.
+    pub fn predecessors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        self.cfg
+            .pred_iter(block)
+            .map(|pred| pred.block)
+            .filter(|pred| self.is_reachable(*pred))
+    }
+
+    /// The successors that lanes can go on in: all but those that merely end lanes, if there are others.
+    pub fn continuing_successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        let all_end = self.cfg.succ_iter(block).all(|succ| self.ends_lanes[succ]);
+        self.cfg
+            .succ_iter(block)
+            .filter(move |succ| all_end || !self.ends_lanes[*succ])
+    }
+
+    /// The branches for which `block` is a successor in the sense of [`Self::continuing_successors`].
+    fn continuing_predecessors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        let ends = self.ends_lanes[block];
+        self.predecessors(block)
+            .filter(move |pred| !ends || self.cfg.succ_iter(*pred).all(|s| self.ends_lanes[s]))
+    }
+
+    /// True if the block does nothing but end its lanes: a lone trap, or a lone return of a kernel.
+    pub fn ends_lanes(&self, block: Block) -> bool {
+        self.ends_lanes[block]
+    }
+
+    /// True if every path from the entry to `b` goes through `a`.
+    pub fn dominates(&self, a: Block, b: Block) -> bool {
+        self.domtree.block_dominates(a, b)
+    }
+
+    /// The nearest block other than itself that all lanes leaving `block` reach, unless they end before. `None` if there
+    /// is none; see the module for what counts.
+    pub fn immediate_post_dominator(&self, block: Block) -> Option<Block> {
+        self.post.immediate(block)
+    }
+
+    /// True if all lanes leaving `b` reach `a`, or `a` is `b`.
+    pub fn post_dominates(&self, a: Block, b: Block) -> bool {
+        self.is_reachable(a) && self.is_reachable(b) && self.post.dominates(a, b)
+    }
+
+    /// One block of each region that cannot reach an exit.
+    pub fn pseudo_exits(&self) -> &[Block] {
+        &self.pseudo_exits
+    }
+
+    /// All natural loops, outer before inner.
+    pub fn loops(&self) -> impl DoubleEndedIterator<Item = Loop> + '_ {
+        self.loops.loops()
+    }
+
+    /// Cranelift's loop tree.
+    pub fn loop_tree(&self) -> &LoopAnalysis {
+        &self.loops
+    }
+
+    /// The innermost loop that contains the block.
+    pub fn innermost_loop(&self, block: Block) -> Option<Loop> {
+        self.loops.innermost_loop(block)
+    }
+
+    /// The block that is entered first.
+    pub fn loop_header(&self, lp: Loop) -> Block {
+        self.loops.loop_header(lp)
+    }
+
+    /// The loop around this one.
+    pub fn loop_parent(&self, lp: Loop) -> Option<Loop> {
+        self.loops.loop_parent(lp)
+    }
+
+    /// True if the loop contains the block.
+    pub fn is_in_loop(&self, block: Block, lp: Loop) -> bool {
+        self.loops.is_in_loop(block, lp)
+    }
+
+    /// How many loops contain the block; counts to 254.
+    pub fn loop_depth(&self, block: Block) -> usize {
+        self.loops.loop_level(block).level()
+    }
+
+    /// The loops that contain the block, from the innermost outwards.
+    pub fn enclosing_loops(&self, block: Block) -> impl Iterator<Item = Loop> + '_ {
+        std::iter::successors(self.innermost_loop(block), |lp| self.loop_parent(*lp))
+    }
+
+    /// The blocks of the loop and of the loops in it, in reverse postorder.
+    pub fn loop_blocks(&self, lp: Loop) -> &[Block] {
+        &self.edges[lp].blocks
+    }
+
+    /// The edges that leave the loop, in reverse postorder of their source.
+    pub fn loop_exits(&self, lp: Loop) -> &[LoopExit] {
+        &self.edges[lp].exits
+    }
+
+    /// The only way into the loop, if that is a block which goes nowhere else.
+    pub fn loop_preheader(&self, lp: Loop) -> Option<Block> {
+        self.edges[lp].preheader
+    }
+
+    /// True if the loop has no loop in it.
+    pub fn is_innermost(&self, lp: Loop) -> bool {
+        self.loops
+            .loops()
+            .all(|other| self.loops.loop_parent(other) != Some(lp))
+    }
+
+    /// True if some cycle can be entered at more than one block; such cycles are no loops of [`Self::loops`].
+    pub fn is_irreducible(&self) -> bool {
+        self.irreducible
+    }
+
+    fn find_pseudo_exits(&mut self) {
+        let mut reaches_exit: SecondaryMap<Block, bool> = SecondaryMap::new();
+        let mut stack: Vec<Block> = self.exits().collect();
+        let postorder: Vec<Block> = self.rpo.iter().rev().copied().collect();
+        let mut candidates = postorder.into_iter();
+        loop {
+            while let Some(block) = stack.pop() {
+                if !std::mem::replace(&mut reaches_exit[block], true) {
+                    stack.extend(self.continuing_predecessors(block));
+                }
+            }
+            let Some(stuck) = candidates.find(|block| !reaches_exit[*block]) else {
+                return;
+            };
+            self.pseudo_exits.push(stuck);
+            stack.push(stuck);
+        }
+    }
+
+    /// The blocks without successors.
+    fn exits(&self) -> impl Iterator<Item = Block> + '_ {
+        self.rpo
+            .iter()
+            .copied()
+            .filter(|block| self.cfg.succ_iter(*block).next().is_none())
+    }
+
+    fn describe_loops(&mut self) {
+        for &block in &self.rpo {
+            for lp in std::iter::successors(self.loops.innermost_loop(block), |lp| {
+                self.loops.loop_parent(*lp)
+            }) {
+                self.edges[lp].blocks.push(block);
+                for to in self
+                    .cfg
+                    .succ_iter(block)
+                    .filter(|to| !self.loops.is_in_loop(*to, lp))
+                {
+                    self.edges[lp].exits.push(LoopExit { from: block, to });
+                }
+            }
+        }
+        for lp in self.loops.loops() {
+            let header = self.loops.loop_header(lp);
+            let mut entries = self
+                .predecessors(header)
+                .filter(|pred| !self.loops.is_in_loop(*pred, lp));
+            let only = entries.next().filter(|_| entries.next().is_none());
+            let preheader = only.filter(|entry| self.cfg.succ_iter(*entry).eq([header]));
+            drop(entries);
+            self.edges[lp].preheader = preheader;
+        }
+        self.irreducible = self.rpo.iter().any(|&block| {
+            self.cfg.succ_iter(block).any(|succ| {
+                self.rpo_index[succ] <= self.rpo_index[block]
+                    && !self.domtree.block_dominates(succ, block)
+            })
+        });
+    }
+}
+
+/// True if the block is a lone trap or, in a kernel, a lone return.
+fn only_ends_lanes(func: &Function, block: Block, kernel: bool) -> bool {
+    let first = func.layout.first_inst(block);
+    first == func.layout.last_inst(block)
+        && first.is_some_and(|inst| match func.dfg.insts[inst].opcode() {
+            Opcode::Trap => true,
+            Opcode::Return => kernel,
+            _ => false,
+        })
+}
+
+/// The post-dominator tree with a virtual exit as root.
+#[derive(Default)]
+struct PostDominators {
+    /// Position of each block in the reverse postorder of the reversed graph; the virtual exit has 0.
+    number: SecondaryMap<Block, u32>,
+    /// Block of each number but 0.
+    blocks: Vec<Block>,
+    /// Number of the parent of each number.
+    parent: Vec<u32>,
+    /// Numbering of the tree: `a` is an ancestor of `b` if `a`'s interval contains `b`'s start.
+    interval: Vec<(u32, u32)>,
+}
+
+impl PostDominators {
+    fn compute(flow: &ControlFlow) -> Self {
+        let roots: Vec<Block> = flow
+            .exits()
+            .chain(flow.pseudo_exits.iter().copied())
+            .collect();
+        let order = reversed_postorder(flow, &roots);
+        let mut number = SecondaryMap::with_default(ABSENT);
+        for (index, block) in order.iter().enumerate() {
+            number[*block] = index as u32 + 1;
+        }
+        let mut parent = vec![ABSENT; order.len() + 1];
+        parent[0] = 0;
+        for root in &roots {
+            parent[number[*root] as usize] = 0;
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in &order {
+                let me = number[*block] as usize;
+                if parent[me] == 0 {
+                    continue;
+                }
+                let mut nearest = ABSENT;
+                for succ in flow.continuing_successors(*block) {
+                    let succ = number[succ];
+                    if parent[succ as usize] != ABSENT {
+                        nearest = if nearest == ABSENT {
+                            succ
+                        } else {
+                            intersect(&parent, nearest, succ)
+                        };
+                    }
+                }
+                changed |= parent[me] != nearest;
+                parent[me] = nearest;
+            }
+        }
+        let interval = tree_intervals(&parent);
+        Self {
+            number,
+            blocks: order,
+            parent,
+            interval,
+        }
+    }
+
+    fn immediate(&self, block: Block) -> Option<Block> {
+        let parent = *self.parent.get(self.number[block] as usize)?;
+        (parent != 0).then(|| self.blocks[parent as usize - 1])
+    }
+
+    fn dominates(&self, a: Block, b: Block) -> bool {
+        let (start, end) = self.interval[self.number[a] as usize];
+        (start..end).contains(&self.interval[self.number[b] as usize].0)
+    }
+}
+
+/// The nearest common ancestor of two numbers; ancestors have smaller numbers.
+fn intersect(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
+    while a != b {
+        while a > b {
+            a = parent[a as usize];
+        }
+        while b > a {
+            b = parent[b as usize];
+        }
+    }
+    a
+}
+
+/// Reverse postorder of the reversed graph from `roots`.
+fn reversed_postorder(flow: &ControlFlow, roots: &[Block]) -> Vec<Block> {
+    let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+    let mut postorder = Vec::with_capacity(flow.rpo.len());
+    let mut stack: Vec<(Block, bool)> = roots.iter().map(|root| (*root, false)).collect();
+    while let Some((block, done)) = stack.pop() {
+        if done {
+            postorder.push(block);
+        } else if !std::mem::replace(&mut seen[block], true) {
+            stack.push((block, true));
+            stack.extend(
+                flow.continuing_predecessors(block)
+                    .filter(|pred| !seen[*pred])
+                    .map(|pred| (pred, false)),
+            );
+        }
+    }
+    postorder.reverse();
+    postorder
+}
+
+/// Preorder intervals of a tree given by parents with smaller numbers; node 0 is the root.
+fn tree_intervals(parent: &[u32]) -> Vec<(u32, u32)> {
+    let mut size = vec![1u32; parent.len()];
+    for node in (1..parent.len()).rev() {
+        size[parent[node] as usize] += size[node];
+    }
+    let mut next = vec![0u32; parent.len()];
+    let mut interval = vec![(0, size[0]); parent.len()];
+    next[0] = 1;
+    for node in 1..parent.len() {
+        let up = parent[node] as usize;
+        let start = next[up];
+        next[up] += size[node];
+        interval[node] = (start, start + size[node]);
+        next[node] = start + 1;
+    }
+    interval
+}
+
+impl fmt::Display for ControlFlow {
+    /// One comment line per block, in reverse postorder.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &block in &self.rpo {
+            write!(f, "; {block}: loop depth {}", self.loop_depth(block))?;
+            if let Some(lp) = self.loops.is_loop_header(block) {
+                write!(f, ", header of {lp}")?;
+            }
+            match self.immediate_post_dominator(block) {
+                Some(post) => writeln!(f, ", reconverges at {post}")?,
+                None => writeln!(f, ", no post-dominator")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::testing::{Rng, random_graph};
+    use std::collections::HashSet;
+
+    fn flow_of(text: &str, kernel: bool) -> ControlFlow {
+        let func = cranelift_reader::parse_functions(text).unwrap().remove(0);
+        ControlFlow::compute(&func, kernel)
+    }
+
+    fn block(number: u32) -> Block {
+        Block::from_u32(number)
+    }
+
+    /// True if `from` reaches one of `targets` without entering `avoided`.
+    fn reaches(
+        from: Block,
+        targets: &HashSet<Block>,
+        avoided: Block,
+        successors: &dyn Fn(Block) -> Vec<Block>,
+    ) -> bool {
+        let (mut seen, mut stack) = (HashSet::new(), vec![from]);
+        while let Some(block) = stack.pop() {
+            if block == avoided || !seen.insert(block) {
+                continue;
+            }
+            if targets.contains(&block) {
+                return true;
+            }
+            stack.extend(successors(block));
+        }
+        false
+    }
+
+    #[test]
+    fn post_dominators_agree_with_their_definition() {
+        for seed in 0..400 {
+            let func = random_graph(&mut Rng::new(seed), 14);
+            for kernel in [false, true] {
+                let flow = ControlFlow::compute(&func, kernel);
+                let blocks = flow.reverse_postorder().to_vec();
+                // The definition, on the graph itself: exits are the blocks without successors and the pseudo exits.
+                let successors = |b: Block| -> Vec<Block> {
+                    let all: Vec<Block> = func.block_successors(b).collect();
+                    let lasting: Vec<Block> = all
+                        .iter()
+                        .copied()
+                        .filter(|s| !only_ends_lanes(&func, *s, kernel))
+                        .collect();
+                    if lasting.is_empty() { all } else { lasting }
+                };
+                let mut exits: HashSet<Block> = blocks
+                    .iter()
+                    .copied()
+                    .filter(|b| func.block_successors(*b).next().is_none())
+                    .collect();
+                exits.extend(flow.pseudo_exits());
+                for &b in &blocks {
+                    for &a in &blocks {
+                        let expected = a == b || !reaches(b, &exits, a, &successors);
+                        assert_eq!(
+                            flow.post_dominates(a, b),
+                            expected,
+                            "seed {seed} kernel {kernel}: {a} over {b}\n{func}"
+                        );
+                    }
+                    let strict: Vec<Block> = blocks
+                        .iter()
+                        .copied()
+                        .filter(|a| *a != b && flow.post_dominates(*a, b))
+                        .collect();
+                    let nearest = strict
+                        .iter()
+                        .copied()
+                        .find(|a| strict.iter().all(|other| flow.post_dominates(*other, *a)));
+                    assert_eq!(
+                        flow.immediate_post_dominator(b),
+                        nearest,
+                        "seed {seed}: {b}\n{func}"
+                    );
+                }
+                // A pseudo exit stands only where no true exit can be reached.
+                let true_exits: HashSet<Block> = blocks
+                    .iter()
+                    .copied()
+                    .filter(|b| func.block_successors(*b).next().is_none())
+                    .collect();
+                let nowhere = Block::from_u32(100_000);
+                for &pseudo in flow.pseudo_exits() {
+                    assert!(
+                        !reaches(pseudo, &true_exits, nowhere, &successors),
+                        "seed {seed}: {pseudo}\n{func}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loops_agree_with_their_definition() {
+        for seed in 0..400 {
+            let func = random_graph(&mut Rng::new(seed), 12);
+            let flow = ControlFlow::compute(&func, false);
+            let blocks = flow.reverse_postorder();
+            let successors = |b: Block| -> Vec<Block> { func.block_successors(b).collect() };
+            for lp in flow.loops() {
+                let header = flow.loop_header(lp);
+                // Natural loop: the blocks that reach a back edge's source without passing the header, and the header.
+                let latches: HashSet<Block> = blocks
+                    .iter()
+                    .copied()
+                    .filter(|b| successors(*b).contains(&header) && flow.dominates(header, *b))
+                    .collect();
+                let nowhere = Block::from_u32(100_000);
+                for &b in blocks {
+                    let expected = b == header
+                        || (flow.dominates(header, b) && reaches(b, &latches, header, &successors));
+                    assert_eq!(
+                        flow.is_in_loop(b, lp),
+                        expected,
+                        "seed {seed}: {b} in loop of {header}\n{func}"
+                    );
+                    assert_eq!(flow.loop_blocks(lp).contains(&b), expected);
+                    let _ = nowhere;
+                }
+                let exits: HashSet<(Block, Block)> =
+                    flow.loop_exits(lp).iter().map(|e| (e.from, e.to)).collect();
+                let expected: HashSet<(Block, Block)> = flow
+                    .loop_blocks(lp)
+                    .iter()
+                    .flat_map(|b| successors(*b).into_iter().map(move |s| (*b, s)))
+                    .filter(|(_, to)| !flow.is_in_loop(*to, lp))
+                    .collect();
+                assert_eq!(exits, expected, "seed {seed}\n{func}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_guarded_return_divides_only_device_functions() {
+        let text = "function %f(i8) {
+            block0(v0: i8):
+                brif v0, block2, block1
+            block1:
+                nop
+                jump block2
+            block2:
+                return
+            }";
+        assert_eq!(
+            flow_of(text, false).immediate_post_dominator(block(0)),
+            Some(block(2))
+        );
+        assert_eq!(
+            flow_of(text, true).immediate_post_dominator(block(0)),
+            Some(block(1))
+        );
+    }
+
+    #[test]
+    fn a_branch_into_an_endless_loop_has_no_post_dominator() {
+        let flow = flow_of(
+            "function %f(i8) {
+            block0(v0: i8):
+                brif v0, block1, block2
+            block1:
+                jump block1
+            block2:
+                nop
+                return
+            }",
+            false,
+        );
+        assert_eq!(flow.immediate_post_dominator(block(0)), None);
+        assert_eq!(flow.pseudo_exits(), [block(1)]);
+    }
+
+    #[test]
+    fn loops_know_their_preheader_and_irreducible_cycles_are_found() {
+        let flow = flow_of(
+            "function %f(i8) {
+            block0(v0: i8):
+                jump block1
+            block1:
+                brif v0, block2, block3
+            block2:
+                jump block1
+            block3:
+                return
+            }",
+            false,
+        );
+        let lp = flow.innermost_loop(block(2)).unwrap();
+        assert_eq!(flow.loop_preheader(lp), Some(block(0)));
+        assert_eq!(
+            flow.loop_exits(lp),
+            [LoopExit {
+                from: block(1),
+                to: block(3)
+            }]
+        );
+        assert!(!flow.is_irreducible() && flow.is_innermost(lp));
+        let twisted = flow_of(
+            "function %f(i8) {
+            block0(v0: i8):
+                brif v0, block1, block2
+            block1:
+                brif v0, block2, block3
+            block2:
+                jump block1
+            block3:
+                return
+            }",
+            false,
+        );
+        assert!(twisted.is_irreducible());
+    }
+}

@@ -1,0 +1,640 @@
+//! Which values are the same for all active lanes of a warp, which branches divide it, and which blocks may run with only
+//! part of it.
+//!
+//! A value is *uniform* if, whenever its instruction executes, all lanes that execute it together get the same. Divergence
+//! starts at thread and lane ids, atomics, shuffles, local and generic loads, loads at divergent addresses, and at the
+//! parameters and call results of device functions. It spreads
+//!
+//! - along data: a result is divergent if an operand is;
+//! - through joins (*sync dependence*): when the lanes that a divergent branch parts meet again, the parameters of the
+//!   block where they meet are divergent. The meeting points are found by sending a label along each edge of the branch
+//!   until its post-dominator; a block that two different labels reach is one. This is the reaching-definition form of the
+//!   disjoint-paths criterion (Rosemann, Moll, Hack: "An Abstract Interpretation for SPMD Divergence on Reducible Control
+//!   Flow Graphs");
+//! - through time (*temporal divergence*): of two lanes that a branch parts, one may run through a cycle again before they
+//!   meet, and then they hold values of different rounds. That concerns every block between the branch and the meeting
+//!   point that also dominates the meeting point, so that its values are live there. Their uses are divergent, except
+//!   those in the largest loop that contains the block but not the meeting point (or in the block itself if there is
+//!   none): whoever comes back into that loop computes the value anew. The common case is a loop whose lanes leave it in
+//!   different rounds: inside, its values may be uniform, outside they count as divergent.
+//!
+//! A block is *divergent* if it can be reached from a divergent branch before the branch's post-dominator: then it may run
+//! while lanes of the same warp wait elsewhere, and must not write uniform registers. The post-dominators are those of
+//! [`ControlFlow`], so a guarded return at the head of a kernel divides nothing.
+//!
+//! The work per divergent branch is the size of its region; when nested or unstructured regions make that exceed a
+//! constant times the size of the function, the rest is done once for all branches and coarsely (every join in reach is
+//! divergent), so the whole stays linear. Functions with irreducible cycles take the coarse way from the start.
+//!
+//! Assumed of the callers: all lanes that execute a call come back from it together.
+
+use super::control_flow::ControlFlow;
+use super::provenance::{Provenance, Space};
+use super::uses::Users;
+use crate::clif::intrinsics::Uniformity as ResultUniformity;
+use crate::clif::resolve::{GpuSymbol, Intrinsics};
+use cranelift_codegen::entity::{EntityRef, SecondaryMap};
+use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
+use cranelift_codegen::loop_analysis::Loop;
+use std::collections::BTreeSet;
+
+/// How many block visits the precise search may take, per block of the function (assumed: generous for nested code).
+const VISITS_PER_BLOCK: usize = 64;
+
+/// The result of the analysis.
+pub struct Uniformity {
+    divergent: SecondaryMap<Value, bool>,
+    escaping: SecondaryMap<Value, bool>,
+    divergent_branches: SecondaryMap<Inst, bool>,
+    divergent_blocks: SecondaryMap<Block, bool>,
+    divergent_exits: SecondaryMap<Loop, bool>,
+}
+
+impl Uniformity {
+    /// Analyses `func`. In a `kernel` the parameters are uniform, in other functions divergent.
+    pub fn compute(
+        func: &Function,
+        flow: &ControlFlow,
+        intrinsics: &Intrinsics,
+        provenance: &Provenance,
+        kernel: bool,
+    ) -> Self {
+        let mut analysis = Analysis::new(func, flow, intrinsics, provenance, kernel);
+        analysis.seed();
+        analysis.propagate();
+        analysis.result
+    }
+
+    /// True if all active lanes have the same `value`, wherever it is used.
+    pub fn uniform(&self, value: Value) -> bool {
+        !self.divergent[value] && !self.escaping[value]
+    }
+
+    /// True if all active lanes have the same `value` where it is defined, and within the loop it is defined in; a use
+    /// outside that loop may see values of different rounds. Only for questions about that very place.
+    pub fn uniform_at_definition(&self, value: Value) -> bool {
+        !self.divergent[value]
+    }
+
+    /// True if lanes may leave the block of this branch in different directions.
+    pub fn divergent_branch(&self, inst: Inst) -> bool {
+        self.divergent_branches[inst]
+    }
+
+    /// True if the block may run with only part of the warp's live lanes.
+    pub fn divergent_block(&self, block: Block) -> bool {
+        self.divergent_blocks[block]
+    }
+
+    /// True if lanes may leave the loop in different rounds.
+    pub fn divergent_exit(&self, lp: Loop) -> bool {
+        self.divergent_exits[lp]
+    }
+}
+
+/// What the label of a block stands for: the edge or join through which lanes come, counted from a divergent branch.
+type Label = u32;
+
+struct Analysis<'a> {
+    func: &'a Function,
+    flow: &'a ControlFlow,
+    intrinsics: &'a Intrinsics,
+    provenance: &'a Provenance,
+    kernel: bool,
+    users: Users,
+    result: Uniformity,
+    /// Divergent values whose users have not been looked at.
+    work: Vec<Value>,
+    /// Divergent branches whose region has not been looked at.
+    branches: Vec<Inst>,
+    search: Search,
+    coarse: Coarse,
+    /// Loop depth of the smallest scope outside of which the values of a block are divergent; [`BLOCK_SCOPE`] for the
+    /// block itself, 0 for none.
+    scopes: SecondaryMap<Block, usize>,
+}
+
+/// Depth in [`Analysis::scopes`] of a scope that is a single block.
+const BLOCK_SCOPE: usize = usize::MAX;
+
+/// Memory of the precise search, reused from branch to branch.
+struct Search {
+    labels: SecondaryMap<Block, Option<Label>>,
+    labelled: Vec<Block>,
+    visits_left: usize,
+}
+
+/// Memory of the coarse search.
+#[derive(Default)]
+struct Coarse {
+    reached: SecondaryMap<Block, bool>,
+    /// Cyclic strongly connected component of each block, from 1; 0 for blocks in no cycle.
+    components: Option<SecondaryMap<Block, u32>>,
+    divided: BTreeSet<u32>,
+}
+
+impl<'a> Analysis<'a> {
+    fn new(
+        func: &'a Function,
+        flow: &'a ControlFlow,
+        intrinsics: &'a Intrinsics,
+        provenance: &'a Provenance,
+        kernel: bool,
+    ) -> Self {
+        let blocks = flow.reverse_postorder().len();
+        Self {
+            func,
+            flow,
+            intrinsics,
+            provenance,
+            kernel,
+            users: Users::compute(func),
+            result: Uniformity {
+                divergent: SecondaryMap::with_capacity(func.dfg.num_values()),
+                escaping: SecondaryMap::new(),
+                divergent_branches: SecondaryMap::new(),
+                divergent_blocks: SecondaryMap::with_capacity(func.dfg.num_blocks()),
+                divergent_exits: SecondaryMap::new(),
+            },
+            work: Vec::new(),
+            branches: Vec::new(),
+            search: Search {
+                labels: SecondaryMap::new(),
+                labelled: Vec::new(),
+                visits_left: blocks * VISITS_PER_BLOCK,
+            },
+            coarse: Coarse::default(),
+            scopes: SecondaryMap::new(),
+        }
+    }
+
+    /// Marks the values that are divergent whatever their operands are.
+    fn seed(&mut self) {
+        if let Some(entry) = self.func.layout.entry_block()
+            && !self.kernel
+        {
+            self.func
+                .dfg
+                .block_params(entry)
+                .iter()
+                .for_each(|param| self.mark(*param));
+        }
+        for &block in self.flow.reverse_postorder() {
+            for inst in self.func.layout.block_insts(block) {
+                if self.source(inst) == Source::Divergent {
+                    self.mark_results(inst);
+                }
+                if matches!(
+                    self.func.dfg.insts[inst].opcode(),
+                    Opcode::TryCall | Opcode::TryCallIndirect
+                ) {
+                    self.mark_branch(inst);
+                }
+            }
+        }
+    }
+
+    /// Spreads divergence until nothing changes.
+    fn propagate(&mut self) {
+        loop {
+            while let Some(value) = self.work.pop() {
+                for index in 0..self.users.of(value).len() {
+                    self.taint(self.users.of(value)[index], value, |_| true);
+                }
+            }
+            let Some(branch) = self.branches.pop() else {
+                return;
+            };
+            self.divide(branch);
+        }
+    }
+
+    /// `value` is divergent as an operand of `user`, as far as it is read in or passed to blocks that satisfy `seen_by`.
+    /// True if it is at all.
+    fn taint(&mut self, user: Inst, value: Value, seen_by: impl Fn(Block) -> bool) -> bool {
+        let Some(home) = self
+            .func
+            .layout
+            .inst_block(user)
+            .filter(|block| self.flow.is_reachable(*block))
+        else {
+            return false;
+        };
+        let dfg = &self.func.dfg;
+        if !dfg.insts[user].opcode().is_branch() {
+            let seen = seen_by(home);
+            if seen && self.source(user) == Source::AsOperands {
+                self.mark_results(user);
+            }
+            return seen;
+        }
+        let mut passed = Vec::new();
+        for call in dfg.insts[user].branch_destination(&dfg.jump_tables, &dfg.exception_tables) {
+            let block = call.block(&dfg.value_lists);
+            if seen_by(block) {
+                let args = call.args(&dfg.value_lists).zip(dfg.block_params(block));
+                passed.extend(
+                    args.filter(|(arg, _)| arg.as_value() == Some(value))
+                        .map(|(_, param)| *param),
+                );
+            }
+        }
+        let decides = dfg.inst_fixed_args(user).contains(&value) && seen_by(home);
+        let seen = decides || !passed.is_empty();
+        passed.into_iter().for_each(|param| self.mark(param));
+        if decides {
+            self.mark_branch(user);
+        }
+        seen
+    }
+
+    fn mark(&mut self, value: Value) {
+        if !std::mem::replace(&mut self.result.divergent[value], true) {
+            self.work.push(value);
+        }
+    }
+
+    fn mark_results(&mut self, inst: Inst) {
+        self.func
+            .dfg
+            .inst_results(inst)
+            .iter()
+            .for_each(|result| self.mark(*result));
+    }
+
+    fn mark_params(&mut self, block: Block) {
+        self.func
+            .dfg
+            .block_params(block)
+            .iter()
+            .for_each(|param| self.mark(*param));
+    }
+
+    /// What decides over the results of `inst`.
+    fn source(&self, inst: Inst) -> Source {
+        let dfg = &self.func.dfg;
+        let data = &dfg.insts[inst];
+        if let Some(intrinsic) = self.intrinsics.of_call(self.func, inst) {
+            return match intrinsic.uniformity {
+                ResultUniformity::Uniform => Source::Uniform,
+                ResultUniformity::Divergent => Source::Divergent,
+                ResultUniformity::AsOperands => Source::AsOperands,
+            };
+        }
+        match data.opcode() {
+            opcode if opcode.is_call() => Source::Divergent,
+            Opcode::AtomicRmw
+            | Opcode::AtomicCas
+            | Opcode::GetPinnedReg
+            | Opcode::GetFramePointer
+            | Opcode::GetStackPointer
+            | Opcode::GetReturnAddress
+            | Opcode::TlsValue
+            | Opcode::DynamicStackAddr
+            | Opcode::StackSwitch => Source::Divergent,
+            // Lanes of one warp may stand at different depths of recursion.
+            Opcode::StackAddr if !self.kernel => Source::Divergent,
+            Opcode::SymbolValue => match self.intrinsics.of_symbol_value(self.func, inst) {
+                Some(GpuSymbol::Special(row)) if row.uniformity == ResultUniformity::Divergent => {
+                    Source::Divergent
+                }
+                _ => Source::Uniform,
+            },
+            opcode if opcode.can_load() => {
+                let address = dfg.inst_args(inst).first().copied();
+                match address.map(|address| self.provenance.space(self.func, address)) {
+                    Some(Space::Global | Space::Shared | Space::Constant) => Source::AsOperands,
+                    Some(Space::Local | Space::Generic) | None => Source::Divergent,
+                }
+            }
+            _ => Source::AsOperands,
+        }
+    }
+
+    fn mark_branch(&mut self, branch: Inst) {
+        if !std::mem::replace(&mut self.result.divergent_branches[branch], true) {
+            self.branches.push(branch);
+        }
+    }
+
+    /// `branch` has become divergent: finds where its lanes go and meet.
+    fn divide(&mut self, branch: Inst) {
+        let block = self
+            .func
+            .layout
+            .inst_block(branch)
+            .expect("users are in the layout");
+        let meeting = self.flow.immediate_post_dominator(block);
+        for ended in self
+            .flow
+            .successors(block)
+            .filter(|succ| self.flow.ends_lanes(*succ))
+        {
+            self.result.divergent_blocks[ended] = true;
+        }
+        for lp in self.flow.enclosing_loops(block).collect::<Vec<_>>() {
+            if meeting.is_none_or(|meeting| !self.flow.is_in_loop(meeting, lp)) {
+                self.result.divergent_exits[lp] = true;
+            }
+        }
+        if !self.flow.is_irreducible() && self.label_joins(branch, block, meeting) {
+            self.separate_rounds(block, meeting);
+        } else {
+            self.reach_joins(branch, block, meeting);
+            self.separate_component(block);
+        }
+    }
+
+    /// Finds the joins of the lanes that `branch` parts, and marks the blocks on the way. False, with part of the marks
+    /// set, if that would take too long.
+    fn label_joins(&mut self, branch: Inst, block: Block, meeting: Option<Block>) -> bool {
+        for labelled in std::mem::take(&mut self.search.labelled) {
+            self.search.labels[labelled] = None;
+        }
+        let dfg = &self.func.dfg;
+        let first_edge = dfg.num_blocks() as Label;
+        let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let lasting: Vec<Block> = self.flow.continuing_successors(block).collect();
+        let edges: Vec<(Block, Label)> = calls
+            .iter()
+            .zip(first_edge..)
+            .map(|(call, label)| (call.block(&dfg.value_lists), label))
+            .filter(|(target, _)| lasting.contains(target))
+            .collect();
+        // Blocks wait for their turn in reverse postorder; those behind the current one belong to the next round of a loop.
+        let mut waiting: BTreeSet<usize> = BTreeSet::new();
+        let mut next_round: BTreeSet<usize> = BTreeSet::new();
+        for (target, label) in edges {
+            self.send(label, target, meeting, &mut waiting);
+        }
+        loop {
+            let Some(order) = waiting.pop_first() else {
+                if next_round.is_empty() {
+                    return true;
+                }
+                std::mem::swap(&mut waiting, &mut next_round);
+                continue;
+            };
+            if self.search.visits_left == 0 {
+                return false;
+            }
+            self.search.visits_left -= 1;
+            let from = self.flow.reverse_postorder()[order];
+            self.result.divergent_blocks[from] = true;
+            // The branch itself parts the lanes anew, what comes out of it is labelled already.
+            if from == block {
+                continue;
+            }
+            let Some(label) = self.search.labels[from] else {
+                continue;
+            };
+            let targets: Vec<Block> = self.flow.continuing_successors(from).collect();
+            for target in targets {
+                let behind = self
+                    .flow
+                    .order(target)
+                    .is_some_and(|target| target <= order);
+                let queue = if behind {
+                    &mut next_round
+                } else {
+                    &mut waiting
+                };
+                self.send(label, target, meeting, queue);
+            }
+        }
+    }
+
+    /// Lanes with `label` reach `target`.
+    fn send(
+        &mut self,
+        label: Label,
+        target: Block,
+        meeting: Option<Block>,
+        queue: &mut BTreeSet<usize>,
+    ) {
+        let join = target.index() as Label;
+        match self.search.labels[target] {
+            Some(old) if old == label || old == join => return,
+            None => {
+                self.search.labels[target] = Some(label);
+                self.search.labelled.push(target);
+            }
+            Some(_) => {
+                self.search.labels[target] = Some(join);
+                self.mark_params(target);
+            }
+        }
+        if Some(target) != meeting
+            && let Some(order) = self.flow.order(target)
+        {
+            queue.insert(order);
+        }
+    }
+
+    /// The coarse form of [`Self::label_joins`]: all blocks in reach are divergent and all joins among them too.
+    fn reach_joins(&mut self, branch: Inst, block: Block, meeting: Option<Block>) {
+        // Two edges of the branch itself may go to one block.
+        let dfg = &self.func.dfg;
+        let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let mut targets: Vec<Block> = calls
+            .iter()
+            .map(|call| call.block(&dfg.value_lists))
+            .collect();
+        targets.sort();
+        targets
+            .windows(2)
+            .filter(|pair| pair[0] == pair[1])
+            .for_each(|pair| self.mark_params(pair[0]));
+        // Without a meeting point the reach of one branch is part of another's, and need not be walked again.
+        let mut reached = match meeting {
+            Some(_) if self.search.visits_left > 0 => SecondaryMap::new(),
+            _ => std::mem::take(&mut self.coarse.reached),
+        };
+        let shared = meeting.is_none() || self.search.visits_left == 0;
+        let mut stack: Vec<Block> = self.flow.continuing_successors(block).collect();
+        self.mark_if_join(stack.iter().copied());
+        while let Some(reach) = stack.pop() {
+            if (Some(reach) == meeting && !shared) || std::mem::replace(&mut reached[reach], true) {
+                continue;
+            }
+            self.search.visits_left = self.search.visits_left.saturating_sub(1);
+            self.result.divergent_blocks[reach] = true;
+            let targets: Vec<Block> = self.flow.continuing_successors(reach).collect();
+            self.mark_if_join(targets.iter().copied());
+            stack.extend(targets);
+        }
+        if let Some(meeting) = meeting {
+            self.mark_params(meeting);
+        }
+        if shared {
+            self.coarse.reached = reached;
+        }
+    }
+
+    fn mark_if_join(&mut self, blocks: impl Iterator<Item = Block>) {
+        for block in blocks {
+            if self.flow.predecessors(block).nth(1).is_some() {
+                self.mark_params(block);
+            }
+        }
+    }
+
+    /// Lanes that `block` parted and that meet at `meeting` may come from different rounds of the cycles just labelled.
+    fn separate_rounds(&mut self, block: Block, meeting: Option<Block>) {
+        // Only what lies in a cycle with the branch runs in several rounds before the lanes meet.
+        let Some(outermost) = self.flow.enclosing_loops(block).last() else {
+            return;
+        };
+        let region = self.search.labelled.clone();
+        for block in region {
+            let carried = meeting
+                .is_none_or(|meeting| block != meeting && self.flow.dominates(block, meeting));
+            if !carried || !self.flow.is_in_loop(block, outermost) {
+                continue;
+            }
+            let scope = self
+                .flow
+                .enclosing_loops(block)
+                .take_while(|lp| meeting.is_none_or(|meeting| !self.flow.is_in_loop(meeting, *lp)))
+                .last();
+            let depth = scope.map_or(BLOCK_SCOPE, |lp| {
+                self.flow.enclosing_loops(self.flow.loop_header(lp)).count()
+            });
+            if depth <= self.scopes[block] {
+                continue;
+            }
+            self.scopes[block] = depth;
+            match scope {
+                Some(lp) => self.taint_outside(block, |flow, user| !flow.is_in_loop(user, lp)),
+                None => self.taint_outside(block, |_, user| user != block),
+            }
+        }
+    }
+
+    /// The coarse form of [`Self::separate_rounds`], for any kind of cycle: in the strongly connected component of the
+    /// branch, no value is uniform in other blocks than its own.
+    fn separate_component(&mut self, block: Block) {
+        let components = self
+            .coarse
+            .components
+            .get_or_insert_with(|| cyclic_components(self.flow));
+        let component = components[block];
+        if component == 0 || !self.coarse.divided.insert(component) {
+            return;
+        }
+        let members: Vec<Block> = self
+            .flow
+            .reverse_postorder()
+            .iter()
+            .copied()
+            .filter(|other| components[*other] == component)
+            .collect();
+        for home in members {
+            self.taint_outside(home, |_, user| user != home);
+        }
+    }
+
+    /// The values defined in `home` are divergent for users in blocks that are `outside`.
+    fn taint_outside(&mut self, home: Block, outside: impl Fn(&ControlFlow, Block) -> bool) {
+        let mut values: Vec<Value> = self.func.dfg.block_params(home).to_vec();
+        for inst in self.func.layout.block_insts(home) {
+            values.extend_from_slice(self.func.dfg.inst_results(inst));
+        }
+        values.retain(|value| !self.is_the_same_in_every_round(*value));
+        for value in values {
+            for index in 0..self.users.of(value).len() {
+                let flow = self.flow;
+                if self.taint(self.users.of(value)[index], value, |block| {
+                    outside(flow, block)
+                }) {
+                    self.result.escaping[value] = true;
+                }
+            }
+        }
+    }
+
+    /// True for values that do not depend on the round of any loop: constants and launch values.
+    fn is_the_same_in_every_round(&self, value: Value) -> bool {
+        let ValueDef::Result(inst, _) = self.func.dfg.value_def(value) else {
+            return false;
+        };
+        matches!(
+            self.func.dfg.insts[inst],
+            InstructionData::UnaryImm { .. }
+                | InstructionData::UnaryIeee16 { .. }
+                | InstructionData::UnaryIeee32 { .. }
+                | InstructionData::UnaryIeee64 { .. }
+                | InstructionData::UnaryConst { .. }
+                | InstructionData::UnaryGlobalValue {
+                    opcode: Opcode::SymbolValue,
+                    ..
+                }
+                | InstructionData::FuncAddr { .. }
+                | InstructionData::StackAddr { .. }
+        )
+    }
+}
+
+/// What decides whether a result is uniform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Uniform,
+    Divergent,
+    AsOperands,
+}
+
+/// Numbers the strongly connected components that have a cycle, from 1; blocks in no cycle have 0. Iterative Tarjan.
+fn cyclic_components(flow: &ControlFlow) -> SecondaryMap<Block, u32> {
+    let mut component: SecondaryMap<Block, u32> = SecondaryMap::new();
+    let mut number: SecondaryMap<Block, u32> = SecondaryMap::new();
+    let mut low: SecondaryMap<Block, u32> = SecondaryMap::new();
+    let mut open: SecondaryMap<Block, bool> = SecondaryMap::new();
+    let (mut path, mut next, mut found) = (Vec::new(), 0, 0);
+    let Some(&entry) = flow.reverse_postorder().first() else {
+        return component;
+    };
+    let mut stack: Vec<(Block, Vec<Block>)> = Vec::new();
+    let enter = |block: Block, next: &mut u32, path: &mut Vec<Block>| {
+        *next += 1;
+        path.push(block);
+        (*next, flow.successors(block).collect::<Vec<_>>())
+    };
+    let (n, succs) = enter(entry, &mut next, &mut path);
+    (number[entry], low[entry], open[entry]) = (n, n, true);
+    stack.push((entry, succs));
+    while let Some((block, succs)) = stack.last_mut() {
+        let block = *block;
+        if let Some(succ) = succs.pop() {
+            if number[succ] == 0 {
+                let (n, succs) = enter(succ, &mut next, &mut path);
+                (number[succ], low[succ], open[succ]) = (n, n, true);
+                stack.push((succ, succs));
+            } else if open[succ] {
+                low[block] = low[block].min(number[succ]);
+            }
+            continue;
+        }
+        stack.pop();
+        if let Some((parent, _)) = stack.last() {
+            low[*parent] = low[*parent].min(low[block]);
+        }
+        if low[block] == number[block] {
+            let start = path
+                .iter()
+                .rposition(|b| *b == block)
+                .expect("a block is on the path until it is closed");
+            let members = path.split_off(start);
+            let cyclic = members.len() > 1 || flow.successors(block).any(|succ| succ == block);
+            found += u32::from(cyclic);
+            for member in members {
+                open[member] = false;
+                component[member] = if cyclic { found } else { 0 };
+            }
+        }
+    }
+    component
+}
+
+#[cfg(test)]
+#[path = "uniformity_tests.rs"]
+mod tests;

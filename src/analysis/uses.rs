@@ -1,0 +1,188 @@
+//! Who uses a value, and how often it counts.
+//!
+//! [`Users`] answers "which instructions read this value", which CLIF does not record. [`UseCounts`] answers Cranelift's
+//! lowering question: is a value used once, so that its instruction may be folded into the user, or more often? Only
+//! uses that come from an effect count, directly or through other values; an instruction that is used several times
+//! makes everything below it used several times, since folding it would duplicate them.
+
+use crate::clif::resolve::Intrinsics;
+use cranelift_codegen::entity::{EntityRef, SecondaryMap};
+use cranelift_codegen::ir::{Function, Inst, InstructionData, Value, ValueDef};
+
+/// The instructions that read each value, block arguments included.
+pub struct Users {
+    starts: Vec<u32>,
+    insts: Vec<Inst>,
+}
+
+impl Users {
+    /// Collects the users of all values in the layout. Aliases must be resolved.
+    pub fn compute(func: &Function) -> Self {
+        let mut starts = vec![0u32; func.dfg.num_values() + 1];
+        for_each_use(func, |value, _| starts[value.index()] += 1);
+        let mut total = 0;
+        for start in &mut starts {
+            total += std::mem::replace(start, total);
+        }
+        let mut insts = vec![Inst::new(0); total as usize];
+        let mut next = starts.clone();
+        for_each_use(func, |value, inst| {
+            insts[next[value.index()] as usize] = inst;
+            next[value.index()] += 1;
+        });
+        Self { starts, insts }
+    }
+
+    /// The instructions that read `value`, in layout order; an instruction that reads it twice appears twice.
+    pub fn of(&self, value: Value) -> &[Inst] {
+        let index = value.index();
+        &self.insts[self.starts[index] as usize..self.starts[index + 1] as usize]
+    }
+}
+
+fn for_each_use(func: &Function, mut visit: impl FnMut(Value, Inst)) {
+    for block in func.layout.blocks() {
+        for inst in func.layout.block_insts(block) {
+            for value in func.dfg.inst_values(inst) {
+                visit(value, inst);
+            }
+        }
+    }
+}
+
+/// How often a value is used, counted from the effects of the function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UseCount {
+    /// No effect depends on it.
+    #[default]
+    Unused,
+    /// One instruction uses it, once, and that one is itself used at most once or has an effect.
+    Once,
+    /// More than that.
+    Multiple,
+}
+
+/// The use count of every value.
+pub struct UseCounts(SecondaryMap<Value, UseCount>);
+
+impl UseCounts {
+    /// Counts the uses in `func`. Aliases must be resolved. Calls of pure intrinsics have no effect.
+    pub fn compute(func: &Function, intrinsics: &Intrinsics) -> Self {
+        let mut counts = SecondaryMap::with_capacity(func.dfg.num_values());
+        let mut work: Vec<(Value, UseCount)> = Vec::new();
+        for block in func.layout.blocks() {
+            for inst in func.layout.block_insts(block) {
+                if !has_effect(func, inst, intrinsics) {
+                    continue;
+                }
+                work.extend(
+                    func.dfg
+                        .inst_values(inst)
+                        .map(|value| (value, UseCount::Once)),
+                );
+                while let Some((value, added)) = work.pop() {
+                    let old: UseCount = counts[value];
+                    let new = if old == UseCount::Unused {
+                        added
+                    } else {
+                        UseCount::Multiple
+                    };
+                    if new == old {
+                        continue;
+                    }
+                    counts[value] = new;
+                    if let ValueDef::Result(def, _) = func.dfg.value_def(value)
+                        && !has_effect(func, def, intrinsics)
+                    {
+                        // The first use reaches the operands once; if it becomes many, they become many too.
+                        work.extend(func.dfg.inst_values(def).map(|operand| (operand, new)));
+                    }
+                }
+            }
+        }
+        Self(counts)
+    }
+
+    /// How often `value` is used.
+    pub fn of(&self, value: Value) -> UseCount {
+        self.0[value]
+    }
+}
+
+/// True if `inst` must stay although nothing uses its results: it writes, branches, traps, calls, or reads memory that may
+/// not be mapped.
+pub fn has_effect(func: &Function, inst: Inst, intrinsics: &Intrinsics) -> bool {
+    if let Some(intrinsic) = intrinsics.of_call(func, inst) {
+        return !intrinsic.is_pure();
+    }
+    let data = &func.dfg.insts[inst];
+    let opcode = data.opcode();
+    let trapping_load = opcode.can_load()
+        && match data {
+            InstructionData::Load { flags, .. } => !func.dfg.mem_flags[*flags].notrap(),
+            _ => true,
+        };
+    trapping_load
+        || opcode.is_call()
+        || opcode.is_branch()
+        || opcode.is_terminator()
+        || opcode.can_trap()
+        || opcode.other_side_effects()
+        || opcode.can_store()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::testing::{Rng, random_function};
+    use std::collections::HashMap;
+
+    #[test]
+    fn users_agree_with_a_search() {
+        for seed in 0..100 {
+            let func = random_function(&mut Rng::new(seed), 8);
+            let users = Users::compute(&func);
+            let mut expected: HashMap<Value, Vec<Inst>> = HashMap::new();
+            for_each_use(&func, |value, inst| {
+                expected.entry(value).or_default().push(inst)
+            });
+            for value in func.dfg.values() {
+                assert_eq!(
+                    users.of(value),
+                    expected.remove(&value).unwrap_or_default(),
+                    "seed {seed}: {value}\n{func}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn counts_come_from_effects_only() {
+        let func = cranelift_reader::parse_functions(
+            "function %f(i32, i64) {
+            block0(v0: i32, v1: i64):
+                v2 = iadd v0, v0
+                v3 = imul v2, v2
+                v4 = bnot v0
+                v5 = iadd v3, v4
+                v6 = ineg v5
+                store v5, v1
+                return
+            }",
+        )
+        .unwrap()
+        .remove(0);
+        let counts = UseCounts::compute(&func, &Intrinsics::default());
+        let of = |number| counts.of(Value::from_u32(number));
+        assert_eq!(
+            [of(6), of(5), of(4), of(3)],
+            [
+                UseCount::Unused,
+                UseCount::Once,
+                UseCount::Once,
+                UseCount::Once
+            ]
+        );
+        assert_eq!([of(2), of(0)], [UseCount::Multiple, UseCount::Multiple]);
+    }
+}
