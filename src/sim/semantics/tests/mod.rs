@@ -7,6 +7,7 @@ mod half;
 mod integer;
 mod logic;
 mod oracle;
+mod planted;
 pub(crate) mod random;
 mod shift;
 mod transcendental;
