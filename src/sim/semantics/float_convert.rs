@@ -1,8 +1,12 @@
 //! Conversions between floating-point formats and integers: F2F, F2FP, F2I, I2F, FRND (companion instructions), all exact.
 //!
+//! Every format widens to a double exactly, and the host rounds doubles to integers and to narrower formats once, so most conversions
+//! take that way. The directions other than to nearest, and integers that a double cannot hold, go through [`super::softfloat`].
+//!
 //! Results narrower than a register are extended to it: integers by their sign, everything else with zeros.
 
 use super::operands::*;
+use super::round_to_odd::{narrow, widen};
 use super::softfloat::{self, BF16, F16, F32, F64, Format};
 
 fn format(format: FloatFormat) -> Format {
@@ -35,17 +39,21 @@ fn flush_single(bits: u64, fmt: FloatFormat, ftz: FPFtz) -> u64 {
     }
 }
 
-/// The least and the greatest number of an integer type.
-fn range(fmt: IntFormat) -> (i128, i128) {
-    match fmt {
-        IntFormat::S8 => (i8::MIN.into(), i8::MAX.into()),
-        IntFormat::U8 => (0, u8::MAX.into()),
-        IntFormat::S16 => (i16::MIN.into(), i16::MAX.into()),
-        IntFormat::U16 => (0, u16::MAX.into()),
-        IntFormat::S32 => (i32::MIN.into(), i32::MAX.into()),
-        IntFormat::U32 => (0, u32::MAX.into()),
-        IntFormat::S64 => (i64::MIN.into(), i64::MAX.into()),
-        IntFormat::U64 => (0, u64::MAX.into()),
+/// `bits` of format `from` in format `to`.
+fn convert(from: Format, to: Format, bits: u64, rnd: FPRound) -> u64 {
+    match rnd {
+        FPRound::Rn => narrow(to, widen(from, bits)),
+        rnd => softfloat::convert(from, to, bits, rnd.into()),
+    }
+}
+
+/// `x` rounded to an integer; a zero keeps the sign of `x`.
+fn integral(x: f64, rnd: IRound) -> f64 {
+    match rnd {
+        IRound::Rn => x.round_ties_even(),
+        IRound::Floor => x.floor(),
+        IRound::Ceil => x.ceil(),
+        IRound::Trunc => x.trunc(),
     }
 }
 
@@ -53,7 +61,7 @@ fn range(fmt: IntFormat) -> (i128, i128) {
 pub fn f2f(m: &f2f::Modifiers, s: &f2f::Sources) -> f2f::Results {
     let b = source(s.b, m.srcfmt, m.b_hsel, m.b_abs, m.b_neg, m.ftz);
     let to = format(m.dstfmt);
-    let converted = softfloat::convert(format(m.srcfmt), to, b, m.rnd.into());
+    let converted = convert(format(m.srcfmt), to, b, m.rnd);
     let limited = match m.sat {
         FPSat::NoSat => converted,
         FPSat::Sat => to.saturate(converted),
@@ -71,7 +79,7 @@ pub fn f2fp(m: &f2fp::Modifiers, s: &f2fp::Sources) -> f2fp::Results {
     };
     let narrow = |bits: u32, abs, neg| {
         let source = source(bits.into(), FloatFormat::F32, HSel::H0, abs, neg, m.ftz);
-        softfloat::convert(F32, to, source, m.rnd.into()) as u32
+        convert(F32, to, source, m.rnd) as u32
     };
     f2fp::Results {
         d: narrow(s.a, m.a_abs, m.a_neg) << 16 | narrow(s.b, m.b_abs, m.b_neg),
@@ -81,11 +89,18 @@ pub fn f2fp(m: &f2fp::Modifiers, s: &f2fp::Sources) -> f2fp::Results {
 /// F2I: `b` rounded to an integer and limited to the range of the type; NaN gives 0 (companion).
 pub fn f2i(m: &f2i::Modifiers, s: &f2i::Sources) -> f2i::Results {
     let b = source(s.b, m.srcfmt, m.b_hsel, m.b_abs, m.b_neg, m.ftz);
-    let (min, max) = range(m.dstfmt);
-    let value = softfloat::to_integer(format(m.srcfmt), b, m.rnd.into(), min, max);
+    let x = integral(widen(format(m.srcfmt), b), m.rnd);
+    // The casts limit to the range of their type and turn NaN into 0.
+    let signed = |min: i32, max: i32| u64::from((x as i32).clamp(min, max) as u32);
     let d = match m.dstfmt {
-        IntFormat::S64 | IntFormat::U64 => value as u64,
-        _ => u64::from(value as u32),
+        IntFormat::S8 => signed(i8::MIN.into(), i8::MAX.into()),
+        IntFormat::U8 => signed(0, u8::MAX.into()),
+        IntFormat::S16 => signed(i16::MIN.into(), i16::MAX.into()),
+        IntFormat::U16 => signed(0, u16::MAX.into()),
+        IntFormat::S32 => signed(i32::MIN, i32::MAX),
+        IntFormat::U32 => u64::from(x as u32),
+        IntFormat::S64 => (x as i64) as u64,
+        IntFormat::U64 => x as u64,
     };
     f2i::Results { d }
 }
@@ -102,15 +117,19 @@ pub fn i2f(m: &i2f::Modifiers, s: &i2f::Sources) -> i2f::Results {
         IntFormat::S64 => i128::from(s.b as i64),
         IntFormat::U64 => i128::from(s.b),
     };
-    i2f::Results {
-        d: softfloat::from_integer(format(m.dstfmt), value, m.rnd.into()),
-    }
+    let to = format(m.dstfmt);
+    let d = match m.rnd {
+        FPRound::Rn if value.unsigned_abs() < 1 << 53 => narrow(to, value as i64 as f64),
+        rnd => softfloat::from_integer(to, value, rnd.into()),
+    };
+    i2f::Results { d }
 }
 
 /// FRND: `b` rounded to an integral number of its format (companion).
 pub fn frnd(m: &frnd::Modifiers, s: &frnd::Sources) -> frnd::Results {
     let b = source(s.b, m.fmt, m.b_hsel, m.b_abs, m.b_neg, m.ftz);
     frnd::Results {
-        d: softfloat::round_to_integral(format(m.fmt), b, m.rnd.into()),
+        // Below the weight where a format has no fraction bits it holds every integer: nothing is rounded twice.
+        d: narrow(format(m.fmt), integral(widen(format(m.fmt), b), m.rnd)),
     }
 }

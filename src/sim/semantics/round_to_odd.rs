@@ -7,6 +7,8 @@
 //! midpoints included, and rounding it gives what rounding the true sum would (Boldo and Melquiond, 2008; 53 bits are at least two
 //! more than 24). This holds for subnormal results too, which merely have fewer bits.
 
+use super::softfloat::{self, Format, Rounding};
+
 /// `x + y` rounded to odd. Infinities and NaN are as in IEEE 754, and so is the sign of zero.
 ///
 /// The error of the rounded sum is found exactly by six operations (Knuth's TwoSum; Møller 1965). If it is not zero and the last bit of
@@ -31,7 +33,7 @@ pub fn add_to_odd(x: f64, y: f64) -> f64 {
 /// A 16-bit format: how it widens to and narrows from a double.
 pub trait Half {
     /// Its layout.
-    const FORMAT: super::softfloat::Format;
+    const FORMAT: Format;
 
     /// The double of the same value.
     fn widen(bits: u16) -> f64;
@@ -69,7 +71,7 @@ pub struct Binary16;
 pub struct Bfloat16;
 
 impl Half for Binary16 {
-    const FORMAT: super::softfloat::Format = super::softfloat::F16;
+    const FORMAT: Format = softfloat::F16;
 
     #[inline]
     fn widen(bits: u16) -> f64 {
@@ -85,10 +87,37 @@ impl Half for Binary16 {
 }
 
 impl Half for Bfloat16 {
-    const FORMAT: super::softfloat::Format = super::softfloat::BF16;
+    const FORMAT: Format = softfloat::BF16;
 
     #[inline]
     fn widen(bits: u16) -> f64 {
         f64::from(f32::from_bits(u32::from(bits) << 16))
+    }
+}
+
+/// The double of the same value as `bits` of `format`; any format up to 53 bits of precision widens exactly.
+#[inline]
+pub fn widen(format: Format, bits: u64) -> f64 {
+    match (format.exponent_bits, format.precision) {
+        (8, 24) => f64::from(f32::from_bits(bits as u32)),
+        (5, 11) => Binary16::widen(bits as u16),
+        (8, 8) => Bfloat16::widen(bits as u16),
+        // The format of a double, or of its upper bits.
+        (_, precision) => f64::from_bits(bits << (53 - precision)),
+    }
+}
+
+/// The number of `format` nearest to `x`, ties to even; NaN becomes the format's.
+#[inline]
+pub fn narrow(format: Format, x: f64) -> u64 {
+    if x.is_nan() {
+        return format.nan;
+    }
+    match (format.exponent_bits, format.precision) {
+        (8, 24) => u64::from((x as f32).to_bits()),
+        (5, 11) => u64::from(Binary16::narrow(x)),
+        (8, 8) => u64::from(Bfloat16::narrow(x)),
+        (_, 53) => x.to_bits(),
+        _ => softfloat::convert(softfloat::F64, format, x.to_bits(), Rounding::NearestEven),
     }
 }

@@ -9,7 +9,7 @@
 //! Nothing here depends on the host's floating point. The common cases have faster ways ([`super::round_to_odd`]), which the tests
 //! compare with this one.
 
-use super::operands::{FPRound, IRound};
+use super::operands::FPRound;
 
 /// A binary interchange format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,17 +125,6 @@ impl From<FPRound> for Rounding {
             FPRound::Rm => Self::Down,
             FPRound::Rp => Self::Up,
             FPRound::Rz => Self::TowardZero,
-        }
-    }
-}
-
-impl From<IRound> for Rounding {
-    fn from(rnd: IRound) -> Self {
-        match rnd {
-            IRound::Rn => Self::NearestEven,
-            IRound::Floor => Self::Down,
-            IRound::Ceil => Self::Up,
-            IRound::Trunc => Self::TowardZero,
         }
     }
 }
@@ -400,59 +389,4 @@ pub fn from_integer(format: Format, value: i128, rounding: Rounding) -> u64 {
         },
         rounding,
     )
-}
-
-/// The integer that `x` rounds to, its magnitude limited to 2^96, which is beyond every integer type here.
-fn integer_magnitude(x: Exact, rounding: Rounding) -> u128 {
-    const LIMIT: u128 = 1 << 96;
-    if x.exponent < 0 {
-        let (kept, rest) = split(x.significand, x.exponent.unsigned_abs());
-        return kept + u128::from(rounding.increments(x.negative, kept & 1 != 0, rest));
-    }
-    let significant_bits = 128 - x.significand.leading_zeros();
-    if x.significand != 0 && significant_bits + x.exponent as u32 > 96 {
-        LIMIT
-    } else {
-        x.significand << x.exponent
-    }
-}
-
-/// The integer that `bits` round to, limited to `min..=max`; NaN gives 0.
-pub fn to_integer(format: Format, bits: u64, rounding: Rounding, min: i128, max: i128) -> i128 {
-    match decode(format, bits) {
-        Number::Nan => 0,
-        Number::Infinite { negative } => {
-            if negative {
-                min
-            } else {
-                max
-            }
-        }
-        Number::Finite(x) => {
-            let magnitude = integer_magnitude(x, rounding) as i128;
-            (if x.negative { -magnitude } else { magnitude }).clamp(min, max)
-        }
-    }
-}
-
-/// The integral number of the same format that `bits` round to; a zero keeps the sign of `bits`.
-pub fn round_to_integral(format: Format, bits: u64, rounding: Rounding) -> u64 {
-    match decode(format, bits) {
-        Number::Nan => format.nan,
-        Number::Infinite { negative } => infinity(format, negative),
-        Number::Finite(x) if x.exponent >= 0 => round(format, x, rounding),
-        // Below 2^precision every integer is a number of the format: nothing is rounded twice.
-        Number::Finite(x) => {
-            let significand = integer_magnitude(x, rounding);
-            round(
-                format,
-                Exact {
-                    significand,
-                    exponent: 0,
-                    ..x
-                },
-                Rounding::TowardZero,
-            )
-        }
-    }
 }

@@ -14,8 +14,8 @@
 
 use super::AngleUnit;
 use super::operands::*;
-use super::round_to_odd::{Bfloat16, Binary16, Half};
-use super::softfloat::{self, BF16, F16, F32, F64, Format, Rounding};
+use super::round_to_odd::{narrow, widen};
+use super::softfloat::{BF16, F16, F32, Format};
 
 /// Single precision with the NaN that document 003 lists.
 const SINGLE: Format = Format {
@@ -91,27 +91,6 @@ pub fn mufu(
     mufu::Results { d }
 }
 
-/// The double of the same value as `bits` of `format`.
-fn widen(format: Format, bits: u64) -> f64 {
-    match format {
-        SINGLE => f64::from(f32::from_bits(bits as u32)),
-        F16 => Binary16::widen(bits as u16),
-        BF16 => Bfloat16::widen(bits as u16),
-        _ => f64::from_bits(bits << 32),
-    }
-}
-
-/// The number of `format` nearest to `x`.
-fn narrow(format: Format, x: f64) -> u64 {
-    match format {
-        SINGLE if x.is_nan() => SINGLE.nan,
-        SINGLE => u64::from((x as f32).to_bits()),
-        F16 => u64::from(Binary16::narrow(x)),
-        BF16 => u64::from(Bfloat16::narrow(x)),
-        _ => softfloat::convert(F64, format, x.to_bits(), Rounding::NearestEven),
-    }
-}
-
 /// The result in `format` for one input of `format`.
 fn evaluate(
     op: MUFUOp,
@@ -142,13 +121,7 @@ fn evaluate(
         _ => moved,
     });
     // Above a power of two rounding can take more; and a result keeps its sign and stays finite.
-    let distance = (f64::from_bits(softfloat::convert(
-        format,
-        F64,
-        moved,
-        Rounding::NearestEven,
-    )) - value)
-        .abs();
+    let distance = (widen(format, moved) - value).abs();
     let keeps_kind = moved & format.sign() == nearest & format.sign()
         && moved & !format.sign() < format.infinity();
     if distance <= bound && keeps_kind {

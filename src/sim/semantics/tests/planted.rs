@@ -19,7 +19,8 @@ fn rounding_twice_is_found() {
     let found = wrong(200_000, || {
         let inputs = [0; 3].map(|_| random_number(&mut random, BF16));
         let [a, b, c] = inputs.map(|x| Bfloat16::widen(x as u16));
-        u64::from(Bfloat16::narrow(a * b + c)) != oracle::compute(BF16, Operation::Fused, inputs, NEAREST)
+        u64::from(Bfloat16::narrow(a * b + c))
+            != oracle::compute(BF16, Operation::Fused, inputs, NEAREST)
     });
     assert!(found > 0);
     // f32 multiplied, rounded, then added.
@@ -40,7 +41,8 @@ fn wrong_direction_and_wrong_zero_are_found() {
     let found = wrong(10_000, || {
         let (a, b) = (random.pick(&corners), random.pick(&corners));
         let sum = oracle::compute(F64, Operation::Add, [a, b, 0], NEAREST);
-        sum != oracle::compute(F64, Operation::Add, [a, b, 0], Rounding::Down) && sum & !F64.sign() == 0
+        sum != oracle::compute(F64, Operation::Add, [a, b, 0], Rounding::Down)
+            && sum & !F64.sign() == 0
     });
     assert!(found > 10);
     // To nearest instead of toward zero.
@@ -60,5 +62,8 @@ fn a_carry_that_misses_the_exact_power_is_found() {
         let _ = random.flip();
         u64::from(a) + u64::from(b) == 1 << 32 || a == b
     });
-    assert!(found > 10, "sums of exactly 2^32, and a - b with nothing to borrow");
+    assert!(
+        found > 10,
+        "sums of exactly 2^32, and a - b with nothing to borrow"
+    );
 }
