@@ -18,13 +18,12 @@ mod round_to_odd;
 mod shift;
 pub mod softfloat;
 mod special;
-pub mod standin;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod transcendental;
 mod uniform;
 
-pub use standin as operands;
+pub use crate::isa::generated as operands;
 
 use operands::*;
 
@@ -77,6 +76,10 @@ macro_rules! semantics {
                     $family::$name(m, s)
                 }
             )*)*
+
+            fn nop(&self, _: &nop::Modifiers, _: &nop::Sources) -> nop::Results {
+                nop::Results {}
+            }
 
             fn brev(&self, m: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
                 special::brev(self.readings.brev, m, s)

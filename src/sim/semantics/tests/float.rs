@@ -1,5 +1,6 @@
 //! Single and double precision, all directions: the exact core against `rustc_apfloat`, and the instructions against both.
 
+use super::all;
 use super::half::{boolean, holds};
 use super::oracle::{self, FORMATS, Operation, ROUNDINGS, corners, random_number};
 use super::random::Random;
@@ -186,8 +187,8 @@ fn single_precision() {
 
         let [x, y, _] = operands.map(f32::from_bits);
         let pp = random.flip();
-        for &cmp in FCMPOp::ALL {
-            let lop = random.pick(LOPOp::ALL);
+        for &cmp in &all::<FCMPOp>() {
+            let lop = random.pick(&all::<LOPOp>());
             let comparison = holds(cmp, x.partial_cmp(&y));
             let m = fsetp::Modifiers {
                 ftz,
@@ -344,8 +345,8 @@ fn double_precision() {
         let [x, y, _] = operands.map(f64::from_bits);
         let (pp, cmp, lop) = (
             random.flip(),
-            random.pick(FCMPOp::ALL),
-            random.pick(LOPOp::ALL),
+            random.pick(&all::<FCMPOp>()),
+            random.pick(&all::<LOPOp>()),
         );
         let comparison = holds(cmp, x.partial_cmp(&y));
         let m = dsetp::Modifiers {

@@ -1,5 +1,6 @@
 //! Half precision against `rustc_apfloat`: every input alone, corners in all combinations, and random ones.
 
+use super::all;
 use super::oracle::{self, Operation, corners, random_number};
 use super::random::Random;
 use crate::sim::semantics::half::*;
@@ -324,7 +325,7 @@ fn operand_modifiers_in_order() {
             let half = |random: &mut Random| random_number(random, F16) as u32;
             half(&mut random) << 16 | half(&mut random)
         });
-        let selections = [0; 3].map(|_| random.pick(HSel2::ALL));
+        let selections = [0; 3].map(|_| random.pick(&all::<HSel2>()));
         let (abs, neg) = ([0; 3].map(|_| random.flip()), [0; 3].map(|_| random.flip()));
         let prepared: Vec<[u16; 2]> = (0..3)
             .map(|i| prepare(words[i], selections[i], abs[i], neg[i]))
@@ -456,9 +457,9 @@ fn comparisons() {
             });
             let (a_neg, a_abs, a_hsel2) = (false, false, HSel2::H1H0);
             let (b_neg, b_abs, b_hsel2) = (false, false, HSel2::H1H0);
-            let (ftz, pp) = (random.pick(FPFtz::ALL), random.flip());
-            for &cmp in FCMPOp::ALL {
-                let lop = random.pick(LOPOp::ALL);
+            let (ftz, pp) = (random.pick(&all::<FPFtz>()), random.flip());
+            for &cmp in &all::<FCMPOp>() {
+                let lop = random.pick(&all::<LOPOp>());
                 let wanted =
                     pairs.map(|(x, y)| boolean(lop, holds(cmp, order(format, x, y, ftz)), pp));
                 let m = hsetp2::Modifiers {

@@ -1,5 +1,6 @@
 //! Integer arithmetic against values (i128), not bits: every oracle computes the number the documents describe and reduces it last.
 
+use super::all;
 use super::random::Random;
 use crate::sim::semantics::integer::*;
 use crate::sim::semantics::operands::*;
@@ -406,12 +407,19 @@ fn saturating_conversions() {
             let d = convert::i2i(&i2i::Modifiers { dtype }, &i2i::Sources { b }).d;
             assert_eq!(value(d, IType::S32), limit(b, range(bits, signed)));
         }
-        for (index, &dsttype) in I2IPDType::ALL.iter().enumerate() {
+        for (index, &dsttype) in all::<I2IPDType>().iter().enumerate() {
             // The members alternate signed and unsigned: S2, U2, S4, U4, S8, U8, S16, U16.
             let (bits, signed) = (2 << (index / 2), index % 2 == 0);
             let narrow = |word| modulo(limit(word, range(bits, signed)), 1 << bits);
             let packed = narrow(b) + (narrow(a) << bits) + (i128::from(c) << (2 * bits));
-            let d = convert::i2ip(&i2ip::Modifiers { dsttype }, &i2ip::Sources { a, b, c }).d;
+            let d = convert::i2ip(
+                &i2ip::Modifiers {
+                    satrelu: SATRelu::Sat,
+                    dsttype,
+                },
+                &i2ip::Sources { a, b, c },
+            )
+            .d;
             assert_eq!(i128::from(d), modulo(packed, TWO_32), "{dsttype:?}");
         }
     }

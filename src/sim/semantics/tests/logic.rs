@@ -1,5 +1,6 @@
 //! Bits, predicates and comparisons, bit by bit and by the documents' tables.
 
+use super::all;
 use super::random::Random;
 use crate::sim::semantics::logic::*;
 use crate::sim::semantics::operands::*;
@@ -39,8 +40,8 @@ fn comparisons_of_one_word() {
             } else {
                 a.cmp(&b)
             };
-            for &compop in CompOp::ALL {
-                for &boolop in BoolOp::ALL {
+            for &compop in &all::<CompOp>() {
+                for &boolop in &all::<BoolOp>() {
                     for (pp, pq) in [(false, false), (true, false), (false, true), (true, true)] {
                         let t = satisfies(compop, order);
                         let m = isetp::Modifiers {
@@ -89,7 +90,7 @@ fn comparisons_of_two_words() {
             } else {
                 x.cmp(&y)
             };
-            for &compop in CompOp::ALL {
+            for &compop in &all::<CompOp>() {
                 let boolop = BoolOp::And;
                 let low = isetp(
                     &isetp::Modifiers {
@@ -239,7 +240,7 @@ fn predicates_to_and_from_registers() {
     let mut random = Random::for_test("p2r");
     for _ in 0..CASES {
         let (a, b, predicates) = (random.word(), random.word(), random.bits() as u8);
-        for (byte, &bsel) in BSel::ALL.iter().enumerate() {
+        for (byte, &bsel) in all::<BSel>().iter().enumerate() {
             let bit = |word: u32, i: usize| word >> i & 1;
             let pack = p2r(&p2r::Modifiers { bsel }, &p2r::Sources { a, b, predicates }).d;
             let unpack = r2p(

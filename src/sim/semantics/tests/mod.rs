@@ -12,3 +12,8 @@ pub(crate) mod random;
 mod shift;
 mod transcendental;
 mod uniform;
+
+/// All members of an enumeration, in the order of their codes.
+fn all<T: crate::isa::inst::FieldEnum>() -> Vec<T> {
+    (0..256).filter_map(T::from_code).collect()
+}

@@ -1,5 +1,6 @@
 //! Shifts and bit fields against sequences of bits; PRMT against the documents' tables, typed in.
 
+use super::all;
 use super::random::Random;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::shift::*;
@@ -30,14 +31,14 @@ fn funnel_shift_moves_bits() {
                 c >> (i - 32) & 1 == 1
             }
         };
-        for &itype in SHFDType::ALL {
+        for &itype in &all::<SHFDType>() {
             let limit = if matches!(itype, SHFDType::S64 | SHFDType::U64) {
                 64u64
             } else {
                 32
             };
             let fill = matches!(itype, SHFDType::S64 | SHFDType::S32) && bit(63);
-            for &cwmod in CWMode::ALL {
+            for &cwmod in &all::<CWMode>() {
                 let n = if cwmod == CWMode::C {
                     u64::from(b).min(limit)
                 } else {
@@ -183,7 +184,7 @@ fn masks_and_extensions() {
             }
         };
         let (a, b) = (pick(&mut random), pick(&mut random));
-        for &cwmode in CWMode::ALL {
+        for &cwmode in &all::<CWMode>() {
             let reduce = |n: u32| u64::from(if cwmode == CWMode::W { n % 32 } else { n });
             let mask = bmsk(&bmsk::Modifiers { cwmode }, &bmsk::Sources { a, b }).d;
             let (low, high) = (reduce(a), reduce(a) + reduce(b));

@@ -87,7 +87,13 @@ pub fn signature(machine: &Machine, optype: &Optype) -> Signature {
         for operand in form.operands.iter().filter(|o| o.name != "pg") {
             let (role, kind) = (role_name(&operand.name), kind_of(form, operand));
             match operand.direction {
-                Direction::Out => add(&mut result.results, role, kind),
+                Direction::Out => {
+                    // An operation that writes the set of predicates keeps some of them (R2P): it reads the set as well.
+                    if kind == Kind::Set {
+                        add(&mut result.sources, role.clone(), kind);
+                    }
+                    add(&mut result.results, role, kind)
+                }
                 _ => add(&mut result.sources, role, kind),
             }
             if let Some(index) = operand.index {
