@@ -3,7 +3,9 @@
 pub mod abi;
 pub mod analysis;
 pub mod clif;
+pub mod emit;
 pub mod error;
 pub mod isa;
+pub mod sched;
 pub mod sim;
 pub mod vcode;

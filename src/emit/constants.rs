@@ -10,7 +10,9 @@ use thiserror::Error;
 
 /// The constants of a module need more than [`MAX_CONSTANTS`] bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the constants and jump tables of the module need more than {MAX_CONSTANTS} bytes of constant memory")]
+#[error(
+    "the constants and jump tables of the module need more than {MAX_CONSTANTS} bytes of constant memory"
+)]
 pub struct ConstantsFull;
 
 /// Contents of constant bank 3.
@@ -100,7 +102,10 @@ mod tests {
         assert_eq!(constants.intern(&u64::MAX.to_le_bytes()), Ok(b));
         let table = constants.reserve(12).unwrap();
         constants.fill(table + 4, &5u32.to_le_bytes());
-        assert_eq!(&constants.bytes()[table as usize..], [0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            &constants.bytes()[table as usize..],
+            [0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]
+        );
     }
 
     #[test]

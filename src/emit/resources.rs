@@ -1,0 +1,104 @@
+//! What a function needs of the machine, counted on its final code.
+
+use super::linear::Linear;
+use crate::analysis::graph::{Dominators, Loops};
+use crate::isa::table::Effects;
+use crate::isa::{PReg, Register, RegisterClass};
+use crate::vcode::FunctionKind;
+use std::collections::BTreeSet;
+
+/// What a function needs, without what it calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Its instructions.
+    pub instructions: u32,
+    /// General-purpose registers of a thread: the highest number used, plus one.
+    pub registers: u32,
+    /// Predicates: the highest number used, plus one.
+    pub predicates: u32,
+    /// Uniform registers: the highest number used, plus one.
+    pub uniform: u32,
+    /// Bytes of spill slots in local memory.
+    pub spill_bytes: u32,
+    /// Bytes of local memory, spill slots included.
+    pub local_bytes: u32,
+    /// Bytes of static shared memory.
+    pub shared_bytes: u32,
+    /// Whether it waits at the CTA's barrier.
+    pub uses_barrier: bool,
+    /// Instructions of each innermost loop, in the order of the code.
+    pub loops: Vec<u32>,
+    /// Functions that it calls by name.
+    pub callees: BTreeSet<String>,
+    /// Whether it calls by address.
+    pub calls_by_address: bool,
+}
+
+impl Resources {
+    /// Counts `code`.
+    pub fn of(code: &Linear) -> Resources {
+        let mut out = Resources {
+            instructions: code.len() as u32,
+            spill_bytes: code.frame.spill_bytes,
+            local_bytes: code.frame.size(),
+            shared_bytes: match &code.kind {
+                FunctionKind::Kernel(kernel) => kernel.shared_bytes,
+                FunctionKind::Device => 0,
+            },
+            loops: innermost_loops(code),
+            ..Resources::default()
+        };
+        for inst in code.blocks.iter().flat_map(|b| &b.insts) {
+            inst.inst
+                .regs()
+                .iter()
+                .flatten()
+                .for_each(|&r| out.count(r));
+            let effects = inst.inst.optype().info().effects;
+            out.uses_barrier |= effects.contains(Effects::BARRIER);
+            if inst.leaves_function() && !effects.contains(Effects::RETURN) {
+                match &inst.target {
+                    super::linear::Target::Symbol(symbol) => {
+                        out.callees.insert(symbol.name.clone());
+                    }
+                    _ => out.calls_by_address = true,
+                }
+            }
+        }
+        out
+    }
+
+    fn count(&mut self, reg: PReg) {
+        let most = match reg.class() {
+            RegisterClass::Gpr => &mut self.registers,
+            RegisterClass::Predicate => &mut self.predicates,
+            RegisterClass::Uniform => &mut self.uniform,
+        };
+        *most = (*most).max(u32::from(reg.number()) + 1);
+    }
+}
+
+/// Instruction counts of the loops without a loop inside.
+fn innermost_loops(code: &Linear) -> Vec<u32> {
+    if code.blocks.is_empty() {
+        return Vec::new();
+    }
+    let graph = code.graph();
+    let loops = Loops::new(&graph, &Dominators::new(&graph, 0));
+    let mut found: Vec<(usize, u32)> = (0..loops.all().len())
+        .filter(|&l| loops.is_innermost(l))
+        .map(|l| {
+            let nodes = &loops.all()[l].nodes;
+            let first = nodes.iter().copied().min().unwrap_or(0);
+            (
+                first,
+                nodes
+                    .iter()
+                    .map(|&b| code.blocks[b].insts.len() as u32)
+                    .sum(),
+            )
+        })
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(|f| f.1).collect()
+}

@@ -1,0 +1,30 @@
+//! Scheduling: the order of instructions, and the control bits that make the machine wait for what is not there yet.
+//!
+//! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls, scoreboards and wait
+//! masks for code in its final order.
+
+pub mod access;
+pub mod control;
+
+use crate::emit::linear::Linear;
+use crate::isa::Control;
+
+/// A function in its final order with control bits.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    code: Linear,
+    /// For each block those of its instructions.
+    controls: Vec<Vec<Control>>,
+}
+
+impl Scheduled {
+    /// The code.
+    pub fn code(&self) -> &Linear {
+        &self.code
+    }
+
+    /// Control bits of the instructions of a block.
+    pub fn controls(&self, block: usize) -> &[Control] {
+        &self.controls[block]
+    }
+}
