@@ -14,6 +14,7 @@
 //! knows. Cranelift's alias regions are not consulted, they are unsound when mixed (see the notes on the mid-end).
 
 use super::control_flow::ControlFlow;
+use crate::abi;
 use crate::clif::resolve::{GpuSymbol, Intrinsics};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
@@ -106,9 +107,6 @@ impl Origin {
         }
     }
 }
-
-/// Addresses below this are never mapped (assigned: the first 64 KiB).
-const FIRST_MAPPED: i64 = 0x1_0000;
 
 /// The memory space of every value used as an address.
 pub struct Provenance(SecondaryMap<Value, Origin>);
@@ -229,7 +227,7 @@ impl Context<'_> {
         match data.opcode() {
             Opcode::Iconst => match *data {
                 InstructionData::UnaryImm { imm, .. }
-                    if (0..FIRST_MAPPED).contains(&imm.bits()) =>
+                    if (0..abi::LOWEST_ADDRESS as i64).contains(&imm.bits()) =>
                 {
                     Origin::Null
                 }

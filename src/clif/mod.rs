@@ -1,5 +1,334 @@
 //! From CLIF text to a function that is ready to be lowered.
+//!
+//! [`source`] reads a file; [`Preparer::prepare`] then takes an `ir::Function` through the steps that do not depend on the
+//! machine, and returns it as [`Prepared`]: verified, with its [`intrinsics`] found and checked, private stack slots in SSA
+//! form, optimised by Cranelift's mid-end, free of aliases and unreachable blocks, and with its control flow computed.
+//! Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread ids and shared
+//! addresses are i32, which a 64-bit ISA would refuse.
 
 pub mod intrinsics;
+pub mod merge;
+pub mod promote;
 pub mod resolve;
+pub mod returns;
 pub mod source;
+
+pub use source::{KernelOptions, SourceFile, SourceFunction};
+
+use crate::abi::bank0;
+use crate::analysis::control_flow::ControlFlow;
+use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::dominator_tree::DominatorTree;
+use cranelift_codegen::flowgraph::ControlFlowGraph;
+use cranelift_codegen::ir::entities::AnyEntity;
+use cranelift_codegen::ir::{Function, Inst};
+use cranelift_codegen::settings::{self, Configurable, Flags};
+use cranelift_codegen::verifier::VerifierErrors;
+use resolve::{Intrinsics, Namer};
+use std::fmt;
+use std::sync::LazyLock;
+
+/// A step of [`Preparer::prepare`], in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// Cranelift's verifier, and the rules for kernels.
+    Verify,
+    /// Intrinsics found and checked, thread and launch values rewritten.
+    Resolve,
+    /// Unreachable blocks gone, stack slots in SSA form, equal intrinsic calls merged.
+    Promote,
+    /// Cranelift's mid-end, then the merging again.
+    Optimize,
+    /// One return per device function, aliases resolved.
+    Finish,
+}
+
+impl Step {
+    /// All steps in order.
+    pub const ALL: [Self; 5] = [
+        Self::Verify,
+        Self::Resolve,
+        Self::Promote,
+        Self::Optimize,
+        Self::Finish,
+    ];
+
+    /// The name by which `--dump-after` knows the step.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Verify => "verify",
+            Self::Resolve => "intrinsics",
+            Self::Promote => "promote",
+            Self::Optimize => "mid-end",
+            Self::Finish => "clif",
+        }
+    }
+
+    /// The step of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How to prepare one function.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// What the kernel mark says; `None` for a device function.
+    pub kernel: Option<KernelOptions>,
+    /// Whether Cranelift's mid-end runs.
+    pub optimize: bool,
+    /// Names of the functions and symbols that the embedding knows by number.
+    pub namer: &'a Namer<'a>,
+}
+
+impl Options<'_> {
+    /// A device function of a text, optimised.
+    pub const DEVICE: Options<'static> = Options {
+        kernel: None,
+        optimize: true,
+        namer: &|_| None,
+    };
+}
+
+/// A function that is ready to be analysed and lowered.
+pub struct Prepared {
+    /// The function: verified, without aliases and unreachable blocks.
+    pub func: Function,
+    /// Which of its external names are intrinsics.
+    pub intrinsics: Intrinsics,
+    /// What the kernel mark says; `None` for a device function.
+    pub kernel: Option<KernelOptions>,
+    /// Graph, dominators, post-dominators and loops.
+    pub flow: ControlFlow,
+}
+
+/// Prepares functions one after the other, reusing memory.
+pub struct Preparer {
+    context: Context,
+}
+
+/// The mid-end's flags. Its verifier is off, since each step would run it again.
+static FLAGS: LazyLock<Flags> = LazyLock::new(|| {
+    let mut builder = settings::builder();
+    builder
+        .set("enable_verifier", "false")
+        .expect("a setting of Cranelift");
+    Flags::new(builder)
+});
+
+impl Default for Preparer {
+    fn default() -> Self {
+        Self {
+            context: Context::new(),
+        }
+    }
+}
+
+impl Preparer {
+    /// A preparer with no memory yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes `func` through all steps; `observe` sees the function after each.
+    ///
+    /// # Errors
+    /// Everything the verifier finds, a kernel that returns something, and all wrong uses of intrinsics.
+    pub fn prepare(
+        &mut self,
+        func: Function,
+        options: &Options,
+        observe: &mut dyn FnMut(Step, &Function),
+    ) -> Result<Prepared, Errors> {
+        verify(&func)?;
+        if options.kernel.is_some() {
+            check_kernel(&func)?;
+        }
+        observe(Step::Verify, &func);
+
+        self.context.clear();
+        self.context.func = func;
+        let context = &mut self.context;
+        let intrinsics = resolve::resolve(&mut context.func, options.namer)?;
+        observe(Step::Resolve, &context.func);
+
+        context.compute_cfg();
+        context.compute_domtree();
+        let flags = &*FLAGS;
+        let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
+        context
+            .eliminate_unreachable_code(flags)
+            .map_err(internal)?;
+        promote::promote(&mut context.func, &context.cfg, &context.domtree);
+        context.remove_constant_phis(flags).map_err(internal)?;
+        merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
+        observe(Step::Promote, &context.func);
+
+        if options.optimize {
+            context
+                .egraph_pass(flags, &mut ControlPlane::default())
+                .map_err(internal)?;
+            // The mid-end folds branches, which may cut blocks off.
+            context
+                .eliminate_unreachable_code(flags)
+                .map_err(internal)?;
+            context.remove_constant_phis(flags).map_err(internal)?;
+            context.func.dfg.resolve_all_aliases();
+            merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
+        }
+        observe(Step::Optimize, &context.func);
+
+        if options.kernel.is_none() && returns::unify_returns(&mut context.func) {
+            context.compute_cfg();
+            context.compute_domtree();
+        }
+        observe(Step::Finish, &context.func);
+
+        let func = std::mem::replace(&mut context.func, Function::new());
+        let cfg = std::mem::replace(&mut context.cfg, ControlFlowGraph::new());
+        let domtree = std::mem::replace(&mut context.domtree, DominatorTree::new());
+        let flow = ControlFlow::from_parts(&func, cfg, domtree, options.kernel.is_some());
+        let prepared = Prepared {
+            func,
+            intrinsics,
+            kernel: options.kernel,
+            flow,
+        };
+        if cfg!(debug_assertions) {
+            prepared.verify()?;
+        }
+        Ok(prepared)
+    }
+}
+
+impl Prepared {
+    /// True for a kernel, false for a device function.
+    pub fn is_kernel(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    /// Checks what [`Preparer::prepare`] guarantees.
+    ///
+    /// # Errors
+    /// An internal error for each broken rule.
+    pub fn verify(&self) -> Result<(), Errors> {
+        if let Err(errors) = verify(&self.func) {
+            let text = errors.to_string();
+            return Err(internal_error(&format!(
+                "preparation made an invalid function: {text}"
+            )));
+        }
+        let mut errors = ErrorList::new();
+        let mut complain = |message: String| {
+            errors.push(Error::new(
+                Problem::Internal(message),
+                Place::of_function(&self.func),
+            ));
+        };
+        for block in self.func.layout.blocks() {
+            if !self.flow.is_reachable(block) {
+                complain(format!("{block} is unreachable"));
+            }
+            for inst in self.func.layout.block_insts(block) {
+                for value in self.func.dfg.inst_values(inst) {
+                    if self.func.dfg.value_is_alias(value) {
+                        complain(format!("{inst} reads the alias {value}"));
+                    }
+                }
+            }
+        }
+        errors.finish(())
+    }
+}
+
+fn internal_error(message: &str) -> Errors {
+    Error::new(Problem::Internal(message.to_owned()), Place::default()).into()
+}
+
+/// Runs Cranelift's verifier.
+///
+/// # Errors
+/// All that it finds, each with the line of the instruction.
+pub fn verify(func: &Function) -> Result<(), Errors> {
+    let Err(VerifierErrors(found)) = cranelift_codegen::verify_function(func, &*FLAGS) else {
+        return Ok(());
+    };
+    let mut errors = ErrorList::new();
+    for error in found {
+        let place = place_of(func, error.location);
+        let message = match error.context {
+            Some(context) => format!("{context}: {}", error.message),
+            None => format!("{}: {}", error.location, error.message),
+        };
+        errors.push(Error::new(Problem::Verifier(message), place));
+    }
+    errors.finish(())
+}
+
+/// The nearest place of an entity that the verifier names.
+fn place_of(func: &Function, entity: AnyEntity) -> Place {
+    let inst: Option<Inst> = match entity {
+        AnyEntity::Inst(inst) => Some(inst),
+        AnyEntity::Block(block) if func.layout.is_block_inserted(block) => {
+            func.layout.first_inst(block)
+        }
+        AnyEntity::Value(value) if func.dfg.value_is_valid(value) => {
+            func.dfg.value_def(value).inst()
+        }
+        _ => None,
+    };
+    match inst.filter(|inst| func.dfg.inst_is_valid(*inst)) {
+        // The opcode's operands may be what is wrong, so its type is not asked for.
+        Some(inst) => Place {
+            line: crate::error::line_of(func.srcloc(inst)),
+            ..Place::of_function(func)
+        },
+        None => Place::of_function(func),
+    }
+}
+
+/// The rules for kernels: no results, and parameters that fit into the constant bank.
+fn check_kernel(func: &Function) -> Result<(), Errors> {
+    let mut errors = ErrorList::new();
+    if !func.signature.returns.is_empty() {
+        let message = format!(
+            "a kernel returns nothing, but the signature is {}; store the result through a pointer parameter",
+            func.signature
+        );
+        errors.push(Error::new(
+            Problem::Kernel(message),
+            Place::of_function(func),
+        ));
+    }
+    let size = func.signature.params.iter().fold(0u32, |end, param| {
+        let bytes = param.value_type.bytes().max(1);
+        end.next_multiple_of(bytes.next_power_of_two().min(MAX_PARAMETER_ALIGNMENT))
+            .saturating_add(bytes)
+    });
+    if size > bank0::MAX_PARAMETERS {
+        let message = format!(
+            "its parameters take {size} bytes of at most {}; pass a pointer to the data",
+            bank0::MAX_PARAMETERS
+        );
+        errors.push(Error::new(
+            Problem::Kernel(message),
+            Place::of_function(func),
+        ));
+    }
+    errors.finish(())
+}
+
+/// Alignment of the widest parameters in the constant bank.
+const MAX_PARAMETER_ALIGNMENT: u32 = 16;
+
+#[cfg(test)]
+#[path = "prepare_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+//! The steps together.
+
+use super::*;
+use crate::analysis::testing::{Rng, random_function};
+
+fn parse(text: &str) -> Function {
+    let mut file = SourceFile::parse("t.clif", text).unwrap();
+    file.functions.remove(0).func
+}
+
+fn kernel() -> Options<'static> {
+    Options {
+        kernel: Some(KernelOptions::default()),
+        ..Options::DEVICE
+    }
+}
+
+const SAXPY: &str = "\
+; kernel
+function %saxpy(i64, i64, f32, i32) {
+    ss0 = explicit_slot 4
+    fn0 = %gpu_tid_x() -> i32
+    fn1 = %gpu_ctaid_x() -> i32
+    fn2 = %gpu_ntid_x() -> i32
+block0(v0: i64, v1: i64, v2: f32, v3: i32):
+    v4 = call fn0()
+    v5 = call fn1()
+    v6 = call fn2()
+    v7 = imul v5, v6
+    v8 = iadd v7, v4
+    v9 = stack_addr.i64 ss0
+    store v8, v9
+    v10 = icmp uge v8, v3
+    brif v10, block2, block1
+block1:
+    v11 = load.i32 v9
+    v12 = uextend.i64 v11
+    v13 = iconst.i64 2
+    v14 = ishl v12, v13
+    v15 = iadd v0, v14
+    v16 = load.f32 aligned v15
+    v17 = iadd v1, v14
+    v18 = load.f32 aligned v17
+    v19 = fma v2, v16, v18
+    store aligned v19, v17
+    jump block2
+block2:
+    return
+}
+";
+
+#[test]
+fn a_kernel_goes_through_all_steps() {
+    let mut seen = Vec::new();
+    let mut preparer = Preparer::new();
+    let prepared = preparer
+        .prepare(parse(SAXPY), &kernel(), &mut |step, func| {
+            seen.push((step, func.to_string()))
+        })
+        .unwrap();
+    assert_eq!(
+        seen.iter().map(|(step, _)| *step).collect::<Vec<_>>(),
+        Step::ALL
+    );
+    for (step, text) in &seen {
+        // Every dump parses again.
+        cranelift_reader::parse_functions(text)
+            .unwrap_or_else(|error| panic!("after {step}: {error}\n{text}"));
+    }
+    assert!(seen[0].1.contains("call fn0()") && !seen[1].1.contains("call fn0()"));
+    assert!(
+        seen[1].1.contains("stack_addr") && !seen[2].1.contains("stack_addr"),
+        "{}",
+        seen[2].1
+    );
+    assert!(prepared.is_kernel());
+    assert_eq!(prepared.flow.reverse_postorder().len(), 3);
+}
+
+#[test]
+fn a_preparer_can_be_used_again() {
+    let mut preparer = Preparer::new();
+    for seed in 0..200 {
+        for optimize in [false, true] {
+            let func = random_function(&mut Rng::new(seed), 8);
+            let options = Options {
+                optimize,
+                ..Options::DEVICE
+            };
+            let prepared = preparer
+                .prepare(func, &options, &mut |_, _| {})
+                .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let returns = prepared.func.to_string().matches("return").count();
+            assert!(returns <= 1, "seed {seed}: {}", prepared.func);
+        }
+    }
+}
+
+#[test]
+fn bad_functions_are_errors_with_their_lines() {
+    let prepare = |text: &str, options: &Options| match Preparer::new().prepare(
+        parse(text),
+        options,
+        &mut |_, _| {},
+    ) {
+        Ok(_) => panic!("accepted {text}"),
+        Err(errors) => errors.to_string(),
+    };
+    let wrong_type =
+        "function %f(i32) -> i64 {\nblock0(v0: i32):\n    v1 = iadd v0, v0\n    return v1\n}\n";
+    let errors = prepare(wrong_type, &Options::DEVICE);
+    assert!(errors.starts_with("line 4: invalid CLIF: "), "{errors}");
+    assert!(errors.ends_with("(in function %f)"), "{errors}");
+
+    let result = "function %k() -> i32 {\nblock0:\n    v0 = iconst.i32 1\n    return v0\n}\n";
+    let errors = prepare(result, &kernel());
+    assert!(
+        errors.starts_with("kernel: a kernel returns nothing"),
+        "{errors}"
+    );
+
+    let many = format!(
+        "function %k({}) {{\nblock0({}):\n    return\n}}\n",
+        vec!["i64"; 513].join(", "),
+        (0..513)
+            .map(|n| format!("v{n}: i64"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    assert!(prepare(&many, &kernel()).contains("its parameters take 4104 bytes of at most 4096"));
+
+    let unknown =
+        "function %f() {\n    fn0 = %gpu_barsync()\nblock0:\n    call fn0()\n    return\n}\n";
+    let errors = prepare(unknown, &Options::DEVICE);
+    assert_eq!(
+        errors,
+        "line 4: intrinsic %gpu_barsync: unknown; did you mean %gpu_bar_sync()? (in function %f)"
+    );
+}
+
+#[test]
+fn thread_values_are_merged_and_hoisted() {
+    let func = parse(
+        "function %f(i32) -> i32 {
+            fn0 = %gpu_tid_x() -> i32
+        block0(v0: i32):
+            v1 = iconst.i32 0
+            jump block1(v1, v0)
+        block1(v2: i32, v3: i32):
+            v4 = call fn0()
+            v5 = call fn0()
+            v6 = iadd v4, v5
+            v7 = iadd v2, v6
+            v8 = iconst.i32 1
+            v9 = isub v3, v8
+            brif v9, block1(v7, v9), block2
+        block2:
+            return v7
+        }",
+    );
+    let prepared = Preparer::new()
+        .prepare(func, &Options::DEVICE, &mut |_, _| {})
+        .unwrap();
+    let text = prepared.func.to_string();
+    assert_eq!(text.matches("symbol_value").count(), 1, "{text}");
+    let entry = text.split("block1(").next().unwrap();
+    assert!(
+        entry.contains("symbol_value"),
+        "hoisted out of the loop: {text}"
+    );
+}
+
+#[test]
+fn steps_are_known_by_name() {
+    for step in Step::ALL {
+        assert_eq!(Step::from_name(step.name()), Some(step));
+    }
+    assert_eq!(Step::from_name("lower"), None);
+}
