@@ -42,3 +42,47 @@ pub const ARGUMENTS: std::ops::RangeInclusive<u8> = 4..=15;
 pub const CALLEE_SAVED: std::ops::RangeInclusive<u8> = 16..=31;
 /// Highest register number that may be allocated (errata G-07 leaves the top to be confirmed; design.md section 8 says 254).
 pub const MAX_GPR: u8 = 254;
+
+/// Where an argument or a result of a call is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In registers, low word first.
+    Registers(smallvec::SmallVec<[PReg; 4]>),
+    /// On the stack, at this offset from the caller's R1 at the call.
+    Stack(u32),
+}
+
+/// Places of a list of values, given their sizes in words, and the bytes of stack they take.
+///
+/// Values of two words start at an even register, of four at a multiple of four; the first that does not fit goes to the stack and takes all
+/// later ones with it, so that the order of places is the order of arguments.
+pub fn places(words: impl IntoIterator<Item = u32>) -> (Vec<Place>, u32) {
+    let (mut next, mut stack, mut result) = (u32::from(*ARGUMENTS.start()), 0u32, Vec::new());
+    let end = u32::from(*ARGUMENTS.end()) + 1;
+    for words in words {
+        let align = words.next_power_of_two();
+        let first = next.next_multiple_of(align);
+        if stack == 0 && first + words <= end {
+            result.push(Place::Registers((first..first + words).map(|r| PReg::gpr(r as u8)).collect()));
+            next = first + words;
+        } else {
+            next = end;
+            let offset = stack.next_multiple_of(4 * align);
+            result.push(Place::Stack(offset));
+            stack = offset + 4 * words;
+        }
+    }
+    (result, stack.next_multiple_of(16))
+}
+
+/// Offsets of kernel parameters in constant bank 0: in order, naturally aligned, 16 for 128 bits. Sizes are in bytes. The second value is the
+/// end of the last one.
+pub fn parameter_offsets(sizes: impl IntoIterator<Item = u32>) -> (Vec<u32>, u32) {
+    let (mut next, mut offsets) = (bank0::PARAMETERS, Vec::new());
+    for size in sizes {
+        next = next.next_multiple_of(size.next_power_of_two().clamp(1, 16));
+        offsets.push(next);
+        next += size;
+    }
+    (offsets, next)
+}

@@ -1,0 +1,207 @@
+//! The order of blocks, edges with arguments, and how blocks end.
+
+use super::Lower;
+use super::Input;
+use super::source::Src;
+use crate::isa::{RegisterClass, VReg};
+use crate::vcode::{Block, BlockFacts, Guard, SourceLine, Terminator};
+use cranelift_codegen::ir::{self, BlockArg, BlockCall, Inst, InstructionData, Opcode};
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// Where a machine block comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin {
+    /// A CLIF block.
+    Clif(ir::Block),
+    /// An edge out of a block with several successors.
+    Edge {
+        /// The block it leaves.
+        block: ir::Block,
+        /// Where it goes.
+        target: Block,
+        /// Its arguments.
+        args: BlockCall,
+    },
+}
+
+/// A machine block to be lowered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoweredBlock {
+    pub number: Block,
+    pub origin: Origin,
+    /// For edges: the branch is divergent.
+    pub divergent_edge: bool,
+}
+
+/// Machine blocks in reverse postorder: every CLIF block is followed by its edges.
+pub(super) struct BlockOrder {
+    blocks: Vec<LoweredBlock>,
+    numbers: SecondaryMap<ir::Block, Option<Block>>,
+    /// First entry of each CLIF block in `targets`.
+    edges: SecondaryMap<ir::Block, u32>,
+    /// Where the branches of blocks with several successors go: the edge's own block, or the successor.
+    targets: Vec<Block>,
+    cold: SecondaryMap<ir::Block, bool>,
+}
+
+impl BlockOrder {
+    pub fn new(input: &Input<'_>) -> BlockOrder {
+        let func = input.func;
+        let lists = &func.dfg.value_lists;
+        let mut order = BlockOrder {
+            blocks: Vec::new(),
+            numbers: SecondaryMap::with_default(None),
+            edges: SecondaryMap::new(),
+            targets: Vec::new(),
+            cold: SecondaryMap::new(),
+        };
+        let mut entering: SecondaryMap<ir::Block, u32> = SecondaryMap::new();
+        for &block in input.facts.flow.reverse_postorder() {
+            for call in func.layout.last_inst(block).map_or(&[][..], |last| successors(func, last)) {
+                entering[call.block(lists)] += 1;
+            }
+        }
+        let own_block = |call: &BlockCall| call.args(lists).len() > 0 || entering[call.block(lists)] > 1;
+        let mut next = 0;
+        for &block in input.facts.flow.reverse_postorder() {
+            order.numbers[block] = Some(Block::new(next));
+            next += 1;
+            let Some(last) = func.layout.last_inst(block) else { continue };
+            order.cold[block] = func.layout.is_cold(block) || func.dfg.insts[last].opcode() == Opcode::Trap;
+            let calls = successors(func, last);
+            if calls.len() > 1 {
+                next += calls.iter().filter(|c| own_block(c)).count();
+            }
+        }
+        for &block in input.facts.flow.reverse_postorder() {
+            order.blocks.push(LoweredBlock { number: order.number(block), origin: Origin::Clif(block), divergent_edge: false });
+            order.edges[block] = order.targets.len() as u32;
+            let Some(last) = func.layout.last_inst(block) else { continue };
+            let calls = successors(func, last);
+            if calls.len() <= 1 {
+                continue;
+            }
+            let divergent_edge = input.facts.uniformity.divergent_branch(last);
+            for call in calls {
+                let target = order.number(call.block(lists));
+                if !own_block(call) {
+                    order.targets.push(target);
+                    continue;
+                }
+                let number = Block::new(order.blocks.len());
+                order.targets.push(number);
+                order.blocks.push(LoweredBlock { number, origin: Origin::Edge { block, target, args: *call }, divergent_edge });
+            }
+        }
+        order
+    }
+
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub fn backwards(&self) -> impl Iterator<Item = LoweredBlock> + use<> {
+        self.blocks.clone().into_iter().rev()
+    }
+
+    pub fn number(&self, block: ir::Block) -> Block {
+        self.numbers[block].expect("a reachable block")
+    }
+
+    /// The block of the edge `index` of a block with several successors.
+    pub fn edge(&self, block: ir::Block, index: usize) -> Block {
+        self.targets[self.edges[block] as usize + index]
+    }
+
+    pub fn facts(&self, input: &Input<'_>, block: ir::Block) -> BlockFacts {
+        BlockFacts {
+            line: SourceLine(0),
+            divergent: input.facts.uniformity.divergent_block(block),
+            loop_depth: input.facts.flow.loop_depth(block) as u32,
+            cold: self.cold[block],
+        }
+    }
+}
+
+/// Block calls of a branch in order: of `brif` then and else, of `br_table` the default first.
+fn successors(func: &ir::Function, last: Inst) -> &[BlockCall] {
+    func.dfg.insts[last].branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables)
+}
+
+impl Lower<'_> {
+    /// The registers of an edge's arguments, truth values as their i8.
+    pub(super) fn arguments(&mut self, call: BlockCall) -> Vec<VReg> {
+        let args: Vec<ir::Value> = call
+            .args(&self.func.dfg.value_lists)
+            .filter_map(|arg| match arg {
+                BlockArg::Value(v) => Some(v),
+                _ => None,
+            })
+            .collect();
+        let mut regs = Vec::new();
+        for value in args {
+            regs.extend_from_slice(self.regs_of(value).as_slice());
+        }
+        regs
+    }
+
+    /// Registers of a block's parameters; the entry block's are filled from where the caller put them.
+    pub(super) fn block_params(&mut self, block: ir::Block) -> Vec<VReg> {
+        if Some(block) == self.func.layout.entry_block() {
+            self.entry_params(block);
+            return Vec::new();
+        }
+        let mut regs = Vec::new();
+        for &param in self.func.dfg.block_params(block) {
+            regs.extend_from_slice(self.regs_of(param).as_slice());
+        }
+        regs
+    }
+
+    /// How a block ends. What the terminator needs is emitted before it.
+    pub(super) fn terminator(&mut self, order: &BlockOrder, block: ir::Block, last: Inst) -> Terminator<VReg> {
+        let divergent = self.input.facts.uniformity.divergent_branch(last);
+        match self.func.dfg.insts[last] {
+            InstructionData::Jump { destination, .. } => {
+                let target = order.number(destination.block(&self.func.dfg.value_lists));
+                Terminator::Jump { target, args: self.arguments(destination) }
+            }
+            InstructionData::Brif { arg, .. } => {
+                let condition = self.predicate_of(arg);
+                // A constant condition keeps both ways: the mid-end is where they go.
+                let guard = match condition.reg {
+                    Some(reg) => Guard { reg, negated: condition.negated },
+                    None => Guard { reg: self.copy_predicate(condition), negated: false },
+                };
+                Terminator::Branch { guard, taken: order.edge(block, 0), fallthrough: order.edge(block, 1), divergent }
+            }
+            InstructionData::BranchTable { arg, table, .. } => {
+                let cases = self.func.dfg.jump_tables[table].as_slice().len();
+                let targets: Vec<Block> = (0..=cases).map(|i| order.edge(block, if i == cases { 0 } else { i + 1 })).collect();
+                if cases == 0 {
+                    let call = successors(self.func, last)[0];
+                    let target = order.number(call.block(&self.func.dfg.value_lists));
+                    return Terminator::Jump { target, args: self.arguments(call) };
+                }
+                // An index past the table goes to the default, which is put behind the cases.
+                let value = self.zero_extended(arg).low();
+                let index = self.minimum_u32(value, Src::imm(cases as u32));
+                Terminator::Table { index, targets, divergent }
+            }
+            InstructionData::Trap { code, .. } => Terminator::Trap(code.as_raw().get()),
+            InstructionData::MultiAry { opcode: Opcode::Return, .. } => self.return_terminator(last),
+            InstructionData::Call { opcode: Opcode::ReturnCall, .. } | InstructionData::CallIndirect { opcode: Opcode::ReturnCallIndirect, .. } => {
+                self.tail_call(last)
+            }
+            _ => {
+                self.unsupported(last, "end the block with jump, brif, br_table, return, a tail call or trap");
+                Terminator::Exit
+            }
+        }
+    }
+
+    /// A register for a value that no rule gives.
+    pub(super) fn fresh(&mut self, class: RegisterClass) -> VReg {
+        self.builder.vreg(class)
+    }
+}

@@ -1,0 +1,271 @@
+//! Entry, calls, returns (design.md section 6).
+
+use super::Lower;
+use super::source::{InstOutput, Output, Regs, Source, Src};
+use crate::abi::{self, Place};
+use crate::isa::generated::{LoadSize, StoreSize, ldl, stl};
+use crate::isa::{Form, Inst as MachineInst, Optype, PReg, RegisterClass, Role, VReg};
+use crate::vcode::{Attachment, CallInfo, Callee, FunctionKind, SymbolKind, SymbolUse, Terminator};
+use cranelift_codegen::ir::{self, ArgumentPurpose, FuncRef, Inst, InstructionData, Opcode, SigRef, Value};
+use smallvec::SmallVec;
+
+/// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
+pub const INCOMING: &str = "$frame.incoming";
+
+impl Lower<'_> {
+    /// Words that an argument takes: values below 32 bits take one.
+    fn argument_words(types: &[ir::AbiParam]) -> Vec<u32> {
+        types.iter().map(|p| super::source::words_of_bits(p.value_type.bits()) as u32).collect()
+    }
+
+    /// Fills the parameters of the entry block that were asked for.
+    pub(super) fn entry_params(&mut self, block: ir::Block) {
+        let params: Vec<Value> = self.func.dfg.block_params(block).to_vec();
+        if let FunctionKind::Kernel(_) = self.input.kind {
+            for value in params {
+                if self.homes[value].is_asked() {
+                    let src = self.src(value);
+                    let regs = self.gpr(src);
+                    self.bind(value, Output::Regs(regs));
+                }
+            }
+            self.builder.end_unit();
+            return;
+        }
+        let (places, stack) = abi::places(Self::argument_words(&self.func.signature.params));
+        self.frame.incoming_bytes = stack;
+        for (value, place) in params.into_iter().zip(places) {
+            match place {
+                // Arguments arrive whether or not they are read.
+                Place::Registers(fixed) => {
+                    let regs = self.regs_of(value);
+                    self.entry.extend(regs.as_slice().iter().copied().zip(fixed));
+                }
+                Place::Stack(offset) if self.homes[value].is_asked() => {
+                    let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
+                    for word in 0..self.words_of(value) as u32 {
+                        regs.push(self.load_incoming(offset + 4 * word));
+                    }
+                    self.bind(value, Output::Regs(Regs::new(&regs)));
+                }
+                Place::Stack(_) => {}
+            }
+        }
+        let address = self.return_address();
+        self.entry.extend(address.into_iter().zip(abi::RETURN_ADDRESS));
+        self.builder.end_unit();
+    }
+
+    fn load_incoming(&mut self, offset: u32) -> VReg {
+        let pointer = self.stack_pointer();
+        let out = self.operation(
+            Optype::LDL,
+            ldl::Options::new(LoadSize::W32).word(),
+            &[(Role::A, Source::Value(Src::reg(pointer))), (Role::Addr, Source::Number(0))],
+        );
+        self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
+            field: "addr",
+            kind: SymbolKind::AbsoluteLow,
+            name: INCOMING.to_string(),
+            addend: i64::from(offset),
+        }));
+        out.reg()
+    }
+
+    /// The registers that hold the return address throughout a device function.
+    fn return_address(&mut self) -> [VReg; 2] {
+        if let Some(address) = self.return_address {
+            return address;
+        }
+        let address = [self.builder.vreg(RegisterClass::Gpr), self.builder.vreg(RegisterClass::Gpr)];
+        self.return_address = Some(address);
+        address
+    }
+
+    /// R1 as a register of this function.
+    pub(super) fn stack_pointer(&mut self) -> VReg {
+        self.frame.uses_pointer = true;
+        if let Some(reg) = self.stack_pointer {
+            return reg;
+        }
+        let reg = self.builder.vreg(RegisterClass::Gpr);
+        self.stack_pointer = Some(reg);
+        self.entry.push((reg, abi::STACK_POINTER));
+        reg
+    }
+
+    /// `return`: of a kernel the end, of a device function the results in their registers.
+    pub(super) fn return_terminator(&mut self, inst: Inst) -> Terminator<VReg> {
+        if let FunctionKind::Kernel(_) = self.input.kind {
+            return Terminator::Exit;
+        }
+        let values: Vec<Value> = self.func.dfg.inst_args(inst).to_vec();
+        let returns = self.func.signature.returns.clone();
+        let Some(fixed) = self.results_in_registers(inst, &returns) else {
+            return Terminator::Exit;
+        };
+        let mut placed = Vec::new();
+        for ((value, regs), param) in values.into_iter().zip(fixed).zip(&returns) {
+            let value = self.extended(value, param);
+            placed.extend(value.as_slice().iter().copied().zip(regs));
+        }
+        Terminator::Return { address: self.return_address(), values: placed }
+    }
+
+    fn results_in_registers(&mut self, inst: Inst, returns: &[ir::AbiParam]) -> Option<Vec<SmallVec<[PReg; 4]>>> {
+        let (places, stack) = abi::places(Self::argument_words(returns));
+        if stack > 0 {
+            self.unsupported(inst, "return at most 12 words; return more through memory");
+            return None;
+        }
+        Some(
+            places
+                .into_iter()
+                .map(|p| match p {
+                    Place::Registers(r) => r,
+                    Place::Stack(_) => unreachable!("no stack is used"),
+                })
+                .collect(),
+        )
+    }
+
+    /// An argument or result in registers, extended as its declaration says.
+    fn extended(&mut self, value: Value, param: &ir::AbiParam) -> Regs {
+        let src = match param.extension {
+            ir::ArgumentExtension::None => self.src(value),
+            ir::ArgumentExtension::Uext => self.zero_extended(value),
+            ir::ArgumentExtension::Sext => self.sign_extended(value),
+        };
+        self.gpr(src)
+    }
+
+    /// `call` and `call_indirect`.
+    pub(super) fn call(&mut self, inst: Inst) -> Option<InstOutput> {
+        let (callee, signature) = self.callee(inst)?;
+        let args = self.call_arguments(inst);
+        let info = self.place_arguments(&signature, &args);
+        let Some(results) = self.results_in_registers(inst, &signature.returns) else {
+            return Some(self.undefined_results(inst));
+        };
+        self.frame.has_calls = true;
+        let mut defs = Vec::new();
+        let mut outputs = InstOutput::new();
+        for fixed in results {
+            let regs: SmallVec<[VReg; 4]> = fixed.iter().map(|_| self.builder.vreg(RegisterClass::Gpr)).collect();
+            defs.extend(regs.iter().copied().zip(fixed));
+            outputs.push(Output::Regs(Regs::new(&regs)));
+        }
+        let mut machine = match &callee {
+            Callee::Symbol(_) => MachineInst::<VReg>::new(Form::CALL_I),
+            Callee::Registers(_) => MachineInst::<VReg>::new(Form::CALL_R),
+        };
+        let address = [self.builder.vreg(RegisterClass::Gpr), self.builder.vreg(RegisterClass::Gpr)];
+        let operand = machine.operand(Role::D).expect("CALL writes the return address");
+        machine.set_regs(operand, &address.map(Some));
+        let name = match callee {
+            Callee::Symbol(name) => Some(name),
+            Callee::Registers(regs) => {
+                let operand = machine.operand(Role::B).expect("CALL_R reads an address");
+                machine.set_regs(operand, &regs.map(Some));
+                None
+            }
+        };
+        let call = CallInfo { callee: name, uses: info, defs };
+        self.builder.emit_with(machine, Attachment::Call(Box::new(call)));
+        Some(outputs)
+    }
+
+    fn undefined_results(&mut self, inst: Inst) -> InstOutput {
+        let results: Vec<Value> = self.func.dfg.inst_results(inst).to_vec();
+        results
+            .into_iter()
+            .map(|v| {
+                let regs: SmallVec<[VReg; 4]> = (0..self.words_of(v)).map(|_| self.builder.vreg(RegisterClass::Gpr)).collect();
+                Output::Regs(Regs::new(&regs))
+            })
+            .collect()
+    }
+
+    fn call_arguments(&self, inst: Inst) -> Vec<Value> {
+        let args = self.func.dfg.inst_args(inst);
+        match self.func.dfg.insts[inst].opcode() {
+            Opcode::CallIndirect | Opcode::ReturnCallIndirect => args[1..].to_vec(),
+            _ => args.to_vec(),
+        }
+    }
+
+    fn callee(&mut self, inst: Inst) -> Option<(Callee<VReg>, ir::Signature)> {
+        match self.func.dfg.insts[inst] {
+            InstructionData::Call { func_ref, .. } => {
+                let data = &self.func.dfg.ext_funcs[func_ref];
+                let signature = self.func.dfg.signatures[data.signature].clone();
+                Some((Callee::Symbol(self.function_name(func_ref)), signature))
+            }
+            InstructionData::CallIndirect { sig_ref, .. } => {
+                let address = self.func.dfg.inst_args(inst)[0];
+                let src = self.src(address);
+                let regs = self.gpr(src);
+                let signature = self.signature(sig_ref);
+                Some((Callee::Registers([regs.word(0), regs.word(1)]), signature))
+            }
+            _ => None,
+        }
+    }
+
+    fn signature(&self, sig: SigRef) -> ir::Signature {
+        self.func.dfg.signatures[sig].clone()
+    }
+
+    /// The symbol of a function.
+    pub(super) fn function_name(&self, func_ref: FuncRef) -> String {
+        (self.input.names)(&self.func.dfg.ext_funcs[func_ref].name)
+    }
+
+    /// Puts arguments into their registers and stores those of the stack.
+    fn place_arguments(&mut self, signature: &ir::Signature, args: &[Value]) -> Vec<(VReg, PReg)> {
+        let (places, stack) = abi::places(Self::argument_words(&signature.params));
+        self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(stack);
+        let mut uses = Vec::new();
+        for ((&value, place), param) in args.iter().zip(places).zip(&signature.params) {
+            debug_assert_ne!(param.purpose, ArgumentPurpose::VMContext, "an ordinary argument here");
+            let regs = self.extended(value, param);
+            match place {
+                Place::Registers(fixed) => uses.extend(regs.as_slice().iter().copied().zip(fixed)),
+                Place::Stack(offset) => {
+                    let pointer = self.stack_pointer();
+                    for (i, &reg) in regs.as_slice().iter().enumerate() {
+                        self.operation(
+                            Optype::STL,
+                            stl::Options::new(StoreSize::W32).word(),
+                            &[
+                                (Role::A, Source::Value(Src::reg(pointer))),
+                                (Role::B, Source::Value(Src::reg(reg))),
+                                (Role::Addr, Source::Number(i64::from(offset) + 4 * i as i64)),
+                            ],
+                        );
+                    }
+                }
+            }
+        }
+        uses
+    }
+
+    /// `return_call` and `return_call_indirect`: the callee returns to this function's caller.
+    pub(super) fn tail_call(&mut self, inst: Inst) -> Terminator<VReg> {
+        let Some((callee, signature)) = self.callee(inst) else { unreachable!("only tail calls end a block") };
+        let (_, stack) = abi::places(Self::argument_words(&signature.params));
+        if stack > 0 {
+            self.unsupported(inst, "pass at most 12 words of arguments in a tail call");
+            return Terminator::Exit;
+        }
+        let args = self.call_arguments(inst);
+        let mut values = self.place_arguments(&signature, &args);
+        if let FunctionKind::Kernel(_) = self.input.kind {
+            self.unsupported(inst, "a kernel cannot leave by a tail call: call and return");
+            return Terminator::Exit;
+        }
+        let address = self.return_address();
+        values.extend(address.into_iter().zip(abi::RETURN_ADDRESS));
+        Terminator::TailCall { callee, values }
+    }
+}

@@ -1,0 +1,342 @@
+//! Addresses, loads, stores, stack slots (design.md section 5).
+
+use super::Lower;
+use super::source::{InstOutput, Output, Regs, Source, Src};
+use crate::analysis::provenance::Space;
+use crate::isa::generated::{LoadSize, StoreSize};
+use crate::isa::{Optype, Role, VReg};
+use crate::vcode::{Attachment, SymbolKind, SymbolUse};
+use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode, StackSlot, Type, Value, types};
+use smallvec::SmallVec;
+
+/// Name of the stack slots in symbol attachments; the frame layout knows the offset.
+pub const SLOTS: &str = "$frame.slots";
+
+/// Range of the signed 24-bit offset of an address.
+const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
+
+/// An address: a register operand and a constant offset.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// Base, one word for shared and local memory, two otherwise.
+    pub base: Src,
+    /// Byte offset in the instruction, or in the stack slots.
+    pub offset: i64,
+    /// Which instructions reach it.
+    pub space: Space,
+    /// The base is R1 and the offset counts from the stack slots.
+    pub slot: bool,
+    /// Proven alignment of the address in bytes.
+    pub align: u32,
+}
+
+impl Address {
+    /// The address `bytes` further on.
+    fn plus(self, bytes: u32) -> Address {
+        let align = if bytes == 0 { self.align } else { self.align.min(1 << bytes.trailing_zeros()) };
+        Address { offset: self.offset + i64::from(bytes), align, ..self }
+    }
+}
+
+impl Lower<'_> {
+    /// Gives every stack slot its offset in the slot area: by decreasing alignment, then in order.
+    pub(super) fn lay_out_slots(&mut self) {
+        let mut order: Vec<(StackSlot, u32, u32)> =
+            self.func.sized_stack_slots.iter().map(|(slot, data)| (slot, data.size, 1u32 << data.align_shift.max(4))).collect();
+        order.sort_by_key(|&(slot, _, align)| (std::cmp::Reverse(align), slot));
+        self.slots = vec![0; order.len()];
+        let mut next = 0u32;
+        for (slot, size, align) in order {
+            next = next.next_multiple_of(align);
+            self.slots[cranelift_entity::EntityRef::index(slot)] = next;
+            next += size;
+        }
+        self.frame.slot_bytes = next.next_multiple_of(16);
+    }
+
+    /// The address of a memory operand, with constants and stack slots folded into the offset.
+    pub fn address(&mut self, value: Value, offset: i32, size: u32, flags: MemFlags) -> Address {
+        let space = self.input.facts.provenance.space(self.func, value);
+        let data = self.func.dfg.mem_flags[flags];
+        let align = if data.aligned() || self.input.assume_aligned {
+            size.next_power_of_two()
+        } else {
+            self.input.facts.alignment.alignment(value, offset)
+        };
+        let (mut base, mut total) = (value, i64::from(offset));
+        while let Some((inner, add)) = self.plus_constant(base) {
+            let Some(sum) = total.checked_add(add).filter(|s| OFFSETS.contains(s)) else { break };
+            (base, total) = (inner, sum);
+        }
+        if let Some(InstructionData::StackAddr { stack_slot, offset, .. }) = self.def_data(base) {
+            let slot = self.slots[cranelift_entity::EntityRef::index(stack_slot)];
+            let pointer = self.stack_pointer();
+            let offset = i64::from(slot) + i64::from(i32::from(offset)) + total;
+            return Address { base: Src::reg(pointer), offset, space: Space::Local, slot: true, align };
+        }
+        let src = self.src(base);
+        if let Some(constant) = src.as_imm() {
+            // An absolute address: RZ and an offset when it is small.
+            let bits = self.type_of(base).bits();
+            let absolute = ((constant as i128) << (128 - bits) >> (128 - bits)) as i64;
+            if let Some(sum) = absolute.checked_add(total).filter(|s| OFFSETS.contains(s)) {
+                return Address { base: Src::wide_imm(0, src.words), offset: sum, space, slot: false, align };
+            }
+        }
+        let base = match space {
+            Space::Local => src.low(),
+            _ => src,
+        };
+        Address { base, offset: total, space, slot: false, align }
+    }
+
+    fn plus_constant(&self, value: Value) -> Option<(Value, i64)> {
+        match self.def_data(value)? {
+            InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } => {
+                let constant = |v| self.signed_constant_of(v).and_then(|c| i64::try_from(c).ok());
+                constant(b).map(|c| (a, c)).or_else(|| constant(a).map(|c| (b, c)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The address of a stack slot as a generic pointer.
+    pub fn stack_address(&mut self, slot: StackSlot, offset: i32) -> Regs {
+        let pointer = self.stack_pointer();
+        let offset = i64::from(self.slots[cranelift_entity::EntityRef::index(slot)]) + i64::from(offset);
+        // The immediate is filled in when the frame is laid out; it must be a form with an immediate.
+        let low = self.operation(
+            Optype::IADD,
+            0,
+            &[
+                (Role::A, Source::Value(Src::reg(pointer))),
+                (Role::B, Source::Value(Src::imm(1))),
+                (Role::Pp, Source::Predicate(super::PSrc::FALSE)),
+            ],
+        );
+        self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
+            field: "vb",
+            kind: SymbolKind::AbsoluteLow,
+            name: SLOTS.to_string(),
+            addend: offset,
+        }));
+        let high = self.gpr(Src::imm((crate::abi::LOCAL_WINDOW >> 32) as u32));
+        Regs::new(&[low.reg(), high.word(0)])
+    }
+
+    fn load_piece(&mut self, address: Address, size: LoadSize) -> Regs {
+        let options = |optype: Optype| (optype, crate::isa::generated::ldg::SIZE.with(0, size));
+        let (optype, options) = match address.space {
+            Space::Global => options(Optype::LDG),
+            Space::Shared => options(Optype::LDS),
+            Space::Local => options(Optype::LDL),
+            Space::Constant | Space::Generic => options(Optype::LD),
+        };
+        let out = self.operation(
+            optype,
+            options,
+            &[(Role::A, Source::Value(address.base)), (Role::Addr, Source::Number(if address.slot { 0 } else { address.offset }))],
+        );
+        self.attach_slot(address);
+        out.d()
+    }
+
+    fn store_piece(&mut self, address: Address, size: StoreSize, data: Src) {
+        let optype = match address.space {
+            Space::Global => Optype::STG,
+            Space::Shared => Optype::STS,
+            Space::Local => Optype::STL,
+            Space::Constant | Space::Generic => Optype::ST,
+        };
+        let data = Src::regs(self.gpr(data));
+        self.operation(
+            optype,
+            crate::isa::generated::stg::SIZE.with(0, size),
+            &[
+                (Role::A, Source::Value(address.base)),
+                (Role::B, Source::Value(data)),
+                (Role::Addr, Source::Number(if address.slot { 0 } else { address.offset })),
+            ],
+        );
+        self.attach_slot(address);
+    }
+
+    fn attach_slot(&mut self, address: Address) {
+        if address.slot {
+            self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
+                field: "addr",
+                kind: SymbolKind::AbsoluteLow,
+                name: SLOTS.to_string(),
+                addend: address.offset,
+            }));
+        }
+    }
+
+    /// Loads `bytes` bytes, zero-extended to whole words, in pieces of proven alignment.
+    fn load_bytes(&mut self, address: Address, bytes: u32) -> Regs {
+        let piece = address.align.min(16).min(bytes);
+        let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
+        let mut at = 0;
+        while at < bytes {
+            let here = address.plus(at);
+            match piece.min(bytes - at) {
+                16 => words.extend_from_slice(self.load_piece(here, LoadSize::W128).as_slice()),
+                8.. => words.extend_from_slice(self.load_piece(here, LoadSize::W64).as_slice()),
+                4.. => words.extend_from_slice(self.load_piece(here, LoadSize::W32).as_slice()),
+                small => {
+                    words.push(self.load_split_word(here, small, (bytes - at).min(4)));
+                    at += (bytes - at).min(4);
+                    continue;
+                }
+            }
+            at += match piece.min(bytes - at) {
+                16 => 16,
+                8.. => 8,
+                _ => 4,
+            };
+        }
+        Regs::new(&words)
+    }
+
+    /// A word of `bytes` bytes from pieces of one or two bytes.
+    fn load_split_word(&mut self, address: Address, piece: u32, bytes: u32) -> VReg {
+        let size = if piece == 1 { LoadSize::U8 } else { LoadSize::U16 };
+        let mut parts: SmallVec<[VReg; 4]> = SmallVec::new();
+        let step = if piece == 1 { 1 } else { 2 };
+        for at in (0..bytes).step_by(step as usize) {
+            parts.push(self.load_piece(address.plus(at), size).word(0));
+        }
+        self.join_parts(&parts, step)
+    }
+
+    /// One word from its zero-extended bytes or halves.
+    fn join_parts(&mut self, parts: &[VReg], step: u32) -> VReg {
+        match (parts, step) {
+            ([one], _) => *one,
+            ([low, high], 2) => self.permute(Src::reg(*low), Src::reg(*high), Src::imm(0x5410)),
+            ([low, high], _) => self.permute(Src::reg(*low), Src::reg(*high), Src::imm(0x5540)),
+            ([a, b, c, d], _) => {
+                let low = self.permute(Src::reg(*a), Src::reg(*b), Src::imm(0x5540));
+                let high = self.permute(Src::reg(*c), Src::reg(*d), Src::imm(0x5540));
+                self.permute(Src::reg(low), Src::reg(high), Src::imm(0x5410))
+            }
+            _ => unreachable!("a word has one, two or four parts"),
+        }
+    }
+
+    /// Stores the low `bytes` bytes of a value in pieces of proven alignment.
+    fn store_bytes(&mut self, address: Address, bytes: u32, data: Src) {
+        let piece = address.align.min(16).min(bytes);
+        let mut at = 0;
+        while at < bytes {
+            let here = address.plus(at);
+            let word = (at / 4) as u8;
+            let step = match piece.min(bytes - at) {
+                16 => {
+                    self.store_piece(here, StoreSize::W128, data.slice(word, 4));
+                    16
+                }
+                8.. => {
+                    self.store_piece(here, StoreSize::W64, data.slice(word, 2));
+                    8
+                }
+                4.. => {
+                    self.store_piece(here, StoreSize::W32, data.slice(word, 1));
+                    4
+                }
+                small => {
+                    let (size, step) = if small == 1 { (StoreSize::U8, 1) } else { (StoreSize::U16, 2) };
+                    let shift = at % 4 * 8;
+                    let mut part = data.slice(word, 1);
+                    if shift > 0 {
+                        part = Src::reg(self.shift_right(part, Src::imm(shift), false, false));
+                    }
+                    self.store_piece(here, size, part);
+                    step
+                }
+            };
+            at += step;
+        }
+    }
+
+    /// `load`, `uload8` and the like.
+    pub fn load(&mut self, inst: Inst) -> Option<InstOutput> {
+        let InstructionData::Load { opcode, arg, flags, offset } = self.func.dfg.insts[inst] else { return None };
+        let ty = self.type_of(self.func.dfg.first_result(inst));
+        let (bytes, extend) = match opcode {
+            Opcode::Load => (ty.bytes(), None),
+            Opcode::Uload8 => (1, Some(false)),
+            Opcode::Sload8 => (1, Some(true)),
+            Opcode::Uload16 => (2, Some(false)),
+            Opcode::Sload16 => (2, Some(true)),
+            Opcode::Uload32 => (4, Some(false)),
+            Opcode::Sload32 => (4, Some(true)),
+            _ => return None,
+        };
+        if bytes > 16 {
+            return None;
+        }
+        let address = self.address(arg, offset.into(), bytes, flags);
+        let big = self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big;
+        let signed_small = extend == Some(true) && bytes < 4 && address.align >= bytes && !big;
+        let mut regs = if signed_small {
+            let size = if bytes == 1 { LoadSize::S8 } else { LoadSize::S16 };
+            self.load_piece(address, size)
+        } else {
+            self.load_bytes(address, bytes)
+        };
+        if big && bytes > 1 {
+            regs = self.reverse_bytes(Src::regs(regs), bytes);
+        }
+        if let Some(signed) = extend {
+            if signed && bytes < 4 && !signed_small {
+                regs = Regs::one(self.sign_extend_word(Src::regs(regs), bytes * 8));
+            }
+            if ty == types::I64 {
+                let high = if signed { self.sign_word(Src::reg(regs.word(0))) } else { self.gpr(Src::ZERO).word(0) };
+                regs = Regs::new(&[regs.word(0), high]);
+            }
+        }
+        Some(SmallVec::from_slice(&[Output::Regs(regs)]))
+    }
+
+    /// `store`, `istore8` and the like.
+    pub fn store(&mut self, inst: Inst) -> Option<InstOutput> {
+        let InstructionData::Store { opcode, args: [value, arg], flags, offset } = self.func.dfg.insts[inst] else { return None };
+        let ty = self.type_of(value);
+        let bytes = match opcode {
+            Opcode::Store => ty.bytes(),
+            Opcode::Istore8 => 1,
+            Opcode::Istore16 => 2,
+            Opcode::Istore32 => 4,
+            _ => return None,
+        };
+        if bytes > 16 {
+            return None;
+        }
+        let address = self.address(arg, offset.into(), bytes, flags);
+        let mut data = self.src(value);
+        if self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big && bytes > 1 {
+            data = Src::regs(self.reverse_bytes(data.slice(0, bytes.div_ceil(4) as u8), bytes));
+        }
+        self.store_bytes(address, bytes, data);
+        Some(SmallVec::new())
+    }
+
+    /// The low `bytes` bytes of a value in opposite order.
+    pub fn reverse_bytes(&mut self, src: Src, bytes: u32) -> Regs {
+        if bytes == 2 {
+            return Regs::one(self.permute(src.low(), Src::ZERO, Src::imm(0x4401)));
+        }
+        let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
+        for word in (0..src.words).rev() {
+            words.push(self.permute(src.slice(word, 1), Src::ZERO, Src::imm(0x0123)));
+        }
+        Regs::new(&words)
+    }
+
+    /// Whether a type is held in registers as a whole.
+    pub fn is_representable(ty: Type) -> bool {
+        ty.bits() <= 128 && !ty.is_dynamic_vector() && ty != types::F128
+    }
+}

@@ -1,0 +1,184 @@
+//! From CLIF to machine instructions: `ir::Function` and the facts about it in, [`VCode`] of virtual registers out.
+//!
+//! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its value was asked for. Rules
+//! are ISLE (`isle/lower/*.isle`, one file per family). They hand operands over as [`Src`] – a value with the modifiers peeled off that
+//! an instruction can apply – and one generated constructor per operation picks the form (module `operation`). Sequences that are arithmetic
+//! rather than patterns (wide multiplication, division, unaligned accesses) are Rust functions that rules call, one file per family.
+//!
+//! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on jumps only.
+
+mod blocks;
+mod call;
+mod context;
+mod integer;
+mod memory;
+mod operation;
+mod source;
+mod values;
+
+pub use context::generated_code;
+pub use source::{Base, Halves, InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src};
+
+use crate::analysis::alignment::Alignment;
+use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::provenance::Provenance;
+use crate::analysis::uniformity::Uniformity;
+use crate::analysis::uses::{UseCounts, has_effect};
+use crate::clif::resolve::Intrinsics;
+use crate::error::{Error, ErrorList, Errors, Place};
+use crate::isa::{PReg, VReg};
+use crate::vcode::{BlockFacts, Frame, FunctionKind, SourceLine, VCode, VCodeBuilder};
+use blocks::BlockOrder;
+use cranelift_codegen::ir::{self, Function, Inst, Value};
+use cranelift_entity::SecondaryMap;
+use values::Home;
+
+/// What is known of a function when it is lowered.
+pub struct Facts<'a> {
+    /// Control flow.
+    pub flow: &'a ControlFlow,
+    /// Which values are the same in all lanes.
+    pub uniformity: &'a Uniformity,
+    /// Where addresses point.
+    pub provenance: &'a Provenance,
+    /// What addresses are multiples of.
+    pub alignment: &'a Alignment,
+    /// How often values are used.
+    pub uses: &'a UseCounts,
+    /// Which calls are intrinsics.
+    pub intrinsics: &'a Intrinsics,
+}
+
+/// A function to lower.
+pub struct Input<'a> {
+    /// Verified, optimised, intrinsics resolved, aliases resolved.
+    pub func: &'a Function,
+    /// Symbol name.
+    pub name: &'a str,
+    /// Kernel or device function.
+    pub kind: FunctionKind,
+    /// Facts about it.
+    pub facts: Facts<'a>,
+    /// Names of the functions and data it refers to.
+    pub names: &'a dyn Fn(&ir::ExternalName) -> String,
+    /// Trust that every access is aligned to its size (`--set assume_aligned=true`).
+    pub assume_aligned: bool,
+}
+
+/// Memory that is kept from one function to the next.
+#[derive(Default)]
+pub struct Scratch {
+    builder: VCodeBuilder,
+    homes: SecondaryMap<Value, Home>,
+}
+
+/// Lowers one function.
+///
+/// # Errors
+/// Every operation that has no rule, all at once, with opcode, type and line.
+pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Errors> {
+    scratch.homes.clear();
+    scratch.homes.resize(input.func.dfg.num_values());
+    let order = BlockOrder::new(input);
+    scratch.builder.begin(order.len());
+    let mut lowering = Lower {
+        func: input.func,
+        input,
+        builder: &mut scratch.builder,
+        homes: &mut scratch.homes,
+        frame: Frame::default(),
+        slots: Vec::new(),
+        entry: Vec::new(),
+        stack_pointer: None,
+        return_address: None,
+        errors: ErrorList::new(),
+    };
+    lowering.lay_out_slots();
+    for block in order.backwards() {
+        lowering.block(&order, block);
+    }
+    let Lower { builder, frame, entry, errors, .. } = lowering;
+    if !errors.is_empty() {
+        return errors.finish(()).map(|()| unreachable!("there are errors"));
+    }
+    Ok(builder.finish(input.name.to_string(), input.kind.clone(), entry, frame))
+}
+
+/// The state of lowering one function; the context of the ISLE rules.
+pub struct Lower<'a> {
+    func: &'a Function,
+    input: &'a Input<'a>,
+    /// Where instructions go.
+    pub builder: &'a mut VCodeBuilder,
+    homes: &'a mut SecondaryMap<Value, Home>,
+    frame: Frame,
+    /// Byte offset of each stack slot in the slot area.
+    slots: Vec<u32>,
+    /// Registers that hold a value at entry.
+    entry: Vec<(VReg, PReg)>,
+    /// The register that stands for R1 in this function, once somebody asked for it.
+    stack_pointer: Option<VReg>,
+    /// The registers of the return address, once somebody asked for them.
+    return_address: Option<[VReg; 2]>,
+    errors: ErrorList,
+}
+
+impl Lower<'_> {
+    /// Reports an operation without a rule, or what `remedy` says of it.
+    pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
+        self.errors.push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
+    }
+
+    fn line_of(&self, inst: Inst) -> SourceLine {
+        SourceLine(crate::error::line_of(self.func.srcloc(inst)).unwrap_or(0))
+    }
+
+    fn block(&mut self, order: &BlockOrder, block: blocks::LoweredBlock) {
+        let terminator = match block.origin {
+            blocks::Origin::Edge { block: from, target, args } => {
+                let facts = order.facts(self.input, from);
+                let facts = BlockFacts { divergent: facts.divergent || block.divergent_edge, ..facts };
+                let args = self.arguments(args);
+                let jump = crate::vcode::Terminator::Jump { target, args };
+                self.builder.start_block(block.number, jump, facts);
+                self.builder.end_block(Vec::new());
+                return;
+            }
+            blocks::Origin::Clif(b) => b,
+        };
+        let clif = terminator;
+        let Some(last) = self.func.layout.last_inst(clif) else { return };
+        let mut facts = order.facts(self.input, clif);
+        facts.line = self.line_of(last);
+        self.builder.set_line(facts.line);
+        let terminator = self.terminator(order, clif, last);
+        facts.cold |= matches!(terminator, crate::vcode::Terminator::Trap(_));
+        self.builder.start_block(block.number, terminator, facts);
+        let mut inst = self.func.layout.prev_inst(last);
+        while let Some(current) = inst {
+            self.instruction(current);
+            inst = self.func.layout.prev_inst(current);
+        }
+        let params = self.block_params(clif);
+        self.builder.end_block(params);
+    }
+
+    fn instruction(&mut self, inst: Inst) {
+        let results = self.func.dfg.inst_results(inst);
+        let asked = results.iter().any(|&v| self.homes[v].is_asked());
+        if !asked && !has_effect(self.func, inst, self.input.facts.intrinsics) {
+            return;
+        }
+        self.builder.set_line(self.line_of(inst));
+        match context::lower_instruction(self, inst) {
+            Some(outputs) => {
+                debug_assert!(outputs.len() >= results.len(), "{}", self.func.dfg.display_inst(inst));
+                for (&value, output) in results.iter().zip(outputs) {
+                    self.bind(value, output);
+                }
+            }
+            None => self.unsupported(inst, "rewrite it with operations that are supported"),
+        }
+        self.builder.end_unit();
+    }
+}

@@ -1,0 +1,306 @@
+//! From an operation and its sources to one form: the central choice of operand kinds (design.md section 4).
+//!
+//! Every constructor that rules use ends here. The forms of the operation are tried in the order of the description; the one that leaves
+//! the fewest words to be moved to GPRs first wins. Only then are registers asked for, so a value that became an immediate, a constant
+//! operand or a modifier is not computed at all.
+
+use super::Lower;
+use super::source::{Base, Halves, Outputs, Regs, Source, Src};
+use crate::isa::encode::mode_of;
+use crate::isa::generated::{HSel2, mov};
+use crate::isa::inst::FieldEnum;
+use crate::isa::table::{Direction, FieldInfo, FieldType, FormInfo, OperandInfo};
+use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
+
+/// How a source gets into an operand of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// As it is; no instruction.
+    Direct,
+    /// Moved to GPRs first, or its modifiers applied: so many instructions.
+    Move(u32),
+}
+
+impl Lower<'_> {
+    /// Emits one operation and returns its results.
+    ///
+    /// `options` are the modifiers behind the mnemonic at their bits.
+    ///
+    /// # Panics
+    /// When no form takes the sources: a mistake of the rules, since every operation has a form of GPRs only.
+    pub fn operation(&mut self, optype: Optype, options: u128, sources: &[(Role, Source)]) -> Outputs {
+        let info = optype.info();
+        let form = self.choose(optype, sources);
+        let mut inst = Inst::<VReg>::new(form);
+        inst.set_options(info.options_mask, options);
+        let form_info = form.info();
+        for &(role, source) in sources {
+            self.set_source(&mut inst, form_info, role, source);
+        }
+        let outputs = self.outputs(&mut inst, form_info);
+        self.builder.emit(inst);
+        outputs
+    }
+
+    fn choose(&self, optype: Optype, sources: &[(Role, Source)]) -> Form {
+        let forms = optype.info().forms;
+        if let [form] = forms {
+            return *form;
+        }
+        let mut best: Option<(u32, Form)> = None;
+        for &form in forms {
+            if let Some(cost) = cost(form.info(), sources)
+                && best.is_none_or(|(c, _)| cost < c)
+            {
+                best = Some((cost, form));
+                if cost == 0 {
+                    break;
+                }
+            }
+        }
+        best.unwrap_or_else(|| panic!("no form of {} takes {sources:?}", optype.info().name)).1
+    }
+
+    fn set_source(&mut self, inst: &mut Inst<VReg>, form: &'static FormInfo, role: Role, source: Source) {
+        match source {
+            Source::Predicates(_) => {}
+            Source::Number(n) => {
+                let (index, field) = number_field(form, role);
+                debug_assert!(field.width >= 63 || n >> field.width == 0 || n >> (field.width - 1) == -1, "{n} in {}", field.name);
+                inst.set_field(index, n as u64);
+            }
+            Source::Predicate(p) => {
+                let operand = form.operand(role).expect("a predicate operand");
+                inst.set_regs(operand, &[p.reg]);
+                if let Some(not) = operand.not {
+                    inst.set_field(not, u64::from(p.negated));
+                } else {
+                    debug_assert!(!p.negated, "{}.{} has no !", form.name, operand.name);
+                }
+            }
+            Source::Value(src) => {
+                let Some(operand) = form.operand(role) else {
+                    debug_assert_eq!(src.as_imm(), Some(0), "{} has no operand for {src:?}", form.name);
+                    return;
+                };
+                self.set_value(inst, form, operand, src);
+            }
+        }
+    }
+
+    fn set_value(&mut self, inst: &mut Inst<VReg>, form: &'static FormInfo, operand: &'static OperandInfo, src: Src) {
+        let field = &form.fields[operand.field as usize];
+        match (operand.class, field.ty) {
+            (Some(RegisterClass::Gpr), _) => {
+                let src = if way(form, operand, &src) == Some(Way::Direct) { src } else { self.plain(src, form, operand) };
+                if src.as_imm() != Some(0) {
+                    let regs = self.gpr(Src { neg: false, abs: false, not: false, halves: Halves::Both, ..src });
+                    let regs: smallvec::SmallVec<[Option<VReg>; 4]> = regs.as_slice().iter().copied().map(Some).collect();
+                    inst.set_regs(operand, &regs);
+                }
+                set_modifiers(inst, operand, &src);
+            }
+            (Some(class), _) => unreachable!("{}.{}: {class:?} is chosen by no source", form.name, operand.name),
+            (None, FieldType::ConstantMemory) => {
+                let Base::Constant { bank, offset } = src.base else { unreachable!("chosen for a constant") };
+                inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
+                set_modifiers(inst, operand, &src);
+            }
+            (None, _) => {
+                let bits = fold(field, &src).expect("chosen for an immediate");
+                inst.set_field(operand.field, bits);
+            }
+        }
+    }
+
+    /// The source without the modifiers that the operand cannot apply.
+    fn plain(&mut self, src: Src, form: &FormInfo, operand: &OperandInfo) -> Src {
+        if src.is_plain() {
+            return src;
+        }
+        if let Some(value) = src.whole {
+            return Src { base: Base::Value { value, word: 0 }, neg: false, abs: false, not: false, halves: Halves::Both, whole: None, ..src };
+        }
+        if src.not && src.words == 1 {
+            let inverted = self.complement(Src { not: false, ..src });
+            return Src::regs(inverted);
+        }
+        if src.neg && !src.abs && src.words == 1 && matches!(form.fields[operand.field as usize].ty, FieldType::Register(_)) && integer(form) {
+            let negated = self.negate(Src { neg: false, ..src });
+            return Src::regs(negated);
+        }
+        unreachable!("{}.{} cannot apply the modifiers of {src:?}", form.name, operand.name)
+    }
+
+    /// Gives every result of the mode a new register.
+    fn outputs(&mut self, inst: &mut Inst<VReg>, form: &'static FormInfo) -> Outputs {
+        let mut outputs = Outputs::default();
+        let mode = mode_of(form, inst.word());
+        for operand in form.operands {
+            let (Direction::Out, Some(class)) = (operand.direction, operand.class) else { continue };
+            if mode.is_some_and(|m| m.hidden.contains(&operand.field)) {
+                continue;
+            }
+            let count = inst.register_count(operand);
+            let mut regs: smallvec::SmallVec<[VReg; 4]> = smallvec::SmallVec::new();
+            for _ in 0..count {
+                regs.push(self.builder.vreg(class));
+            }
+            let entries: smallvec::SmallVec<[Option<VReg>; 4]> = regs.iter().copied().map(Some).collect();
+            inst.set_regs(operand, &entries);
+            match operand.role {
+                Role::D => outputs.d = Some(Regs::new(&regs)),
+                Role::Pu => outputs.pu = Some(regs[0]),
+                Role::Pv => outputs.pv = Some(regs[0]),
+                other => unreachable!("result {other:?} of {}", form.name),
+            }
+        }
+        outputs
+    }
+
+    /// Registers that hold the source, which has no modifiers.
+    pub fn gpr(&mut self, src: Src) -> Regs {
+        debug_assert!(src.is_plain(), "modifiers of {src:?}");
+        match src.base {
+            Base::Regs(regs) => regs,
+            Base::Value { value, word } => self.regs_of(value).slice(word as usize, src.words as usize),
+            Base::Imm(_) | Base::Constant { .. } => {
+                let mut regs = smallvec::SmallVec::<[VReg; 4]>::new();
+                let wide = matches!(src.base, Base::Constant { offset, .. } if src.words == 2 && offset.is_multiple_of(8));
+                if wide {
+                    let width = mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W64));
+                    return self.operation(Optype::MOV, width, &[(Role::B, Source::Value(src))]).d();
+                }
+                for word in 0..src.words {
+                    let width = mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W32));
+                    let one = src.slice(word, 1);
+                    regs.push(self.operation(Optype::MOV, width, &[(Role::B, Source::Value(one))]).reg());
+                }
+                Regs::new(&regs)
+            }
+        }
+    }
+}
+
+/// Whether `-` of the form's operands is integer negation.
+fn integer(form: &FormInfo) -> bool {
+    !form.fields.iter().any(|f| matches!(f.ty, FieldType::Half2 | FieldType::Float32) || f.name.ends_with(".abs"))
+}
+
+fn number_field(form: &'static FormInfo, role: Role) -> (u8, &'static FieldInfo) {
+    let index = match form.operand(role) {
+        Some(operand) => operand.field,
+        None => form
+            .fields
+            .iter()
+            .position(|f| format!("{role:?}").eq_ignore_ascii_case(f.name))
+            .unwrap_or_else(|| panic!("{} has no field for {role:?}", form.name)) as u8,
+    };
+    (index, &form.fields[index as usize])
+}
+
+/// Instructions needed before the form can be used; none when it cannot take the sources.
+fn cost(form: &'static FormInfo, sources: &[(Role, Source)]) -> Option<u32> {
+    let mut total = 0;
+    for (role, source) in sources {
+        let Source::Value(src) = source else { continue };
+        match form.operand(*role) {
+            None if src.as_imm() == Some(0) => {}
+            None => return None,
+            Some(operand) => match way(form, operand, src)? {
+                Way::Direct => {}
+                Way::Move(n) => total += n,
+            },
+        }
+    }
+    Some(total)
+}
+
+fn way(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<Way> {
+    let field = &form.fields[operand.field as usize];
+    let modifiers = applies(operand, src);
+    match (operand.class, field.ty) {
+        (Some(RegisterClass::Gpr), _) => Some(match src.base {
+            _ if !modifiers => Way::Move(1 + u32::from(src.words)),
+            Base::Imm(0) => Way::Direct,
+            Base::Imm(_) | Base::Constant { .. } => Way::Move(u32::from(src.words)),
+            Base::Value { .. } | Base::Regs(_) => Way::Direct,
+        }),
+        (Some(_), _) => None,
+        (None, FieldType::ConstantMemory) => match src.base {
+            Base::Constant { offset, .. } if modifiers && offset.is_multiple_of(4 * u32::from(src.words)) => Some(Way::Direct),
+            _ => None,
+        },
+        (None, _) => fold(field, src).map(|_| Way::Direct),
+    }
+}
+
+/// Whether the operand can apply all modifiers of the source.
+fn applies(operand: &OperandInfo, src: &Src) -> bool {
+    (!src.neg || operand.negate.is_some())
+        && (!src.abs || operand.absolute.is_some())
+        && (!src.not || operand.bitnot.is_some())
+        && (src.halves == Halves::Both || operand.select.is_some())
+}
+
+fn set_modifiers(inst: &mut Inst<VReg>, operand: &OperandInfo, src: &Src) {
+    for (field, on) in [(operand.negate, src.neg), (operand.absolute, src.abs), (operand.bitnot, src.not)] {
+        if let (Some(field), true) = (field, on) {
+            inst.set_field(field, 1);
+        }
+    }
+    if let Some(field) = operand.select
+        && src.halves != Halves::Both
+    {
+        let pair = inst.info().fields[field as usize].width == 2;
+        let code = match (src.halves, pair) {
+            (Halves::Low, true) => HSel2::H0H0.code(),
+            (Halves::High, true) => HSel2::H1H1.code(),
+            (Halves::High, false) => 1,
+            (Halves::Low | Halves::Both, _) => 0,
+        };
+        inst.set_field(field, code);
+    }
+}
+
+/// The bits of an immediate field with the source's modifiers applied; none when it is no immediate or does not fit.
+fn fold(field: &FieldInfo, src: &Src) -> Option<u64> {
+    let Base::Imm(value) = src.base else { return None };
+    // A 32-bit field for a 64-bit operand holds its high word (the DALU rows).
+    match (field.ty, src.words) {
+        (FieldType::Unsigned, 2) => {
+            let sign = 1u64 << 63;
+            let value = value as u64;
+            let value = if src.abs { value & !sign } else { value };
+            let value = if src.neg { value ^ sign } else { value };
+            (value as u32 == 0).then_some(value >> 32)
+        }
+        (_, 1) => {
+            let value = value as u32;
+            Some(u64::from(match field.ty {
+                FieldType::Half2 => {
+                    let value = match src.halves {
+                        Halves::Both => value,
+                        Halves::Low => (value & 0xffff) * 0x1_0001,
+                        Halves::High => (value >> 16) * 0x1_0001,
+                    };
+                    let value = if src.abs { value & 0x7fff_7fff } else { value };
+                    if src.neg { value ^ 0x8000_8000 } else { value }
+                }
+                FieldType::Float32 => {
+                    let value = if src.abs { value & 0x7fff_ffff } else { value };
+                    if src.neg { value ^ 0x8000_0000 } else { value }
+                }
+                FieldType::Signed | FieldType::Unsigned if field.width == 32 => {
+                    if src.abs || src.halves != Halves::Both {
+                        return None;
+                    }
+                    let value = if src.not { !value } else { value };
+                    if src.neg { value.wrapping_neg() } else { value }
+                }
+                _ => return None,
+            }))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,308 @@
+//! Operands before a form is chosen: values with peeled modifiers, and the registers that come out.
+
+use crate::isa::{RegisterClass, VReg};
+use cranelift_codegen::ir::Value;
+
+/// Up to four registers of one value, low word first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Regs {
+    len: u8,
+    regs: [VReg; 4],
+}
+
+impl std::fmt::Debug for Regs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
+}
+
+impl Regs {
+    /// The registers of `regs`.
+    ///
+    /// # Panics
+    /// When there are none or more than four.
+    pub fn new(regs: &[VReg]) -> Regs {
+        let mut all = [regs[0]; 4];
+        all[..regs.len()].copy_from_slice(regs);
+        Regs { len: regs.len() as u8, regs: all }
+    }
+
+    /// One register.
+    pub fn one(reg: VReg) -> Regs {
+        Regs { len: 1, regs: [reg; 4] }
+    }
+
+    /// The registers, low word first.
+    pub fn as_slice(&self) -> &[VReg] {
+        &self.regs[..self.len as usize]
+    }
+
+    /// Number of words.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// The register of a word.
+    ///
+    /// # Panics
+    /// When the value is narrower.
+    pub fn word(&self, index: usize) -> VReg {
+        self.as_slice()[index]
+    }
+
+    /// These registers and then those.
+    pub fn concat(self, high: Regs) -> Regs {
+        let mut all: smallvec::SmallVec<[VReg; 8]> = self.as_slice().into();
+        all.extend_from_slice(high.as_slice());
+        Regs::new(&all)
+    }
+
+    /// Words `first .. first + len`.
+    pub fn slice(self, first: usize, len: usize) -> Regs {
+        Regs::new(&self.as_slice()[first..first + len])
+    }
+}
+
+/// What an operand is before its modifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// An immediate of one, two or four words; 0 is the hard-wired register.
+    Imm(u128),
+    /// Constant memory: bank and byte offset.
+    Constant {
+        /// Bank.
+        bank: u8,
+        /// Byte offset.
+        offset: u32,
+    },
+    /// Words of a CLIF value, starting at this one.
+    Value {
+        /// The value.
+        value: Value,
+        /// First word.
+        word: u8,
+    },
+    /// Registers of the machine function.
+    Regs(Regs),
+}
+
+/// Which halves of a register a packed half operation reads (`hsel2`); for conversions which half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Halves {
+    /// Low half to lane 0, high half to lane 1; the low half.
+    #[default]
+    Both,
+    /// The low half to both lanes.
+    Low,
+    /// The high half to both lanes; the high half.
+    High,
+}
+
+/// An operand: a value with the modifiers peeled off that an instruction can apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Src {
+    /// The value below the modifiers.
+    pub base: Base,
+    /// 32-bit words.
+    pub words: u8,
+    /// `-`: integer, or the sign of a float, as the instruction reads it.
+    pub neg: bool,
+    /// `|x|`, applied before `neg`.
+    pub abs: bool,
+    /// `~`.
+    pub not: bool,
+    /// Halves selected.
+    pub halves: Halves,
+    /// The value with its modifiers, when it exists as one: what to read when no form can apply them.
+    pub whole: Option<Value>,
+}
+
+impl Src {
+    /// Zero: the hard-wired register.
+    pub const ZERO: Src = Src::imm(0);
+
+    /// A 32-bit immediate.
+    pub const fn imm(value: u32) -> Src {
+        Src::wide_imm(value as u128, 1)
+    }
+
+    /// An immediate of `words` words.
+    pub const fn wide_imm(value: u128, words: u8) -> Src {
+        Src { base: Base::Imm(value), words, neg: false, abs: false, not: false, halves: Halves::Both, whole: None }
+    }
+
+    /// Registers.
+    pub const fn regs(regs: Regs) -> Src {
+        Src { base: Base::Regs(regs), words: regs.len, ..Src::ZERO }
+    }
+
+    /// One register.
+    pub fn reg(reg: VReg) -> Src {
+        Src::regs(Regs::one(reg))
+    }
+
+    /// Words `first .. first + words` of an operand without modifiers.
+    pub fn slice(self, first: u8, words: u8) -> Src {
+        debug_assert!(!self.neg && !self.abs, "a part of a negated value");
+        let base = match self.base {
+            Base::Imm(v) => Base::Imm((v >> (32 * u32::from(first))) & (u128::MAX >> (128 - 32 * u32::from(words)))),
+            Base::Constant { bank, offset } => Base::Constant { bank, offset: offset + 4 * u32::from(first) },
+            Base::Value { value, word } => Base::Value { value, word: word + first },
+            Base::Regs(r) => Base::Regs(r.slice(first as usize, words as usize)),
+        };
+        Src { base, words, whole: None, ..self }
+    }
+
+    /// The low word.
+    pub fn low(self) -> Src {
+        self.slice(0, 1)
+    }
+
+    /// The second word.
+    pub fn high(self) -> Src {
+        self.slice(1, 1)
+    }
+
+    /// The operand negated (`-`).
+    pub fn negated(self) -> Src {
+        Src { neg: !self.neg, whole: None, ..self }
+    }
+
+    /// The operand complemented (`~`).
+    pub fn complemented(self) -> Src {
+        match self.base {
+            Base::Imm(v) => Src { base: Base::Imm(!v & (u128::MAX >> (128 - 32 * u32::from(self.words)))), ..self },
+            _ => Src { not: !self.not, whole: None, ..self },
+        }
+    }
+
+    /// Whether it has no modifiers.
+    pub fn is_plain(&self) -> bool {
+        !self.neg && !self.abs && !self.not && self.halves == Halves::Both
+    }
+
+    /// The value of an immediate without modifiers.
+    pub fn as_imm(&self) -> Option<u128> {
+        match self.base {
+            Base::Imm(v) if self.is_plain() => Some(v),
+            _ => None,
+        }
+    }
+}
+
+/// A predicate operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PSrc {
+    /// The register; none for PT.
+    pub reg: Option<VReg>,
+    /// `!`.
+    pub negated: bool,
+}
+
+impl PSrc {
+    /// PT.
+    pub const TRUE: PSrc = PSrc { reg: None, negated: false };
+    /// !PT.
+    pub const FALSE: PSrc = PSrc { reg: None, negated: true };
+
+    /// A predicate register.
+    pub fn new(reg: VReg) -> PSrc {
+        PSrc { reg: Some(reg), negated: false }
+    }
+
+    /// The opposite.
+    pub fn negate(self) -> PSrc {
+        PSrc { negated: !self.negated, ..self }
+    }
+}
+
+/// The set of all predicates as an operand (P2R, R2P).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PredicateSet;
+
+/// A source handed to [`super::Lower::operation`].
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// A register, immediate or constant operand.
+    Value(Src),
+    /// A predicate.
+    Predicate(PSrc),
+    /// A number in the word.
+    Number(i64),
+    /// All predicates.
+    Predicates(PredicateSet),
+}
+
+/// Results of an operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outputs {
+    /// Role d.
+    pub d: Option<Regs>,
+    /// Role pu.
+    pub pu: Option<VReg>,
+    /// Role pv.
+    pub pv: Option<VReg>,
+}
+
+impl Outputs {
+    /// The register result.
+    ///
+    /// # Panics
+    /// When the operation has none: a mistake of the caller, each operation's results are fixed.
+    pub fn d(&self) -> Regs {
+        self.d.expect("the operation has a register result")
+    }
+
+    /// The first register of the result.
+    ///
+    /// # Panics
+    /// As [`Outputs::d`].
+    pub fn reg(&self) -> VReg {
+        self.d().word(0)
+    }
+
+    /// The result as an operand.
+    ///
+    /// # Panics
+    /// As [`Outputs::d`].
+    pub fn src(&self) -> Src {
+        Src::regs(self.d())
+    }
+
+    /// The predicate result `pu`.
+    ///
+    /// # Panics
+    /// When the operation, in the mode chosen, has none.
+    pub fn pu(&self) -> PSrc {
+        PSrc::new(self.pu.expect("the operation has a predicate result"))
+    }
+
+    /// The predicate result `pv`.
+    ///
+    /// # Panics
+    /// As [`Outputs::pu`].
+    pub fn pv(&self) -> PSrc {
+        PSrc::new(self.pv.expect("the operation has a second predicate result"))
+    }
+}
+
+/// A result of a CLIF instruction as a rule returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Registers.
+    Regs(Regs),
+    /// A truth value in a predicate; its i8 form is made when it is asked for.
+    Predicate(PSrc),
+}
+
+/// All results of a CLIF instruction.
+pub type InstOutput = smallvec::SmallVec<[Output; 2]>;
+
+/// Words that a value of a class and bit width takes.
+pub fn words_of_bits(bits: u32) -> usize {
+    (bits as usize).div_ceil(32).max(1)
+}
+
+/// The register class of values that are not truth values.
+pub const VALUE_CLASS: RegisterClass = RegisterClass::Gpr;

@@ -1,0 +1,347 @@
+//! Where CLIF values live: registers made when they are asked for, immediates, kernel parameters, truth values.
+
+use super::Lower;
+use super::source::{Base, Halves, Output, PSrc, Regs, Source, Src, VALUE_CLASS, words_of_bits};
+use crate::isa::generated::{BoolOp, CompOp, IExt, IType, isetp, plop3, sel};
+use crate::isa::{Optype, RegisterClass, Role, VReg};
+use crate::vcode::FunctionKind;
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
+use smallvec::SmallVec;
+
+/// The homes of a value, each made when somebody asks for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Home {
+    regs: Option<Regs>,
+    predicate: Option<VReg>,
+}
+
+impl Home {
+    /// Whether somebody reads the value.
+    pub fn is_asked(&self) -> bool {
+        self.regs.is_some() || self.predicate.is_some()
+    }
+}
+
+impl Lower<'_> {
+    /// The type of a value.
+    pub fn type_of(&self, value: Value) -> Type {
+        self.func.dfg.value_type(value)
+    }
+
+    /// 32-bit words of a value.
+    pub fn words_of(&self, value: Value) -> usize {
+        words_of_bits(self.type_of(value).bits())
+    }
+
+    /// The instruction that defines a value.
+    pub fn def_of(&self, value: Value) -> Option<Inst> {
+        self.func.dfg.value_def(value).inst()
+    }
+
+    /// The data of the instruction that defines a value.
+    pub fn def_data(&self, value: Value) -> Option<InstructionData> {
+        self.def_of(value).map(|inst| self.func.dfg.insts[inst])
+    }
+
+    /// The registers that hold a value.
+    pub fn regs_of(&mut self, value: Value) -> Regs {
+        if let Some(regs) = self.homes[value].regs {
+            return regs;
+        }
+        let words = self.words_of(value);
+        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
+        for _ in 0..words {
+            regs.push(self.builder.vreg(VALUE_CLASS));
+        }
+        let regs = Regs::new(&regs);
+        self.homes[value].regs = Some(regs);
+        regs
+    }
+
+    /// The truth of a value (not zero) as a predicate.
+    pub fn predicate_of(&mut self, value: Value) -> PSrc {
+        if let Some(bits) = self.constant_of(value) {
+            return if bits != 0 { PSrc::TRUE } else { PSrc::FALSE };
+        }
+        match self.def_data(value) {
+            Some(InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Sextend, arg }) if self.is_truth(arg) => {
+                return self.predicate_of(arg);
+            }
+            Some(InstructionData::Binary { opcode: Opcode::Bxor, args: [a, b] }) if self.is_truth(value) => {
+                if self.constant_of(b) == Some(1) {
+                    return self.predicate_of(a).negate();
+                }
+            }
+            _ => {}
+        }
+        if self.is_truth(value) {
+            let reg = match self.homes[value].predicate {
+                Some(reg) => reg,
+                None => {
+                    let reg = self.builder.vreg(RegisterClass::Predicate);
+                    self.homes[value].predicate = Some(reg);
+                    reg
+                }
+            };
+            return PSrc::new(reg);
+        }
+        let src = self.nonzero_word(value);
+        let options = isetp::Options::new(IExt::NoX, IType::U32, CompOp::Ne, BoolOp::And);
+        self.operation(
+            Optype::ISETP,
+            options.word(),
+            &[
+                (Role::A, Source::Value(src)),
+                (Role::B, Source::Value(Src::ZERO)),
+                (Role::Pp, Source::Predicate(PSrc::TRUE)),
+                (Role::Pq, Source::Predicate(PSrc::TRUE)),
+            ],
+        )
+        .pu()
+    }
+
+    /// A word that is zero exactly when the value is.
+    fn nonzero_word(&mut self, value: Value) -> Src {
+        let bits = self.type_of(value).bits();
+        let src = self.src(value);
+        if bits < 32 {
+            return self.zero_extended(value);
+        }
+        let mut word = src.slice(0, 1);
+        for i in 1..src.words {
+            word = Src::reg(self.logic3(word, src.slice(i, 1), Src::ZERO, 0xfc));
+        }
+        word
+    }
+
+    /// Whether a value is an i8 that is 0 or 1 and whose definition gives a predicate.
+    pub fn is_truth(&self, value: Value) -> bool {
+        if self.type_of(value) != types::I8 {
+            return false;
+        }
+        match self.def_data(value) {
+            Some(InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }) => true,
+            Some(InstructionData::Binary { opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor, args: [a, b] }) => {
+                self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1))
+            }
+            Some(InstructionData::Call { .. }) => match self.def_of(value) {
+                Some(inst) => self.input.facts.intrinsics.of_call(self.func, inst).is_some_and(|i| {
+                    use crate::clif::intrinsics::Lowering;
+                    matches!(i.lowering, Lowering::VoteAll | Lowering::VoteAny)
+                }),
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The bits of a constant value.
+    pub fn constant_of(&self, value: Value) -> Option<u128> {
+        let ty = self.type_of(value);
+        match self.def_data(value)? {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {
+                let bits = ty.bits();
+                Some(imm.bits() as u64 as u128 & (u128::MAX >> (128 - bits)))
+            }
+            InstructionData::UnaryIeee16 { imm, .. } => Some(u128::from(imm.bits())),
+            InstructionData::UnaryIeee32 { imm, .. } => Some(u128::from(imm.bits())),
+            InstructionData::UnaryIeee64 { imm, .. } => Some(u128::from(imm.bits())),
+            InstructionData::UnaryConst { opcode: Opcode::Vconst, constant_handle } => {
+                let data = self.func.dfg.constants.get(constant_handle);
+                let bytes = data.as_slice();
+                (bytes.len() <= 16).then(|| bytes.iter().rev().fold(0, |v, &b| v << 8 | u128::from(b)))
+            }
+            InstructionData::Unary { opcode: Opcode::Splat, arg } => {
+                let lane = self.constant_of(arg)?;
+                let (bits, lanes) = (ty.lane_bits(), ty.lane_count());
+                (ty.bits() <= 128).then(|| (0..lanes).fold(0, |v, i| v | lane << (i * bits)))
+            }
+            InstructionData::Unary { opcode: Opcode::Uextend, arg } => self.constant_of(arg),
+            InstructionData::Binary { opcode: Opcode::Iconcat, args: [low, high] } => {
+                Some(self.constant_of(low)? | self.constant_of(high)? << self.type_of(low).bits())
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a scalar integer constant, sign-extended from its type.
+    pub fn signed_constant_of(&self, value: Value) -> Option<i128> {
+        let bits = self.type_of(value).bits();
+        self.constant_of(value).map(|v| (v as i128) << (128 - bits) >> (128 - bits))
+    }
+
+    /// A value as an operand without modifiers: an immediate, a kernel parameter, or registers.
+    pub fn src(&mut self, value: Value) -> Src {
+        let words = self.words_of(value) as u8;
+        if let Some(bits) = self.constant_of(value) {
+            return Src::wide_imm(bits, words);
+        }
+        if let Some(base) = self.parameter(value) {
+            return Src { base, words, ..Src::ZERO };
+        }
+        Src { base: Base::Value { value, word: 0 }, words, ..Src::ZERO }
+    }
+
+    /// Where a kernel's parameter is.
+    fn parameter(&self, value: Value) -> Option<Base> {
+        let FunctionKind::Kernel(kernel) = &self.input.kind else { return None };
+        let ValueDef::Param(block, index) = self.func.dfg.value_def(value) else { return None };
+        if Some(block) != self.func.layout.entry_block() {
+            return None;
+        }
+        let parameter = kernel.parameters.get(index)?;
+        Some(Base::Constant { bank: crate::abi::LAUNCH_BANK, offset: parameter.offset })
+    }
+
+    /// An operand of an integer sum: `ineg` becomes a modifier.
+    pub fn int_src(&mut self, value: Value) -> Src {
+        match self.def_data(value) {
+            Some(InstructionData::Unary { opcode: Opcode::Ineg, arg }) if self.words_of(value) == 1 && !self.type_of(value).is_vector() => {
+                Src { whole: Some(value), ..self.src(arg).negated() }
+            }
+            _ => self.src(value),
+        }
+    }
+
+    /// An operand of a float operation: `fneg` and `fabs` become modifiers.
+    pub fn float_src(&mut self, value: Value) -> Src {
+        let (mut neg, mut abs, mut inner) = (false, false, value);
+        while let Some(InstructionData::Unary { opcode, arg }) = self.def_data(inner) {
+            match opcode {
+                Opcode::Fneg => neg ^= !abs,
+                Opcode::Fabs => abs = true,
+                _ => break,
+            }
+            inner = arg;
+        }
+        let src = self.src(inner);
+        if inner == value {
+            return src;
+        }
+        Src { neg, abs, whole: Some(value), ..src }
+    }
+
+    /// An operand of a packed half operation: `fneg`, `fabs`, `splat` and the lane of a vector become modifiers. A scalar f16 is read as
+    /// its low half in both lanes.
+    pub fn half_src(&mut self, value: Value) -> Src {
+        let src = self.float_src(value);
+        let scalar = !self.type_of(value).is_vector();
+        let Base::Value { value: inner, .. } = src.base else {
+            return match src.as_imm() {
+                Some(bits) if scalar => Src::imm((bits as u32 & 0xffff) * 0x1_0001),
+                _ => src,
+            };
+        };
+        match self.def_data(inner) {
+            Some(InstructionData::Unary { opcode: Opcode::Splat, arg }) => {
+                let lane = self.half_src(arg);
+                // The lane's own sign comes first: |−x| is |x|.
+                let (neg, abs) = if src.abs { (src.neg, true) } else { (src.neg ^ lane.neg, lane.abs) };
+                let halves = if lane.halves == Halves::Both { Halves::Low } else { lane.halves };
+                Src { neg, abs, halves, whole: Some(value), ..lane }
+            }
+            Some(InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, arg, imm }) if self.type_of(arg) == types::F16X2 => {
+                let halves = if imm == 0 { Halves::Low } else { Halves::High };
+                let vector = self.src(arg);
+                Src { neg: src.neg, abs: src.abs, halves, whole: Some(value), ..vector }
+            }
+            _ if scalar => Src { halves: Halves::Low, whole: src.whole, ..src },
+            _ => src,
+        }
+    }
+
+    /// An i8 or i16 zero-extended to a word; wider values as they are.
+    pub fn zero_extended(&mut self, value: Value) -> Src {
+        let (src, bits) = (self.src(value), self.type_of(value).bits());
+        if bits >= 32 || src.as_imm().is_some() {
+            return src;
+        }
+        if self.is_truth(value) || self.is_zero_extended(value) {
+            return src;
+        }
+        Src::reg(self.logic3(src, Src::imm((1 << bits) - 1), Src::ZERO, 0xc0))
+    }
+
+    /// Whether the bits above the type are known to be zero in the register.
+    fn is_zero_extended(&self, value: Value) -> bool {
+        match self.def_data(value) {
+            Some(InstructionData::Load { opcode, .. }) => opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16,
+            Some(InstructionData::Unary { opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz, .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// An i8 or i16 sign-extended to a word; wider values as they are.
+    pub fn sign_extended(&mut self, value: Value) -> Src {
+        let (src, bits) = (self.src(value), self.type_of(value).bits());
+        if bits >= 32 {
+            return src;
+        }
+        if let Some(v) = self.signed_constant_of(value) {
+            return Src::imm(v as u32);
+        }
+        Src::reg(self.sign_extend_word(src, bits))
+    }
+
+    /// Binds what a rule returned to the homes that were asked for.
+    pub fn bind(&mut self, value: Value, output: Output) {
+        let home = self.homes[value];
+        match output {
+            Output::Regs(regs) => {
+                if let Some(asked) = home.regs {
+                    debug_assert!(regs.len() >= asked.len(), "{value}: {} of {} words", regs.len(), asked.len());
+                    for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
+                        self.bind_register(a, r);
+                    }
+                }
+                debug_assert!(home.predicate.is_none(), "{value} is no truth value");
+            }
+            Output::Predicate(p) => {
+                if let Some(asked) = home.regs {
+                    let one = self.operation(
+                        Optype::SEL,
+                        0,
+                        &[
+                            (Role::A, Source::Value(Src::ZERO)),
+                            (Role::B, Source::Value(Src::imm(1))),
+                            (Role::Pp, Source::Predicate(p.negate())),
+                        ],
+                    );
+                    self.builder.bind(asked.word(0), one.reg());
+                }
+                if let Some(asked) = home.predicate {
+                    let plain = match p {
+                        PSrc { reg: Some(reg), negated: false } => reg,
+                        p => self.copy_predicate(p),
+                    };
+                    self.builder.bind(asked, plain);
+                }
+            }
+        }
+    }
+
+    fn bind_register(&mut self, asked: VReg, actual: VReg) {
+        self.builder.bind(asked, actual);
+    }
+
+    /// A predicate register with the value of `p`.
+    pub fn copy_predicate(&mut self, p: PSrc) -> VReg {
+        let _ = (plop3::LUT, sel::PP);
+        self.predicate_logic(p, PSrc::TRUE, PSrc::TRUE, 0xf0)
+    }
+
+    /// PLOP3: a predicate from three by truth table.
+    pub fn predicate_logic(&mut self, a: PSrc, b: PSrc, c: PSrc, table: u8) -> VReg {
+        let out = self.operation(
+            Optype::PLOP3,
+            0,
+            &[
+                (Role::Pa, Source::Predicate(a)),
+                (Role::Pb, Source::Predicate(b)),
+                (Role::Pc, Source::Predicate(c)),
+                (Role::Lut, Source::Number(i64::from(table))),
+            ],
+        );
+        out.pu.expect("PLOP3 writes a predicate")
+    }
+}
