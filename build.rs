@@ -1,4 +1,4 @@
-//! Generates the instruction tables from `src/isa/description`.
+//! Generates the instruction tables from `src/isa/description`, and the lowering rules from `isle/`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,5 +36,52 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
             .collect::<Vec<_>>()
             .join("\n")
     })?;
-    std::fs::write(out.join("isa.rs"), isagen::generate::rust(&machine)).map_err(|e| e.to_string())
+    write(&out.join("isa.rs"), &isagen::generate::rust(&machine))?;
+    write(
+        &out.join("operations.rs"),
+        &isagen::generate::isle::methods(&machine),
+    )?;
+    write(
+        &out.join("options.rs"),
+        &isagen::generate::isle::option_types(&machine),
+    )?;
+    write(
+        &out.join("operations.isle"),
+        &isagen::generate::isle::declarations(&machine),
+    )?;
+    rules(root, out)
+}
+
+/// Compiles the ISLE rules: Cranelift's extractors of CLIF instructions, the machine's constructors, then the rules. Overlapping and unreachable
+/// rules are errors.
+fn rules(root: &Path, out: &Path) -> Result<(), String> {
+    let isle = root.join("isle");
+    println!("cargo::rerun-if-changed={}", isle.display());
+    let clif = out.join("clif");
+    std::fs::create_dir_all(&clif).map_err(|e| format!("{}: {e}", clif.display()))?;
+    cranelift_codegen_meta::generate_isle(&clif).map_err(|e| format!("CLIF extractors: {e:?}"))?;
+    let mut files = vec![
+        isle.join("prelude.isle"),
+        clif.join("clif_lower.isle"),
+        clif.join("numerics.isle"),
+        out.join("operations.isle"),
+    ];
+    let directory = isle.join("lower");
+    let mut rules: Vec<PathBuf> = std::fs::read_dir(&directory)
+        .map_err(|e| format!("{}: {e}", directory.display()))?
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "isle"))
+        .collect();
+    rules.sort();
+    files.extend(rules);
+    let options = cranelift_isle::codegen::CodegenOptions {
+        exclude_global_allow_pragmas: true,
+        ..Default::default()
+    };
+    let code = cranelift_isle::compile::from_files(&files, &options).map_err(|e| e.to_string())?;
+    write(&out.join("rules.rs"), &code)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }

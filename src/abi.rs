@@ -63,7 +63,9 @@ pub fn places(words: impl IntoIterator<Item = u32>) -> (Vec<Place>, u32) {
         let align = words.next_power_of_two();
         let first = next.next_multiple_of(align);
         if stack == 0 && first + words <= end {
-            result.push(Place::Registers((first..first + words).map(|r| PReg::gpr(r as u8)).collect()));
+            result.push(Place::Registers(
+                (first..first + words).map(|r| PReg::gpr(r as u8)).collect(),
+            ));
             next = first + words;
         } else {
             next = end;

@@ -6,6 +6,7 @@ pub mod clif;
 pub mod emit;
 pub mod error;
 pub mod isa;
+pub mod lower;
 pub mod sched;
 pub mod sim;
 pub mod vcode;

@@ -1,9 +1,9 @@
 //! The order of blocks, edges with arguments, and how blocks end.
 
-use super::Lower;
 use super::Input;
+use super::Lower;
 use super::source::Src;
-use crate::isa::{RegisterClass, VReg};
+use crate::isa::VReg;
 use crate::vcode::{Block, BlockFacts, Guard, SourceLine, Terminator};
 use cranelift_codegen::ir::{self, BlockArg, BlockCall, Inst, InstructionData, Opcode};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -57,26 +57,40 @@ impl BlockOrder {
         };
         let mut entering: SecondaryMap<ir::Block, u32> = SecondaryMap::new();
         for &block in input.facts.flow.reverse_postorder() {
-            for call in func.layout.last_inst(block).map_or(&[][..], |last| successors(func, last)) {
+            for call in func
+                .layout
+                .last_inst(block)
+                .map_or(&[][..], |last| successors(func, last))
+            {
                 entering[call.block(lists)] += 1;
             }
         }
-        let own_block = |call: &BlockCall| call.args(lists).len() > 0 || entering[call.block(lists)] > 1;
+        let own_block =
+            |call: &BlockCall| call.args(lists).len() > 0 || entering[call.block(lists)] > 1;
         let mut next = 0;
         for &block in input.facts.flow.reverse_postorder() {
             order.numbers[block] = Some(Block::new(next));
             next += 1;
-            let Some(last) = func.layout.last_inst(block) else { continue };
-            order.cold[block] = func.layout.is_cold(block) || func.dfg.insts[last].opcode() == Opcode::Trap;
+            let Some(last) = func.layout.last_inst(block) else {
+                continue;
+            };
+            order.cold[block] =
+                func.layout.is_cold(block) || func.dfg.insts[last].opcode() == Opcode::Trap;
             let calls = successors(func, last);
             if calls.len() > 1 {
                 next += calls.iter().filter(|c| own_block(c)).count();
             }
         }
         for &block in input.facts.flow.reverse_postorder() {
-            order.blocks.push(LoweredBlock { number: order.number(block), origin: Origin::Clif(block), divergent_edge: false });
+            order.blocks.push(LoweredBlock {
+                number: order.number(block),
+                origin: Origin::Clif(block),
+                divergent_edge: false,
+            });
             order.edges[block] = order.targets.len() as u32;
-            let Some(last) = func.layout.last_inst(block) else { continue };
+            let Some(last) = func.layout.last_inst(block) else {
+                continue;
+            };
             let calls = successors(func, last);
             if calls.len() <= 1 {
                 continue;
@@ -90,7 +104,15 @@ impl BlockOrder {
                 }
                 let number = Block::new(order.blocks.len());
                 order.targets.push(number);
-                order.blocks.push(LoweredBlock { number, origin: Origin::Edge { block, target, args: *call }, divergent_edge });
+                order.blocks.push(LoweredBlock {
+                    number,
+                    origin: Origin::Edge {
+                        block,
+                        target,
+                        args: *call,
+                    },
+                    divergent_edge,
+                });
             }
         }
         order
@@ -159,49 +181,84 @@ impl Lower<'_> {
     }
 
     /// How a block ends. What the terminator needs is emitted before it.
-    pub(super) fn terminator(&mut self, order: &BlockOrder, block: ir::Block, last: Inst) -> Terminator<VReg> {
+    pub(super) fn terminator(
+        &mut self,
+        order: &BlockOrder,
+        block: ir::Block,
+        last: Inst,
+    ) -> Terminator<VReg> {
         let divergent = self.input.facts.uniformity.divergent_branch(last);
         match self.func.dfg.insts[last] {
             InstructionData::Jump { destination, .. } => {
                 let target = order.number(destination.block(&self.func.dfg.value_lists));
-                Terminator::Jump { target, args: self.arguments(destination) }
+                Terminator::Jump {
+                    target,
+                    args: self.arguments(destination),
+                }
             }
             InstructionData::Brif { arg, .. } => {
                 let condition = self.predicate_of(arg);
                 // A constant condition keeps both ways: the mid-end is where they go.
                 let guard = match condition.reg {
-                    Some(reg) => Guard { reg, negated: condition.negated },
-                    None => Guard { reg: self.copy_predicate(condition), negated: false },
+                    Some(reg) => Guard {
+                        reg,
+                        negated: condition.negated,
+                    },
+                    None => Guard {
+                        reg: self.copy_predicate(condition),
+                        negated: false,
+                    },
                 };
-                Terminator::Branch { guard, taken: order.edge(block, 0), fallthrough: order.edge(block, 1), divergent }
+                Terminator::Branch {
+                    guard,
+                    taken: order.edge(block, 0),
+                    fallthrough: order.edge(block, 1),
+                    divergent,
+                }
             }
             InstructionData::BranchTable { arg, table, .. } => {
                 let cases = self.func.dfg.jump_tables[table].as_slice().len();
-                let targets: Vec<Block> = (0..=cases).map(|i| order.edge(block, if i == cases { 0 } else { i + 1 })).collect();
+                let targets: Vec<Block> = (0..=cases)
+                    .map(|i| order.edge(block, if i == cases { 0 } else { i + 1 }))
+                    .collect();
                 if cases == 0 {
                     let call = successors(self.func, last)[0];
                     let target = order.number(call.block(&self.func.dfg.value_lists));
-                    return Terminator::Jump { target, args: self.arguments(call) };
+                    return Terminator::Jump {
+                        target,
+                        args: self.arguments(call),
+                    };
                 }
                 // An index past the table goes to the default, which is put behind the cases.
                 let value = self.zero_extended(arg).low();
                 let index = self.minimum_u32(value, Src::imm(cases as u32));
-                Terminator::Table { index, targets, divergent }
+                Terminator::Table {
+                    index,
+                    table: None,
+                    targets,
+                    divergent,
+                }
             }
             InstructionData::Trap { code, .. } => Terminator::Trap(code.as_raw().get()),
-            InstructionData::MultiAry { opcode: Opcode::Return, .. } => self.return_terminator(last),
-            InstructionData::Call { opcode: Opcode::ReturnCall, .. } | InstructionData::CallIndirect { opcode: Opcode::ReturnCallIndirect, .. } => {
-                self.tail_call(last)
+            InstructionData::MultiAry {
+                opcode: Opcode::Return,
+                ..
+            } => self.return_terminator(last),
+            InstructionData::Call {
+                opcode: Opcode::ReturnCall,
+                ..
             }
+            | InstructionData::CallIndirect {
+                opcode: Opcode::ReturnCallIndirect,
+                ..
+            } => self.tail_call(last),
             _ => {
-                self.unsupported(last, "end the block with jump, brif, br_table, return, a tail call or trap");
+                self.unsupported(
+                    last,
+                    "end the block with jump, brif, br_table, return, a tail call or trap",
+                );
                 Terminator::Exit
             }
         }
-    }
-
-    /// A register for a value that no rule gives.
-    pub(super) fn fresh(&mut self, class: RegisterClass) -> VReg {
-        self.builder.vreg(class)
     }
 }

@@ -6,7 +6,9 @@ use crate::abi::{self, Place};
 use crate::isa::generated::{LoadSize, StoreSize, ldl, stl};
 use crate::isa::{Form, Inst as MachineInst, Optype, PReg, RegisterClass, Role, VReg};
 use crate::vcode::{Attachment, CallInfo, Callee, FunctionKind, SymbolKind, SymbolUse, Terminator};
-use cranelift_codegen::ir::{self, ArgumentPurpose, FuncRef, Inst, InstructionData, Opcode, SigRef, Value};
+use cranelift_codegen::ir::{
+    self, ArgumentPurpose, FuncRef, Inst, InstructionData, Opcode, SigRef, Value,
+};
 use smallvec::SmallVec;
 
 /// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
@@ -15,7 +17,10 @@ pub const INCOMING: &str = "$frame.incoming";
 impl Lower<'_> {
     /// Words that an argument takes: values below 32 bits take one.
     fn argument_words(types: &[ir::AbiParam]) -> Vec<u32> {
-        types.iter().map(|p| super::source::words_of_bits(p.value_type.bits()) as u32).collect()
+        types
+            .iter()
+            .map(|p| super::source::words_of_bits(p.value_type.bits()) as u32)
+            .collect()
     }
 
     /// Fills the parameters of the entry block that were asked for.
@@ -39,7 +44,8 @@ impl Lower<'_> {
                 // Arguments arrive whether or not they are read.
                 Place::Registers(fixed) => {
                     let regs = self.regs_of(value);
-                    self.entry.extend(regs.as_slice().iter().copied().zip(fixed));
+                    self.entry
+                        .extend(regs.as_slice().iter().copied().zip(fixed));
                 }
                 Place::Stack(offset) if self.homes[value].is_asked() => {
                     let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
@@ -52,7 +58,8 @@ impl Lower<'_> {
             }
         }
         let address = self.return_address();
-        self.entry.extend(address.into_iter().zip(abi::RETURN_ADDRESS));
+        self.entry
+            .extend(address.into_iter().zip(abi::RETURN_ADDRESS));
         self.builder.end_unit();
     }
 
@@ -61,7 +68,10 @@ impl Lower<'_> {
         let out = self.operation(
             Optype::LDL,
             ldl::Options::new(LoadSize::W32).word(),
-            &[(Role::A, Source::Value(Src::reg(pointer))), (Role::Addr, Source::Number(0))],
+            &[
+                (Role::A, Source::Value(Src::reg(pointer))),
+                (Role::Addr, Source::Number(0)),
+            ],
         );
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             field: "addr",
@@ -77,7 +87,10 @@ impl Lower<'_> {
         if let Some(address) = self.return_address {
             return address;
         }
-        let address = [self.builder.vreg(RegisterClass::Gpr), self.builder.vreg(RegisterClass::Gpr)];
+        let address = [
+            self.builder.vreg(RegisterClass::Gpr),
+            self.builder.vreg(RegisterClass::Gpr),
+        ];
         self.return_address = Some(address);
         address
     }
@@ -109,10 +122,17 @@ impl Lower<'_> {
             let value = self.extended(value, param);
             placed.extend(value.as_slice().iter().copied().zip(regs));
         }
-        Terminator::Return { address: self.return_address(), values: placed }
+        Terminator::Return {
+            address: self.return_address(),
+            values: placed,
+        }
     }
 
-    fn results_in_registers(&mut self, inst: Inst, returns: &[ir::AbiParam]) -> Option<Vec<SmallVec<[PReg; 4]>>> {
+    fn results_in_registers(
+        &mut self,
+        inst: Inst,
+        returns: &[ir::AbiParam],
+    ) -> Option<Vec<SmallVec<[PReg; 4]>>> {
         let (places, stack) = abi::places(Self::argument_words(returns));
         if stack > 0 {
             self.unsupported(inst, "return at most 12 words; return more through memory");
@@ -151,7 +171,10 @@ impl Lower<'_> {
         let mut defs = Vec::new();
         let mut outputs = InstOutput::new();
         for fixed in results {
-            let regs: SmallVec<[VReg; 4]> = fixed.iter().map(|_| self.builder.vreg(RegisterClass::Gpr)).collect();
+            let regs: SmallVec<[VReg; 4]> = fixed
+                .iter()
+                .map(|_| self.builder.vreg(RegisterClass::Gpr))
+                .collect();
             defs.extend(regs.iter().copied().zip(fixed));
             outputs.push(Output::Regs(Regs::new(&regs)));
         }
@@ -159,8 +182,13 @@ impl Lower<'_> {
             Callee::Symbol(_) => MachineInst::<VReg>::new(Form::CALL_I),
             Callee::Registers(_) => MachineInst::<VReg>::new(Form::CALL_R),
         };
-        let address = [self.builder.vreg(RegisterClass::Gpr), self.builder.vreg(RegisterClass::Gpr)];
-        let operand = machine.operand(Role::D).expect("CALL writes the return address");
+        let address = [
+            self.builder.vreg(RegisterClass::Gpr),
+            self.builder.vreg(RegisterClass::Gpr),
+        ];
+        let operand = machine
+            .operand(Role::D)
+            .expect("CALL writes the return address");
         machine.set_regs(operand, &address.map(Some));
         let name = match callee {
             Callee::Symbol(name) => Some(name),
@@ -170,8 +198,13 @@ impl Lower<'_> {
                 None
             }
         };
-        let call = CallInfo { callee: name, uses: info, defs };
-        self.builder.emit_with(machine, Attachment::Call(Box::new(call)));
+        let call = CallInfo {
+            callee: name,
+            uses: info,
+            defs,
+        };
+        self.builder
+            .emit_with(machine, Attachment::Call(Box::new(call)));
         Some(outputs)
     }
 
@@ -180,7 +213,9 @@ impl Lower<'_> {
         results
             .into_iter()
             .map(|v| {
-                let regs: SmallVec<[VReg; 4]> = (0..self.words_of(v)).map(|_| self.builder.vreg(RegisterClass::Gpr)).collect();
+                let regs: SmallVec<[VReg; 4]> = (0..self.words_of(v))
+                    .map(|_| self.builder.vreg(RegisterClass::Gpr))
+                    .collect();
                 Output::Regs(Regs::new(&regs))
             })
             .collect()
@@ -227,7 +262,11 @@ impl Lower<'_> {
         self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(stack);
         let mut uses = Vec::new();
         for ((&value, place), param) in args.iter().zip(places).zip(&signature.params) {
-            debug_assert_ne!(param.purpose, ArgumentPurpose::VMContext, "an ordinary argument here");
+            debug_assert_ne!(
+                param.purpose,
+                ArgumentPurpose::VMContext,
+                "an ordinary argument here"
+            );
             let regs = self.extended(value, param);
             match place {
                 Place::Registers(fixed) => uses.extend(regs.as_slice().iter().copied().zip(fixed)),
@@ -252,7 +291,9 @@ impl Lower<'_> {
 
     /// `return_call` and `return_call_indirect`: the callee returns to this function's caller.
     pub(super) fn tail_call(&mut self, inst: Inst) -> Terminator<VReg> {
-        let Some((callee, signature)) = self.callee(inst) else { unreachable!("only tail calls end a block") };
+        let Some((callee, signature)) = self.callee(inst) else {
+            unreachable!("only tail calls end a block")
+        };
         let (_, stack) = abi::places(Self::argument_words(&signature.params));
         if stack > 0 {
             self.unsupported(inst, "pass at most 12 words of arguments in a tail call");
@@ -261,7 +302,10 @@ impl Lower<'_> {
         let args = self.call_arguments(inst);
         let mut values = self.place_arguments(&signature, &args);
         if let FunctionKind::Kernel(_) = self.input.kind {
-            self.unsupported(inst, "a kernel cannot leave by a tail call: call and return");
+            self.unsupported(
+                inst,
+                "a kernel cannot leave by a tail call: call and return",
+            );
             return Terminator::Exit;
         }
         let address = self.return_address();

@@ -3,11 +3,12 @@
 use super::Lower;
 use super::source::{Base, Outputs, PSrc, Regs, Source, Src};
 use crate::isa::generated::{
-    BoolOp, CWMode, CompOp, EXBool, IExt, IType, LOHI, PRMTMode, SHFDType, SHFDir, iadd, imad, imnmx, imul, isetp, lop3, prmt, shf,
+    BoolOp, CWMode, CompOp, EXBool, IExt, IType, LOHI, PRMTMode, SHFDType, SHFDir, iadd, imad,
+    imnmx, imul, isetp, lop3, prmt, shf,
 };
 use crate::isa::{Optype, Role, VReg};
 use cranelift_codegen::ir::Value;
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 
 /// Truth-table inputs of LOP3 (document 002, LOP3): F(a, b, c) is the table with these for a, b and c.
 pub const TABLE_A: u8 = 0xf0;
@@ -37,23 +38,39 @@ fn complemented(table: u8, input: usize) -> u8 {
 impl Lower<'_> {
     /// LOP3: one word from three by truth table. Complements fold into the table, an immediate or constant goes to slot B.
     pub fn logic3(&mut self, a: Src, b: Src, c: Src, table: u8) -> VReg {
-        self.logic3_with(a, b, c, table, EXBool::Por, PSrc::FALSE).reg()
+        self.logic3_with(a, b, c, table, EXBool::Por, PSrc::FALSE)
+            .reg()
     }
 
     /// LOP3 whose `pu` says whether the result is not zero.
     pub fn logic3_test(&mut self, a: Src, b: Src, c: Src, table: u8) -> PSrc {
-        self.logic3_with(a, b, c, table, EXBool::Por, PSrc::FALSE).pu()
+        self.logic3_with(a, b, c, table, EXBool::Por, PSrc::FALSE)
+            .pu()
     }
 
-    fn logic3_with(&mut self, a: Src, b: Src, c: Src, mut table: u8, exbool: EXBool, pp: PSrc) -> Outputs {
+    fn logic3_with(
+        &mut self,
+        a: Src,
+        b: Src,
+        c: Src,
+        mut table: u8,
+        exbool: EXBool,
+        pp: PSrc,
+    ) -> Outputs {
         let mut inputs = [a, b, c];
         for (i, input) in inputs.iter_mut().enumerate() {
             if input.not {
-                *input = Src { not: false, whole: None, ..*input };
+                *input = Src {
+                    not: false,
+                    whole: None,
+                    ..*input
+                };
                 table = complemented(table, i);
             }
         }
-        let special = |s: &Src| matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. });
+        let special = |s: &Src| {
+            matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. })
+        };
         if !special(&inputs[1])
             && let Some(from) = [0, 2].into_iter().find(|&i| special(&inputs[i]))
         {
@@ -89,7 +106,13 @@ impl Lower<'_> {
     /// a + b of one word.
     pub fn add(&mut self, a: Src, b: Src) -> VReg {
         // A special operand belongs in B; so does a negated zero-cost one.
-        let (a, b) = if matches!(a.base, Base::Imm(v) if v != 0) || matches!(a.base, Base::Constant { .. }) { (b, a) } else { (a, b) };
+        let (a, b) = if matches!(a.base, Base::Imm(v) if v != 0)
+            || matches!(a.base, Base::Constant { .. })
+        {
+            (b, a)
+        } else {
+            (a, b)
+        };
         self.operation(
             Optype::IADD,
             iadd::Options::new(IExt::NoX).word(),
@@ -104,11 +127,22 @@ impl Lower<'_> {
 
     /// a + b + carry of one word, and the carry out. `not` of an operand is `~`, the only modifier that `.X` knows.
     pub fn add_carry(&mut self, a: Src, b: Src, carry: PSrc) -> (VReg, PSrc) {
-        let (a, b) = if matches!(a.base, Base::Imm(v) if v != 0) || matches!(a.base, Base::Constant { .. }) { (b, a) } else { (a, b) };
+        let (a, b) = if matches!(a.base, Base::Imm(v) if v != 0)
+            || matches!(a.base, Base::Constant { .. })
+        {
+            (b, a)
+        } else {
+            (a, b)
+        };
         // Under .X the bit of `-` means `~`.
         let inverted = |s: Src| match s.base {
             Base::Imm(_) => s,
-            _ => Src { neg: s.not, not: false, whole: None, ..s },
+            _ => Src {
+                neg: s.not,
+                not: false,
+                whole: None,
+                ..s
+            },
         };
         let out = self.operation(
             Optype::IADD,
@@ -218,7 +252,16 @@ impl Lower<'_> {
     }
 
     /// SHF: the word of `{high, low}` shifted; see document 002, SHF.
-    pub fn funnel(&mut self, direction: SHFDir, part: LOHI, mode: CWMode, itype: SHFDType, low: Src, amount: Src, high: Src) -> VReg {
+    pub fn funnel(
+        &mut self,
+        direction: SHFDir,
+        part: LOHI,
+        mode: CWMode,
+        itype: SHFDType,
+        low: Src,
+        amount: Src,
+        high: Src,
+    ) -> VReg {
         self.operation(
             Optype::SHF,
             shf::Options::new(part, itype, mode, direction).word(),
@@ -297,12 +340,22 @@ impl Lower<'_> {
     /// SEL: a word by a predicate.
     pub fn select_word(&mut self, p: PSrc, a: Src, b: Src) -> VReg {
         // SrcB takes the special operand.
-        let special = |s: &Src| matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. });
-        let (p, a, b) = if special(&a) && !special(&b) { (p.negate(), b, a) } else { (p, a, b) };
+        let special = |s: &Src| {
+            matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. })
+        };
+        let (p, a, b) = if special(&a) && !special(&b) {
+            (p.negate(), b, a)
+        } else {
+            (p, a, b)
+        };
         self.operation(
             Optype::SEL,
             0,
-            &[(Role::A, Source::Value(a)), (Role::B, Source::Value(b)), (Role::Pp, Source::Predicate(p))],
+            &[
+                (Role::A, Source::Value(a)),
+                (Role::B, Source::Value(b)),
+                (Role::Pp, Source::Predicate(p)),
+            ],
         )
         .reg()
     }
@@ -317,7 +370,14 @@ impl Lower<'_> {
     }
 
     /// ISETP of one word: `(a op b) bool pp`.
-    pub fn compare_word(&mut self, op: CompOp, itype: IType, a: Src, b: Src, lower: Option<PSrc>) -> PSrc {
+    pub fn compare_word(
+        &mut self,
+        op: CompOp,
+        itype: IType,
+        a: Src,
+        b: Src,
+        lower: Option<PSrc>,
+    ) -> PSrc {
         let (ext, pq) = match lower {
             Some(p) => (IExt::X, p),
             None => (IExt::NoX, PSrc::TRUE),
@@ -339,7 +399,10 @@ impl Lower<'_> {
     pub fn compare(&mut self, cc: IntCC, x: Value, y: Value) -> PSrc {
         let signed = matches!(
             cc,
-            IntCC::SignedLessThan | IntCC::SignedLessThanOrEqual | IntCC::SignedGreaterThan | IntCC::SignedGreaterThanOrEqual
+            IntCC::SignedLessThan
+                | IntCC::SignedLessThanOrEqual
+                | IntCC::SignedGreaterThan
+                | IntCC::SignedGreaterThanOrEqual
         );
         let (a, b) = if signed {
             (self.sign_extended(x), self.sign_extended(y))
@@ -351,8 +414,14 @@ impl Lower<'_> {
 
     /// [`Lower::compare`] of operands that are extended already.
     pub fn compare_wide(&mut self, cc: IntCC, a: Src, b: Src) -> PSrc {
-        let special = |s: &Src| matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. });
-        let (cc, a, b) = if special(&a) && !special(&b) { (cc.swap_args(), b, a) } else { (cc, a, b) };
+        let special = |s: &Src| {
+            matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. })
+        };
+        let (cc, a, b) = if special(&a) && !special(&b) {
+            (cc.swap_args(), b, a)
+        } else {
+            (cc, a, b)
+        };
         let (op, signed) = condition(cc);
         // The sign alone decides x < 0 and x >= 0.
         if b.as_imm() == Some(0) && signed && matches!(op, CompOp::Lt | CompOp::Ge) {
@@ -361,7 +430,11 @@ impl Lower<'_> {
         let mut result = None;
         for i in 0..a.words {
             let top = i + 1 == a.words;
-            let itype = if top && signed { IType::S32 } else { IType::U32 };
+            let itype = if top && signed {
+                IType::S32
+            } else {
+                IType::U32
+            };
             result = Some(self.compare_word(op, itype, a.slice(i, 1), b.slice(i, 1), result));
         }
         result.expect("at least one word")
@@ -398,9 +471,20 @@ mod tests {
         for table in 0..=255u8 {
             for bits in 0..8u8 {
                 let x = [bits >> 2 & 1, bits >> 1 & 1, bits & 1];
-                for order in [[0, 1, 2], [1, 0, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+                for order in [
+                    [0, 1, 2],
+                    [1, 0, 2],
+                    [0, 2, 1],
+                    [2, 1, 0],
+                    [1, 2, 0],
+                    [2, 0, 1],
+                ] {
                     let moved = [x[order[0]], x[order[1]], x[order[2]]];
-                    assert_eq!(apply(permuted(table, order), moved), apply(table, x), "{table:#x} {order:?} {x:?}");
+                    assert_eq!(
+                        apply(permuted(table, order), moved),
+                        apply(table, x),
+                        "{table:#x} {order:?} {x:?}"
+                    );
                 }
                 for input in 0..3 {
                     let mut y = x;

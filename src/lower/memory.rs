@@ -6,7 +6,9 @@ use crate::analysis::provenance::Space;
 use crate::isa::generated::{LoadSize, StoreSize};
 use crate::isa::{Optype, Role, VReg};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
-use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode, StackSlot, Type, Value, types};
+use cranelift_codegen::ir::{
+    Endianness, Inst, InstructionData, MemFlags, Opcode, StackSlot, Type, Value, types,
+};
 use smallvec::SmallVec;
 
 /// Name of the stack slots in symbol attachments; the frame layout knows the offset.
@@ -33,16 +35,28 @@ pub struct Address {
 impl Address {
     /// The address `bytes` further on.
     fn plus(self, bytes: u32) -> Address {
-        let align = if bytes == 0 { self.align } else { self.align.min(1 << bytes.trailing_zeros()) };
-        Address { offset: self.offset + i64::from(bytes), align, ..self }
+        let align = if bytes == 0 {
+            self.align
+        } else {
+            self.align.min(1 << bytes.trailing_zeros())
+        };
+        Address {
+            offset: self.offset + i64::from(bytes),
+            align,
+            ..self
+        }
     }
 }
 
 impl Lower<'_> {
     /// Gives every stack slot its offset in the slot area: by decreasing alignment, then in order.
     pub(super) fn lay_out_slots(&mut self) {
-        let mut order: Vec<(StackSlot, u32, u32)> =
-            self.func.sized_stack_slots.iter().map(|(slot, data)| (slot, data.size, 1u32 << data.align_shift.max(4))).collect();
+        let mut order: Vec<(StackSlot, u32, u32)> = self
+            .func
+            .sized_stack_slots
+            .iter()
+            .map(|(slot, data)| (slot, data.size, 1u32 << data.align_shift.max(4)))
+            .collect();
         order.sort_by_key(|&(slot, _, align)| (std::cmp::Reverse(align), slot));
         self.slots = vec![0; order.len()];
         let mut next = 0u32;
@@ -65,14 +79,25 @@ impl Lower<'_> {
         };
         let (mut base, mut total) = (value, i64::from(offset));
         while let Some((inner, add)) = self.plus_constant(base) {
-            let Some(sum) = total.checked_add(add).filter(|s| OFFSETS.contains(s)) else { break };
+            let Some(sum) = total.checked_add(add).filter(|s| OFFSETS.contains(s)) else {
+                break;
+            };
             (base, total) = (inner, sum);
         }
-        if let Some(InstructionData::StackAddr { stack_slot, offset, .. }) = self.def_data(base) {
+        if let Some(InstructionData::StackAddr {
+            stack_slot, offset, ..
+        }) = self.def_data(base)
+        {
             let slot = self.slots[cranelift_entity::EntityRef::index(stack_slot)];
             let pointer = self.stack_pointer();
             let offset = i64::from(slot) + i64::from(i32::from(offset)) + total;
-            return Address { base: Src::reg(pointer), offset, space: Space::Local, slot: true, align };
+            return Address {
+                base: Src::reg(pointer),
+                offset,
+                space: Space::Local,
+                slot: true,
+                align,
+            };
         }
         let src = self.src(base);
         if let Some(constant) = src.as_imm() {
@@ -80,21 +105,41 @@ impl Lower<'_> {
             let bits = self.type_of(base).bits();
             let absolute = ((constant as i128) << (128 - bits) >> (128 - bits)) as i64;
             if let Some(sum) = absolute.checked_add(total).filter(|s| OFFSETS.contains(s)) {
-                return Address { base: Src::wide_imm(0, src.words), offset: sum, space, slot: false, align };
+                return Address {
+                    base: Src::wide_imm(0, src.words),
+                    offset: sum,
+                    space,
+                    slot: false,
+                    align,
+                };
             }
         }
         let base = match space {
             Space::Local => src.low(),
             _ => src,
         };
-        Address { base, offset: total, space, slot: false, align }
+        Address {
+            base,
+            offset: total,
+            space,
+            slot: false,
+            align,
+        }
     }
 
     fn plus_constant(&self, value: Value) -> Option<(Value, i64)> {
         match self.def_data(value)? {
-            InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } => {
-                let constant = |v| self.signed_constant_of(v).and_then(|c| i64::try_from(c).ok());
-                constant(b).map(|c| (a, c)).or_else(|| constant(a).map(|c| (b, c)))
+            InstructionData::Binary {
+                opcode: Opcode::Iadd,
+                args: [a, b],
+            } => {
+                let constant = |v| {
+                    self.signed_constant_of(v)
+                        .and_then(|c| i64::try_from(c).ok())
+                };
+                constant(b)
+                    .map(|c| (a, c))
+                    .or_else(|| constant(a).map(|c| (b, c)))
             }
             _ => None,
         }
@@ -103,7 +148,8 @@ impl Lower<'_> {
     /// The address of a stack slot as a generic pointer.
     pub fn stack_address(&mut self, slot: StackSlot, offset: i32) -> Regs {
         let pointer = self.stack_pointer();
-        let offset = i64::from(self.slots[cranelift_entity::EntityRef::index(slot)]) + i64::from(offset);
+        let offset =
+            i64::from(self.slots[cranelift_entity::EntityRef::index(slot)]) + i64::from(offset);
         // The immediate is filled in when the frame is laid out; it must be a form with an immediate.
         let low = self.operation(
             Optype::IADD,
@@ -135,7 +181,13 @@ impl Lower<'_> {
         let out = self.operation(
             optype,
             options,
-            &[(Role::A, Source::Value(address.base)), (Role::Addr, Source::Number(if address.slot { 0 } else { address.offset }))],
+            &[
+                (Role::A, Source::Value(address.base)),
+                (
+                    Role::Addr,
+                    Source::Number(if address.slot { 0 } else { address.offset }),
+                ),
+            ],
         );
         self.attach_slot(address);
         out.d()
@@ -155,7 +207,10 @@ impl Lower<'_> {
             &[
                 (Role::A, Source::Value(address.base)),
                 (Role::B, Source::Value(data)),
-                (Role::Addr, Source::Number(if address.slot { 0 } else { address.offset })),
+                (
+                    Role::Addr,
+                    Source::Number(if address.slot { 0 } else { address.offset }),
+                ),
             ],
         );
         self.attach_slot(address);
@@ -200,7 +255,11 @@ impl Lower<'_> {
 
     /// A word of `bytes` bytes from pieces of one or two bytes.
     fn load_split_word(&mut self, address: Address, piece: u32, bytes: u32) -> VReg {
-        let size = if piece == 1 { LoadSize::U8 } else { LoadSize::U16 };
+        let size = if piece == 1 {
+            LoadSize::U8
+        } else {
+            LoadSize::U16
+        };
         let mut parts: SmallVec<[VReg; 4]> = SmallVec::new();
         let step = if piece == 1 { 1 } else { 2 };
         for at in (0..bytes).step_by(step as usize) {
@@ -245,7 +304,11 @@ impl Lower<'_> {
                     4
                 }
                 small => {
-                    let (size, step) = if small == 1 { (StoreSize::U8, 1) } else { (StoreSize::U16, 2) };
+                    let (size, step) = if small == 1 {
+                        (StoreSize::U8, 1)
+                    } else {
+                        (StoreSize::U16, 2)
+                    };
                     let shift = at % 4 * 8;
                     let mut part = data.slice(word, 1);
                     if shift > 0 {
@@ -261,7 +324,15 @@ impl Lower<'_> {
 
     /// `load`, `uload8` and the like.
     pub fn load(&mut self, inst: Inst) -> Option<InstOutput> {
-        let InstructionData::Load { opcode, arg, flags, offset } = self.func.dfg.insts[inst] else { return None };
+        let InstructionData::Load {
+            opcode,
+            arg,
+            flags,
+            offset,
+        } = self.func.dfg.insts[inst]
+        else {
+            return None;
+        };
         let ty = self.type_of(self.func.dfg.first_result(inst));
         let (bytes, extend) = match opcode {
             Opcode::Load => (ty.bytes(), None),
@@ -280,7 +351,11 @@ impl Lower<'_> {
         let big = self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big;
         let signed_small = extend == Some(true) && bytes < 4 && address.align >= bytes && !big;
         let mut regs = if signed_small {
-            let size = if bytes == 1 { LoadSize::S8 } else { LoadSize::S16 };
+            let size = if bytes == 1 {
+                LoadSize::S8
+            } else {
+                LoadSize::S16
+            };
             self.load_piece(address, size)
         } else {
             self.load_bytes(address, bytes)
@@ -293,7 +368,11 @@ impl Lower<'_> {
                 regs = Regs::one(self.sign_extend_word(Src::regs(regs), bytes * 8));
             }
             if ty == types::I64 {
-                let high = if signed { self.sign_word(Src::reg(regs.word(0))) } else { self.gpr(Src::ZERO).word(0) };
+                let high = if signed {
+                    self.sign_word(Src::reg(regs.word(0)))
+                } else {
+                    self.gpr(Src::ZERO).word(0)
+                };
                 regs = Regs::new(&[regs.word(0), high]);
             }
         }
@@ -302,7 +381,15 @@ impl Lower<'_> {
 
     /// `store`, `istore8` and the like.
     pub fn store(&mut self, inst: Inst) -> Option<InstOutput> {
-        let InstructionData::Store { opcode, args: [value, arg], flags, offset } = self.func.dfg.insts[inst] else { return None };
+        let InstructionData::Store {
+            opcode,
+            args: [value, arg],
+            flags,
+            offset,
+        } = self.func.dfg.insts[inst]
+        else {
+            return None;
+        };
         let ty = self.type_of(value);
         let bytes = match opcode {
             Opcode::Store => ty.bytes(),
@@ -316,7 +403,9 @@ impl Lower<'_> {
         }
         let address = self.address(arg, offset.into(), bytes, flags);
         let mut data = self.src(value);
-        if self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big && bytes > 1 {
+        if self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big
+            && bytes > 1
+        {
             data = Src::regs(self.reverse_bytes(data.slice(0, bytes.div_ceil(4) as u8), bytes));
         }
         self.store_bytes(address, bytes, data);

@@ -11,13 +11,17 @@ mod blocks;
 mod call;
 mod context;
 mod integer;
+mod intrinsic;
 mod memory;
 mod operation;
 mod source;
 mod values;
+mod wide;
 
 pub use context::generated_code;
-pub use source::{Base, Halves, InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src};
+pub use source::{
+    Base, Halves, InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src,
+};
 
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
@@ -97,7 +101,13 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
     for block in order.backwards() {
         lowering.block(&order, block);
     }
-    let Lower { builder, frame, entry, errors, .. } = lowering;
+    let Lower {
+        builder,
+        frame,
+        entry,
+        errors,
+        ..
+    } = lowering;
     if !errors.is_empty() {
         return errors.finish(()).map(|()| unreachable!("there are errors"));
     }
@@ -126,7 +136,8 @@ pub struct Lower<'a> {
 impl Lower<'_> {
     /// Reports an operation without a rule, or what `remedy` says of it.
     pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
-        self.errors.push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
+        self.errors
+            .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
     }
 
     fn line_of(&self, inst: Inst) -> SourceLine {
@@ -135,9 +146,16 @@ impl Lower<'_> {
 
     fn block(&mut self, order: &BlockOrder, block: blocks::LoweredBlock) {
         let terminator = match block.origin {
-            blocks::Origin::Edge { block: from, target, args } => {
+            blocks::Origin::Edge {
+                block: from,
+                target,
+                args,
+            } => {
                 let facts = order.facts(self.input, from);
-                let facts = BlockFacts { divergent: facts.divergent || block.divergent_edge, ..facts };
+                let facts = BlockFacts {
+                    divergent: facts.divergent || block.divergent_edge,
+                    ..facts
+                };
                 let args = self.arguments(args);
                 let jump = crate::vcode::Terminator::Jump { target, args };
                 self.builder.start_block(block.number, jump, facts);
@@ -147,7 +165,9 @@ impl Lower<'_> {
             blocks::Origin::Clif(b) => b,
         };
         let clif = terminator;
-        let Some(last) = self.func.layout.last_inst(clif) else { return };
+        let Some(last) = self.func.layout.last_inst(clif) else {
+            return;
+        };
         let mut facts = order.facts(self.input, clif);
         facts.line = self.line_of(last);
         self.builder.set_line(facts.line);
@@ -172,7 +192,11 @@ impl Lower<'_> {
         self.builder.set_line(self.line_of(inst));
         match context::lower_instruction(self, inst) {
             Some(outputs) => {
-                debug_assert!(outputs.len() >= results.len(), "{}", self.func.dfg.display_inst(inst));
+                debug_assert!(
+                    outputs.len() >= results.len(),
+                    "{}",
+                    self.func.dfg.display_inst(inst)
+                );
                 for (&value, output) in results.iter().zip(outputs) {
                     self.bind(value, output);
                 }

@@ -28,7 +28,12 @@ impl Lower<'_> {
     ///
     /// # Panics
     /// When no form takes the sources: a mistake of the rules, since every operation has a form of GPRs only.
-    pub fn operation(&mut self, optype: Optype, options: u128, sources: &[(Role, Source)]) -> Outputs {
+    pub fn operation(
+        &mut self,
+        optype: Optype,
+        options: u128,
+        sources: &[(Role, Source)],
+    ) -> Outputs {
         let info = optype.info();
         let form = self.choose(optype, sources);
         let mut inst = Inst::<VReg>::new(form);
@@ -58,15 +63,26 @@ impl Lower<'_> {
                 }
             }
         }
-        best.unwrap_or_else(|| panic!("no form of {} takes {sources:?}", optype.info().name)).1
+        best.unwrap_or_else(|| panic!("no form of {} takes {sources:?}", optype.info().name))
+            .1
     }
 
-    fn set_source(&mut self, inst: &mut Inst<VReg>, form: &'static FormInfo, role: Role, source: Source) {
+    fn set_source(
+        &mut self,
+        inst: &mut Inst<VReg>,
+        form: &'static FormInfo,
+        role: Role,
+        source: Source,
+    ) {
         match source {
             Source::Predicates(_) => {}
             Source::Number(n) => {
                 let (index, field) = number_field(form, role);
-                debug_assert!(field.width >= 63 || n >> field.width == 0 || n >> (field.width - 1) == -1, "{n} in {}", field.name);
+                debug_assert!(
+                    field.width >= 63 || n >> field.width == 0 || n >> (field.width - 1) == -1,
+                    "{n} in {}",
+                    field.name
+                );
                 inst.set_field(index, n as u64);
             }
             Source::Predicate(p) => {
@@ -80,7 +96,12 @@ impl Lower<'_> {
             }
             Source::Value(src) => {
                 let Some(operand) = form.operand(role) else {
-                    debug_assert_eq!(src.as_imm(), Some(0), "{} has no operand for {src:?}", form.name);
+                    debug_assert_eq!(
+                        src.as_imm(),
+                        Some(0),
+                        "{} has no operand for {src:?}",
+                        form.name
+                    );
                     return;
                 };
                 self.set_value(inst, form, operand, src);
@@ -88,21 +109,43 @@ impl Lower<'_> {
         }
     }
 
-    fn set_value(&mut self, inst: &mut Inst<VReg>, form: &'static FormInfo, operand: &'static OperandInfo, src: Src) {
+    fn set_value(
+        &mut self,
+        inst: &mut Inst<VReg>,
+        form: &'static FormInfo,
+        operand: &'static OperandInfo,
+        src: Src,
+    ) {
         let field = &form.fields[operand.field as usize];
         match (operand.class, field.ty) {
             (Some(RegisterClass::Gpr), _) => {
-                let src = if way(form, operand, &src) == Some(Way::Direct) { src } else { self.plain(src, form, operand) };
+                let src = if way(form, operand, &src) == Some(Way::Direct) {
+                    src
+                } else {
+                    self.plain(src, form, operand)
+                };
                 if src.as_imm() != Some(0) {
-                    let regs = self.gpr(Src { neg: false, abs: false, not: false, halves: Halves::Both, ..src });
-                    let regs: smallvec::SmallVec<[Option<VReg>; 4]> = regs.as_slice().iter().copied().map(Some).collect();
+                    let regs = self.gpr(Src {
+                        neg: false,
+                        abs: false,
+                        not: false,
+                        halves: Halves::Both,
+                        ..src
+                    });
+                    let regs: smallvec::SmallVec<[Option<VReg>; 4]> =
+                        regs.as_slice().iter().copied().map(Some).collect();
                     inst.set_regs(operand, &regs);
                 }
                 set_modifiers(inst, operand, &src);
             }
-            (Some(class), _) => unreachable!("{}.{}: {class:?} is chosen by no source", form.name, operand.name),
+            (Some(class), _) => unreachable!(
+                "{}.{}: {class:?} is chosen by no source",
+                form.name, operand.name
+            ),
             (None, FieldType::ConstantMemory) => {
-                let Base::Constant { bank, offset } = src.base else { unreachable!("chosen for a constant") };
+                let Base::Constant { bank, offset } = src.base else {
+                    unreachable!("chosen for a constant")
+                };
                 inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
                 set_modifiers(inst, operand, &src);
             }
@@ -119,17 +162,36 @@ impl Lower<'_> {
             return src;
         }
         if let Some(value) = src.whole {
-            return Src { base: Base::Value { value, word: 0 }, neg: false, abs: false, not: false, halves: Halves::Both, whole: None, ..src };
+            return Src {
+                base: Base::Value { value, word: 0 },
+                neg: false,
+                abs: false,
+                not: false,
+                halves: Halves::Both,
+                whole: None,
+                ..src
+            };
         }
         if src.not && src.words == 1 {
             let inverted = self.complement(Src { not: false, ..src });
             return Src::regs(inverted);
         }
-        if src.neg && !src.abs && src.words == 1 && matches!(form.fields[operand.field as usize].ty, FieldType::Register(_)) && integer(form) {
+        if src.neg
+            && !src.abs
+            && src.words == 1
+            && matches!(
+                form.fields[operand.field as usize].ty,
+                FieldType::Register(_)
+            )
+            && integer(form)
+        {
             let negated = self.negate(Src { neg: false, ..src });
             return Src::regs(negated);
         }
-        unreachable!("{}.{} cannot apply the modifiers of {src:?}", form.name, operand.name)
+        unreachable!(
+            "{}.{} cannot apply the modifiers of {src:?}",
+            form.name, operand.name
+        )
     }
 
     /// Gives every result of the mode a new register.
@@ -137,7 +199,9 @@ impl Lower<'_> {
         let mut outputs = Outputs::default();
         let mode = mode_of(form, inst.word());
         for operand in form.operands {
-            let (Direction::Out, Some(class)) = (operand.direction, operand.class) else { continue };
+            let (Direction::Out, Some(class)) = (operand.direction, operand.class) else {
+                continue;
+            };
             if mode.is_some_and(|m| m.hidden.contains(&operand.field)) {
                 continue;
             }
@@ -146,7 +210,8 @@ impl Lower<'_> {
             for _ in 0..count {
                 regs.push(self.builder.vreg(class));
             }
-            let entries: smallvec::SmallVec<[Option<VReg>; 4]> = regs.iter().copied().map(Some).collect();
+            let entries: smallvec::SmallVec<[Option<VReg>; 4]> =
+                regs.iter().copied().map(Some).collect();
             inst.set_regs(operand, &entries);
             match operand.role {
                 Role::D => outputs.d = Some(Regs::new(&regs)),
@@ -163,18 +228,27 @@ impl Lower<'_> {
         debug_assert!(src.is_plain(), "modifiers of {src:?}");
         match src.base {
             Base::Regs(regs) => regs,
-            Base::Value { value, word } => self.regs_of(value).slice(word as usize, src.words as usize),
+            Base::Value { value, word } => {
+                self.regs_of(value).slice(word as usize, src.words as usize)
+            }
             Base::Imm(_) | Base::Constant { .. } => {
                 let mut regs = smallvec::SmallVec::<[VReg; 4]>::new();
                 let wide = matches!(src.base, Base::Constant { offset, .. } if src.words == 2 && offset.is_multiple_of(8));
                 if wide {
-                    let width = mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W64));
-                    return self.operation(Optype::MOV, width, &[(Role::B, Source::Value(src))]).d();
+                    let width =
+                        mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W64));
+                    return self
+                        .operation(Optype::MOV, width, &[(Role::B, Source::Value(src))])
+                        .d();
                 }
                 for word in 0..src.words {
-                    let width = mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W32));
+                    let width =
+                        mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W32));
                     let one = src.slice(word, 1);
-                    regs.push(self.operation(Optype::MOV, width, &[(Role::B, Source::Value(one))]).reg());
+                    regs.push(
+                        self.operation(Optype::MOV, width, &[(Role::B, Source::Value(one))])
+                            .reg(),
+                    );
                 }
                 Regs::new(&regs)
             }
@@ -184,7 +258,10 @@ impl Lower<'_> {
 
 /// Whether `-` of the form's operands is integer negation.
 fn integer(form: &FormInfo) -> bool {
-    !form.fields.iter().any(|f| matches!(f.ty, FieldType::Half2 | FieldType::Float32) || f.name.ends_with(".abs"))
+    !form
+        .fields
+        .iter()
+        .any(|f| matches!(f.ty, FieldType::Half2 | FieldType::Float32) || f.name.ends_with(".abs"))
 }
 
 fn number_field(form: &'static FormInfo, role: Role) -> (u8, &'static FieldInfo) {
@@ -194,7 +271,8 @@ fn number_field(form: &'static FormInfo, role: Role) -> (u8, &'static FieldInfo)
             .fields
             .iter()
             .position(|f| format!("{role:?}").eq_ignore_ascii_case(f.name))
-            .unwrap_or_else(|| panic!("{} has no field for {role:?}", form.name)) as u8,
+            .unwrap_or_else(|| panic!("{} has no field for {role:?}", form.name))
+            as u8,
     };
     (index, &form.fields[index as usize])
 }
@@ -228,7 +306,11 @@ fn way(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Opt
         }),
         (Some(_), _) => None,
         (None, FieldType::ConstantMemory) => match src.base {
-            Base::Constant { offset, .. } if modifiers && offset.is_multiple_of(4 * u32::from(src.words)) => Some(Way::Direct),
+            Base::Constant { offset, .. }
+                if modifiers && offset.is_multiple_of(4 * u32::from(src.words)) =>
+            {
+                Some(Way::Direct)
+            }
             _ => None,
         },
         (None, _) => fold(field, src).map(|_| Way::Direct),
@@ -244,7 +326,11 @@ fn applies(operand: &OperandInfo, src: &Src) -> bool {
 }
 
 fn set_modifiers(inst: &mut Inst<VReg>, operand: &OperandInfo, src: &Src) {
-    for (field, on) in [(operand.negate, src.neg), (operand.absolute, src.abs), (operand.bitnot, src.not)] {
+    for (field, on) in [
+        (operand.negate, src.neg),
+        (operand.absolute, src.abs),
+        (operand.bitnot, src.not),
+    ] {
         if let (Some(field), true) = (field, on) {
             inst.set_field(field, 1);
         }
@@ -265,7 +351,9 @@ fn set_modifiers(inst: &mut Inst<VReg>, operand: &OperandInfo, src: &Src) {
 
 /// The bits of an immediate field with the source's modifiers applied; none when it is no immediate or does not fit.
 fn fold(field: &FieldInfo, src: &Src) -> Option<u64> {
-    let Base::Imm(value) = src.base else { return None };
+    let Base::Imm(value) = src.base else {
+        return None;
+    };
     // A 32-bit field for a 64-bit operand holds its high word (the DALU rows).
     match (field.ty, src.words) {
         (FieldType::Unsigned, 2) => {

@@ -24,12 +24,18 @@ impl Regs {
     pub fn new(regs: &[VReg]) -> Regs {
         let mut all = [regs[0]; 4];
         all[..regs.len()].copy_from_slice(regs);
-        Regs { len: regs.len() as u8, regs: all }
+        Regs {
+            len: regs.len() as u8,
+            regs: all,
+        }
     }
 
     /// One register.
     pub fn one(reg: VReg) -> Regs {
-        Regs { len: 1, regs: [reg; 4] }
+        Regs {
+            len: 1,
+            regs: [reg; 4],
+        }
     }
 
     /// The registers, low word first.
@@ -129,12 +135,24 @@ impl Src {
 
     /// An immediate of `words` words.
     pub const fn wide_imm(value: u128, words: u8) -> Src {
-        Src { base: Base::Imm(value), words, neg: false, abs: false, not: false, halves: Halves::Both, whole: None }
+        Src {
+            base: Base::Imm(value),
+            words,
+            neg: false,
+            abs: false,
+            not: false,
+            halves: Halves::Both,
+            whole: None,
+        }
     }
 
     /// Registers.
     pub const fn regs(regs: Regs) -> Src {
-        Src { base: Base::Regs(regs), words: regs.len, ..Src::ZERO }
+        Src {
+            base: Base::Regs(regs),
+            words: regs.len,
+            ..Src::ZERO
+        }
     }
 
     /// One register.
@@ -146,12 +164,25 @@ impl Src {
     pub fn slice(self, first: u8, words: u8) -> Src {
         debug_assert!(!self.neg && !self.abs, "a part of a negated value");
         let base = match self.base {
-            Base::Imm(v) => Base::Imm((v >> (32 * u32::from(first))) & (u128::MAX >> (128 - 32 * u32::from(words)))),
-            Base::Constant { bank, offset } => Base::Constant { bank, offset: offset + 4 * u32::from(first) },
-            Base::Value { value, word } => Base::Value { value, word: word + first },
+            Base::Imm(v) => Base::Imm(
+                (v >> (32 * u32::from(first))) & (u128::MAX >> (128 - 32 * u32::from(words))),
+            ),
+            Base::Constant { bank, offset } => Base::Constant {
+                bank,
+                offset: offset + 4 * u32::from(first),
+            },
+            Base::Value { value, word } => Base::Value {
+                value,
+                word: word + first,
+            },
             Base::Regs(r) => Base::Regs(r.slice(first as usize, words as usize)),
         };
-        Src { base, words, whole: None, ..self }
+        Src {
+            base,
+            words,
+            whole: None,
+            ..self
+        }
     }
 
     /// The low word.
@@ -166,14 +197,25 @@ impl Src {
 
     /// The operand negated (`-`).
     pub fn negated(self) -> Src {
-        Src { neg: !self.neg, whole: None, ..self }
+        Src {
+            neg: !self.neg,
+            whole: None,
+            ..self
+        }
     }
 
     /// The operand complemented (`~`).
     pub fn complemented(self) -> Src {
         match self.base {
-            Base::Imm(v) => Src { base: Base::Imm(!v & (u128::MAX >> (128 - 32 * u32::from(self.words)))), ..self },
-            _ => Src { not: !self.not, whole: None, ..self },
+            Base::Imm(v) => Src {
+                base: Base::Imm(!v & (u128::MAX >> (128 - 32 * u32::from(self.words)))),
+                ..self
+            },
+            _ => Src {
+                not: !self.not,
+                whole: None,
+                ..self
+            },
         }
     }
 
@@ -202,18 +244,30 @@ pub struct PSrc {
 
 impl PSrc {
     /// PT.
-    pub const TRUE: PSrc = PSrc { reg: None, negated: false };
+    pub const TRUE: PSrc = PSrc {
+        reg: None,
+        negated: false,
+    };
     /// !PT.
-    pub const FALSE: PSrc = PSrc { reg: None, negated: true };
+    pub const FALSE: PSrc = PSrc {
+        reg: None,
+        negated: true,
+    };
 
     /// A predicate register.
     pub fn new(reg: VReg) -> PSrc {
-        PSrc { reg: Some(reg), negated: false }
+        PSrc {
+            reg: Some(reg),
+            negated: false,
+        }
     }
 
     /// The opposite.
     pub fn negate(self) -> PSrc {
-        PSrc { negated: !self.negated, ..self }
+        PSrc {
+            negated: !self.negated,
+            ..self
+        }
     }
 }
 
@@ -283,7 +337,10 @@ impl Outputs {
     /// # Panics
     /// As [`Outputs::pu`].
     pub fn pv(&self) -> PSrc {
-        PSrc::new(self.pv.expect("the operation has a second predicate result"))
+        PSrc::new(
+            self.pv
+                .expect("the operation has a second predicate result"),
+        )
     }
 }
 

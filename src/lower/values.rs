@@ -64,10 +64,16 @@ impl Lower<'_> {
             return if bits != 0 { PSrc::TRUE } else { PSrc::FALSE };
         }
         match self.def_data(value) {
-            Some(InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Sextend, arg }) if self.is_truth(arg) => {
+            Some(InstructionData::Unary {
+                opcode: Opcode::Uextend | Opcode::Sextend,
+                arg,
+            }) if self.is_truth(arg) => {
                 return self.predicate_of(arg);
             }
-            Some(InstructionData::Binary { opcode: Opcode::Bxor, args: [a, b] }) if self.is_truth(value) => {
+            Some(InstructionData::Binary {
+                opcode: Opcode::Bxor,
+                args: [a, b],
+            }) if self.is_truth(value) => {
                 if self.constant_of(b) == Some(1) {
                     return self.predicate_of(a).negate();
                 }
@@ -121,14 +127,20 @@ impl Lower<'_> {
         }
         match self.def_data(value) {
             Some(InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }) => true,
-            Some(InstructionData::Binary { opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor, args: [a, b] }) => {
-                self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1))
-            }
+            Some(InstructionData::Binary {
+                opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
+                args: [a, b],
+            }) => self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1)),
             Some(InstructionData::Call { .. }) => match self.def_of(value) {
-                Some(inst) => self.input.facts.intrinsics.of_call(self.func, inst).is_some_and(|i| {
-                    use crate::clif::intrinsics::Lowering;
-                    matches!(i.lowering, Lowering::VoteAll | Lowering::VoteAny)
-                }),
+                Some(inst) => self
+                    .input
+                    .facts
+                    .intrinsics
+                    .of_call(self.func, inst)
+                    .is_some_and(|i| {
+                        use crate::clif::intrinsics::Lowering;
+                        matches!(i.lowering, Lowering::VoteAll | Lowering::VoteAny)
+                    }),
                 None => false,
             },
             _ => false,
@@ -139,27 +151,41 @@ impl Lower<'_> {
     pub fn constant_of(&self, value: Value) -> Option<u128> {
         let ty = self.type_of(value);
         match self.def_data(value)? {
-            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {
+            InstructionData::UnaryImm {
+                opcode: Opcode::Iconst,
+                imm,
+            } => {
                 let bits = ty.bits();
                 Some(imm.bits() as u64 as u128 & (u128::MAX >> (128 - bits)))
             }
             InstructionData::UnaryIeee16 { imm, .. } => Some(u128::from(imm.bits())),
             InstructionData::UnaryIeee32 { imm, .. } => Some(u128::from(imm.bits())),
             InstructionData::UnaryIeee64 { imm, .. } => Some(u128::from(imm.bits())),
-            InstructionData::UnaryConst { opcode: Opcode::Vconst, constant_handle } => {
+            InstructionData::UnaryConst {
+                opcode: Opcode::Vconst,
+                constant_handle,
+            } => {
                 let data = self.func.dfg.constants.get(constant_handle);
                 let bytes = data.as_slice();
-                (bytes.len() <= 16).then(|| bytes.iter().rev().fold(0, |v, &b| v << 8 | u128::from(b)))
+                (bytes.len() <= 16)
+                    .then(|| bytes.iter().rev().fold(0, |v, &b| v << 8 | u128::from(b)))
             }
-            InstructionData::Unary { opcode: Opcode::Splat, arg } => {
+            InstructionData::Unary {
+                opcode: Opcode::Splat,
+                arg,
+            } => {
                 let lane = self.constant_of(arg)?;
                 let (bits, lanes) = (ty.lane_bits(), ty.lane_count());
                 (ty.bits() <= 128).then(|| (0..lanes).fold(0, |v, i| v | lane << (i * bits)))
             }
-            InstructionData::Unary { opcode: Opcode::Uextend, arg } => self.constant_of(arg),
-            InstructionData::Binary { opcode: Opcode::Iconcat, args: [low, high] } => {
-                Some(self.constant_of(low)? | self.constant_of(high)? << self.type_of(low).bits())
-            }
+            InstructionData::Unary {
+                opcode: Opcode::Uextend,
+                arg,
+            } => self.constant_of(arg),
+            InstructionData::Binary {
+                opcode: Opcode::Iconcat,
+                args: [low, high],
+            } => Some(self.constant_of(low)? | self.constant_of(high)? << self.type_of(low).bits()),
             _ => None,
         }
     }
@@ -167,7 +193,8 @@ impl Lower<'_> {
     /// The value of a scalar integer constant, sign-extended from its type.
     pub fn signed_constant_of(&self, value: Value) -> Option<i128> {
         let bits = self.type_of(value).bits();
-        self.constant_of(value).map(|v| (v as i128) << (128 - bits) >> (128 - bits))
+        self.constant_of(value)
+            .map(|v| (v as i128) << (128 - bits) >> (128 - bits))
     }
 
     /// A value as an operand without modifiers: an immediate, a kernel parameter, or registers.
@@ -177,28 +204,47 @@ impl Lower<'_> {
             return Src::wide_imm(bits, words);
         }
         if let Some(base) = self.parameter(value) {
-            return Src { base, words, ..Src::ZERO };
+            return Src {
+                base,
+                words,
+                ..Src::ZERO
+            };
         }
-        Src { base: Base::Value { value, word: 0 }, words, ..Src::ZERO }
+        Src {
+            base: Base::Value { value, word: 0 },
+            words,
+            ..Src::ZERO
+        }
     }
 
     /// Where a kernel's parameter is.
     fn parameter(&self, value: Value) -> Option<Base> {
-        let FunctionKind::Kernel(kernel) = &self.input.kind else { return None };
-        let ValueDef::Param(block, index) = self.func.dfg.value_def(value) else { return None };
+        let FunctionKind::Kernel(kernel) = &self.input.kind else {
+            return None;
+        };
+        let ValueDef::Param(block, index) = self.func.dfg.value_def(value) else {
+            return None;
+        };
         if Some(block) != self.func.layout.entry_block() {
             return None;
         }
         let parameter = kernel.parameters.get(index)?;
-        Some(Base::Constant { bank: crate::abi::LAUNCH_BANK, offset: parameter.offset })
+        Some(Base::Constant {
+            bank: crate::abi::LAUNCH_BANK,
+            offset: parameter.offset,
+        })
     }
 
     /// An operand of an integer sum: `ineg` becomes a modifier.
     pub fn int_src(&mut self, value: Value) -> Src {
         match self.def_data(value) {
-            Some(InstructionData::Unary { opcode: Opcode::Ineg, arg }) if self.words_of(value) == 1 && !self.type_of(value).is_vector() => {
-                Src { whole: Some(value), ..self.src(arg).negated() }
-            }
+            Some(InstructionData::Unary {
+                opcode: Opcode::Ineg,
+                arg,
+            }) if self.words_of(value) == 1 && !self.type_of(value).is_vector() => Src {
+                whole: Some(value),
+                ..self.src(arg).negated()
+            },
             _ => self.src(value),
         }
     }
@@ -218,7 +264,12 @@ impl Lower<'_> {
         if inner == value {
             return src;
         }
-        Src { neg, abs, whole: Some(value), ..src }
+        Src {
+            neg,
+            abs,
+            whole: Some(value),
+            ..src
+        }
     }
 
     /// An operand of a packed half operation: `fneg`, `fabs`, `splat` and the lane of a vector become modifiers. A scalar f16 is read as
@@ -233,19 +284,50 @@ impl Lower<'_> {
             };
         };
         match self.def_data(inner) {
-            Some(InstructionData::Unary { opcode: Opcode::Splat, arg }) => {
+            Some(InstructionData::Unary {
+                opcode: Opcode::Splat,
+                arg,
+            }) => {
                 let lane = self.half_src(arg);
                 // The lane's own sign comes first: |−x| is |x|.
-                let (neg, abs) = if src.abs { (src.neg, true) } else { (src.neg ^ lane.neg, lane.abs) };
-                let halves = if lane.halves == Halves::Both { Halves::Low } else { lane.halves };
-                Src { neg, abs, halves, whole: Some(value), ..lane }
+                let (neg, abs) = if src.abs {
+                    (src.neg, true)
+                } else {
+                    (src.neg ^ lane.neg, lane.abs)
+                };
+                let halves = if lane.halves == Halves::Both {
+                    Halves::Low
+                } else {
+                    lane.halves
+                };
+                Src {
+                    neg,
+                    abs,
+                    halves,
+                    whole: Some(value),
+                    ..lane
+                }
             }
-            Some(InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, arg, imm }) if self.type_of(arg) == types::F16X2 => {
+            Some(InstructionData::BinaryImm8 {
+                opcode: Opcode::Extractlane,
+                arg,
+                imm,
+            }) if self.type_of(arg) == types::F16X2 => {
                 let halves = if imm == 0 { Halves::Low } else { Halves::High };
                 let vector = self.src(arg);
-                Src { neg: src.neg, abs: src.abs, halves, whole: Some(value), ..vector }
+                Src {
+                    neg: src.neg,
+                    abs: src.abs,
+                    halves,
+                    whole: Some(value),
+                    ..vector
+                }
             }
-            _ if scalar => Src { halves: Halves::Low, whole: src.whole, ..src },
+            _ if scalar => Src {
+                halves: Halves::Low,
+                whole: src.whole,
+                ..src
+            },
             _ => src,
         }
     }
@@ -265,8 +347,13 @@ impl Lower<'_> {
     /// Whether the bits above the type are known to be zero in the register.
     fn is_zero_extended(&self, value: Value) -> bool {
         match self.def_data(value) {
-            Some(InstructionData::Load { opcode, .. }) => opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16,
-            Some(InstructionData::Unary { opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz, .. }) => true,
+            Some(InstructionData::Load { opcode, .. }) => {
+                opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16
+            }
+            Some(InstructionData::Unary {
+                opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz,
+                ..
+            }) => true,
             _ => false,
         }
     }
@@ -289,7 +376,12 @@ impl Lower<'_> {
         match output {
             Output::Regs(regs) => {
                 if let Some(asked) = home.regs {
-                    debug_assert!(regs.len() >= asked.len(), "{value}: {} of {} words", regs.len(), asked.len());
+                    debug_assert!(
+                        regs.len() >= asked.len(),
+                        "{value}: {} of {} words",
+                        regs.len(),
+                        asked.len()
+                    );
                     for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
                         self.bind_register(a, r);
                     }
@@ -311,7 +403,10 @@ impl Lower<'_> {
                 }
                 if let Some(asked) = home.predicate {
                     let plain = match p {
-                        PSrc { reg: Some(reg), negated: false } => reg,
+                        PSrc {
+                            reg: Some(reg),
+                            negated: false,
+                        } => reg,
                         p => self.copy_predicate(p),
                     };
                     self.builder.bind(asked, plain);

@@ -1,6 +1,6 @@
 //! ISLE declarations of the machine: enumerations, and one constructor per operation; and the Rust methods behind them.
 //!
-//! `(decl imad (ImadOptions Src Src Src PSrc) Outputs)`: options are the modifiers behind the mnemonic, the other arguments are the sources
+//! `(decl IMAD (ImadOptions Src Src Src PSrc) Outputs)`: options are the modifiers behind the mnemonic, the other arguments are the sources
 //! in the order of the documents, the guard left out. The constructor picks the form (RR/RU/RI/RC, …) from what the sources are.
 
 use super::naming::{camel, module_name, snake};
@@ -19,12 +19,14 @@ fn has_constructor(optype: &Optype) -> bool {
         && optype.name != "NOP"
 }
 
-/// Names that Cranelift's own generated ISLE uses for CLIF instructions.
-fn term(optype: &Optype) -> String {
-    match optype.name.as_str() {
-        "TRAP" => "machine_trap".to_string(),
-        _ => module_name(&optype.name),
-    }
+/// The ISLE term: the documents' own name, which no CLIF instruction has.
+fn term(optype: &Optype) -> &str {
+    &optype.name
+}
+
+/// The Rust method behind a term.
+fn method(optype: &Optype) -> String {
+    format!("op_{}", optype.name.to_ascii_lowercase())
 }
 
 /// An enumeration as ISLE type, unless it is a plain bool.
@@ -40,7 +42,7 @@ fn type_name(machine: &Machine, index: usize) -> String {
 /// The ISLE file of declarations.
 pub fn declarations(machine: &Machine) -> String {
     let mut out = String::from(
-        ";; Generated from the machine description: one constructor per operation.\n\n",
+        ";; Generated from the machine description: one constructor per operation, under its documented name.\n\n",
     );
     let w = &mut out;
     let mut used = BTreeSet::new();
@@ -77,7 +79,11 @@ pub fn declarations(machine: &Machine) -> String {
                     .join(" ")
             );
             let _ = writeln!(w, "(decl pure {name}_options ({}) {ty})", fields.join(" "));
-            let _ = writeln!(w, "(extern constructor {name}_options {name}_options)");
+            let _ = writeln!(
+                w,
+                "(extern constructor {name}_options {}_options)",
+                method(optype)
+            );
             arguments.push(ty);
         }
         let sources = signature(machine, optype).sources;
@@ -92,7 +98,7 @@ pub fn declarations(machine: &Machine) -> String {
                 .join(" ")
         );
         let _ = writeln!(w, "(decl {name} ({}) Outputs)", arguments.join(" "));
-        let _ = writeln!(w, "(extern constructor {name} {name})");
+        let _ = writeln!(w, "(extern constructor {name} {})", method(optype));
     }
     out
 }
@@ -107,27 +113,35 @@ fn isle_kind(kind: Kind) -> &'static str {
     }
 }
 
+/// The types of options, under their ISLE names.
+pub fn option_types(machine: &Machine) -> String {
+    let mut out = String::new();
+    for optype in machine
+        .optypes
+        .iter()
+        .filter(|o| has_constructor(o) && !options(machine, o).is_empty())
+    {
+        let _ = writeln!(
+            out,
+            "/// Modifiers of `{}`.\npub use crate::isa::generated::{}::Options as {}Options;",
+            optype.mnemonic,
+            module_name(&optype.name),
+            camel(&optype.name)
+        );
+    }
+    out
+}
+
 /// The methods of the lowering context behind [`declarations`], as a macro to be called inside the implementation of the ISLE context.
 pub fn methods(machine: &Machine) -> String {
     let mut out = String::new();
     let w = &mut out;
-    for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
-        if !options(machine, optype).is_empty() {
-            let _ = writeln!(
-                w,
-                "/// Modifiers of `{}`.\npub use crate::isa::generated::{}::Options as {}Options;",
-                optype.mnemonic,
-                module_name(&optype.name),
-                camel(&optype.name)
-            );
-        }
-    }
     let _ = writeln!(
         w,
         "\n/// Methods of the lowering context that emit operations.\nmacro_rules! operation_methods {{\n    () => {{"
     );
     for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
-        let name = term(optype);
+        let name = method(optype);
         let module = module_name(&optype.name);
         let options = options(machine, optype);
         let mut parameters = String::new();

@@ -1,0 +1,353 @@
+//! Shapes over words: extension, shifts of 64 bits, logic trees, extended products.
+
+use super::Lower;
+use super::context::generated_code::{Factor, Product};
+use super::integer::{TABLE_A, TABLE_B, TABLE_C};
+use super::source::{Regs, Src, words_of_bits};
+use crate::isa::VReg;
+use crate::isa::generated::{CWMode, LOHI, SHFDType, SHFDir};
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, types};
+use smallvec::SmallVec;
+
+/// Most leaves of a tree of bitwise operations that one LOP3 takes.
+const LEAVES: usize = 3;
+
+impl Lower<'_> {
+    /// `uextend` and `sextend` to any width.
+    pub(super) fn extend(&mut self, ty: Type, value: Value, signed: bool) -> Regs {
+        let src = if signed {
+            self.sign_extended(value)
+        } else {
+            self.zero_extended(value)
+        };
+        let low = self.gpr(src);
+        let words = words_of_bits(ty.bits());
+        let mut regs: SmallVec<[VReg; 4]> = SmallVec::from_slice(low.as_slice());
+        if words > regs.len() {
+            let fill = if signed {
+                self.sign_word(Src::reg(low.word(low.len() - 1)))
+            } else {
+                self.gpr(Src::ZERO).word(0)
+            };
+            regs.resize(words, fill);
+        }
+        Regs::new(&regs)
+    }
+
+    /// `value` as the product of two extended words.
+    pub(super) fn product_of(&self, value: Value) -> Option<Product> {
+        if self.type_of(value) != types::I64 {
+            return None;
+        }
+        match self.def_data(value)? {
+            InstructionData::Unary {
+                opcode: opcode @ (Opcode::Uextend | Opcode::Sextend),
+                arg,
+            } => Some(Product {
+                signed: opcode == Opcode::Sextend,
+                a: arg,
+                b: Factor::Constant(1),
+            }),
+            InstructionData::Binary {
+                opcode: Opcode::Imul,
+                args: [x, y],
+            } => {
+                let (signed, a) = self.extended_word(x)?;
+                match self.extended_word(y) {
+                    Some((s, b)) if s == signed => Some(Product {
+                        signed,
+                        a,
+                        b: Factor::Value(b),
+                    }),
+                    _ => self
+                        .constant_factor(signed, y)
+                        .map(|b| Product { signed, a, b }),
+                }
+            }
+            InstructionData::Binary {
+                opcode: Opcode::Ishl,
+                args: [x, n],
+            } => {
+                let (signed, a) = self.extended_word(x)?;
+                let n = self.constant_of(n)? & 63;
+                // A signed product needs the factor below 2^31.
+                (n < if signed { 31 } else { 32 }).then(|| Product {
+                    signed,
+                    a,
+                    b: Factor::Constant(1 << n),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn extended_word(&self, value: Value) -> Option<(bool, Value)> {
+        match self.def_data(value)? {
+            InstructionData::Unary {
+                opcode: Opcode::Uextend,
+                arg,
+            } => Some((false, arg)),
+            InstructionData::Unary {
+                opcode: Opcode::Sextend,
+                arg,
+            } => Some((true, arg)),
+            _ => None,
+        }
+    }
+
+    fn constant_factor(&self, signed: bool, value: Value) -> Option<Factor> {
+        let c = i64::try_from(self.signed_constant_of(value)?).ok()?;
+        let fits = if signed {
+            i32::try_from(c).is_ok()
+        } else {
+            u32::try_from(c).is_ok()
+        };
+        fits.then_some(Factor::Constant(c as u32))
+    }
+
+    /// A tree of `band`, `bor`, `bxor`, `bnot` with up to three leaves as one truth table, on every word.
+    pub(super) fn logic_of(&mut self, inst: Inst) -> Regs {
+        let value = self.func.dfg.first_result(inst);
+        let mut leaves: SmallVec<[Value; 3]> = SmallVec::new();
+        let table = self
+            .collect(value, true, &mut leaves)
+            .expect("an operation of two or three operands fits");
+        let sources: SmallVec<[Src; 3]> = leaves.iter().map(|&v| self.src(v)).collect();
+        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
+        for word in 0..self.words_of(value) as u8 {
+            let leaf = |i: usize| sources.get(i).map_or(Src::ZERO, |s| s.slice(word, 1));
+            regs.push(self.logic3(leaf(0), leaf(1), leaf(2), table));
+        }
+        Regs::new(&regs)
+    }
+
+    /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.
+    fn collect(&self, value: Value, root: bool, leaves: &mut SmallVec<[Value; 3]>) -> Option<u8> {
+        let fold = root
+            || (self.input.facts.uses.of(value) == crate::analysis::uses::UseCount::Once
+                && !self.is_truth(value));
+        if fold && let Some(data) = self.def_data(value) {
+            let before = leaves.len();
+            let table = match data {
+                InstructionData::Binary {
+                    opcode,
+                    args: [x, y],
+                } => {
+                    let combine: Option<fn(u8, u8) -> u8> = match opcode {
+                        Opcode::Band => Some(|a, b| a & b),
+                        Opcode::Bor => Some(|a, b| a | b),
+                        Opcode::Bxor => Some(|a, b| a ^ b),
+                        _ => None,
+                    };
+                    match combine {
+                        Some(f) => self.collect_both(x, y, leaves).map(|(a, b)| f(a, b)),
+                        None => None,
+                    }
+                }
+                InstructionData::Unary {
+                    opcode: Opcode::Bnot,
+                    arg,
+                } => self.collect(arg, false, leaves).map(|t| !t),
+                InstructionData::Ternary {
+                    opcode: Opcode::Bitselect,
+                    args: [c, x, y],
+                } => self.collect_select(c, x, y, leaves),
+                _ => None,
+            };
+            if table.is_some() {
+                return table;
+            }
+            leaves.truncate(before);
+        }
+        let index = match leaves.iter().position(|&l| l == value) {
+            Some(index) => index,
+            None if leaves.len() < LEAVES => {
+                leaves.push(value);
+                leaves.len() - 1
+            }
+            None => return None,
+        };
+        Some([TABLE_A, TABLE_B, TABLE_C][index])
+    }
+
+    /// Both operands of a binary operation: the first folded as far as it leaves a place for the second.
+    fn collect_both(
+        &self,
+        x: Value,
+        y: Value,
+        leaves: &mut SmallVec<[Value; 3]>,
+    ) -> Option<(u8, u8)> {
+        let before = leaves.clone();
+        if let Some(a) = self.collect(x, false, leaves)
+            && let Some(b) = self.collect(y, false, leaves)
+        {
+            return Some((a, b));
+        }
+        *leaves = before.clone();
+        if let Some(a) = self.leaf(x, leaves)
+            && let Some(b) = self.collect(y, false, leaves)
+        {
+            return Some((a, b));
+        }
+        *leaves = before;
+        Some((self.leaf(x, leaves)?, self.leaf(y, leaves)?))
+    }
+
+    fn collect_select(
+        &self,
+        c: Value,
+        x: Value,
+        y: Value,
+        leaves: &mut SmallVec<[Value; 3]>,
+    ) -> Option<u8> {
+        let (c, x, y) = (
+            self.leaf(c, leaves)?,
+            self.leaf(x, leaves)?,
+            self.leaf(y, leaves)?,
+        );
+        Some((c & x) | (!c & y))
+    }
+
+    fn leaf(&self, value: Value, leaves: &mut SmallVec<[Value; 3]>) -> Option<u8> {
+        let index = match leaves.iter().position(|&l| l == value) {
+            Some(index) => index,
+            None if leaves.len() < LEAVES => {
+                leaves.push(value);
+                leaves.len() - 1
+            }
+            None => return None,
+        };
+        Some([TABLE_A, TABLE_B, TABLE_C][index])
+    }
+
+    /// A shift amount modulo the width of the shifted type.
+    pub(super) fn shift_amount(&mut self, ty: Type, n: Value) -> Src {
+        let mask = ty.bits() - 1;
+        if let Some(c) = self.constant_of(n) {
+            return Src::imm(c as u32 & mask);
+        }
+        let low = self.src(n).low();
+        Src::reg(self.logic3(low, Src::imm(mask), Src::ZERO, TABLE_A & TABLE_B))
+    }
+
+    /// `ishl.i64`.
+    pub(super) fn shift_left64(&mut self, x: Value, n: Value) -> Regs {
+        let src = self.src(x);
+        if let Some(c) = self.constant_of(n) {
+            let c = c as u32 & 63;
+            if c >= 32 {
+                let high = self.shift_left(src.low(), Src::imm(c - 32), false);
+                return Regs::new(&[self.gpr(Src::ZERO).word(0), high]);
+            }
+        }
+        let n = self.shift_amount64(n);
+        let (low, high) = (src.low(), src.high());
+        let mode = CWMode::W;
+        let low_word = self.funnel(SHFDir::L, LOHI::Lo, mode, SHFDType::U64, low, n, Src::ZERO);
+        let high_word = self.funnel(SHFDir::L, LOHI::Hi, mode, SHFDType::U64, low, n, high);
+        Regs::new(&[low_word, high_word])
+    }
+
+    /// `ushr.i64`, `sshr.i64`.
+    pub(super) fn shift_right64(&mut self, x: Value, n: Value, signed: bool) -> Regs {
+        let src = self.src(x);
+        let (low, high) = (src.low(), src.high());
+        if let Some(c) = self.constant_of(n) {
+            let c = c as u32 & 63;
+            if c >= 32 {
+                let word = self.shift_right(high, Src::imm(c - 32), signed, false);
+                let fill = if signed {
+                    self.sign_word(high)
+                } else {
+                    self.gpr(Src::ZERO).word(0)
+                };
+                return Regs::new(&[word, fill]);
+            }
+        }
+        let n = self.shift_amount64(n);
+        let itype = if signed { SHFDType::S64 } else { SHFDType::U64 };
+        let low_word = self.funnel(SHFDir::R, LOHI::Lo, CWMode::W, itype, low, n, high);
+        let high_word = self.funnel(SHFDir::R, LOHI::Hi, CWMode::W, itype, Src::ZERO, n, high);
+        Regs::new(&[low_word, high_word])
+    }
+
+    /// The low word of an amount; SHF.W on 64-bit types takes it modulo 64.
+    fn shift_amount64(&mut self, n: Value) -> Src {
+        match self.constant_of(n) {
+            Some(c) => Src::imm(c as u32 & 63),
+            None => self.src(n).low(),
+        }
+    }
+
+    /// `rotl.i64`, `rotr.i64`: two funnel shifts for a constant; else the words change places first when the amount has bit 5.
+    pub(super) fn rotate64(&mut self, x: Value, n: Value, left: bool) -> Regs {
+        let src = self.src(x);
+        let (mut low, mut high) = (src.low(), src.high());
+        let amount = if let Some(c) = self.constant_of(n) {
+            let c = c as u32 & 63;
+            if c >= 32 {
+                std::mem::swap(&mut low, &mut high);
+            }
+            Src::imm(c & 31)
+        } else {
+            let n = self.src(n).low();
+            let swap = self.logic3_test(n, Src::imm(32), Src::ZERO, TABLE_A & TABLE_B);
+            let (l, h) = (Src::regs(self.gpr(low)), Src::regs(self.gpr(high)));
+            low = Src::reg(self.select_word(swap, h, l));
+            high = Src::reg(self.select_word(swap, l, h));
+            n
+        };
+        let low = Src::regs(self.gpr(low));
+        let high = Src::regs(self.gpr(high));
+        let (direction, part) = if left {
+            (SHFDir::L, LOHI::Hi)
+        } else {
+            (SHFDir::R, LOHI::Lo)
+        };
+        // Each word is shifted with its neighbour on the side that the bits come from.
+        let (for_low, for_high) = if left {
+            ((high, low), (low, high))
+        } else {
+            ((low, high), (high, low))
+        };
+        let low_word = self.funnel(
+            direction,
+            part,
+            CWMode::W,
+            SHFDType::U32,
+            for_low.0,
+            amount,
+            for_low.1,
+        );
+        let high_word = self.funnel(
+            direction,
+            part,
+            CWMode::W,
+            SHFDType::U32,
+            for_high.0,
+            amount,
+            for_high.1,
+        );
+        Regs::new(&[low_word, high_word])
+    }
+
+    /// The sign bits of every lane combined by a table: a is the word, b the mask of signs, or of all else when `keep`.
+    pub(super) fn change_sign(&mut self, ty: Type, x: Value, table: u8, keep: bool) -> Regs {
+        let lane = ty.lane_bits();
+        let src = self.src(x);
+        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
+        for word in 0..words_of_bits(ty.bits()) as u32 {
+            let signs: u32 = (0..32)
+                .filter(|bit| (word * 32 + bit) % lane == lane - 1)
+                .fold(0, |m, bit| m | 1 << bit);
+            let mask = if keep { !signs } else { signs };
+            let piece = src.slice(word as u8, 1);
+            regs.push(if signs == 0 {
+                self.gpr(piece).word(0)
+            } else {
+                self.logic3(piece, Src::imm(mask), Src::ZERO, table)
+            });
+        }
+        Regs::new(&regs)
+    }
+}
