@@ -5,6 +5,7 @@ pub mod analysis;
 pub mod clif;
 pub mod emit;
 pub mod error;
+#[macro_use]
 pub mod isa;
 pub mod lower;
 pub mod sched;

@@ -2,6 +2,7 @@
 
 pub mod control;
 pub mod encode;
+#[macro_use]
 pub mod generated;
 pub mod inst;
 pub mod literal;

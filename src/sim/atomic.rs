@@ -1,0 +1,116 @@
+//! What atomic operations compute.
+//!
+//! Lanes of an instruction come one after another, in the order of their numbers.
+
+use crate::isa::generated::{AtomOp, AtomType};
+use half::f16;
+
+/// The new value in memory from the old one and the operand, both zero-extended.
+pub fn apply(op: AtomOp, ty: AtomType, old: u64, operand: u64) -> u64 {
+    let wide = matches!(ty, AtomType::U64 | AtomType::S64);
+    let new = match (op, ty) {
+        (AtomOp::Add, AtomType::F32) => u64::from(add_f32(old as u32, operand as u32)),
+        (AtomOp::Add, AtomType::F16V2) => u64::from(add_halves(old as u32, operand as u32)),
+        (AtomOp::Add, _) => old.wrapping_add(operand),
+        (AtomOp::Min, _) => {
+            if order(ty, old) <= order(ty, operand) {
+                old
+            } else {
+                operand
+            }
+        }
+        (AtomOp::Max, _) => {
+            if order(ty, old) >= order(ty, operand) {
+                old
+            } else {
+                operand
+            }
+        }
+        (AtomOp::And, _) => old & operand,
+        (AtomOp::Or, _) => old | operand,
+        (AtomOp::Xor, _) => old ^ operand,
+        (AtomOp::Exch, _) => operand,
+    };
+    if wide { new } else { new & u64::from(u32::MAX) }
+}
+
+/// A number that orders values as their type does.
+fn order(ty: AtomType, value: u64) -> i128 {
+    match ty {
+        AtomType::S32 => i128::from(value as u32 as i32),
+        AtomType::S64 => i128::from(value as i64),
+        _ => i128::from(value),
+    }
+}
+
+/// The sum rounded to nearest even; a NaN is the QNAN of the instruction set (errata H).
+fn add_f32(a: u32, b: u32) -> u32 {
+    let sum = f32::from_bits(a) + f32::from_bits(b);
+    if sum.is_nan() {
+        0x7FFF_FFFF
+    } else {
+        sum.to_bits()
+    }
+}
+
+/// The same in both halves. The sum of two halves in f32 has no double rounding: 24 bits are at least twice 11 and two.
+fn add_halves(a: u32, b: u32) -> u32 {
+    let add = |shift: u32| {
+        let half = |value: u32| f16::from_bits((value >> shift) as u16).to_f32();
+        let sum = f16::from_f32(half(a) + half(b));
+        let bits = if sum.is_nan() { 0x7FFF } else { sum.to_bits() };
+        u32::from(bits) << shift
+    };
+    add(0) | add(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers() {
+        use AtomType::*;
+        let cases = [
+            (AtomOp::Add, U32, 0xFFFF_FFFF, 1, 0),
+            (AtomOp::Add, U64, 0xFFFF_FFFF, 1, 0x1_0000_0000),
+            (AtomOp::Min, U32, 0xFFFF_FFFF, 1, 1),
+            (AtomOp::Min, S32, 0xFFFF_FFFF, 1, 0xFFFF_FFFF),
+            (AtomOp::Max, S32, 0xFFFF_FFFF, 1, 1),
+            (AtomOp::Max, U64, 1 << 63, 1, 1 << 63),
+            (AtomOp::Max, S64, 1 << 63, 1, 1),
+            (AtomOp::Min, S64, 1 << 63, 1, 1 << 63),
+            (AtomOp::And, U32, 0b1100, 0b1010, 0b1000),
+            (AtomOp::Or, U32, 0b1100, 0b1010, 0b1110),
+            (AtomOp::Xor, U64, 0b1100, 0b1010, 0b0110),
+            (AtomOp::Exch, U32, 5, 7, 7),
+        ];
+        for (op, ty, old, operand, expected) in cases {
+            assert_eq!(
+                apply(op, ty, old, operand),
+                expected,
+                "{op:?} {ty:?} {old:#x} {operand:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn floating_point() {
+        let f = |v: f32| u64::from(v.to_bits());
+        assert_eq!(apply(AtomOp::Add, AtomType::F32, f(1.5), f(-0.25)), f(1.25));
+        assert_eq!(
+            apply(
+                AtomOp::Add,
+                AtomType::F32,
+                f(f32::INFINITY),
+                f(f32::NEG_INFINITY)
+            ),
+            0x7FFF_FFFF
+        );
+        // 2048 + 1 is a tie in f16 and stays even; 0x3C00 is 1.
+        assert_eq!(
+            apply(AtomOp::Add, AtomType::F16V2, 0x3C00_6800, 0x3C00_3C00),
+            0x4000_6800
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! A CTA: its warps, their shared memory and their barrier.
+//!
+//! Functional mode gives every warp that can run a turn of [`WARP_TURN`] instructions; timed mode lets the clock choose. A CTA gives
+//! control back after a turn of all its warps, so that CTAs that wait for each other can take turns too.
+
+use super::check::Checker;
+use super::decoded::Program;
+use super::execute::{Banks, Environment, Shape};
+use super::fault::{FaultKind, Stop};
+use super::memory::{Bytes, Global, Local};
+use super::registers::LANES;
+use super::timed::Timing;
+use super::warp::{Warp, WarpState};
+use super::{SimConfig, Stats};
+
+/// Instructions of a warp before another one has its turn (assigned).
+const WARP_TURN: u32 = 1024;
+
+/// What all CTAs of a launch share.
+pub struct Run<'a> {
+    /// The code.
+    pub program: &'a Program,
+    /// Constants.
+    pub banks: Banks,
+    /// Sizes.
+    pub shape: Shape,
+    /// Index of the first instruction.
+    pub entry: u32,
+    /// Shared memory of a CTA in bytes.
+    pub shared_bytes: u32,
+    /// Budget and switches.
+    pub config: &'a SimConfig,
+}
+
+/// A stop, its warp and the instruction's index.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Why.
+    pub stop: Box<Stop>,
+    /// Index of the warp.
+    pub warp: usize,
+    /// Index of the instruction.
+    pub pc: u32,
+}
+
+/// A CTA.
+pub struct Cta {
+    /// Its coordinates.
+    pub block: [u32; 3],
+    /// Its warps.
+    pub warps: Vec<Warp>,
+    /// The checks, when they are on.
+    pub checker: Option<Checker>,
+    /// The clock, in timed mode.
+    pub timing: Option<Timing>,
+    shared: Bytes,
+}
+
+impl Cta {
+    /// Room for a CTA of a launch.
+    pub fn new(run: &Run) -> Cta {
+        let warps = (run.shape.threads() as usize).div_ceil(LANES);
+        let warp = || Warp::new(Local::new(run.config.stack_bytes, run.config.check));
+        Cta {
+            block: [0; 3],
+            warps: (0..warps).map(|_| warp()).collect(),
+            checker: None,
+            timing: None,
+            shared: Bytes::new(run.shared_bytes as usize, run.config.check),
+        }
+    }
+
+    /// Starts the CTA of these coordinates.
+    pub fn start(&mut self, run: &Run, block: [u32; 3]) {
+        self.block = block;
+        self.shared.reset(run.shared_bytes as usize);
+        let threads = run.shape.threads();
+        for (index, warp) in self.warps.iter_mut().enumerate() {
+            let rest = threads - (index * LANES) as u64;
+            let mask = if rest >= LANES as u64 {
+                u32::MAX
+            } else {
+                (1 << rest) - 1
+            };
+            warp.start(index as u32, mask, run.entry, run.program.registers);
+        }
+        self.checker = run
+            .config
+            .check
+            .then(|| Checker::new(self.warps.len(), run.shared_bytes as usize));
+        self.timing = run.config.timed.then(|| Timing::new(self.warps.len()));
+    }
+
+    /// Runs for a while; returns whether all its threads have ended.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn turn(
+        &mut self,
+        run: &Run,
+        global: &mut Global,
+        stats: &mut Stats,
+    ) -> Result<bool, Stopped> {
+        match self.timing.take() {
+            Some(mut timing) => {
+                let result = self.timed_turn(run, global, stats, &mut timing);
+                self.timing = Some(timing);
+                result?;
+            }
+            None => {
+                for index in 0..self.warps.len() {
+                    self.run_warp(index, run, global, stats)?;
+                }
+            }
+        }
+        self.settle()
+    }
+
+    fn run_warp(
+        &mut self,
+        index: usize,
+        run: &Run,
+        global: &mut Global,
+        stats: &mut Stats,
+    ) -> Result<(), Stopped> {
+        let warp = &mut self.warps[index];
+        let mut env = Environment {
+            program: run.program,
+            banks: &run.banks,
+            shape: run.shape,
+            budget: run.config.budget,
+            block: self.block,
+            global,
+            shared: &mut self.shared,
+            clock: None,
+            checker: self.checker.as_mut(),
+        };
+        for _ in 0..WARP_TURN {
+            if warp.state() != WarpState::Ready {
+                break;
+            }
+            let pc = warp.group().pc;
+            let issued = warp.step(&mut env).map_err(|stop| Stopped {
+                stop,
+                warp: index,
+                pc,
+            })?;
+            stats.warp_instructions += 1;
+            stats.thread_instructions += u64::from(issued.mask.count_ones());
+        }
+        Ok(())
+    }
+
+    fn timed_turn(
+        &mut self,
+        run: &Run,
+        global: &mut Global,
+        stats: &mut Stats,
+        timing: &mut Timing,
+    ) -> Result<(), Stopped> {
+        for _ in 0..WARP_TURN as usize * self.warps.len() {
+            let next = |index: usize| {
+                let warp: &Warp = &self.warps[index];
+                (warp.state() == WarpState::Ready)
+                    .then(|| run.program.ops.get(warp.group().pc as usize))
+                    .flatten()
+            };
+            // A program counter outside of the code has no timing; stepping reports it.
+            let lost = self.warps.iter().position(|w| {
+                w.state() == WarpState::Ready && w.group().pc as usize >= run.program.ops.len()
+            });
+            let Some(index) = lost.or_else(|| timing.select(next)) else {
+                return Ok(());
+            };
+            let warp = &mut self.warps[index];
+            let group = warp.group();
+            let op = run.program.ops.get(group.pc as usize);
+            if let Some(op) = op {
+                timing.before(
+                    warp,
+                    op,
+                    group.mask,
+                    group.mask & warp.registers.holds(op.guard),
+                );
+            }
+            let mut env = Environment {
+                program: run.program,
+                banks: &run.banks,
+                shape: run.shape,
+                budget: run.config.budget,
+                block: self.block,
+                global,
+                shared: &mut self.shared,
+                clock: Some(timing.cycle),
+                checker: self.checker.as_mut(),
+            };
+            let issued = warp.step(&mut env).map_err(|stop| Stopped {
+                stop,
+                warp: index,
+                pc: group.pc,
+            })?;
+            stats.warp_instructions += 1;
+            stats.thread_instructions += u64::from(issued.mask.count_ones());
+            if let Some(op) = op {
+                timing.after(index, op, group.pc, issued.mask);
+            }
+            if self.warps.iter().all(|w| w.state() != WarpState::Ready) {
+                self.settle()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the barrier when every live warp waits at it; finds warps that nothing can help. Returns whether all threads have ended.
+    fn settle(&mut self) -> Result<bool, Stopped> {
+        if let Some(index) = self
+            .warps
+            .iter()
+            .position(|w| w.state() == WarpState::Stuck)
+        {
+            let warp = &self.warps[index];
+            let stop = Stop::lanes(
+                FaultKind::Deadlock {
+                    waiting: warp.waiting(),
+                },
+                warp.waiting(),
+            );
+            return Err(Stopped {
+                stop,
+                warp: index,
+                pc: warp.group().pc,
+            });
+        }
+        let waiting = |w: &Warp| matches!(w.state(), WarpState::AtCtaBarrier | WarpState::Done);
+        if self.warps.iter().all(|w| w.state() == WarpState::Done) {
+            return Ok(true);
+        }
+        if self.warps.iter().all(waiting) {
+            self.warps.iter_mut().for_each(Warp::open_cta_barrier);
+            if let Some(checker) = &mut self.checker {
+                checker.cta_synchronised();
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,555 @@
+//! One instruction of one warp.
+//!
+//! [`Warp::step`] issues the next instruction of the warp's current group in all its lanes whose guard holds, and leaves the warp at the
+//! next one. Families with more to say have their own files: memory here below, lanes among each other in [`super::convergent`], control
+//! in [`super::warp`].
+
+use super::atomic;
+use super::check::Checker;
+use super::decoded::{Access, Action, Atomic, BroadcastSource, NOWHERE, Op, Program, WORD_BYTES};
+use super::fault::{AccessKind, FaultKind, Stop};
+use super::memory::{Bytes, Global, Memories, little_endian};
+use super::registers::{GENERAL, LANES, Operand, lanes};
+use super::warp::Warp;
+use crate::isa::Role;
+use crate::isa::generated::SReg;
+
+/// Shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+}
+
+impl Shape {
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u64 {
+        self.block.iter().map(|n| u64::from(*n)).product()
+    }
+
+    /// CTAs.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().map(|n| u64::from(*n)).product()
+    }
+
+    /// Coordinates of a thread of a CTA, or of a CTA of the grid.
+    pub fn coordinates(extent: [u32; 3], index: u64) -> [u32; 3] {
+        let (x, y) = (u64::from(extent[0].max(1)), u64::from(extent[1].max(1)));
+        [
+            (index % x) as u32,
+            (index / x % y) as u32,
+            (index / x / y) as u32,
+        ]
+    }
+}
+
+/// The constant banks of a launch.
+#[derive(Clone, Debug, Default)]
+pub struct Banks {
+    /// By number; a bank that is not there is empty.
+    pub banks: [Vec<u8>; 4],
+}
+
+impl Banks {
+    /// `bytes` at an offset of a bank.
+    ///
+    /// # Errors
+    /// Out of bounds or misaligned.
+    #[inline]
+    pub fn load(&self, bank: u8, offset: u64, bytes: u32) -> Result<u128, FaultKind> {
+        if offset & u64::from(bytes - 1) != 0 {
+            return Err(FaultKind::ConstantMisaligned {
+                bank,
+                offset,
+                bytes,
+            });
+        }
+        match self.banks.get(usize::from(bank)) {
+            Some(data) if offset.saturating_add(u64::from(bytes)) <= data.len() as u64 => {
+                Ok(little_endian(data, offset as usize, bytes))
+            }
+            _ => Err(FaultKind::ConstantOutOfBounds {
+                bank,
+                offset,
+                bytes,
+            }),
+        }
+    }
+}
+
+/// What a warp sees beside itself.
+pub struct Environment<'a> {
+    /// The code.
+    pub program: &'a Program,
+    /// Constants.
+    pub banks: &'a Banks,
+    /// Sizes.
+    pub shape: Shape,
+    /// Warp instructions a warp may issue.
+    pub budget: u64,
+    /// Coordinates of the CTA.
+    pub block: [u32; 3],
+    /// Device memory.
+    pub global: &'a mut Global,
+    /// The CTA's memory.
+    pub shared: &'a mut Bytes,
+    /// What SR_CLOCKLO reads: cycles in timed mode, else the warp's instructions.
+    pub clock: Option<u64>,
+    /// Checks, if they are on.
+    pub checker: Option<&'a mut Checker>,
+}
+
+/// An issued instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// Index in the program.
+    pub pc: u32,
+    /// Lanes it ran in.
+    pub mask: u32,
+}
+
+type Step = Result<(), Box<Stop>>;
+
+impl Warp {
+    /// Issues one instruction of the current group; the warp must be ready.
+    ///
+    /// # Errors
+    /// The fault, with everything that happened before it done.
+    #[inline]
+    pub fn step(&mut self, env: &mut Environment) -> Result<Issued, Box<Stop>> {
+        let group = self.group();
+        let program = env.program;
+        let Some(op) = program.ops.get(group.pc as usize) else {
+            return Err(Stop::lanes(
+                FaultKind::BadJump {
+                    target: u64::from(group.pc) * WORD_BYTES,
+                },
+                group.mask,
+            ));
+        };
+        if self.issued >= env.budget {
+            return Err(Stop::lanes(
+                FaultKind::BudgetExhausted { limit: env.budget },
+                group.mask,
+            ));
+        }
+        self.issued += 1;
+        let mask = group.mask & self.registers.holds(op.guard);
+        if let Some(checker) = env.checker.as_deref_mut() {
+            checker.before(self, op, group, mask);
+        }
+        match (&op.action, mask) {
+            // Only what involves other lanes than those whose guard holds looks at a false guard.
+            (_, 0) => self.advance(),
+            (Action::Pure(body), _) => {
+                self.broadcast(op, env, mask)?;
+                body.run(&op.operands, &mut self.registers, mask);
+                self.advance();
+            }
+            _ => self.effect(op, env, mask)?,
+        }
+        Ok(Issued { pc: group.pc, mask })
+    }
+
+    /// Everything that is not pure.
+    fn effect(&mut self, op: &Op, env: &mut Environment, mask: u32) -> Step {
+        self.broadcast(op, env, mask)?;
+        match &op.action {
+            Action::Illegal(reason) => {
+                return Err(Stop::lanes(
+                    FaultKind::IllegalInstruction((**reason).clone()),
+                    mask,
+                ));
+            }
+            Action::Pure(body) => body.run(&op.operands, &mut self.registers, mask),
+            Action::PureOnce(body) => body.run_once(
+                &op.operands,
+                &mut self.registers,
+                mask.trailing_zeros() as usize,
+            ),
+            Action::UniformLoad => {
+                let (d, b) = (op.operand(Role::D), op.operand(Role::B));
+                self.set_uniform(d, self.registers.words(b, 0));
+            }
+            Action::Load(access) => self.load(op, env, *access, mask)?,
+            Action::LoadConstant { bank, access } => {
+                self.load_constant(op, env, *bank, *access, mask)?
+            }
+            Action::Store(access) => self.store(op, env, *access, mask)?,
+            Action::Atomic(atomic) => self.atomic(op, env, *atomic, mask)?,
+            Action::Fence => {}
+            Action::ReadSpecial(register) => {
+                let d = op.operand(Role::D);
+                for lane in lanes(mask) {
+                    let value = self.special(*register, env, mask, lane);
+                    self.registers.column_mut(d.column)[lane] = value;
+                }
+            }
+            Action::ReadSpecialOnce(register) => {
+                let value = self.special(*register, env, mask, mask.trailing_zeros() as usize);
+                self.set_uniform(op.operand(Role::D), [value, 0, 0, 0]);
+            }
+            Action::ToUniform => {
+                // The documents pick any active lane; the first, as the simulator is deterministic.
+                let words = self
+                    .registers
+                    .words(op.operand(Role::B), mask.trailing_zeros() as usize);
+                self.set_uniform(op.operand(Role::D), words);
+            }
+            Action::IndexedRead(offset) => {
+                let source = self.indexed(op, *offset, mask)?;
+                self.copy(op.operand(Role::D).column, source, mask);
+            }
+            Action::IndexedWrite(offset) => {
+                let destination = self.indexed(op, *offset, mask)?;
+                self.copy(destination, op.operand(Role::A).column, mask);
+            }
+            Action::Shuffle(mode) => self.shuffle(op, *mode, mask)?,
+            Action::Vote(mode) => self.vote(op, *mode, mask),
+            Action::Match => self.match_any(op, mask),
+            _ => return self.control(op, env, mask),
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// What moves the program counter otherwise than to the next instruction, or waits.
+    fn control(&mut self, op: &Op, env: &mut Environment, mask: u32) -> Step {
+        let pc = self.group().pc;
+        match op.action {
+            Action::Branch(target) => self.jump(mask, self.inside(env, target, mask)?),
+            Action::Indirect => self.jump_to(op.operand(Role::A), 0, env, mask)?,
+            Action::IndirectFrom(base) => self.jump_to(op.operand(Role::A), base, env, mask)?,
+            Action::Call(target) => {
+                let target = self.inside(env, target, mask)?;
+                self.link(op, pc, mask);
+                self.jump(mask, target);
+            }
+            Action::CallIndirect => {
+                let targets = self.targets(op.operand(Role::B), 0, env, mask)?;
+                self.link(op, pc, mask);
+                self.jump_lanes(mask, &targets);
+            }
+            Action::Exit => self.exit(mask),
+            Action::Trap(code) => return Err(Stop::lanes(FaultKind::Trap { code }, mask)),
+            Action::SetBarrier(number) => {
+                self.set_barrier(number, mask);
+                self.advance();
+            }
+            Action::Reconverge(number) => self.reconverge(number, mask),
+            Action::ReadBarrier(number) => {
+                let d = op.operand(Role::D).column;
+                for lane in lanes(mask) {
+                    self.registers.column_mut(d)[lane] = self.barrier(number, lane);
+                }
+                self.advance();
+            }
+            Action::WriteBarrier(number) => {
+                let a = op.operand(Role::A).column;
+                for lane in lanes(mask) {
+                    self.write_barrier(number, lane, self.registers.column(a)[lane]);
+                }
+                self.advance();
+            }
+            Action::WarpSync => {
+                let wanted = self.registers.column(op.operand(Role::B).column)
+                    [mask.trailing_zeros() as usize];
+                if let Some(checker) = env.checker.as_deref_mut() {
+                    checker.warp_synchronised(self.index);
+                }
+                self.warp_sync(mask, wanted);
+            }
+            Action::CtaBarrier if mask == self.live => self.wait_at_cta_barrier(),
+            Action::CtaBarrier => {
+                return Err(Stop::lanes(
+                    FaultKind::BarrierDivergence {
+                        arrived: mask,
+                        live: self.live,
+                    },
+                    mask,
+                ));
+            }
+            _ => self.advance(),
+        }
+        Ok(())
+    }
+
+    /// Fills the columns of sources that are the same for all lanes.
+    #[inline(always)]
+    fn broadcast(&mut self, op: &Op, env: &Environment, mask: u32) -> Step {
+        for broadcast in &op.broadcasts {
+            let value = match broadcast.source {
+                BroadcastSource::Immediate(value) => value,
+                BroadcastSource::Uniform(number) => {
+                    self.registers.uniform[usize::from(number) & 63]
+                }
+                BroadcastSource::Constant { bank, offset } => {
+                    env.banks
+                        .load(bank, u64::from(offset), 4)
+                        .map_err(|kind| Stop::lanes(kind, mask))? as u32
+                }
+            };
+            *self.registers.column_mut(broadcast.column) = [value; LANES];
+        }
+        Ok(())
+    }
+
+    fn set_uniform(&mut self, d: Operand, words: [u32; 4]) {
+        for (i, word) in words.into_iter().enumerate().take(d.words as usize) {
+            self.registers.set_uniform(d.column as usize + i, word);
+        }
+    }
+
+    fn copy(&mut self, destination: u16, source: u16, mask: u32) {
+        for lane in lanes(mask) {
+            let value = self.registers.column(source)[lane];
+            self.registers.column_mut(destination)[lane] = value;
+        }
+    }
+
+    /// The register of SETGPR and GETGPR (errata I-83: a signed sum, out of range is a fault).
+    fn indexed(&self, op: &Op, offset: i32, mask: u32) -> Result<u16, Box<Stop>> {
+        let base = self.registers.column(op.operand(Role::B).column)[0] as i32;
+        let index = i64::from(base) + i64::from(offset);
+        match u16::try_from(index) {
+            Ok(number) if usize::from(number) < GENERAL => Ok(number),
+            _ => Err(Stop::lanes(FaultKind::RegisterIndex { index }, mask)),
+        }
+    }
+
+    fn special(&self, register: SReg, env: &Environment, mask: u32, lane: usize) -> u32 {
+        let thread = |axis: usize| {
+            Shape::coordinates(
+                env.shape.block,
+                u64::from(self.index) * LANES as u64 + lane as u64,
+            )[axis]
+        };
+        match register {
+            SReg::SrTidX => thread(0),
+            SReg::SrTidY => thread(1),
+            SReg::SrTidZ => thread(2),
+            SReg::SrCtaidX => env.block[0],
+            SReg::SrCtaidY => env.block[1],
+            SReg::SrCtaidZ => env.block[2],
+            SReg::SrNtidX => env.shape.block[0],
+            SReg::SrNtidY => env.shape.block[1],
+            SReg::SrNtidZ => env.shape.block[2],
+            SReg::SrNctaidX => env.shape.grid[0],
+            SReg::SrNctaidY => env.shape.grid[1],
+            SReg::SrNctaidZ => env.shape.grid[2],
+            SReg::SrLaneid => lane as u32,
+            SReg::SrWarpid => self.index,
+            SReg::SrActivemask => mask,
+            SReg::SrClocklo => env.clock.unwrap_or(self.issued) as u32,
+        }
+    }
+
+    /// A branch target inside the code.
+    fn inside(&self, env: &Environment, target: u32, mask: u32) -> Result<u32, Box<Stop>> {
+        if target == NOWHERE {
+            let end = env.program.ops.len() as u64 * WORD_BYTES;
+            return Err(Stop::lanes(FaultKind::BadJump { target: end }, mask));
+        }
+        Ok(target)
+    }
+
+    /// The instruction of each lane's code address, `base` plus an operand.
+    fn targets(
+        &self,
+        operand: Operand,
+        base: i64,
+        env: &Environment,
+        mask: u32,
+    ) -> Result<[u32; LANES], Box<Stop>> {
+        let mut targets = [0; LANES];
+        for lane in lanes(mask) {
+            let target = match operand.words {
+                2 => self.registers.pair(operand, lane),
+                _ => (base + i64::from(self.registers.pair(operand, lane) as i32)) as u64,
+            };
+            if target % WORD_BYTES != 0 || target / WORD_BYTES >= env.program.ops.len() as u64 {
+                return Err(Stop::new(FaultKind::BadJump { target }, lane));
+            }
+            targets[lane] = (target / WORD_BYTES) as u32;
+        }
+        Ok(targets)
+    }
+
+    fn jump_to(&mut self, operand: Operand, base: i64, env: &Environment, mask: u32) -> Step {
+        let targets = self.targets(operand, base, env, mask)?;
+        self.jump_lanes(mask, &targets);
+        Ok(())
+    }
+
+    /// The return address of a call.
+    fn link(&mut self, op: &Op, pc: u32, mask: u32) {
+        let address = (u64::from(pc) + 1) * WORD_BYTES;
+        for lane in lanes(mask) {
+            self.registers.set_words(
+                op.operand(Role::D),
+                lane,
+                [address as u32, (address >> 32) as u32, 0, 0],
+            );
+        }
+    }
+
+    /// The part of an address that all lanes share: uniform register and offset.
+    fn shared_part(&self, op: &Op, access: Access) -> u64 {
+        let uniform = if access.uniform {
+            self.registers.pair(op.operand(Role::C), 0)
+        } else {
+            0
+        };
+        uniform.wrapping_add(access.offset as i64 as u64)
+    }
+
+    #[inline(always)]
+    fn address(&self, op: &Op, access: Access, shared: u64, lane: usize) -> u64 {
+        let sum = self
+            .registers
+            .pair(op.operand(Role::A), lane)
+            .wrapping_add(shared);
+        if access.wide {
+            sum
+        } else {
+            u64::from(sum as u32)
+        }
+    }
+
+    fn load(&mut self, op: &Op, env: &mut Environment, access: Access, mask: u32) -> Step {
+        let (d, bytes, shared) = (
+            op.operand(Role::D),
+            u32::from(access.bytes),
+            self.shared_part(op, access),
+        );
+        for lane in lanes(mask) {
+            let address = self.address(op, access, shared, lane);
+            let (memories, checker) = self.memories(env);
+            let place = memories
+                .locate(AccessKind::Load, access.window, address, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            if let Some(checker) = checker {
+                checker.load(&memories, op, lane, place, bytes, false);
+            }
+            let value = memories.load(lane, place, bytes);
+            self.registers.set_words(d, lane, extended(value, access));
+        }
+        Ok(())
+    }
+
+    fn load_constant(
+        &mut self,
+        op: &Op,
+        env: &Environment,
+        bank: u8,
+        access: Access,
+        mask: u32,
+    ) -> Step {
+        let (d, bytes, shared) = (
+            op.operand(Role::D),
+            u32::from(access.bytes),
+            self.shared_part(op, access),
+        );
+        for lane in lanes(mask) {
+            let offset = self.address(op, access, shared, lane);
+            let value = env
+                .banks
+                .load(bank, offset, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            self.registers.set_words(d, lane, extended(value, access));
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, op: &Op, env: &mut Environment, access: Access, mask: u32) -> Step {
+        let (b, bytes, shared) = (
+            op.operand(Role::B),
+            u32::from(access.bytes),
+            self.shared_part(op, access),
+        );
+        for lane in lanes(mask) {
+            let address = self.address(op, access, shared, lane);
+            let value = number(self.registers.words(b, lane));
+            let (mut memories, checker) = self.memories(env);
+            let place = memories
+                .locate(AccessKind::Store, access.window, address, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            memories.store(lane, place, bytes, value);
+            if let Some(checker) = checker
+                && !checker.store(op, lane, place, bytes, value)
+            {
+                memories.forget(lane, place, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn atomic(&mut self, op: &Op, env: &mut Environment, atomic: Atomic, mask: u32) -> Step {
+        let access = atomic.access;
+        let (d, b, c) = (
+            op.operand(Role::D),
+            op.operand(Role::B),
+            op.operand(Role::C),
+        );
+        let (bytes, shared) = (u32::from(access.bytes), self.shared_part(op, access));
+        for lane in lanes(mask) {
+            let address = self.address(op, access, shared, lane);
+            let (source, swap) = (self.registers.pair(b, lane), self.registers.pair(c, lane));
+            let (mut memories, checker) = self.memories(env);
+            let place = memories
+                .locate(AccessKind::Atomic, access.window, address, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            if let Some(checker) = checker {
+                checker.load(&memories, op, lane, place, bytes, true);
+            }
+            let old = memories.load(lane, place, bytes) as u64;
+            let new = match atomic.op {
+                Some(op) => Some(atomic::apply(op, atomic.ty, old, source)),
+                None => (old == source).then_some(swap),
+            };
+            if let Some(new) = new {
+                memories.store(lane, place, bytes, u128::from(new));
+            }
+            self.registers
+                .set_words(d, lane, [old as u32, (old >> 32) as u32, 0, 0]);
+        }
+        Ok(())
+    }
+
+    /// The memories this warp sees, and the checks.
+    fn memories<'a>(
+        &'a mut self,
+        env: &'a mut Environment,
+    ) -> (Memories<'a>, Option<&'a mut Checker>) {
+        let memories = Memories {
+            global: env.global,
+            shared: env.shared,
+            local: &mut self.local,
+        };
+        (memories, env.checker.as_deref_mut())
+    }
+}
+
+/// The words of a loaded value; narrow signed ones get their sign.
+fn extended(value: u128, access: Access) -> [u32; 4] {
+    let low = match (access.bytes, access.signed) {
+        (1, true) => value as u8 as i8 as u32,
+        (2, true) => value as u16 as i16 as u32,
+        _ => value as u32,
+    };
+    [
+        low,
+        (value >> 32) as u32,
+        (value >> 64) as u32,
+        (value >> 96) as u32,
+    ]
+}
+
+fn number(words: [u32; 4]) -> u128 {
+    words
+        .iter()
+        .rev()
+        .fold(0, |value, word| value << 32 | u128::from(*word))
+}

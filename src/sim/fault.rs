@@ -1,0 +1,249 @@
+//! Faults: why a launch stopped, as a value.
+//!
+//! Inside the machine a fault is a [`Stop`], the reason and the lane; the launch adds what it knows of the place ([`Fault`]). After a
+//! fault the device and all its memory stay usable.
+
+use crate::isa::Illegal;
+use std::fmt;
+use thiserror::Error;
+
+/// Kinds of memory as faults name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Window {
+    /// The device's memory.
+    Global,
+    /// The CTA's memory.
+    Shared,
+    /// The thread's memory.
+    Local,
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Window::Global => "global",
+            Window::Shared => "shared",
+            Window::Local => "local",
+        })
+    }
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessKind {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes in one step.
+    Atomic,
+}
+
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+            AccessKind::Atomic => "atomic",
+        })
+    }
+}
+
+/// The reason of a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FaultKind {
+    /// An address in no allocation, or past the end of its window.
+    #[error("{access} of {bytes} bytes at {address:#x} is out of bounds of {window} memory")]
+    OutOfBounds {
+        /// What was tried.
+        access: AccessKind,
+        /// Where.
+        window: Window,
+        /// Address in global memory, or offset in the window.
+        address: u64,
+        /// Size of the access.
+        bytes: u32,
+    },
+    /// An address that is no multiple of the access' size.
+    #[error("{access} of {bytes} bytes at {address:#x} in {window} memory is misaligned")]
+    Misaligned {
+        /// What was tried.
+        access: AccessKind,
+        /// Where.
+        window: Window,
+        /// Address in global memory, or offset in the window.
+        address: u64,
+        /// Size of the access.
+        bytes: u32,
+    },
+    /// The stack, which grows down in local memory, went below offset 0.
+    #[error("stack overflow: {access} at local offset {offset} with a stack of {limit} bytes")]
+    StackOverflow {
+        /// What was tried.
+        access: AccessKind,
+        /// Local offset, negative.
+        offset: i32,
+        /// Bytes of local memory of a thread.
+        limit: u32,
+    },
+    /// A constant bank that does not exist or is shorter.
+    #[error("read of {bytes} bytes at c[{bank:#x}][{offset:#x}] is out of bounds")]
+    ConstantOutOfBounds {
+        /// Bank.
+        bank: u8,
+        /// Byte offset.
+        offset: u64,
+        /// Size of the access.
+        bytes: u32,
+    },
+    /// A constant offset that is no multiple of the access' size.
+    #[error("read of {bytes} bytes at c[{bank:#x}][{offset:#x}] is misaligned")]
+    ConstantMisaligned {
+        /// Bank.
+        bank: u8,
+        /// Byte offset.
+        offset: u64,
+        /// Size of the access.
+        bytes: u32,
+    },
+    /// A word that is no instruction.
+    #[error("illegal instruction: {0}")]
+    IllegalInstruction(#[from] Illegal),
+    /// Control went to an address that is no instruction of the module.
+    #[error("jump to {target:#x}, which is no instruction of the module")]
+    BadJump {
+        /// Code address.
+        target: u64,
+    },
+    /// SETGPR or GETGPR of a register that does not exist (errata I-83).
+    #[error("register index {index} is out of range")]
+    RegisterIndex {
+        /// Sum of the uniform register and the offset.
+        index: i64,
+    },
+    /// TRAP.
+    #[error("trap {code}")]
+    Trap {
+        /// Cranelift's trap code.
+        code: u8,
+    },
+    /// A warp ran too long.
+    #[error(
+        "instruction budget exhausted: a warp ran {limit} instructions (an endless loop, or raise the budget)"
+    )]
+    BudgetExhausted {
+        /// Warp instructions a warp may issue.
+        limit: u64,
+    },
+    /// Only a part of the warp's live lanes came to BAR.SYNC.
+    #[error(
+        "barrier divergence: lanes {arrived:#010x} of the live lanes {live:#010x} are at the barrier"
+    )]
+    BarrierDivergence {
+        /// Lanes that arrived together.
+        arrived: u32,
+        /// Lanes that have not exited.
+        live: u32,
+    },
+    /// No lane of the warp can go on.
+    #[error("deadlock: lanes {waiting:#010x} wait for lanes that never come")]
+    Deadlock {
+        /// The waiting lanes.
+        waiting: u32,
+    },
+    /// A shuffle reads a lane that does not take part.
+    #[error("shuffle reads lane {source_lane}, which is not active")]
+    InactiveLane {
+        /// The lane that is read.
+        source_lane: u8,
+    },
+    /// The instruction needs something that this way of running does not have.
+    #[error("unsupported: {0} outside of a launch")]
+    NotStraightLine(&'static str),
+}
+
+/// A reason and the lane it belongs to: how the machine stops.
+#[derive(Debug)]
+pub struct Stop {
+    /// Why.
+    pub kind: FaultKind,
+    /// The lowest lane concerned.
+    pub lane: u8,
+}
+
+impl Stop {
+    /// A boxed stop, so that results stay small.
+    pub fn new(kind: FaultKind, lane: usize) -> Box<Stop> {
+        Box::new(Stop {
+            kind,
+            lane: lane as u8,
+        })
+    }
+
+    /// A stop that concerns all lanes of a mask.
+    pub fn lanes(kind: FaultKind, mask: u32) -> Box<Stop> {
+        Stop::new(kind, (mask.trailing_zeros() & 31) as usize)
+    }
+}
+
+/// The place of an instruction for a reader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The kernel launched.
+    pub kernel: String,
+    /// The function that holds the instruction, when known.
+    pub function: Option<String>,
+    /// CTA.
+    pub block: [u32; 3],
+    /// Thread in its CTA; of a warp's event, its first active one.
+    pub thread: [u32; 3],
+    /// Code address in bytes.
+    pub pc: u32,
+    /// The instruction as assembly text.
+    pub instruction: String,
+    /// `file:line`, when the module has a line table.
+    pub source: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let triple = |v: [u32; 3]| format!("({},{},{})", v[0], v[1], v[2]);
+        write!(
+            f,
+            "kernel {}, block {}, thread {}, ",
+            self.kernel,
+            triple(self.block),
+            triple(self.thread)
+        )?;
+        match &self.function {
+            Some(function) if *function != self.kernel => write!(f, "in {function}, ")?,
+            _ => {}
+        }
+        write!(f, "pc {:#x}: {}", self.pc, self.instruction)?;
+        match &self.source {
+            Some(source) => write!(f, " ({source})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A launch stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Why.
+    pub kind: FaultKind,
+    /// Where.
+    pub place: Place,
+    /// General registers of the thread that are not 0: number and value.
+    pub registers: Vec<(u8, u32)>,
+    /// Predicates of the thread, P0 in bit 0.
+    pub predicates: u8,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.kind)
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,50 @@
+//! What the simulator loads: linked code with its constants, independent of the object format.
+//!
+//! The driver relocates: every word here is final, and data objects are in global memory already.
+
+/// Linked code.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    /// Instruction words in the order of their addresses, from code address 0.
+    pub words: Vec<u128>,
+    /// Constant bank 3.
+    pub constants: Vec<u8>,
+    /// Functions, sorted by address.
+    pub functions: Vec<Function>,
+    /// Source lines, sorted by address; empty when unknown.
+    pub lines: Vec<Line>,
+}
+
+/// A function's place in the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, without `%`.
+    pub name: String,
+    /// Code address of its first word in bytes.
+    pub address: u32,
+}
+
+/// From `address` on, until the next entry, code comes from this line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Code address in bytes.
+    pub address: u32,
+    /// File name as the compiler was given it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+impl Image {
+    /// The function that contains a code address.
+    pub fn function_at(&self, address: u32) -> Option<&Function> {
+        let after = self.functions.partition_point(|f| f.address <= address);
+        self.functions.get(after.checked_sub(1)?)
+    }
+
+    /// The source line of a code address.
+    pub fn line_at(&self, address: u32) -> Option<&Line> {
+        let after = self.lines.partition_point(|l| l.address <= address);
+        self.lines.get(after.checked_sub(1)?)
+    }
+}

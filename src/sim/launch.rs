@@ -1,0 +1,358 @@
+//! Launching a kernel: constant bank 0, the order of CTAs, what is reported.
+//!
+//! CTAs run one after another in the order of their numbers. Where the program has atomics on global memory, CTAs may wait for each
+//! other: then as many as [`RESIDENT_WARPS`] allows are resident together and take turns. Either way the same launch on the same memory
+//! gives the same result.
+
+use super::check::FindingKind;
+use super::cta::{Cta, Run, Stopped};
+use super::decoded::{Program, Resource, WORD_BYTES};
+use super::execute::{Banks, Shape};
+use super::fault::{Fault, Place};
+use super::image::Image;
+use super::memory::{Global, MAX_SHARED};
+use super::registers::{GENERAL, LANES};
+use super::timed::HazardKind;
+use super::{SimConfig, Stats};
+use crate::isa::decode;
+use std::fmt;
+use thiserror::Error;
+
+/// Warps of the CTAs that are resident together (assigned).
+const RESIDENT_WARPS: u64 = 512;
+/// Most threads of a CTA (assigned).
+pub const MAX_THREADS: u64 = 1024;
+/// First parameter in constant bank 0: the documents' example address (fixed).
+pub const PARAMETERS: usize = 0x160;
+/// Bytes of parameters, at most (fixed).
+pub const MAX_PARAMETERS: usize = 4096;
+/// Reports of one kind that are kept with their place.
+const KEPT: usize = 100;
+
+/// A loaded module.
+pub struct Loaded {
+    /// Code, constants, names and lines.
+    pub image: Image,
+    /// The code decoded.
+    pub program: Program,
+}
+
+/// What to launch.
+#[derive(Clone, Debug)]
+pub struct LaunchRequest<'a> {
+    /// Name for reports.
+    pub kernel: &'a str,
+    /// Code address of its first instruction in bytes.
+    pub entry: u32,
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// Static shared memory in bytes.
+    pub static_shared: u32,
+    /// Shared memory behind it in bytes.
+    pub dynamic_shared: u32,
+    /// Bytes from [`PARAMETERS`] on.
+    pub parameters: &'a [u8],
+}
+
+/// Why a launch did not begin.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LaunchError {
+    /// An extent of 0, or too many threads.
+    #[error(
+        "block of {0:?} threads: each extent must be at least 1, all together at most {MAX_THREADS}"
+    )]
+    Block([u32; 3]),
+    /// An extent of 0.
+    #[error("grid of {0:?} blocks: each extent must be at least 1")]
+    Grid([u32; 3]),
+    /// Too much shared memory.
+    #[error("{0} bytes of shared memory asked for, {MAX_SHARED} are available")]
+    Shared(u64),
+    /// Too many parameter bytes.
+    #[error("{0} bytes of parameters, {MAX_PARAMETERS} are the most")]
+    Parameters(usize),
+    /// Not an instruction of the module.
+    #[error("entry point {0:#x} is no instruction of the module")]
+    Entry(u32),
+}
+
+/// A hazard: the control bits do not keep two instructions apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hazard {
+    /// What.
+    pub kind: HazardKind,
+    /// The register.
+    pub register: Resource,
+    /// The instruction that comes too early.
+    pub place: Place,
+    /// The earlier instruction: code address and text.
+    pub earlier: (u32, String),
+    /// Cycle of the issue.
+    pub cycle: u64,
+}
+
+impl fmt::Display for Hazard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pc, text) = &self.earlier;
+        write!(
+            f,
+            "{}: hazard: {} {} is at pc {pc:#x}: {text}",
+            self.place, self.register, self.kind
+        )
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What.
+    pub kind: FindingKind,
+    /// Where.
+    pub place: Place,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.kind)
+    }
+}
+
+/// What came of a launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Counts.
+    pub stats: Stats,
+    /// The fault that ended it.
+    pub fault: Option<Fault>,
+    /// Hazards of timed mode, each pair of instructions once, at most a hundred.
+    pub hazards: Vec<Hazard>,
+    /// What the checks found, each instruction once, at most a hundred.
+    pub findings: Vec<Finding>,
+}
+
+impl Loaded {
+    /// Decodes an image.
+    pub fn new(image: Image, config: &SimConfig) -> Loaded {
+        Loaded {
+            program: Program::new(&image.words, config.semantics),
+            image,
+        }
+    }
+
+    /// Runs a kernel to its end or first fault.
+    ///
+    /// # Errors
+    /// When the request is not possible; nothing has run then.
+    pub fn launch(
+        &self,
+        request: &LaunchRequest,
+        global: &mut Global,
+        config: &SimConfig,
+    ) -> Result<Report, LaunchError> {
+        let shape = Shape {
+            grid: request.grid,
+            block: request.block,
+        };
+        if request.block.contains(&0) || shape.threads() > MAX_THREADS {
+            return Err(LaunchError::Block(request.block));
+        }
+        if request.grid.contains(&0) {
+            return Err(LaunchError::Grid(request.grid));
+        }
+        let shared = u64::from(request.static_shared) + u64::from(request.dynamic_shared);
+        if shared > u64::from(MAX_SHARED) {
+            return Err(LaunchError::Shared(shared));
+        }
+        if request.parameters.len() > MAX_PARAMETERS {
+            return Err(LaunchError::Parameters(request.parameters.len()));
+        }
+        let entry = request.entry / WORD_BYTES as u32;
+        if u64::from(request.entry) % WORD_BYTES != 0 || entry as usize >= self.program.ops.len() {
+            return Err(LaunchError::Entry(request.entry));
+        }
+        let run = Run {
+            program: &self.program,
+            banks: Banks {
+                banks: [
+                    bank0(request, config),
+                    Vec::new(),
+                    Vec::new(),
+                    self.image.constants.clone(),
+                ],
+            },
+            shape,
+            entry,
+            shared_bytes: shared as u32,
+            config,
+        };
+        Ok(self.run(&run, request, global))
+    }
+
+    fn run(&self, run: &Run, request: &LaunchRequest, global: &mut Global) -> Report {
+        let mut report = Report::default();
+        let blocks = run.shape.blocks();
+        let warps = run.shape.threads().div_ceil(LANES as u64);
+        let resident = if self.program.global_atomics {
+            (RESIDENT_WARPS / warps).max(1)
+        } else {
+            1
+        };
+        let mut ctas: Vec<Cta> = (0..resident.min(blocks)).map(|_| Cta::new(run)).collect();
+        let mut first = 0;
+        while first < blocks && report.fault.is_none() {
+            let count = resident.min(blocks - first) as usize;
+            for (i, cta) in ctas[..count].iter_mut().enumerate() {
+                cta.start(run, Shape::coordinates(run.shape.grid, first + i as u64));
+            }
+            self.run_together(run, request, global, &mut ctas[..count], &mut report);
+            report.stats.cycles += ctas[..count]
+                .iter()
+                .filter_map(|c| c.timing.as_ref())
+                .map(|t| t.cycle)
+                .max()
+                .unwrap_or(0);
+            for cta in &ctas[..count] {
+                self.collect(cta, request, &mut report);
+            }
+            first += count as u64;
+        }
+        report.stats.faults = u64::from(report.fault.is_some());
+        report
+    }
+
+    /// Runs resident CTAs in turns until all have ended or one faults.
+    fn run_together(
+        &self,
+        run: &Run,
+        request: &LaunchRequest,
+        global: &mut Global,
+        ctas: &mut [Cta],
+        report: &mut Report,
+    ) {
+        let mut running: Vec<usize> = (0..ctas.len()).collect();
+        while !running.is_empty() {
+            let mut ended = Vec::new();
+            for &index in &running {
+                match ctas[index].turn(run, global, &mut report.stats) {
+                    Ok(false) => {}
+                    Ok(true) => ended.push(index),
+                    Err(stopped) => {
+                        report.fault = Some(self.fault(&ctas[index], run, request, stopped));
+                        return;
+                    }
+                }
+            }
+            running.retain(|index| !ended.contains(index));
+        }
+    }
+
+    fn place(&self, request: &LaunchRequest, block: [u32; 3], thread: u32, pc: u32) -> Place {
+        let address = pc * WORD_BYTES as u32;
+        Place {
+            kernel: request.kernel.to_string(),
+            function: self.image.function_at(address).map(|f| f.name.clone()),
+            block,
+            thread: Shape::coordinates(request.block, u64::from(thread)),
+            pc: address,
+            instruction: self.text(pc),
+            source: self
+                .image
+                .line_at(address)
+                .map(|l| format!("{}:{}", l.file, l.line)),
+        }
+    }
+
+    /// An instruction as text.
+    fn text(&self, pc: u32) -> String {
+        match self.program.words.get(pc as usize) {
+            None => "(no instruction)".to_string(),
+            Some(word) => match decode(*word) {
+                Ok((inst, _)) => inst.to_string(),
+                Err(_) => format!("{word:#034x}"),
+            },
+        }
+    }
+
+    fn fault(&self, cta: &Cta, run: &Run, request: &LaunchRequest, stopped: Stopped) -> Fault {
+        let Stopped { stop, warp, pc } = stopped;
+        let lane = usize::from(stop.lane);
+        let registers = &cta.warps[warp].registers;
+        let values = (0..GENERAL.min(run.program.registers))
+            .map(|n| (n as u8, registers.column(n as u16)[lane]));
+        let predicates = registers
+            .predicates
+            .iter()
+            .take(super::registers::PT)
+            .enumerate();
+        Fault {
+            kind: stop.kind,
+            place: self.place(request, cta.block, (warp * LANES + lane) as u32, pc),
+            registers: values.filter(|v| v.1 != 0).collect(),
+            predicates: predicates.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i),
+        }
+    }
+
+    /// Adds a CTA's hazards and findings to the report.
+    fn collect(&self, cta: &Cta, request: &LaunchRequest, report: &mut Report) {
+        if let Some(timing) = &cta.timing {
+            report.stats.hazards += timing.count;
+            for hazard in &timing.hazards {
+                let earlier = (
+                    hazard.earlier * WORD_BYTES as u32,
+                    self.text(hazard.earlier),
+                );
+                let known = |h: &Hazard| {
+                    (h.kind, h.register, h.place.pc, h.earlier.0)
+                        == (
+                            hazard.kind,
+                            hazard.register,
+                            hazard.pc * WORD_BYTES as u32,
+                            earlier.0,
+                        )
+                };
+                if report.hazards.len() < KEPT && !report.hazards.iter().any(known) {
+                    let place = self.place(request, cta.block, hazard.thread, hazard.pc);
+                    report.hazards.push(Hazard {
+                        kind: hazard.kind,
+                        register: hazard.register,
+                        place,
+                        earlier,
+                        cycle: hazard.cycle,
+                    });
+                }
+            }
+        }
+        for finding in cta.checker.iter().flat_map(|c| &c.findings) {
+            let pc = finding.pc * WORD_BYTES as u32;
+            let known = |f: &Finding| {
+                f.place.pc == pc
+                    && std::mem::discriminant(&f.kind) == std::mem::discriminant(&finding.kind)
+            };
+            if report.findings.len() < KEPT && !report.findings.iter().any(known) {
+                let place = self.place(request, cta.block, finding.thread, finding.pc);
+                report.findings.push(Finding {
+                    kind: finding.kind.clone(),
+                    place,
+                });
+            }
+        }
+    }
+}
+
+/// Constant bank 0 of a launch (design.md section 5).
+fn bank0(request: &LaunchRequest, config: &SimConfig) -> Vec<u8> {
+    let mut bank = vec![0; PARAMETERS + request.parameters.len().next_multiple_of(16)];
+    let sizes = request
+        .block
+        .iter()
+        .chain(&request.grid)
+        .chain([&request.dynamic_shared]);
+    for (i, value) in sizes.enumerate() {
+        bank[4 * i..4 * i + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    bank[0x28..0x2C].copy_from_slice(&config.stack_bytes.to_le_bytes());
+    bank[PARAMETERS..PARAMETERS + request.parameters.len()].copy_from_slice(request.parameters);
+    bank
+}

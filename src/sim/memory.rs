@@ -1,0 +1,543 @@
+//! Memory: the windows of an address, bounds, alignment.
+//!
+//! A generic 64-bit address lies in shared memory from [`SHARED_BASE`], in local memory from [`LOCAL_BASE`], elsewhere in global memory
+//! (design.md section 5). Global memory is a list of allocations with gaps between them, and addresses are never used again, so that an
+//! access past the end of a buffer or to a freed one is found. Values are little-endian.
+
+use super::fault::{AccessKind, FaultKind, Window};
+use super::registers::LANES;
+use thiserror::Error;
+
+/// First address of the shared window (assigned).
+pub const SHARED_BASE: u64 = 0x0100_0000_0000_0000;
+/// First address of the local window (assigned).
+pub const LOCAL_BASE: u64 = 0x0200_0000_0000_0000;
+/// Bytes from either base that belong to the window (assigned).
+const WINDOW: u64 = 1 << 32;
+/// First address of global memory: below it nothing is ever mapped (assigned).
+pub const GLOBAL_BASE: u64 = 0x1_0000;
+/// Alignment of allocations (assigned).
+pub const ALLOCATION_ALIGN: u64 = 256;
+/// Unmapped bytes after each allocation, at least (assigned).
+const GUARD_GAP: u64 = 4096;
+/// Shared memory a CTA may have (assigned).
+pub const MAX_SHARED: u32 = 228 * 1024;
+
+/// Bytes with, in checking mode, a mark for each that was written.
+#[derive(Clone, Debug, Default)]
+pub struct Bytes {
+    data: Vec<u8>,
+    written: Option<Vec<bool>>,
+}
+
+impl Bytes {
+    /// `size` zero bytes; `track` marks what is written.
+    pub fn new(size: usize, track: bool) -> Bytes {
+        Bytes {
+            data: vec![0; size],
+            written: track.then(|| vec![false; size]),
+        }
+    }
+
+    /// The bytes.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// Whether all of a range were written; true when that is not tracked.
+    pub fn is_written(&self, start: usize, bytes: usize) -> bool {
+        self.written
+            .as_ref()
+            .is_none_or(|w| w[start..start + bytes].iter().all(|b| *b))
+    }
+
+    /// Overwrites a range that must be inside.
+    pub fn store(&mut self, start: usize, source: &[u8]) {
+        self.data[start..start + source.len()].copy_from_slice(source);
+        if let Some(written) = &mut self.written {
+            written[start..start + source.len()].fill(true);
+        }
+    }
+
+    /// Marks a range as not written.
+    fn forget(&mut self, start: usize, bytes: usize) {
+        if let Some(written) = &mut self.written {
+            written[start..start + bytes].fill(false);
+        }
+    }
+
+    /// Zeros everything and forgets what was written.
+    pub fn reset(&mut self, size: usize) {
+        self.data.clear();
+        self.data.resize(size, 0);
+        if let Some(written) = &mut self.written {
+            written.clear();
+            written.resize(size, false);
+        }
+    }
+}
+
+/// A range of global memory.
+#[derive(Clone, Debug)]
+struct Allocation {
+    base: u64,
+    bytes: Bytes,
+}
+
+/// Why the host cannot reach device memory.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MemoryError {
+    /// Not inside one allocation.
+    #[error("device address {address:#x} with {bytes} bytes is not inside an allocation")]
+    Unmapped {
+        /// Device address.
+        address: u64,
+        /// Size of the copy.
+        bytes: u64,
+    },
+    /// More than the simulator allows.
+    #[error("out of device memory: {bytes} bytes asked for, {available} available")]
+    OutOfMemory {
+        /// Size asked for.
+        bytes: u64,
+        /// What is left of the limit.
+        available: u64,
+    },
+}
+
+/// The device's memory.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Sorted by base.
+    allocations: Vec<Allocation>,
+    next: u64,
+    used: u64,
+    limit: u64,
+    track: bool,
+}
+
+impl Global {
+    /// Empty memory of at most `limit` bytes; `track` marks what is written.
+    pub fn new(limit: u64, track: bool) -> Global {
+        Global {
+            allocations: Vec::new(),
+            next: GLOBAL_BASE,
+            used: 0,
+            limit,
+            track,
+        }
+    }
+
+    /// A new allocation of zero bytes, aligned to [`ALLOCATION_ALIGN`].
+    ///
+    /// # Errors
+    /// When the limit is reached.
+    pub fn allocate(&mut self, bytes: u64) -> Result<u64, MemoryError> {
+        let available = self.limit - self.used;
+        if bytes > available {
+            return Err(MemoryError::OutOfMemory { bytes, available });
+        }
+        let base = self.next;
+        self.next = (base + bytes + GUARD_GAP).next_multiple_of(ALLOCATION_ALIGN);
+        self.used += bytes;
+        self.allocations.push(Allocation {
+            base,
+            bytes: Bytes::new(bytes as usize, self.track),
+        });
+        Ok(base)
+    }
+
+    /// Gives an allocation back; later accesses to it are out of bounds.
+    ///
+    /// # Errors
+    /// When no allocation begins there.
+    pub fn free(&mut self, base: u64) -> Result<(), MemoryError> {
+        let index = self
+            .allocations
+            .binary_search_by_key(&base, |a| a.base)
+            .map_err(|_| MemoryError::Unmapped {
+                address: base,
+                bytes: 0,
+            })?;
+        self.used -= self.allocations.remove(index).bytes.data.len() as u64;
+        Ok(())
+    }
+
+    /// The allocation of a range and the offset in it.
+    #[inline]
+    fn find(&self, address: u64, bytes: u64) -> Option<(usize, usize)> {
+        let index = self
+            .allocations
+            .partition_point(|a| a.base <= address)
+            .checked_sub(1)?;
+        let offset = address - self.allocations[index].base;
+        let size = self.allocations[index].bytes.data.len() as u64;
+        (offset <= size && bytes <= size - offset).then_some((index, offset as usize))
+    }
+
+    /// The bytes of a range.
+    ///
+    /// # Errors
+    /// When it is not inside one allocation.
+    pub fn read(&self, address: u64, bytes: u64) -> Result<&[u8], MemoryError> {
+        let (index, offset) = self
+            .find(address, bytes)
+            .ok_or(MemoryError::Unmapped { address, bytes })?;
+        Ok(&self.allocations[index].bytes.data[offset..offset + bytes as usize])
+    }
+
+    /// Overwrites a range.
+    ///
+    /// # Errors
+    /// When it is not inside one allocation.
+    pub fn write(&mut self, address: u64, source: &[u8]) -> Result<(), MemoryError> {
+        let bytes = source.len() as u64;
+        let (index, offset) = self
+            .find(address, bytes)
+            .ok_or(MemoryError::Unmapped { address, bytes })?;
+        self.allocations[index].bytes.store(offset, source);
+        Ok(())
+    }
+}
+
+/// Bytes of a page of local memory.
+const PAGE: usize = 1024;
+
+/// The local memory of a warp's threads, in pages that come to be when they are written.
+#[derive(Clone, Debug, Default)]
+pub struct Local {
+    size: u32,
+    track: bool,
+    pages: Vec<Option<Box<[Bytes; LANES]>>>,
+}
+
+impl Local {
+    /// `size` bytes a thread.
+    pub fn new(size: u32, track: bool) -> Local {
+        Local {
+            size,
+            track,
+            pages: vec![None; (size as usize).div_ceil(PAGE)],
+        }
+    }
+
+    /// Bytes of a thread.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        for page in self.pages.iter_mut().flatten() {
+            page.iter_mut().for_each(|bytes| bytes.reset(PAGE));
+        }
+    }
+
+    /// The page of an offset if it exists, and the offset in it.
+    fn page(&self, lane: usize, offset: usize) -> (Option<&Bytes>, usize) {
+        (
+            self.pages[offset / PAGE].as_ref().map(|p| &p[lane]),
+            offset % PAGE,
+        )
+    }
+
+    fn page_mut(&mut self, lane: usize, offset: usize) -> (&mut Bytes, usize) {
+        let track = self.track;
+        let page = self.pages[offset / PAGE]
+            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Bytes::new(PAGE, track))));
+        (&mut page[lane], offset % PAGE)
+    }
+}
+
+/// A checked place: in bounds and aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Allocation and offset.
+    Global(usize, usize),
+    /// Offset.
+    Shared(usize),
+    /// Offset in the memory of the lane.
+    Local(usize),
+}
+
+/// The memories that a warp sees.
+pub struct Memories<'a> {
+    /// The device's.
+    pub global: &'a mut Global,
+    /// The CTA's.
+    pub shared: &'a mut Bytes,
+    /// The warp's.
+    pub local: &'a mut Local,
+}
+
+impl Memories<'_> {
+    /// Checks an access; `window` none: the address is generic.
+    ///
+    /// # Errors
+    /// Misaligned or out of bounds.
+    #[inline]
+    pub fn locate(
+        &self,
+        access: AccessKind,
+        window: Option<Window>,
+        address: u64,
+        bytes: u32,
+    ) -> Result<Location, FaultKind> {
+        let (window, address) = match window {
+            Some(window) => (window, address),
+            None => match address {
+                SHARED_BASE.. if address - SHARED_BASE < WINDOW => {
+                    (Window::Shared, address - SHARED_BASE)
+                }
+                LOCAL_BASE.. if address - LOCAL_BASE < WINDOW => {
+                    (Window::Local, address - LOCAL_BASE)
+                }
+                _ => (Window::Global, address),
+            },
+        };
+        if address & u64::from(bytes - 1) != 0 {
+            return Err(FaultKind::Misaligned {
+                access,
+                window,
+                address,
+                bytes,
+            });
+        }
+        let inside = |size: usize| address + u64::from(bytes) <= size as u64;
+        let found = match window {
+            Window::Global => self
+                .global
+                .find(address, u64::from(bytes))
+                .map(|(index, offset)| Location::Global(index, offset)),
+            Window::Shared => {
+                inside(self.shared.data.len()).then_some(Location::Shared(address as usize))
+            }
+            Window::Local => {
+                inside(self.local.size as usize).then_some(Location::Local(address as usize))
+            }
+        };
+        found.ok_or(match window {
+            Window::Local if (address as i32) < 0 => FaultKind::StackOverflow {
+                access,
+                offset: address as i32,
+                limit: self.local.size,
+            },
+            _ => FaultKind::OutOfBounds {
+                access,
+                window,
+                address,
+                bytes,
+            },
+        })
+    }
+
+    /// Whether all bytes of a place were written; true when that is not tracked.
+    pub fn is_written(&self, lane: usize, location: Location, bytes: u32) -> bool {
+        let bytes = bytes as usize;
+        match location {
+            Location::Global(index, offset) => self.global.allocations[index]
+                .bytes
+                .is_written(offset, bytes),
+            Location::Shared(offset) => self.shared.is_written(offset, bytes),
+            Location::Local(offset) => match self.local.page(lane, offset) {
+                (Some(page), offset) => page.is_written(offset, bytes),
+                (None, _) => !self.local.track,
+            },
+        }
+    }
+
+    /// The value at a place, zero-extended.
+    #[inline]
+    pub fn load(&self, lane: usize, location: Location, bytes: u32) -> u128 {
+        match location {
+            Location::Global(index, offset) => {
+                little_endian(&self.global.allocations[index].bytes.data, offset, bytes)
+            }
+            Location::Shared(offset) => little_endian(&self.shared.data, offset, bytes),
+            Location::Local(offset) => match self.local.page(lane, offset) {
+                (Some(page), offset) => little_endian(&page.data, offset, bytes),
+                (None, _) => 0,
+            },
+        }
+    }
+
+    /// Writes the low `bytes` of a value.
+    #[inline]
+    pub fn store(&mut self, lane: usize, location: Location, bytes: u32, value: u128) {
+        let source = value.to_le_bytes();
+        let source = &source[..bytes as usize];
+        match location {
+            Location::Global(index, offset) => {
+                self.global.allocations[index].bytes.store(offset, source)
+            }
+            Location::Shared(offset) => self.shared.store(offset, source),
+            Location::Local(offset) => {
+                let (page, offset) = self.local.page_mut(lane, offset);
+                page.store(offset, source);
+            }
+        }
+    }
+}
+
+impl Memories<'_> {
+    /// Marks a place of local memory as not written: what was stored there was undefined.
+    pub fn forget(&mut self, lane: usize, location: Location, bytes: u32) {
+        if let Location::Local(offset) = location {
+            let (page, offset) = self.local.page_mut(lane, offset);
+            page.forget(offset, bytes as usize);
+        }
+    }
+}
+
+/// A little-endian number of 1 to 16 bytes.
+#[inline]
+pub fn little_endian(data: &[u8], offset: usize, bytes: u32) -> u128 {
+    let source = &data[offset..offset + bytes as usize];
+    match *source {
+        [b] => u128::from(b),
+        [a, b] => u128::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u128::from(u32::from_le_bytes([a, b, c, d])),
+        _ => {
+            let mut buffer = [0; 16];
+            buffer[..source.len()].copy_from_slice(source);
+            u128::from_le_bytes(buffer)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locate(
+        memories: &Memories,
+        window: Option<Window>,
+        address: u64,
+        bytes: u32,
+    ) -> Result<Location, FaultKind> {
+        memories.locate(AccessKind::Load, window, address, bytes)
+    }
+
+    #[test]
+    fn windows_bounds_and_alignment() {
+        let mut global = Global::new(1 << 20, false);
+        let (a, b) = (global.allocate(100).unwrap(), global.allocate(8).unwrap());
+        let (mut shared, mut local) = (Bytes::new(64, false), Local::new(2048, false));
+        let memories = Memories {
+            global: &mut global,
+            shared: &mut shared,
+            local: &mut local,
+        };
+        assert!(a >= GLOBAL_BASE && b >= a + 100 + GUARD_GAP);
+        assert_eq!(
+            locate(&memories, None, a + 96, 4),
+            Ok(Location::Global(0, 96))
+        );
+        assert!(matches!(
+            locate(&memories, None, a + 96, 8),
+            Err(FaultKind::OutOfBounds { .. })
+        ));
+        assert!(matches!(
+            locate(&memories, None, a + 2, 4),
+            Err(FaultKind::Misaligned { .. })
+        ));
+        assert_eq!(
+            locate(&memories, Some(Window::Global), b, 8),
+            Ok(Location::Global(1, 0))
+        );
+        for address in [
+            0,
+            0xFFFF,
+            a - 4,
+            a + 100,
+            b + 8,
+            SHARED_BASE,
+            LOCAL_BASE,
+            u64::MAX - 3,
+        ] {
+            assert!(
+                locate(&memories, Some(Window::Global), address & !3, 4).is_err(),
+                "{address:#x}"
+            );
+        }
+        assert_eq!(
+            locate(&memories, None, SHARED_BASE + 60, 4),
+            Ok(Location::Shared(60))
+        );
+        assert!(matches!(
+            locate(&memories, None, SHARED_BASE + 64, 4),
+            Err(FaultKind::OutOfBounds {
+                window: Window::Shared,
+                ..
+            })
+        ));
+        assert_eq!(
+            locate(&memories, None, LOCAL_BASE + 2040, 8),
+            Ok(Location::Local(2040))
+        );
+        assert!(matches!(
+            locate(&memories, Some(Window::Local), 0xFFFF_FFF0, 8),
+            Err(FaultKind::StackOverflow {
+                offset: -16,
+                limit: 2048,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn every_size_in_every_window() {
+        let mut global = Global::new(1 << 20, true);
+        let a = global.allocate(64).unwrap();
+        let (mut shared, mut local) = (Bytes::new(64, true), Local::new(2048, true));
+        let mut memories = Memories {
+            global: &mut global,
+            shared: &mut shared,
+            local: &mut local,
+        };
+        let value = 0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10;
+        for (window, base) in [
+            (Window::Global, a),
+            (Window::Shared, 0),
+            (Window::Local, 1024),
+        ] {
+            for bytes in [1, 2, 4, 8, 16] {
+                let place = locate(&memories, Some(window), base + 16, bytes).unwrap();
+                memories.store(3, place, bytes, value);
+                assert!(memories.is_written(3, place, bytes));
+                assert_eq!(
+                    memories.load(3, place, bytes),
+                    value & (u128::MAX >> (128 - 8 * bytes)),
+                    "{window} {bytes}"
+                );
+                let next =
+                    locate(&memories, Some(window), base + 16 + u64::from(bytes), 1).unwrap();
+                assert!(!memories.is_written(3, next, 1));
+            }
+        }
+        assert_eq!(
+            memories.load(4, Location::Local(1040), 16),
+            0,
+            "another lane's memory"
+        );
+    }
+
+    #[test]
+    fn freed_memory_is_gone() {
+        let mut global = Global::new(1000, false);
+        let a = global.allocate(1000).unwrap();
+        assert_eq!(
+            global.allocate(1),
+            Err(MemoryError::OutOfMemory {
+                bytes: 1,
+                available: 0
+            })
+        );
+        global.free(a).unwrap();
+        assert!(global.read(a, 1).is_err());
+        assert!(
+            global.allocate(1).unwrap() > a,
+            "addresses are not used again"
+        );
+    }
+}

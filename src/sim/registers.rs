@@ -1,0 +1,334 @@
+//! The registers of a warp, and the loop that runs a pure operation over its lanes.
+//!
+//! A general register is a *column*, 32 lanes side by side. Sources that are no general registers (immediates, uniform registers,
+//! constant memory) are broadcast to columns of their own before the instruction runs, so that the lane loop reads every source the
+//! same way. RZ is a column of zeros for readers and a column nobody reads for writers.
+
+use crate::isa::Role;
+use crate::isa::semantics::{Gather, PureOperation, Scatter};
+use crate::sim::semantics::Reference;
+
+/// Lanes of a warp.
+pub const LANES: usize = 32;
+/// A value for each lane.
+pub type Column = [u32; LANES];
+
+/// General registers that exist: R0 to R254.
+pub const GENERAL: usize = 255;
+/// First of eight columns of zeros: RZ as a source.
+pub const ZERO: u16 = 256;
+/// First of four columns that nobody reads: RZ as a destination.
+pub const DISCARD: u16 = 264;
+/// First column of broadcast sources, four for each operand.
+pub const BROADCAST: u16 = 268;
+/// Columns, a power of two so that an index needs no bounds check.
+const COLUMNS: usize = 512;
+/// Number of URZ.
+pub const URZ: usize = 63;
+/// Number of PT.
+pub const PT: usize = 7;
+
+/// Where an operand's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// First column; a uniform destination's register; a predicate's number.
+    pub column: u16,
+    /// Width in 32-bit words; 0 for an operand the form does not have.
+    pub words: u8,
+    /// A predicate's `!`.
+    pub invert: bool,
+}
+
+impl Operand {
+    /// An operand that the form does not have: reads as 0 and as true, cannot be written.
+    pub const ABSENT: Operand = Operand {
+        column: ZERO + PT as u16,
+        words: 0,
+        invert: false,
+    };
+}
+
+/// The operands of an instruction by role.
+pub type Operands = [Operand; Role::COUNT];
+
+/// The register files of a warp.
+#[derive(Clone)]
+pub struct Registers {
+    columns: Box<[Column; COLUMNS]>,
+    /// UR0 to UR62, and URZ, always 0.
+    pub uniform: [u32; 64],
+    /// P0 to P6 as lane masks, and PT, all ones.
+    pub predicates: [u32; 8],
+}
+
+impl Default for Registers {
+    fn default() -> Self {
+        Registers::new()
+    }
+}
+
+impl Registers {
+    /// All registers 0.
+    pub fn new() -> Self {
+        let columns = vec![[0; LANES]; COLUMNS].into_boxed_slice();
+        let mut registers = Registers {
+            columns: columns
+                .try_into()
+                .unwrap_or_else(|_| unreachable!("as many as asked for")),
+            uniform: [0; 64],
+            predicates: [0; 8],
+        };
+        registers.predicates[PT] = u32::MAX;
+        registers
+    }
+
+    /// Sets the first `count` general registers, the uniform ones and the predicates to 0.
+    pub fn clear(&mut self, count: usize) {
+        self.columns[..count.min(GENERAL)].fill([0; LANES]);
+        self.uniform = [0; 64];
+        self.predicates = [0; 8];
+        self.predicates[PT] = u32::MAX;
+    }
+
+    /// A column.
+    #[inline(always)]
+    pub fn column(&self, index: u16) -> &Column {
+        &self.columns[index as usize & (COLUMNS - 1)]
+    }
+
+    /// A column to write.
+    #[inline(always)]
+    pub fn column_mut(&mut self, index: u16) -> &mut Column {
+        &mut self.columns[index as usize & (COLUMNS - 1)]
+    }
+
+    /// The lanes in which a predicate operand holds.
+    #[inline(always)]
+    pub fn holds(&self, operand: Operand) -> u32 {
+        self.predicates[operand.column as usize & 7] ^ if operand.invert { u32::MAX } else { 0 }
+    }
+
+    /// 64 bits of a lane; the high word is 0 where the operand has one word.
+    #[inline(always)]
+    pub fn pair(&self, operand: Operand, lane: usize) -> u64 {
+        let low = u64::from(self.column(operand.column)[lane]);
+        if operand.words < 2 {
+            low
+        } else {
+            low | u64::from(self.column(operand.column + 1)[lane]) << 32
+        }
+    }
+
+    /// Writes as many words as the operand has.
+    #[inline(always)]
+    pub fn set_words(&mut self, operand: Operand, lane: usize, words: [u32; 4]) {
+        for (i, word) in words.into_iter().enumerate().take(operand.words as usize) {
+            self.column_mut(operand.column + i as u16)[lane] = word;
+        }
+    }
+
+    /// As many words as the operand has, the others 0.
+    #[inline(always)]
+    pub fn words(&self, operand: Operand, lane: usize) -> [u32; 4] {
+        let mut words = [0; 4];
+        for (i, word) in words.iter_mut().enumerate().take(operand.words as usize) {
+            *word = self.column(operand.column + i as u16)[lane];
+        }
+        words
+    }
+
+    /// Sets a predicate in the lanes of `mask` to those of `value`; PT stays.
+    #[inline(always)]
+    pub fn set_predicate(&mut self, operand: Operand, mask: u32, value: u32) {
+        let number = operand.column as usize & 7;
+        if operand.words != 0 && number != PT {
+            let old = self.predicates[number];
+            self.predicates[number] = (old & !mask) | (value & mask);
+        }
+    }
+
+    /// Sets a uniform register; URZ stays.
+    #[inline(always)]
+    pub fn set_uniform(&mut self, number: usize, value: u32) {
+        if number < URZ {
+            self.uniform[number] = value;
+        }
+    }
+}
+
+/// One lane of the registers, seen through the operands of an instruction. `UNIFORM`: word results go to uniform registers.
+struct Lane<'a, const UNIFORM: bool> {
+    registers: &'a mut Registers,
+    operands: &'a Operands,
+    lane: usize,
+}
+
+impl<const UNIFORM: bool> Lane<'_, UNIFORM> {
+    #[inline(always)]
+    fn operand(&self, role: Role) -> Operand {
+        self.operands[role as usize]
+    }
+}
+
+impl<const UNIFORM: bool> Gather for Lane<'_, UNIFORM> {
+    #[inline(always)]
+    fn word(&self, role: Role) -> u32 {
+        self.registers.column(self.operand(role).column)[self.lane]
+    }
+
+    #[inline(always)]
+    fn pair(&self, role: Role) -> u64 {
+        self.registers.pair(self.operand(role), self.lane)
+    }
+
+    #[inline(always)]
+    fn quad(&self, role: Role) -> u128 {
+        let words = self.registers.words(self.operand(role), self.lane);
+        words
+            .iter()
+            .rev()
+            .fold(0, |value, word| value << 32 | u128::from(*word))
+    }
+
+    #[inline(always)]
+    fn predicate(&self, role: Role) -> bool {
+        self.registers.holds(self.operand(role)) >> self.lane & 1 != 0
+    }
+
+    #[inline(always)]
+    fn predicates(&self) -> u8 {
+        let bits = self.registers.predicates.iter().enumerate();
+        bits.fold(0, |set, (i, mask)| {
+            set | ((mask >> self.lane & 1) as u8) << i
+        })
+    }
+
+    #[inline(always)]
+    fn signed(&self, role: Role) -> i32 {
+        self.word(role) as i32
+    }
+}
+
+impl<const UNIFORM: bool> Scatter for Lane<'_, UNIFORM> {
+    #[inline(always)]
+    fn word(&mut self, role: Role, value: u32) {
+        let operand = self.operand(role);
+        if UNIFORM {
+            self.registers.set_uniform(operand.column as usize, value);
+        } else if operand.words != 0 {
+            self.registers.column_mut(operand.column)[self.lane] = value;
+        }
+    }
+
+    #[inline(always)]
+    fn pair(&mut self, role: Role, value: u64) {
+        self.quad(role, u128::from(value));
+    }
+
+    #[inline(always)]
+    fn quad(&mut self, role: Role, value: u128) {
+        let operand = self.operand(role);
+        let words = [
+            value as u32,
+            (value >> 32) as u32,
+            (value >> 64) as u32,
+            (value >> 96) as u32,
+        ];
+        if UNIFORM {
+            for (i, word) in words.into_iter().enumerate().take(operand.words as usize) {
+                self.registers
+                    .set_uniform(operand.column as usize + i, word);
+            }
+        } else {
+            self.registers.set_words(operand, self.lane, words);
+        }
+    }
+
+    #[inline(always)]
+    fn predicate(&mut self, role: Role, value: bool) {
+        let operand = self.operand(role);
+        self.registers
+            .set_predicate(operand, 1 << self.lane, u32::from(value) << self.lane);
+    }
+
+    #[inline(always)]
+    fn predicates(&mut self, value: u8) {
+        let bit = 1 << self.lane;
+        for (i, mask) in self.registers.predicates.iter_mut().enumerate().take(PT) {
+            *mask = (*mask & !bit) | if value >> i & 1 != 0 { bit } else { 0 };
+        }
+    }
+}
+
+/// A pure operation with its modifiers, ready to run over lanes.
+pub trait LaneLoop: Send + Sync {
+    /// Runs it in every lane of `mask`.
+    fn run(&self, operands: &Operands, registers: &mut Registers, mask: u32);
+    /// Runs it once, its word results going to uniform registers.
+    fn run_once(&self, operands: &Operands, registers: &mut Registers, lane: usize);
+}
+
+/// [`LaneLoop`] of an operation.
+pub struct Pure<O: PureOperation> {
+    modifiers: O::Modifiers,
+    semantics: Reference,
+}
+
+impl<O: PureOperation> Pure<O> {
+    /// The operation with these modifiers.
+    pub fn new(modifiers: O::Modifiers, semantics: Reference) -> Self {
+        Pure {
+            modifiers,
+            semantics,
+        }
+    }
+
+    #[inline(always)]
+    fn lane<const UNIFORM: bool>(
+        &self,
+        operands: &Operands,
+        registers: &mut Registers,
+        lane: usize,
+    ) {
+        let mut view = Lane::<UNIFORM> {
+            registers,
+            operands,
+            lane,
+        };
+        let sources = O::gather(&view);
+        let results = O::evaluate(&self.semantics, &self.modifiers, &sources);
+        O::scatter(&results, &mut view);
+    }
+}
+
+impl<O: PureOperation> LaneLoop for Pure<O> {
+    fn run(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
+        if mask == u32::MAX {
+            for lane in 0..LANES {
+                self.lane::<false>(operands, registers, lane);
+            }
+            return;
+        }
+        for lane in lanes(mask) {
+            self.lane::<false>(operands, registers, lane);
+        }
+    }
+
+    fn run_once(&self, operands: &Operands, registers: &mut Registers, lane: usize) {
+        self.lane::<true>(operands, registers, lane & (LANES - 1));
+    }
+}
+
+/// The lanes of a mask, in order.
+#[inline(always)]
+pub fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        Some(lane)
+    })
+}

@@ -1,0 +1,345 @@
+//! Every kind of fault: found, placed, and the device lives on.
+
+use super::super::fault::{AccessKind, Window};
+use super::super::image::{Function, Line};
+use super::super::{FaultKind, SimConfig};
+use super::{ADDRESS, Bench};
+
+/// Runs a program of two warps that must fault, then checks that memory outlived it.
+fn fault_with(config: SimConfig, text: &str) -> super::super::Fault {
+    let mut bench = Bench::with(config, text, &[11, 22, 33, 44]);
+    let report = bench.launch(1, 64, &[]);
+    assert_eq!(report.stats.faults, 1);
+    assert_eq!(bench.words(4)[3], 44, "memory is intact");
+    let mut next = Bench::new("EXIT_X", &[]);
+    next.run(1, 32, &[]);
+    report.fault.expect("a fault")
+}
+
+fn fault(text: &str) -> super::super::Fault {
+    fault_with(SimConfig::default(), text)
+}
+
+#[test]
+fn out_of_bounds_names_the_thread() {
+    // Four words are there; thread 4 is the first outside.
+    let found = fault(&format!("{ADDRESS} LDG_R rd=6 ra=2\n EXIT_X"));
+    assert!(matches!(
+        found.kind,
+        FaultKind::OutOfBounds {
+            access: AccessKind::Load,
+            window: Window::Global,
+            bytes: 4,
+            ..
+        }
+    ));
+    assert_eq!(
+        (found.place.thread, found.place.pc, found.place.block),
+        ([4, 0, 0], 6 * 16, [0; 3])
+    );
+    assert!(found.registers.contains(&(0, 4)), "{:?}", found.registers);
+    assert!(
+        found.place.instruction.contains("LDG"),
+        "{}",
+        found.place.instruction
+    );
+}
+
+#[test]
+fn the_message_names_kernel_and_source_line() {
+    let mut bench = Bench::new("NOP_X\n TRAP_X code=7\n EXIT_X", &[]);
+    bench.loaded.image.functions = vec![Function {
+        name: "test".to_string(),
+        address: 0,
+    }];
+    bench.loaded.image.lines = vec![
+        Line {
+            address: 0,
+            file: "k.clif".to_string(),
+            line: 3,
+        },
+        Line {
+            address: 16,
+            file: "k.clif".to_string(),
+            line: 5,
+        },
+    ];
+    let report = bench.launch(1, 1, &[]);
+    let text = report.fault.expect("a fault").to_string();
+    for part in [
+        "kernel test",
+        "block (0,0,0)",
+        "thread (0,0,0)",
+        "pc 0x10",
+        "TRAP",
+        "k.clif:5",
+        "trap 7",
+    ] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+}
+
+#[test]
+fn wrong_addresses() {
+    let address = "MOV_C rd=2 vb=c0:0x160\n MOV_C rd=3 vb=c0:0x164\n";
+    let found = fault(&format!("{address} STG_RR ra=2 addr=2 rb=3\n EXIT_X"));
+    assert!(matches!(
+        found.kind,
+        FaultKind::Misaligned {
+            access: AccessKind::Store,
+            bytes: 4,
+            ..
+        }
+    ));
+    let found = fault("LD_R rd=6\n EXIT_X");
+    assert!(
+        matches!(found.kind, FaultKind::OutOfBounds { address: 0, .. }),
+        "the null pointer"
+    );
+    let found = fault("MOV_I rd=4 vb=2048\n STS_RR ra=4 rb=4\n EXIT_X");
+    assert!(matches!(
+        found.kind,
+        FaultKind::OutOfBounds {
+            window: Window::Shared,
+            address: 2048,
+            ..
+        }
+    ));
+    let found = fault(&format!(
+        "{address} ATOMG_RR op=ADD atype=U64 rd=4 ra=2 addr=4 rb=4\n EXIT_X"
+    ));
+    assert!(matches!(
+        found.kind,
+        FaultKind::Misaligned {
+            access: AccessKind::Atomic,
+            bytes: 8,
+            ..
+        }
+    ));
+    let found = fault("MOV_I rd=4 vb=0x10000\n LDC_R rd=5 bank=3 ra=4\n EXIT_X");
+    assert!(matches!(
+        found.kind,
+        FaultKind::ConstantOutOfBounds {
+            bank: 3,
+            offset: 0x10000,
+            ..
+        }
+    ));
+    let found = fault("MOV_C rd=5 vb=c2:0x0\n EXIT_X");
+    assert!(matches!(
+        found.kind,
+        FaultKind::ConstantOutOfBounds { bank: 2, .. }
+    ));
+    let found = fault("MOV_I rd=4 vb=2\n LDC_R rd=5 bank=0 ra=4\n EXIT_X");
+    assert!(matches!(
+        found.kind,
+        FaultKind::ConstantMisaligned {
+            bank: 0,
+            offset: 2,
+            bytes: 4
+        }
+    ));
+}
+
+#[test]
+fn endless_recursion_overflows_the_stack() {
+    let text = "
+        MOV_C rd=1 vb=c0:0x28
+    again:
+        IADD_RI rd=1 ra=1 vb=-16
+        STL_RR size=64 ra=1 rb=2
+        CALL_I rd=2 vb=>again
+        EXIT_X";
+    let found = fault(text);
+    assert!(
+        matches!(
+            found.kind,
+            FaultKind::StackOverflow {
+                offset: -16,
+                limit: 65536,
+                ..
+            }
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn words_that_are_no_instructions() {
+    let mut bench = Bench::new("NOP_X\n EXIT_X", &[]);
+    let word = bench.loaded.image.words[0] | 1 << 90;
+    bench.loaded = super::Loaded::new(
+        super::Image {
+            words: vec![word],
+            ..Default::default()
+        },
+        &bench.config,
+    );
+    let found = bench.launch(1, 32, &[]).fault.expect("a fault");
+    assert!(
+        matches!(
+            found.kind,
+            FaultKind::IllegalInstruction(crate::isa::Illegal::UnusedBit { bit: 90, .. })
+        ),
+        "{found}"
+    );
+    bench.loaded = super::Loaded::new(
+        super::Image {
+            words: vec![0],
+            ..Default::default()
+        },
+        &bench.config,
+    );
+    let found = bench.launch(1, 32, &[]).fault.expect("a fault");
+    assert!(matches!(found.kind, FaultKind::IllegalInstruction(_)));
+}
+
+#[test]
+fn control_that_leaves_the_code() {
+    assert!(matches!(
+        fault("NOP_X").kind,
+        FaultKind::BadJump { target: 16 }
+    ));
+    assert!(matches!(
+        fault("BRA_X label=4096\n EXIT_X").kind,
+        FaultKind::BadJump { .. }
+    ));
+    assert!(matches!(
+        fault("MOV_I rd=2 vb=8\n MOV_R rd=3\n RET_R ra=2\n EXIT_X").kind,
+        FaultKind::BadJump { target: 8 }
+    ));
+    assert!(matches!(
+        fault("MOV_I rd=3 vb=1\n MOV_R rd=2\n BRX_R ra=2\n EXIT_X").kind,
+        FaultKind::BadJump {
+            target: 0x1_0000_0000
+        }
+    ));
+}
+
+#[test]
+fn endless_loops_run_out_of_budget() {
+    let config = SimConfig {
+        budget: 1000,
+        ..SimConfig::default()
+    };
+    for timed in [false, true] {
+        let found = fault_with(SimConfig { timed, ..config }, "again:\n BRA_X label=>again");
+        assert_eq!(found.kind, FaultKind::BudgetExhausted { limit: 1000 });
+    }
+}
+
+#[test]
+fn barriers_that_only_some_lanes_reach() {
+    let text =
+        format!("{ADDRESS} ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=40\n @P0 BAR_X\n EXIT_X");
+    let found = fault(&text);
+    assert_eq!(
+        found.kind,
+        FaultKind::BarrierDivergence {
+            arrived: 0xFF,
+            live: u32::MAX
+        }
+    );
+    assert_eq!(found.place.thread, [32, 0, 0]);
+}
+
+#[test]
+fn lanes_that_wait_for_ever() {
+    let text = format!(
+        "{ADDRESS}
+        ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=3
+        BSSY_X bn=0 label=>a
+        BSSY_X bn=1 label=>b
+        @P0 BRA_X label=>b
+    a:
+        BSYNC_X bn=0
+        EXIT_X
+    b:
+        BSYNC_X bn=1
+        EXIT_X"
+    );
+    assert_eq!(fault(&text).kind, FaultKind::Deadlock { waiting: u32::MAX });
+}
+
+#[test]
+fn shuffles_from_lanes_that_are_not_there() {
+    let text = format!(
+        "{ADDRESS} ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=5\n @P0 SHFL_RI shfmode=IDX rd=4 ra=0 vb=9\n EXIT_X"
+    );
+    assert_eq!(
+        fault(&text).kind,
+        FaultKind::InactiveLane { source_lane: 9 }
+    );
+}
+
+#[test]
+fn register_indices_out_of_range() {
+    let found = fault("UMOV_I urd=0 vb=250\n GETGPR_U rd=4 urb=0 ridx=5\n EXIT_X");
+    assert_eq!(found.kind, FaultKind::RegisterIndex { index: 255 });
+    let found = fault("UMOV_I urd=0 vb=0\n SETGPR_U ra=4 urb=0 ridx=-1\n EXIT_X");
+    assert_eq!(found.kind, FaultKind::RegisterIndex { index: -1 });
+}
+
+#[test]
+fn impossible_launches() {
+    use super::super::LaunchError;
+    let mut bench = Bench::new("EXIT_X", &[]);
+    let request = super::LaunchRequest {
+        kernel: "test",
+        entry: 0,
+        grid: [1; 3],
+        block: [1; 3],
+        static_shared: 0,
+        dynamic_shared: 0,
+        parameters: &[],
+    };
+    let mut launch = |request: super::LaunchRequest| {
+        bench
+            .loaded
+            .launch(&request, &mut bench.global, &bench.config)
+            .map(|_| ())
+    };
+    assert_eq!(
+        launch(super::LaunchRequest {
+            block: [1025, 1, 1],
+            ..request.clone()
+        }),
+        Err(LaunchError::Block([1025, 1, 1]))
+    );
+    assert_eq!(
+        launch(super::LaunchRequest {
+            block: [0, 1, 1],
+            ..request.clone()
+        }),
+        Err(LaunchError::Block([0, 1, 1]))
+    );
+    assert_eq!(
+        launch(super::LaunchRequest {
+            grid: [0, 1, 1],
+            ..request.clone()
+        }),
+        Err(LaunchError::Grid([0, 1, 1]))
+    );
+    assert_eq!(
+        launch(super::LaunchRequest {
+            static_shared: 1 << 20,
+            ..request.clone()
+        }),
+        Err(LaunchError::Shared(1 << 20))
+    );
+    assert_eq!(
+        launch(super::LaunchRequest {
+            entry: 16,
+            ..request.clone()
+        }),
+        Err(LaunchError::Entry(16))
+    );
+    assert_eq!(
+        launch(super::LaunchRequest {
+            parameters: &[0; 4097],
+            ..request.clone()
+        }),
+        Err(LaunchError::Parameters(4097))
+    );
+    assert_eq!(launch(request), Ok(()));
+}

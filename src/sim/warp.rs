@@ -1,0 +1,494 @@
+//! A warp: its registers, and its lanes in groups with a program counter each.
+//!
+//! Lanes that run together are a *group*. A divergent branch splits the current group; convergence barriers put groups together again
+//! (design.md section 7). One group runs at a time: until it waits or ends, at the latest until a backward jump or
+//! [`GROUP_TURN`] instructions, then the next one that can, so that no group starves.
+//!
+//! Every lane has its own view of the sixteen convergence barriers, the mask of lanes it entered the region with. Where all lanes of a
+//! mask agree, as in every program that sets a barrier before it waits, this is the barrier of the warp; where disjoint groups use the
+//! same number at the same time (two sides of a branch), they do not disturb each other.
+
+use super::memory::Local;
+use super::registers::{Column, Registers, lanes};
+
+/// Convergence barriers of a warp.
+pub const BARRIERS: usize = 16;
+/// Instructions after which another group of the warp gets its turn (assigned).
+const GROUP_TURN: u32 = 256;
+
+/// Why a group does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupState {
+    /// It runs.
+    Ready,
+    /// At BSYNC of this barrier.
+    AtBarrier(u8),
+    /// At WARPSYNC with this mask.
+    AtWarpSync(u32),
+    /// At BAR.SYNC.
+    AtCtaBarrier,
+}
+
+/// Lanes that run together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Index of the next instruction.
+    pub pc: u32,
+    /// The lanes, never none.
+    pub mask: u32,
+    /// Whether it runs.
+    pub state: GroupState,
+}
+
+/// What a warp as a whole can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpState {
+    /// Issue.
+    Ready,
+    /// Nothing until the CTA's barrier opens.
+    AtCtaBarrier,
+    /// Nothing any more.
+    Done,
+    /// Nothing, and no other warp can help.
+    Stuck,
+}
+
+/// A warp.
+#[derive(Clone)]
+pub struct Warp {
+    /// Its registers.
+    pub registers: Registers,
+    /// Local memory of its threads.
+    pub local: Local,
+    /// Lanes that have not exited.
+    pub live: u32,
+    /// Instructions issued.
+    pub issued: u64,
+    /// Index in its CTA.
+    pub index: u32,
+    /// For each barrier and lane the lanes it waits for.
+    barriers: [Column; BARRIERS],
+    groups: Vec<Group>,
+    current: usize,
+    turn: u32,
+}
+
+impl Warp {
+    /// A warp without live lanes.
+    pub fn new(local: Local) -> Warp {
+        Warp {
+            registers: Registers::new(),
+            local,
+            live: 0,
+            issued: 0,
+            index: 0,
+            barriers: [[0; 32]; BARRIERS],
+            groups: Vec::new(),
+            current: 0,
+            turn: 0,
+        }
+    }
+
+    /// Starts the lanes of `mask` at instruction `entry` with the first `count` general registers 0.
+    pub fn start(&mut self, index: u32, mask: u32, entry: u32, count: usize) {
+        self.registers.clear(count);
+        self.local.reset();
+        self.barriers = [[0; 32]; BARRIERS];
+        (self.live, self.issued, self.index, self.current, self.turn) = (mask, 0, index, 0, 0);
+        self.groups.clear();
+        if mask != 0 {
+            self.groups.push(Group {
+                pc: entry,
+                mask,
+                state: GroupState::Ready,
+            });
+        }
+    }
+
+    /// What it can do.
+    pub fn state(&self) -> WarpState {
+        match self.groups.get(self.current) {
+            None => WarpState::Done,
+            Some(group) => match group.state {
+                GroupState::Ready => WarpState::Ready,
+                _ if self
+                    .groups
+                    .iter()
+                    .all(|g| g.state == GroupState::AtCtaBarrier) =>
+                {
+                    WarpState::AtCtaBarrier
+                }
+                _ => WarpState::Stuck,
+            },
+        }
+    }
+
+    /// The group that issues next; only when the state is [`WarpState::Ready`].
+    #[inline(always)]
+    pub fn group(&self) -> Group {
+        self.groups[self.current]
+    }
+
+    /// Goes on to the next instruction.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        self.groups[self.current].pc += 1;
+        self.turn += 1;
+        if self.turn >= GROUP_TURN {
+            self.next_group();
+        }
+    }
+
+    /// Gives the next group that can run its turn; the current one again if there is no other.
+    pub fn next_group(&mut self) {
+        self.turn = 0;
+        let count = self.groups.len();
+        if count == 1 {
+            self.current = 0;
+            return;
+        }
+        let order = (1..=count).map(|i| (self.current + i) % count);
+        let ready = order
+            .into_iter()
+            .find(|i| self.groups[*i].state == GroupState::Ready);
+        self.current = ready.unwrap_or(0);
+    }
+
+    /// Splits the lanes outside `mask` off the current group; they go on with the next instruction. Returns whether lanes are left.
+    pub fn narrow(&mut self, mask: u32) -> bool {
+        let group = &mut self.groups[self.current];
+        let rest = group.mask & !mask;
+        if mask & group.mask == 0 {
+            self.advance();
+            return false;
+        }
+        if rest != 0 {
+            let pc = group.pc + 1;
+            group.mask &= mask;
+            self.groups.push(Group {
+                pc,
+                mask: rest,
+                state: GroupState::Ready,
+            });
+        }
+        true
+    }
+
+    /// Sends the lanes of `mask` to an instruction, the others of the current group to the next one.
+    pub fn jump(&mut self, mask: u32, target: u32) {
+        if !self.narrow(mask) {
+            return;
+        }
+        let group = &mut self.groups[self.current];
+        let backward = target <= group.pc;
+        group.pc = target;
+        self.turn += 1;
+        if backward || self.turn >= GROUP_TURN {
+            self.next_group();
+        }
+    }
+
+    /// Sends each lane of `mask` to its own instruction, the others of the current group to the next one.
+    pub fn jump_lanes(&mut self, mask: u32, targets: &Column) {
+        let mut rest = mask;
+        while rest != 0 {
+            let target = targets[rest.trailing_zeros() as usize];
+            let same = lanes(rest)
+                .filter(|lane| targets[*lane] == target)
+                .fold(0, |m, lane| m | 1 << lane);
+            rest &= !same;
+            if rest == 0 {
+                self.jump(mask & same, target);
+                return;
+            }
+            let group = &mut self.groups[self.current];
+            group.mask &= !same;
+            self.groups.push(Group {
+                pc: target,
+                mask: same,
+                state: GroupState::Ready,
+            });
+        }
+        self.advance();
+    }
+
+    /// BSSY: the lanes of `mask` form a region with the current group's lanes of `mask`.
+    pub fn set_barrier(&mut self, number: u8, mask: u32) {
+        for lane in lanes(mask) {
+            self.barriers[usize::from(number)][lane] = mask;
+        }
+    }
+
+    /// The mask in a lane's barrier.
+    pub fn barrier(&self, number: u8, lane: usize) -> u32 {
+        self.barriers[usize::from(number)][lane]
+    }
+
+    /// Sets the mask in a lane's barrier.
+    pub fn write_barrier(&mut self, number: u8, lane: usize, mask: u32) {
+        self.barriers[usize::from(number)][lane] = mask;
+    }
+
+    /// BSYNC: the lanes of `mask` wait until all lanes of their barrier are here or have exited.
+    pub fn reconverge(&mut self, number: u8, mask: u32) {
+        let group = self.group();
+        if mask == group.mask
+            && lanes(mask)
+                .all(|lane| self.barriers[usize::from(number)][lane] & self.live & !mask == 0)
+        {
+            self.advance();
+            return;
+        }
+        if self.narrow(mask) {
+            self.groups[self.current].state = GroupState::AtBarrier(number);
+            self.release();
+            self.next_group();
+        }
+    }
+
+    /// WARPSYNC: the lanes of `mask` wait until all lanes of `wanted` wait likewise or have exited.
+    pub fn warp_sync(&mut self, mask: u32, wanted: u32) {
+        if self.narrow(mask) {
+            self.groups[self.current].state = GroupState::AtWarpSync(wanted);
+            self.release();
+            self.next_group();
+        }
+    }
+
+    /// BAR.SYNC of all live lanes; they go on at [`Warp::open_cta_barrier`].
+    pub fn wait_at_cta_barrier(&mut self) {
+        self.groups[self.current].state = GroupState::AtCtaBarrier;
+    }
+
+    /// The CTA's barrier has opened.
+    pub fn open_cta_barrier(&mut self) {
+        for group in self
+            .groups
+            .iter_mut()
+            .filter(|g| g.state == GroupState::AtCtaBarrier)
+        {
+            group.pc += 1;
+            group.state = GroupState::Ready;
+        }
+    }
+
+    /// EXIT: the lanes of `mask` end.
+    pub fn exit(&mut self, mask: u32) {
+        self.live &= !mask;
+        if self.narrow(mask) {
+            self.groups.swap_remove(self.current);
+            self.current = self.current.min(self.groups.len().saturating_sub(1));
+            self.release();
+            self.next_group();
+        }
+    }
+
+    /// Lanes that wait for anything.
+    pub fn waiting(&self) -> u32 {
+        self.groups
+            .iter()
+            .filter(|g| g.state != GroupState::Ready)
+            .fold(0, |m, g| m | g.mask)
+    }
+
+    /// Whether all live lanes of a lane's region wait at this barrier. A region is a barrier's number and mask: a lane that waits at the
+    /// same number for others (in a function that saved the barrier) is not there yet.
+    fn region_is_complete(&self, number: u8, lane: usize) -> bool {
+        let views = &self.barriers[usize::from(number)];
+        let region = views[lane];
+        let waiting = self
+            .groups
+            .iter()
+            .filter(|g| g.state == GroupState::AtBarrier(number))
+            .fold(0, |m, g| m | g.mask);
+        region & self.live & !waiting == 0
+            && lanes(region & self.live).all(|other| views[other] == region)
+    }
+
+    /// Lets waiting lanes go on whose wait is over; those that go on at the same place become one group.
+    fn release(&mut self) {
+        let mut at_sync = 0;
+        for group in self
+            .groups
+            .iter()
+            .filter(|g| matches!(g.state, GroupState::AtWarpSync(_)))
+        {
+            at_sync |= group.mask;
+        }
+        let free: Vec<u32> = self
+            .groups
+            .iter()
+            .map(|group| match group.state {
+                GroupState::AtBarrier(n) => lanes(group.mask)
+                    .filter(|lane| self.region_is_complete(n, *lane))
+                    .fold(0, |m, lane| m | 1 << lane),
+                GroupState::AtWarpSync(wanted) if wanted & self.live & !at_sync == 0 => group.mask,
+                _ => 0,
+            })
+            .collect();
+        let mut released: Vec<Group> = Vec::new();
+        for (group, free) in self
+            .groups
+            .iter_mut()
+            .zip(free)
+            .filter(|(_, free)| *free != 0)
+        {
+            match released.iter_mut().find(|r| r.pc == group.pc + 1) {
+                Some(r) => r.mask |= free,
+                None => released.push(Group {
+                    pc: group.pc + 1,
+                    mask: free,
+                    state: GroupState::Ready,
+                }),
+            }
+            group.mask &= !free;
+        }
+        self.groups.retain(|group| group.mask != 0);
+        self.groups.append(&mut released);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warp(mask: u32) -> Warp {
+        let mut warp = Warp::new(Local::new(0, false));
+        warp.start(0, mask, 0, 0);
+        warp
+    }
+
+    #[test]
+    fn both_sides_of_a_branch_meet_again() {
+        let mut w = warp(u32::MAX);
+        w.set_barrier(0, u32::MAX);
+        w.advance();
+        w.jump(0xFF, 10);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 10,
+                mask: 0xFF,
+                state: GroupState::Ready
+            }
+        );
+        w.reconverge(0, 0xFF);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 2,
+                mask: !0xFF,
+                state: GroupState::Ready
+            },
+            "the other side runs"
+        );
+        w.jump(!0xFF, 10);
+        w.reconverge(0, !0xFF);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 11,
+                mask: u32::MAX,
+                state: GroupState::Ready
+            }
+        );
+    }
+
+    #[test]
+    fn lanes_that_exit_are_not_waited_for() {
+        let mut w = warp(0xF);
+        w.set_barrier(3, 0xF);
+        w.jump(0x3, 5);
+        w.reconverge(3, 0x3);
+        assert_eq!(w.group().mask, 0xC);
+        w.exit(0x4);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 2,
+                mask: 0x8,
+                state: GroupState::Ready
+            },
+            "a guarded exit goes on"
+        );
+        w.exit(0x8);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 6,
+                mask: 0x3,
+                state: GroupState::Ready
+            }
+        );
+        w.exit(0x3);
+        assert_eq!((w.state(), w.live), (WarpState::Done, 0));
+    }
+
+    #[test]
+    fn both_sides_may_use_the_same_inner_barrier() {
+        let mut w = warp(0xF);
+        w.set_barrier(0, 0xF);
+        w.jump(0x3, 10);
+        w.set_barrier(1, 0x3);
+        w.next_group();
+        assert_eq!(w.group().mask, 0xC);
+        w.set_barrier(1, 0xC);
+        w.reconverge(1, 0xC);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 2,
+                mask: 0xC,
+                state: GroupState::Ready
+            },
+            "does not wait for the other side"
+        );
+        w.next_group();
+        w.reconverge(1, 0x3);
+        assert_eq!(w.group().pc, 11);
+    }
+
+    #[test]
+    fn a_barrier_that_nobody_reaches_is_a_deadlock() {
+        let mut w = warp(0x3);
+        w.set_barrier(0, 0x3);
+        w.set_barrier(1, 0x3);
+        w.jump(0x1, 10);
+        w.reconverge(0, 0x1);
+        w.reconverge(1, 0x2);
+        assert_eq!((w.state(), w.waiting()), (WarpState::Stuck, 0x3));
+    }
+
+    #[test]
+    fn warp_sync_joins_groups() {
+        let mut w = warp(0x7);
+        w.jump(0x1, 4);
+        w.warp_sync(0x1, 0x7);
+        assert_eq!(w.group().mask, 0x6);
+        w.jump(0x6, 4);
+        w.warp_sync(0x6, 0x7);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 5,
+                mask: 0x7,
+                state: GroupState::Ready
+            }
+        );
+    }
+
+    #[test]
+    fn lanes_return_to_different_places() {
+        let mut w = warp(0x7);
+        let mut targets = [0; 32];
+        targets[..3].copy_from_slice(&[20, 30, 20]);
+        w.jump_lanes(0x7, &targets);
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            seen.push((w.group().pc, w.group().mask));
+            w.next_group();
+        }
+        seen.sort();
+        assert_eq!(seen, [(20, 0x5), (30, 0x2)]);
+    }
+}
