@@ -406,3 +406,8 @@ pub struct ExceptionInfo {
     /// Documented or assigned.
     pub provenance: Provenance,
 }
+
+/// The width of an operand that has the same in every word.
+pub(super) fn constant_width<const BITS: u8>(_: u128) -> u8 {
+    BITS
+}

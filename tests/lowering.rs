@@ -1,0 +1,176 @@
+//! Lowering alone: the VCode of small functions, looked at as text. Golden files of whole functions are in `filetests/`.
+
+use cranelift_thisgpu::abi;
+use cranelift_thisgpu::analysis::{
+    alignment::Alignment, provenance::Provenance, uniformity::Uniformity, uses::UseCounts,
+};
+use cranelift_thisgpu::clif::{self, Preparer, source::SourceFile};
+use cranelift_thisgpu::lower::{self, Facts, Input, Scratch};
+use cranelift_thisgpu::vcode::{FunctionKind, KernelInfo, Parameter};
+
+/// The VCode of the first function of `text`; a kernel when it is marked.
+fn lowered(text: &str) -> String {
+    let file = SourceFile::parse("test.clif", text).expect("valid CLIF");
+    let function = &file.functions[0];
+    let options = clif::Options {
+        kernel: function.kernel,
+        ..clif::Options::DEVICE
+    };
+    let prepared = Preparer::new()
+        .prepare(function.func.clone(), &options, &mut |_, _| {})
+        .expect("valid function");
+    let kernel = prepared.is_kernel();
+    let provenance = Provenance::compute(
+        &prepared.func,
+        &prepared.flow,
+        &prepared.intrinsics,
+        kernel,
+        &|_| false,
+    );
+    let uniformity = Uniformity::compute(
+        &prepared.func,
+        &prepared.flow,
+        &prepared.intrinsics,
+        &provenance,
+        kernel,
+    );
+    let alignment = Alignment::compute(&prepared.func, &prepared.flow, &prepared.intrinsics);
+    let uses = UseCounts::compute(&prepared.func, &prepared.intrinsics);
+    let types: Vec<_> = prepared
+        .func
+        .signature
+        .params
+        .iter()
+        .map(|p| p.value_type)
+        .collect();
+    let (offsets, _) = abi::parameter_offsets(types.iter().map(|t| t.bytes()));
+    let parameters = offsets
+        .into_iter()
+        .zip(types)
+        .map(|(offset, ty)| Parameter { offset, ty })
+        .collect();
+    let kind = match prepared.kernel {
+        Some(_) => FunctionKind::Kernel(KernelInfo {
+            parameters,
+            shared_bytes: 0,
+        }),
+        None => FunctionKind::Device,
+    };
+    let input = Input {
+        func: &prepared.func,
+        name: "f",
+        kind,
+        facts: Facts {
+            flow: &prepared.flow,
+            uniformity: &uniformity,
+            provenance: &provenance,
+            alignment: &alignment,
+            uses: &uses,
+            intrinsics: &prepared.intrinsics,
+        },
+        names: &|name| format!("{name:?}"),
+        assume_aligned: false,
+    };
+    let code = lower::lower(&input, &mut Scratch::default()).expect("every operation has a rule");
+    code.verify().unwrap_or_else(|e| panic!("{e}\n{code}"));
+    code.to_string()
+}
+
+fn expect(text: &str, lines: &[&str]) {
+    let code = lowered(text);
+    println!("{code}");
+    let mut rest = code.as_str();
+    for line in lines {
+        let at = rest
+            .find(line)
+            .unwrap_or_else(|| panic!("no `{line}` (in this order) in\n{code}"));
+        rest = &rest[at + line.len()..];
+    }
+}
+
+#[test]
+fn saxpy_uses_parameters_and_wide_products() {
+    expect(
+        "; kernel
+function %saxpy(i32, f32, i64, i64) {
+    gv0 = symbol colocated %gpu_tid_x
+    gv1 = symbol colocated %gpu_ctaid_x
+    gv2 = symbol colocated %gpu_ntid_x
+block0(v0: i32, v1: f32, v2: i64, v3: i64):
+    v4 = symbol_value.i32 gv0
+    v5 = symbol_value.i32 gv1
+    v6 = symbol_value.i32 gv2
+    v7 = imul v5, v6
+    v8 = iadd v7, v4
+    v9 = icmp uge v8, v0
+    brif v9, block2, block1
+block1:
+    v10 = uextend.i64 v8
+    v17 = iconst.i32 2
+    v11 = ishl v10, v17
+    v12 = iadd v2, v11
+    v13 = iadd v3, v11
+    v14 = load.f32 aligned v12
+    v15 = load.f32 aligned v13
+    v16 = fma v1, v14, v15
+    store aligned v16, v13
+    jump block2
+block2:
+    return
+}
+",
+        &[
+            "S2R",
+            "IMAD",
+            "ISETP.GE.AND.U32",
+            "branch",
+            "IMAD.WIDE.U32",
+            "c[0x0][",
+            "LDG",
+            "FFMA",
+            "c[0x0][0x164]",
+            "STG",
+            "exit",
+        ],
+    );
+}
+
+#[test]
+fn wide_sums_are_carry_chains() {
+    expect(
+        "function %f(i64, i64) -> i64 {
+block0(v0: i64, v1: i64):
+    v2 = iadd v0, v1
+    return v2
+}
+",
+        &["IADD.X", "IADD.X", "return"],
+    );
+}
+
+#[test]
+fn loops_carry_values_on_edges() {
+    expect(
+        "function %f(i32) -> i32 {
+block0(v0: i32):
+    v1 = iconst.i32 0
+    jump block1(v1, v0)
+block1(v2: i32, v3: i32):
+    v4 = iadd v2, v3
+    v6 = iconst.i32 -1
+    v5 = iadd v3, v6
+    brif v5, block1(v4, v5), block2
+block2:
+    return v4
+}
+",
+        &[
+            "jump block1",
+            "block1(",
+            "IADD",
+            "ISETP.NE",
+            "branch",
+            "return",
+        ],
+    );
+}
