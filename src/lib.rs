@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod analysis;
+pub mod asm;
 pub mod clif;
 pub mod emit;
 pub mod error;
@@ -9,5 +10,6 @@ pub mod error;
 pub mod isa;
 pub mod lower;
 pub mod sched;
+pub mod object;
 pub mod sim;
 pub mod vcode;

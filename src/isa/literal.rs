@@ -190,7 +190,7 @@ impl FloatFormat {
             if negative {
                 return Err(LiteralError::NotANumber(format!("-{text}")));
             }
-            return unsigned(text, width);
+            return unsigned(false, text, width);
         }
         if !text.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(LiteralError::NotANumber(text.to_string()));
@@ -341,12 +341,17 @@ fn out_of_range(value: impl ToString, low: i128, high: i128) -> LiteralError {
 ///
 /// # Errors
 /// When it is no integer of `width` bits.
-pub fn unsigned(text: &str, width: u32) -> Result<u64, LiteralError> {
-    let value = magnitude(text)?;
-    if width < 64 && value >> width != 0 {
-        return Err(out_of_range(text, 0, (1i128 << width) - 1));
+pub fn unsigned(negative: bool, text: &str, width: u32) -> Result<u64, LiteralError> {
+    let value = i128::from(magnitude(text)?) * if negative { -1 } else { 1 };
+    let high = (1i128 << width) - 1;
+    if !(0..=high).contains(&value) {
+        return Err(out_of_range(
+            format!("{}{text}", if negative { "-" } else { "" }),
+            0,
+            high,
+        ));
     }
-    Ok(value)
+    Ok(value as u64)
 }
 
 /// The bits of a signed literal in two's complement. 32 bits accept −2^31 … 2^32−1 (errata G-14).
@@ -481,7 +486,11 @@ mod tests {
             Err(LiteralError::OutOfRange { .. })
         ));
         assert!(matches!(
-            unsigned("32", 5),
+            unsigned(false, "32", 5),
+            Err(LiteralError::OutOfRange { .. })
+        ));
+        assert!(matches!(
+            unsigned(true, "1", 5),
             Err(LiteralError::OutOfRange { .. })
         ));
         assert!(matches!(

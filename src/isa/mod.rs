@@ -7,6 +7,7 @@ pub mod generated;
 pub mod inst;
 pub mod literal;
 pub mod print;
+pub mod random;
 pub mod register;
 pub mod semantics;
 pub mod table;

@@ -7,7 +7,7 @@
 
 use super::control::Control;
 use super::encode::mode_of;
-use super::generated::{HARDWIRED, Role};
+use super::generated::HARDWIRED;
 use super::inst::Inst;
 use super::literal::{ImmediateFormat, integer_text, sign_extend};
 use super::register::{Register, RegisterClass};
@@ -120,13 +120,20 @@ impl<R: Register> InstText<'_, R> {
             .is_some_and(|next| self.kind(operand) == self.kind(&mode.operands[next]))
     }
 
-    fn kind(&self, operand: &SyntaxOperand) -> Option<std::mem::Discriminant<FieldType>> {
-        match operand.kind {
-            SyntaxOperandKind::Plain { field, .. } => {
-                Some(std::mem::discriminant(&self.field(field).ty))
-            }
+    /// What kind of text an operand is: the register class, else the sort of field.
+    fn kind(
+        &self,
+        operand: &SyntaxOperand,
+    ) -> Option<(std::mem::Discriminant<FieldType>, Option<RegisterClass>)> {
+        let SyntaxOperandKind::Plain { field, .. } = operand.kind else {
+            return None;
+        };
+        let ty = self.field(field).ty;
+        let class = match ty {
+            FieldType::Register(class) => Some(class),
             _ => None,
-        }
+        };
+        Some((std::mem::discriminant(&ty), class))
     }
 
     fn is_default(&self, operand: &SyntaxOperand) -> bool {
@@ -285,6 +292,3 @@ impl<R: Register> InstText<'_, R> {
 pub(crate) fn uniform_true() -> u8 {
     HARDWIRED[RegisterClass::Predicate as usize].1
 }
-
-/// The role of the guard, which no syntax line shows.
-pub(crate) const GUARD: Role = Role::Pg;

@@ -1,0 +1,209 @@
+//! Messages about an assembly text, each with its place.
+
+use std::fmt;
+
+/// Bytes of the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// Byte after the last.
+    pub end: usize,
+}
+
+impl Span {
+    /// From the start of this to the end of `other`.
+    pub fn to(self, other: Span) -> Span {
+        Span {
+            start: self.start,
+            end: other.end.max(self.start),
+        }
+    }
+}
+
+/// One mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Where.
+    pub span: Span,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right there: legal values in the order of the description, kinds of operands.
+    pub expected: Vec<String>,
+    /// More to know, a line each: the syntax, a suggestion.
+    pub notes: Vec<String>,
+}
+
+impl Diagnostic {
+    /// A mistake at `span`.
+    pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            span,
+            message: message.into(),
+            expected: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds what would be right.
+    pub fn expect<S: Into<String>>(mut self, expected: impl IntoIterator<Item = S>) -> Diagnostic {
+        for text in expected {
+            let text = text.into();
+            if !self.expected.contains(&text) {
+                self.expected.push(text);
+            }
+        }
+        self
+    }
+
+    /// Adds a line of explanation.
+    pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+}
+
+/// All mistakes of one text, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Errors {
+    /// Name of the file, for messages.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// At least one.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Errors {
+    pub(super) fn new(file: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Errors {
+        diagnostics.sort_by_key(|d| d.span);
+        Errors {
+            file: file.to_string(),
+            text: text.to_string(),
+            diagnostics,
+        }
+    }
+
+    /// Line and column of a byte, both counted from 1; a column is a character.
+    pub fn position(&self, byte: usize) -> (usize, usize) {
+        let before = &self.text[..byte.min(self.text.len())];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
+    }
+}
+
+impl fmt::Display for Errors {
+    /// For each mistake `FILE:LINE:COLUMN: error: …`, the line with carets, and what was expected.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, d) in self.diagnostics.iter().enumerate() {
+            let (line, column) = self.position(d.span.start);
+            if i != 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}:{line}:{column}: error: {}", self.file, d.message)?;
+            let text = self.text.lines().nth(line - 1).unwrap_or_default();
+            let number = line.to_string();
+            let margin = " ".repeat(number.len());
+            let indent: String = text
+                .chars()
+                .take(column - 1)
+                .map(|c| if c == '\t' { '\t' } else { ' ' })
+                .collect();
+            let room = text.chars().count().saturating_sub(column - 1).max(1);
+            let marked = self
+                .text
+                .get(d.span.start..d.span.end)
+                .map_or(1, |t| t.chars().take_while(|c| *c != '\n').count());
+            let carets = "^".repeat(marked.clamp(1, room));
+            write!(f, "\n {number} | {text}\n {margin} | {indent}{carets}")?;
+            if !d.expected.is_empty() {
+                write!(f, "\n {margin} = expected {}", list(&d.expected))?;
+            }
+            for note in &d.notes {
+                write!(f, "\n {margin} = {note}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Errors {}
+
+/// `a, b or c`.
+fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [start @ .., last] => format!("{} or {last}", start.join(", ")),
+    }
+}
+
+/// The known word that a mistyped one probably means.
+pub(super) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let upper = word.to_ascii_uppercase();
+    let distance = |k: &str| edits(&upper, &k.to_ascii_uppercase());
+    known
+        .into_iter()
+        .map(|k| (distance(k), k))
+        .filter(|(d, _)| *d <= 1 + word.len() / 4)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            table[i][j] = match (i, j) {
+                (0, _) => j,
+                (_, 0) => i,
+                _ => {
+                    let replaced = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                    let mut best = replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1);
+                    if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                        best = best.min(table[i - 2][j - 2] + 1);
+                    }
+                    best
+                }
+            };
+        }
+    }
+    table[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggests() {
+        let known = ["IADD", "IMAD", "MOV", "LOP3"];
+        assert_eq!(closest("IADDD", known), Some("IADD"));
+        assert_eq!(closest("iadd", known), Some("IADD"));
+        assert_eq!(closest("MVO", known), Some("MOV"));
+        assert_eq!(closest("HELLO", known), None);
+    }
+
+    #[test]
+    fn shows_the_place() {
+        let text = "one\n\ttwo three\n";
+        let errors = Errors::new(
+            "x.s",
+            text,
+            vec![
+                Diagnostic::new(Span { start: 9, end: 14 }, "no")
+                    .expect(["a", "b", "a", "c"])
+                    .note("see"),
+            ],
+        );
+        assert_eq!(
+            errors.to_string(),
+            "x.s:2:6: error: no\n 2 | \ttwo three\n   | \t    ^^^^^\n   = expected a, b or c\n   = see"
+        );
+    }
+}

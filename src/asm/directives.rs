@@ -1,0 +1,454 @@
+//! Lines of a text, one after another: labels, directives, instructions.
+//!
+//! | directive | meaning |
+//! | --- | --- |
+//! | `.kernel NAME [local]`, `.func NAME [local]` | the instructions up to the next one are a kernel or a device function |
+//! | `.param SIZE [ptr] [at OFFSET]` | a parameter of the kernel, at the next naturally aligned offset |
+//! | `.shared N`, `.local N` | bytes of static shared memory of the kernel, of local memory of a thread |
+//! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
+//! | `.line N` | the next instruction begins line N of the source; 0 is unknown |
+//! | `.const` | constants of bank 3 follow |
+//! | `.data NAME [readonly] [local] [align N]` | a data object in global memory follows |
+//! | `.byte` `.half` `.word` `.quad` | numbers of 8, 16, 32, 64 bits; a `.quad` of a data object may be a symbol |
+//! | `.zero N` | N bytes of 0 |
+//! | `.extern NAME` | another object defines it |
+
+use super::apply::{Assembled, assemble};
+use super::diagnostic::{Diagnostic, Span, closest};
+use super::lexer::{Token, TokenKind};
+use super::name::register;
+use super::syntax::Line;
+use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
+use crate::isa::PReg;
+use crate::isa::literal;
+use crate::object::{Linkage, Parameter, ParameterKind};
+use std::collections::BTreeMap;
+
+/// What the lines of a text say.
+#[derive(Default)]
+pub(super) struct Program {
+    pub functions: Vec<Function>,
+    pub constants: Vec<u8>,
+    pub data: Vec<Data>,
+    pub externs: Vec<String>,
+    section: Section,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Section {
+    #[default]
+    Start,
+    Function,
+    Constants,
+    Data,
+}
+
+/// A function as written.
+#[derive(Default)]
+pub(super) struct Function {
+    pub name: String,
+    pub span: Span,
+    pub linkage: Linkage,
+    pub kernel: bool,
+    pub parameters: Vec<Parameter>,
+    pub shared: u32,
+    pub local: u32,
+    pub registers: Option<u32>,
+    pub barriers: Option<u32>,
+    pub instructions: Vec<Assembled<PReg>>,
+    /// Place of each instruction.
+    pub spans: Vec<Span>,
+    /// Instructions before the label, and its place.
+    pub labels: BTreeMap<String, (usize, Span)>,
+    /// Instructions before, and line.
+    pub lines: Vec<(usize, u32)>,
+}
+
+/// A data object as written.
+pub(super) struct Data {
+    pub name: String,
+    pub span: Span,
+    pub linkage: Linkage,
+    pub writable: bool,
+    pub align: u32,
+    pub bytes: Vec<u8>,
+    /// Only `.zero` so far: how many.
+    pub zeros: Option<u64>,
+    /// Offset, symbol, addend, place.
+    pub addresses: Vec<(u32, String, i64, Span)>,
+}
+
+const DIRECTIVES: [&str; 16] = [
+    ".kernel",
+    ".func",
+    ".param",
+    ".shared",
+    ".local",
+    ".registers",
+    ".barriers",
+    ".line",
+    ".const",
+    ".data",
+    ".byte",
+    ".half",
+    ".word",
+    ".quad",
+    ".zero",
+    ".extern",
+];
+/// Most bytes of a `.zero` beside other data, so that a slip does not fill the memory.
+const MAX_ZEROS: u64 = 1 << 28;
+
+type Result<T, E = Vec<Diagnostic>> = std::result::Result<T, E>;
+
+fn one<T>(result: Result<T, Diagnostic>) -> Result<T> {
+    result.map_err(|d| vec![d])
+}
+
+impl Program {
+    /// Takes one line without its end, which is at byte `end`.
+    pub fn line(&mut self, tokens: &[Token<'_>], end: usize) -> Result<()> {
+        let mut tokens = tokens;
+        while let [
+            Token {
+                kind: TokenKind::Word(_) | TokenKind::Quoted(_),
+                span,
+            },
+            Token {
+                kind: TokenKind::Mark(':'),
+                ..
+            },
+            rest @ ..,
+        ] = tokens
+        {
+            let (name, _, quoted) = one(Line::new(tokens, end).name())?;
+            self.label(name, *span, quoted)?;
+            tokens = rest;
+        }
+        let mut line = Line::new(tokens, end);
+        match line.peek() {
+            None => Ok(()),
+            Some(TokenKind::Mark(';')) if tokens.len() == 1 => Ok(()),
+            Some(TokenKind::Word(word)) if word.starts_with('.') => {
+                let span = line.span();
+                line.next();
+                self.directive(word, span, &mut line)?;
+                line.eat(';');
+                if line.peek().is_some() {
+                    Err(vec![line.unexpected(["the end of the line"])])
+                } else {
+                    Ok(())
+                }
+            }
+            Some(_) => {
+                let written = one(line.instruction())?;
+                let span = written.span;
+                let assembled = assemble(&written)?;
+                let function = self.function(span)?;
+                function.instructions.push(assembled);
+                function.spans.push(span);
+                Ok(())
+            }
+        }
+    }
+
+    /// The function that instructions go to.
+    fn function(&mut self, span: Span) -> Result<&mut Function> {
+        match self.section {
+            Section::Start => {
+                self.functions.push(Function {
+                    name: "main".to_string(),
+                    span,
+                    ..Function::default()
+                });
+                self.section = Section::Function;
+            }
+            Section::Function => {}
+            Section::Constants | Section::Data => {
+                return Err(vec![
+                    Diagnostic::new(span, "instructions belong to a function")
+                        .expect([".kernel NAME", ".func NAME"]),
+                ]);
+            }
+        }
+        Ok(self
+            .functions
+            .last_mut()
+            .expect("the section is a function"))
+    }
+
+    fn label(&mut self, name: String, span: Span, quoted: bool) -> Result<()> {
+        if !quoted && register(&name).is_some() {
+            return Err(vec![
+                Diagnostic::new(span, format!("`{name}` is a register and no label"))
+                    .note("quotes make any name a label"),
+            ]);
+        }
+        let function = self.function(span)?;
+        let at = function.instructions.len();
+        if function.labels.insert(name.clone(), (at, span)).is_some() {
+            return Err(vec![Diagnostic::new(
+                span,
+                format!("label `{name}` is defined twice in this function"),
+            )]);
+        }
+        Ok(())
+    }
+
+    fn directive(&mut self, word: &str, span: Span, line: &mut Line<'_, '_>) -> Result<()> {
+        match word {
+            ".kernel" | ".func" => {
+                let (name, name_span, _) = one(line.name())?;
+                let mut function = Function {
+                    name,
+                    span: name_span,
+                    kernel: word == ".kernel",
+                    ..Function::default()
+                };
+                if one(words(line, &["local"]))?.contains(&"local") {
+                    function.linkage = Linkage::Local;
+                }
+                self.functions.push(function);
+                self.section = Section::Function;
+                Ok(())
+            }
+            ".param" => self.parameter(span, line),
+            ".shared" | ".local" | ".registers" | ".barriers" => {
+                let (number, _) = one(number(line, 32))?;
+                let number = number as u32;
+                let function = self.function(span)?;
+                match word {
+                    ".shared" if function.kernel => function.shared = number,
+                    ".shared" => {
+                        return Err(vec![Diagnostic::new(
+                            span,
+                            "only a kernel has static shared memory",
+                        )]);
+                    }
+                    ".local" => function.local = number,
+                    ".registers" => function.registers = Some(number),
+                    _ => function.barriers = Some(number),
+                }
+                Ok(())
+            }
+            ".line" => {
+                let (number, _) = one(number(line, 32))?;
+                let function = self.function(span)?;
+                let at = function.instructions.len();
+                function.lines.push((at, number as u32));
+                Ok(())
+            }
+            ".const" => {
+                self.section = Section::Constants;
+                Ok(())
+            }
+            ".data" => self.data(line),
+            ".byte" => self.values(span, line, 1),
+            ".half" => self.values(span, line, 2),
+            ".word" => self.values(span, line, 4),
+            ".quad" => self.values(span, line, 8),
+            ".zero" => self.zero(span, line),
+            ".extern" => {
+                let (name, _, _) = one(line.name())?;
+                self.externs.push(name);
+                Ok(())
+            }
+            _ => {
+                let known = DIRECTIVES.iter().copied();
+                let mut d = Diagnostic::new(span, format!("there is no directive `{word}`"))
+                    .expect(known.clone());
+                if let Some(known) = closest(word, known) {
+                    d = d.note(format!("did you mean `{known}`?"));
+                }
+                Err(vec![d])
+            }
+        }
+    }
+
+    fn parameter(&mut self, span: Span, line: &mut Line<'_, '_>) -> Result<()> {
+        let (size, size_span) = one(number(line, 32))?;
+        if ![1, 2, 4, 8, 16].contains(&size) {
+            return Err(vec![
+                Diagnostic::new(size_span, format!("no parameter has {size} bytes"))
+                    .expect(["1", "2", "4", "8", "16"]),
+            ]);
+        }
+        let size = size as u32;
+        let mut kind = ParameterKind::Value;
+        let mut at = None;
+        while let Some(TokenKind::Word(word)) = line.peek() {
+            match word {
+                "ptr" => {
+                    line.next();
+                    kind = ParameterKind::Pointer;
+                }
+                "at" => {
+                    line.next();
+                    at = Some(one(number(line, 32))?.0 as u32);
+                }
+                _ => {
+                    return Err(vec![line.unexpected([
+                        "ptr",
+                        "at OFFSET",
+                        "the end of the line",
+                    ])]);
+                }
+            }
+        }
+        let function = self.function(span)?;
+        if !function.kernel {
+            return Err(vec![Diagnostic::new(
+                span,
+                "only a kernel has parameters here; a device function's are in registers",
+            )]);
+        }
+        let offset = at.unwrap_or_else(|| next_parameter(&function.parameters, size));
+        if !(PARAMETERS..PARAMETERS + MAX_PARAMETERS - size + 1).contains(&offset) {
+            return Err(vec![Diagnostic::new(
+                span,
+                format!("the parameters of a kernel take at most {MAX_PARAMETERS} bytes"),
+            )]);
+        }
+        function.parameters.push(Parameter { offset, size, kind });
+        Ok(())
+    }
+
+    fn data(&mut self, line: &mut Line<'_, '_>) -> Result<()> {
+        let (name, span, _) = one(line.name())?;
+        let mut data = Data {
+            name,
+            span,
+            linkage: Linkage::Global,
+            writable: true,
+            align: 1,
+            bytes: Vec::new(),
+            zeros: None,
+            addresses: Vec::new(),
+        };
+        while let Some(TokenKind::Word(word)) = line.peek() {
+            line.next();
+            match word {
+                "readonly" => data.writable = false,
+                "local" => data.linkage = Linkage::Local,
+                "align" => {
+                    let (align, span) = one(number(line, 32))?;
+                    let align = align as u32;
+                    if !align.is_power_of_two() {
+                        return Err(vec![Diagnostic::new(
+                            span,
+                            "an alignment is a power of two",
+                        )]);
+                    }
+                    data.align = align;
+                }
+                _ => {
+                    return Err(vec![
+                        Diagnostic::new(line.span(), format!("unexpected `{word}`"))
+                            .expect(["readonly", "local", "align N"]),
+                    ]);
+                }
+            }
+        }
+        self.data.push(data);
+        self.section = Section::Data;
+        Ok(())
+    }
+
+    /// The bytes that data lines add to, and the data object they belong to.
+    fn bytes(&mut self, span: Span) -> Result<&mut Vec<u8>> {
+        match (self.section, self.data.last_mut()) {
+            (Section::Constants, _) => Ok(&mut self.constants),
+            (Section::Data, Some(data)) => {
+                if let Some(zeros) = data.zeros.take() {
+                    data.bytes.resize(zeros as usize, 0);
+                }
+                Ok(&mut data.bytes)
+            }
+            _ => Err(vec![
+                Diagnostic::new(span, "data belongs behind `.const` or `.data`")
+                    .expect([".const", ".data NAME"]),
+            ]),
+        }
+    }
+
+    fn values(&mut self, span: Span, line: &mut Line<'_, '_>, size: usize) -> Result<()> {
+        loop {
+            let start = line.span();
+            let in_data = self.section == Section::Data;
+            let bytes = self.bytes(span)?;
+            let value = match line.peek() {
+                Some(TokenKind::Word(_) | TokenKind::Quoted(_)) if size == 8 && in_data => {
+                    let (name, name_span, _) = one(line.name())?;
+                    let addend = one(line.addend())?;
+                    let offset = bytes.len() as u32;
+                    if let Some(data) = self.data.last_mut() {
+                        data.addresses.push((offset, name, addend, name_span));
+                    }
+                    0
+                }
+                _ => {
+                    let negative = line.eat('-');
+                    let (text, end) = one(line.number())?;
+                    let width = size as u32 * 8;
+                    let value = if negative {
+                        literal::signed(true, &text, width)
+                    } else {
+                        literal::unsigned(false, &text, width)
+                    };
+                    value.map_err(|e| vec![Diagnostic::new(start.to(end), e.to_string())])?
+                }
+            };
+            self.bytes(span)?.extend(&value.to_le_bytes()[..size]);
+            if !line.eat(',') {
+                return Ok(());
+            }
+        }
+    }
+
+    fn zero(&mut self, span: Span, line: &mut Line<'_, '_>) -> Result<()> {
+        let (count, place) = one(number(line, 40))?;
+        if self.section == Section::Data
+            && let Some(data) = self.data.last_mut().filter(|d| d.bytes.is_empty())
+        {
+            data.zeros = Some(data.zeros.unwrap_or(0) + count);
+            return Ok(());
+        }
+        let bytes = self.bytes(span)?;
+        if bytes.len() as u64 + count > MAX_ZEROS {
+            return Err(vec![Diagnostic::new(
+                place,
+                "so many zeros belong to a data object of their own",
+            )]);
+        }
+        bytes.resize(bytes.len() + count as usize, 0);
+        Ok(())
+    }
+}
+
+/// Where a parameter of `size` bytes comes behind the others: naturally aligned.
+pub(super) fn next_parameter(parameters: &[Parameter], size: u32) -> u32 {
+    parameters
+        .last()
+        .map_or(PARAMETERS, |p| p.offset + p.size)
+        .next_multiple_of(size)
+}
+
+fn number(line: &mut Line<'_, '_>, width: u32) -> Result<(u64, Span), Diagnostic> {
+    let (text, span) = line.number()?;
+    literal::unsigned(false, &text, width)
+        .map(|n| (n, span))
+        .map_err(|e| Diagnostic::new(span, e.to_string()))
+}
+
+/// The rest of the line: some of the words `known`.
+fn words<'a>(line: &mut Line<'_, 'a>, known: &[&str]) -> Result<Vec<&'a str>, Diagnostic> {
+    let mut found = Vec::new();
+    while let Some(TokenKind::Word(word)) = line.peek() {
+        if !known.contains(&word) {
+            return Err(line.unexpected(known.iter().copied()));
+        }
+        found.push(word);
+        line.next();
+    }
+    Ok(found)
+}

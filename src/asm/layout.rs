@@ -1,0 +1,234 @@
+//! Functions put together: words, labels, relocations, resources.
+
+use super::Assembly;
+use super::apply::SymbolUse;
+use super::diagnostic::{Diagnostic, closest};
+use super::directives::{Data, Function, Program};
+use crate::isa::encode::WORD_BYTES;
+use crate::isa::table::{Effects, FieldType};
+use crate::isa::{Inst, PReg, RegisterClass};
+use crate::object::{
+    DataContents, DataObject, Kernel, Line, Object, ObjectFunction, Relocation, RelocationKind,
+    Resources,
+};
+use std::collections::{BTreeSet, HashSet};
+
+/// The object of a program. With diagnostics it is not complete.
+pub(super) fn layout(program: Program, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Assembly {
+    let mut symbols = HashSet::new();
+    let defined = program
+        .functions
+        .iter()
+        .map(|f| (&f.name, f.span))
+        .chain(program.data.iter().map(|d| (&d.name, d.span)));
+    for (name, span) in defined {
+        if !symbols.insert(name.clone()) {
+            diagnostics.push(Diagnostic::new(span, format!("`{name}` is defined twice")));
+        }
+    }
+    symbols.extend(program.externs.iter().cloned());
+    let line_starts: Vec<usize> = std::iter::once(0)
+        .chain(text.match_indices('\n').map(|(i, _)| i + 1))
+        .collect();
+    let line_of = |byte: usize| line_starts.partition_point(|s| *s <= byte) as u32;
+    let lines = program
+        .functions
+        .iter()
+        .map(|f| f.spans.iter().map(|s| line_of(s.start)).collect())
+        .collect();
+    let mut object = Object {
+        constants: program.constants,
+        ..Object::default()
+    };
+    for function in &program.functions {
+        object
+            .functions
+            .push(finish(function, &symbols, diagnostics));
+    }
+    for data in program.data {
+        object.data.push(finish_data(data, &symbols, diagnostics));
+    }
+    resources(&mut object, &program.functions);
+    Assembly { object, lines }
+}
+
+fn finish(
+    function: &Function,
+    symbols: &HashSet<String>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ObjectFunction {
+    let mut words = Vec::new();
+    let mut relocations = Vec::new();
+    for (i, assembled) in function.instructions.iter().enumerate() {
+        let mut assembled = assembled.clone();
+        for symbol in std::mem::take(&mut assembled.symbols) {
+            match resolve(function, &assembled.inst, i, &symbol, symbols) {
+                Ok(Target::Bits(bits)) => assembled.inst.set_field(symbol.field, bits),
+                Ok(Target::Relocation(relocation)) => relocations.push(relocation),
+                Err(diagnostic) => diagnostics.push(diagnostic),
+            }
+        }
+        match assembled.word() {
+            Ok(word) => words.push(word),
+            Err(diagnostic) => diagnostics.push(diagnostic),
+        }
+    }
+    let lines = function.lines.iter().map(|&(at, line)| Line {
+        offset: (at * WORD_BYTES) as u32,
+        line,
+    });
+    ObjectFunction {
+        name: function.name.clone(),
+        linkage: function.linkage,
+        kernel: function.kernel.then(|| Kernel {
+            parameters: function.parameters.clone(),
+            shared_bytes: function.shared,
+        }),
+        resources: Resources {
+            registers: 0,
+            local_bytes: function.local,
+            barriers: 0,
+        },
+        words,
+        relocations,
+        lines: lines.collect(),
+    }
+}
+
+enum Target {
+    Bits(u64),
+    Relocation(Relocation),
+}
+
+fn resolve(
+    function: &Function,
+    inst: &Inst<PReg>,
+    at: usize,
+    symbol: &SymbolUse,
+    symbols: &HashSet<String>,
+) -> Result<Target, Diagnostic> {
+    let name = &symbol.name;
+    let field = &inst.info().fields[symbol.field as usize];
+    let label = function
+        .labels
+        .get(name)
+        .filter(|_| matches!(field.ty, FieldType::Label));
+    if let Some((target, _)) = label {
+        let distance = (*target as i64 - (at as i64 + 1)) * WORD_BYTES as i64 + symbol.addend;
+        let limit = 1i64 << (field.width - 1);
+        if !(-limit..limit).contains(&distance) {
+            return Err(Diagnostic::new(
+                symbol.span,
+                format!("label `{name}` is too far away: {distance} bytes"),
+            ));
+        }
+        return Ok(Target::Bits(distance as u64));
+    }
+    if symbols.contains(name) {
+        let offset = (at * WORD_BYTES) as u32;
+        return Ok(Target::Relocation(Relocation {
+            offset,
+            kind: symbol.kind,
+            symbol: name.clone(),
+            addend: symbol.addend,
+        }));
+    }
+    let known = symbols
+        .iter()
+        .chain(function.labels.keys())
+        .map(String::as_str);
+    let known: BTreeSet<&str> = known.collect();
+    let what = if symbol.kind == RelocationKind::Rel {
+        "label or function"
+    } else {
+        "symbol"
+    };
+    let mut diagnostic = Diagnostic::new(symbol.span, format!("there is no {what} `{name}`"));
+    diagnostic = match closest(name, known) {
+        Some(known) => diagnostic.note(format!("did you mean `{known}`?")),
+        None => diagnostic.note("`.extern NAME` declares what another object defines"),
+    };
+    Err(diagnostic)
+}
+
+fn finish_data(
+    data: Data,
+    symbols: &HashSet<String>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> DataObject {
+    let mut relocations = Vec::new();
+    for (offset, symbol, addend, span) in data.addresses {
+        if !symbols.contains(&symbol) {
+            diagnostics.push(Diagnostic::new(
+                span,
+                format!("there is no symbol `{symbol}`"),
+            ));
+        }
+        relocations.push(Relocation {
+            offset,
+            kind: RelocationKind::Abs64,
+            symbol,
+            addend,
+        });
+    }
+    DataObject {
+        name: data.name,
+        linkage: data.linkage,
+        writable: data.writable,
+        align: data.align,
+        contents: data
+            .zeros
+            .map_or(DataContents::Bytes(data.bytes), DataContents::Zeros),
+        relocations,
+    }
+}
+
+/// What functions use, where no directive says it: their own instructions and those of everything that they may call.
+fn resources(object: &mut Object, written: &[Function]) {
+    let own: Vec<Resources> = written.iter().map(own_resources).collect();
+    let index_of = |name: &str| object.functions.iter().position(|f| f.name == name);
+    let callees: Vec<Vec<usize>> = object
+        .functions
+        .iter()
+        .map(|f| {
+            f.relocations
+                .iter()
+                .filter_map(|r| index_of(&r.symbol))
+                .collect()
+        })
+        .collect();
+    for (i, function) in object.functions.iter_mut().enumerate() {
+        let mut reached = BTreeSet::from([i]);
+        let mut open = vec![i];
+        while let Some(next) = open.pop() {
+            open.extend(callees[next].iter().filter(|c| reached.insert(**c)));
+        }
+        let most =
+            |of: fn(&Resources) -> u32| reached.iter().map(|r| of(&own[*r])).max().unwrap_or(0);
+        function.resources.registers = written[i]
+            .registers
+            .unwrap_or_else(|| most(|r| r.registers));
+        function.resources.barriers = written[i].barriers.unwrap_or_else(|| most(|r| r.barriers));
+    }
+}
+
+fn own_resources(function: &Function) -> Resources {
+    let mut resources = Resources::default();
+    for assembled in &function.instructions {
+        let operands = assembled
+            .inst
+            .operands()
+            .filter(|o| o.info.class == Some(RegisterClass::Gpr));
+        let highest = operands
+            .flat_map(|o| o.regs.iter().flatten())
+            .map(|r| u32::from(r.number()) + 1)
+            .max()
+            .unwrap_or(0);
+        resources.registers = resources.registers.max(highest);
+        let effects = assembled.inst.optype().info().effects;
+        if effects.contains(Effects::BARRIER.union(Effects::CONVERGENT)) {
+            resources.barriers = 1;
+        }
+    }
+    resources
+}

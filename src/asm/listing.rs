@@ -1,0 +1,274 @@
+//! [`Object`] to text that assembles to the same object.
+
+use super::directives::next_parameter;
+use super::name::quoted;
+use crate::isa::encode::{Illegal, WORD_BYTES};
+use crate::isa::literal::sign_extend;
+use crate::isa::table::FieldType;
+use crate::isa::{Control, Inst, PReg, decode};
+use crate::object::{
+    DataContents, Linkage, Object, ObjectFunction, ParameterKind, Relocation, RelocationKind,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use thiserror::Error;
+
+/// A word of an object that is no instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{function}+{offset:#x}: {word:032x}: {reason}")]
+pub struct BadWord {
+    /// The function.
+    pub function: String,
+    /// Byte offset in it.
+    pub offset: usize,
+    /// The word.
+    pub word: u128,
+    /// Why.
+    pub reason: Illegal,
+}
+
+/// The text of an object, and the words that it has to leave out because they are no instructions.
+///
+/// Branches inside of a function go to labels `L1`, `L2`, …; what linking fills in is written with its symbol.
+pub fn listing(object: &Object) -> (String, Vec<BadWord>) {
+    let mut out = String::new();
+    let mut bad = Vec::new();
+    let symbols: BTreeSet<&str> = object
+        .functions
+        .iter()
+        .map(|f| f.name.as_str())
+        .chain(object.data.iter().map(|d| d.name.as_str()))
+        .chain(object.undefined())
+        .collect();
+    for name in object.undefined() {
+        let _ = writeln!(out, ".extern {}", quoted(name));
+    }
+    for f in &object.functions {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        function(f, &symbols, &mut out, &mut bad);
+    }
+    if !object.constants.is_empty() {
+        out.push_str("\n.const\n");
+        bytes(&object.constants, &mut out);
+    }
+    for data in &object.data {
+        let readonly = if data.writable { "" } else { " readonly" };
+        let local = if data.linkage == Linkage::Local {
+            " local"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "\n.data {}{readonly}{local} align {}",
+            quoted(&data.name),
+            data.align
+        );
+        match &data.contents {
+            DataContents::Zeros(count) => {
+                let _ = writeln!(out, "    .zero {count}");
+            }
+            DataContents::Bytes(contents) => {
+                let mut at = 0;
+                for r in &data.relocations {
+                    let offset = (r.offset as usize).min(contents.len());
+                    bytes(&contents[at.min(offset)..offset], &mut out);
+                    let _ = writeln!(out, "    .quad {}{}", quoted(&r.symbol), addend(r.addend));
+                    at = (offset + 8).min(contents.len());
+                }
+                bytes(&contents[at..], &mut out);
+            }
+        }
+    }
+    (out, bad)
+}
+
+fn bytes(bytes: &[u8], out: &mut String) {
+    let (words, rest) = bytes.as_chunks::<4>();
+    for row in words.chunks(4) {
+        let row: Vec<String> = row
+            .iter()
+            .map(|w| format!("{:#010x}", u32::from_le_bytes(*w)))
+            .collect();
+        let _ = writeln!(out, "    .word {}", row.join(", "));
+    }
+    if !rest.is_empty() {
+        let row: Vec<String> = rest.iter().map(|b| format!("{b:#04x}")).collect();
+        let _ = writeln!(out, "    .byte {}", row.join(", "));
+    }
+}
+
+fn addend(value: i64) -> String {
+    match value {
+        0 => String::new(),
+        v => format!("{}{:#x}", if v < 0 { '-' } else { '+' }, v.unsigned_abs()),
+    }
+}
+
+fn header(function: &ObjectFunction, out: &mut String) {
+    let local = if function.linkage == Linkage::Local {
+        " local"
+    } else {
+        ""
+    };
+    let directive = if function.kernel.is_some() {
+        ".kernel"
+    } else {
+        ".func"
+    };
+    let _ = writeln!(out, "{directive} {}{local}", quoted(&function.name));
+    if let Some(kernel) = &function.kernel {
+        for (i, p) in kernel.parameters.iter().enumerate() {
+            let pointer = if p.kind == ParameterKind::Pointer {
+                " ptr"
+            } else {
+                ""
+            };
+            let usual = next_parameter(&kernel.parameters[..i], p.size.max(1));
+            let at = if p.offset == usual {
+                String::new()
+            } else {
+                format!(" at {:#x}", p.offset)
+            };
+            let _ = writeln!(out, "    .param {}{pointer}{at}", p.size);
+        }
+        if kernel.shared_bytes != 0 {
+            let _ = writeln!(out, "    .shared {}", kernel.shared_bytes);
+        }
+    }
+    let resources = function.resources;
+    if resources.local_bytes != 0 {
+        let _ = writeln!(out, "    .local {}", resources.local_bytes);
+    }
+    let _ = writeln!(
+        out,
+        "    .registers {}\n    .barriers {}",
+        resources.registers, resources.barriers
+    );
+}
+
+/// A decoded word.
+type Decoded = (Inst<PReg>, Control);
+
+fn function(
+    function: &ObjectFunction,
+    symbols: &BTreeSet<&str>,
+    out: &mut String,
+    bad: &mut Vec<BadWord>,
+) {
+    header(function, out);
+    let decoded: Vec<Result<Decoded, Illegal>> =
+        function.words.iter().map(|w| decode(*w)).collect();
+    let labels = labels(function, &decoded, symbols);
+    let label = |at: usize| {
+        labels
+            .get(&at)
+            .map(|name| format!("{name}:\n"))
+            .unwrap_or_default()
+    };
+    for (i, instruction) in decoded.iter().enumerate() {
+        let offset = i * WORD_BYTES;
+        out.push_str(&label(i));
+        for line in function
+            .lines
+            .iter()
+            .filter(|l| l.offset as usize == offset)
+        {
+            let _ = writeln!(out, "    .line {}", line.line);
+        }
+        match instruction {
+            Ok((inst, control)) => {
+                let relocation = function
+                    .relocations
+                    .iter()
+                    .find(|r| r.offset as usize == offset);
+                let symbols = |field: u8| symbol(inst, i, field, relocation, &labels);
+                let _ = writeln!(out, "    {}{control} ;", inst.with_symbols(&symbols));
+            }
+            Err(reason) => {
+                bad.push(BadWord {
+                    function: function.name.clone(),
+                    offset,
+                    word: function.words[i],
+                    reason: reason.clone(),
+                });
+                let _ = writeln!(
+                    out,
+                    "    // no instruction: {:032x}: {reason}",
+                    function.words[i]
+                );
+            }
+        }
+    }
+    out.push_str(&label(decoded.len()));
+}
+
+/// The word that a branch goes to, if it lies in the function or at its end.
+fn target(inst: &Inst<PReg>, at: usize, field: u8, words: usize) -> Option<usize> {
+    let info = &inst.info().fields[field as usize];
+    if !matches!(info.ty, FieldType::Label) {
+        return None;
+    }
+    let distance = sign_extend(inst.field(field), info.width.into());
+    let words_away = (distance % WORD_BYTES as i64 == 0).then_some(distance / WORD_BYTES as i64)?;
+    let target = at as i64 + 1 + words_away;
+    usize::try_from(target).ok().filter(|t| *t <= words)
+}
+
+/// Names for the words that branches go to, in ascending order, none of them a symbol.
+fn labels(
+    function: &ObjectFunction,
+    decoded: &[Result<Decoded, Illegal>],
+    symbols: &BTreeSet<&str>,
+) -> BTreeMap<usize, String> {
+    let mut targets = BTreeSet::new();
+    for (i, (inst, _)) in decoded
+        .iter()
+        .enumerate()
+        .filter_map(|(i, d)| d.as_ref().ok().map(|d| (i, d)))
+    {
+        let relocated = function
+            .relocations
+            .iter()
+            .any(|r| r.offset as usize == i * WORD_BYTES);
+        let fields = 0..inst.info().fields.len() as u8;
+        targets.extend(
+            fields
+                .filter(|_| !relocated)
+                .filter_map(|field| target(inst, i, field, decoded.len())),
+        );
+    }
+    let mut names = (1..)
+        .map(|n| format!("L{n}"))
+        .filter(|n| !symbols.contains(n.as_str()));
+    targets
+        .into_iter()
+        .filter_map(|t| names.next().map(|n| (t, n)))
+        .collect()
+}
+
+/// What stands for a field: a symbol or a label.
+fn symbol(
+    inst: &Inst<PReg>,
+    at: usize,
+    field: u8,
+    relocation: Option<&Relocation>,
+    labels: &BTreeMap<usize, String>,
+) -> Option<String> {
+    let info = &inst.info().fields[field as usize];
+    match relocation {
+        // The field that linking fills.
+        Some(r) if info.bit == 32 && info.width == 32 => {
+            let name = format!("{}{}", quoted(&r.symbol), addend(r.addend));
+            Some(match r.kind {
+                RelocationKind::Abs32Lo => format!("lo({name})"),
+                RelocationKind::Abs32Hi => format!("hi({name})"),
+                RelocationKind::Rel | RelocationKind::Abs64 => name,
+            })
+        }
+        Some(_) => None,
+        None => target(inst, at, field, usize::MAX).and_then(|t| labels.get(&t).cloned()),
+    }
+}

@@ -1,0 +1,133 @@
+//! The assembler and the disassembler.
+//!
+//! Text in, [`Object`] out: one instruction a line ended by ` ;` (which may be missing), labels, directives ([`directives`]) and comments.
+//! [`assemble`] works in steps: the lexer makes tokens, `syntax` makes an instruction as written, `select` finds the form and mode by the
+//! tables of the instruction set, `apply` fills it in, `layout` puts functions together and resolves labels. Every mistake of a text is
+//! reported in one run, with its place and what was expected. [`listing`] is the way back: its text assembles to the same object.
+
+mod apply;
+mod diagnostic;
+mod directives;
+mod layout;
+mod lexer;
+mod listing;
+mod name;
+mod operands;
+mod select;
+mod syntax;
+
+pub use diagnostic::{Diagnostic, Errors, Span};
+pub use listing::{BadWord, listing};
+pub use name::NamedRegister;
+
+use crate::isa::{Control, Inst, PReg};
+use crate::object::{LinkError, Object};
+use lexer::TokenKind;
+
+/// What a text assembles to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembly {
+    /// Functions, constants and data. Instructions before the first `.kernel` or `.func` are the device function `main`.
+    pub object: Object,
+    /// Line of the text, counted from 1, of each word of each function.
+    pub lines: Vec<Vec<u32>>,
+}
+
+/// Assembles a text; `file` is its name in messages.
+///
+/// # Errors
+/// All mistakes of the text.
+pub fn assemble(file: &str, text: &str) -> Result<Assembly, Errors> {
+    let mut diagnostics = Vec::new();
+    let tokens = lexer::tokens(text, &mut diagnostics);
+    let mut program = directives::Program::default();
+    for line in tokens.split_inclusive(|t| t.kind == TokenKind::Newline) {
+        let Some((newline, line)) = line.split_last() else {
+            continue;
+        };
+        if let Err(errors) = program.line(line, newline.span.start) {
+            diagnostics.extend(errors);
+        }
+    }
+    let assembly = layout::layout(program, text, &mut diagnostics);
+    if diagnostics.is_empty() {
+        Ok(assembly)
+    } else {
+        Err(Errors::new(file, text, diagnostics))
+    }
+}
+
+/// Reads one instruction, without labels or symbols: `IADD R0, R1, R2 ?4 ;`.
+///
+/// For [`PReg`] it is not yet encoded; [`Inst::encode`] may still refuse it.
+///
+/// # Errors
+/// All its mistakes.
+pub fn instruction<R: NamedRegister>(text: &str) -> Result<(Inst<R>, Control), Errors> {
+    let failed = |diagnostics| Errors::new("<instruction>", text, diagnostics);
+    let mut diagnostics = Vec::new();
+    let tokens = lexer::tokens(text, &mut diagnostics);
+    if !diagnostics.is_empty() {
+        return Err(failed(diagnostics));
+    }
+    let line = tokens
+        .split(|t| t.kind == TokenKind::Newline)
+        .find(|l| !l.is_empty())
+        .unwrap_or_default();
+    let written = syntax::Line::new(line, text.len())
+        .instruction()
+        .map_err(|d| failed(vec![d]))?;
+    let assembled = apply::assemble::<R>(&written).map_err(failed)?;
+    match assembled.symbols.first() {
+        Some(symbol) => Err(failed(vec![
+            Diagnostic::new(symbol.span, "a label means nothing without its text")
+                .expect([".+offset"]),
+        ])),
+        None => Ok((assembled.inst, assembled.control)),
+    }
+}
+
+/// Reads and encodes one instruction.
+///
+/// # Errors
+/// All its mistakes, the encoder's refusal included.
+pub fn word(text: &str) -> Result<u128, Errors> {
+    let (inst, control) = instruction::<PReg>(text)?;
+    inst.encode(control).or_else(|_| {
+        // Once more with places.
+        assemble("<instruction>", text).map(|a| a.object.functions[0].words[0])
+    })
+}
+
+impl Assembly {
+    /// The words of all functions one after another, with relocations between them filled in.
+    ///
+    /// # Errors
+    /// Relocations that only a linker can fill in.
+    pub fn words(&self) -> Result<Vec<u128>, Vec<LinkError>> {
+        let mut starts = Vec::new();
+        let mut next = 0;
+        for function in &self.object.functions {
+            starts.push((function.name.as_str(), next));
+            next += function.len();
+        }
+        let address = |name: &str| {
+            starts
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, start)| *start)
+        };
+        let mut words = Vec::new();
+        let mut errors = Vec::new();
+        for (function, (_, start)) in self.object.functions.iter().zip(&starts) {
+            let mut function = function.clone();
+            errors.extend(function.link(*start, &address).err().into_iter().flatten());
+            words.extend(function.words);
+        }
+        if errors.is_empty() {
+            Ok(words)
+        } else {
+            Err(errors)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Filling in the addresses of symbols.
+
+use super::{ObjectFunction, Relocation, RelocationKind};
+use crate::isa::encode::WORD_BYTES;
+use thiserror::Error;
+
+/// Where symbols are.
+pub trait Symbols {
+    /// The address of a symbol: of code, bytes from the start of the module's code; of data, in global memory.
+    fn address(&self, name: &str) -> Option<u64>;
+}
+
+impl<F: Fn(&str) -> Option<u64>> Symbols for F {
+    fn address(&self, name: &str) -> Option<u64> {
+        self(name)
+    }
+}
+
+/// Why a relocation has no value.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LinkError {
+    /// No such symbol.
+    #[error("{place}: undefined symbol `{symbol}`")]
+    Undefined {
+        /// Function or data object, and offset in it.
+        place: String,
+        /// The name.
+        symbol: String,
+    },
+    /// Too far for the field.
+    #[error("{place}: {kind} to `{symbol}` does not fit: {value:#x}")]
+    OutOfRange {
+        /// Function or data object, and offset in it.
+        place: String,
+        /// The name.
+        symbol: String,
+        /// Kind of the relocation.
+        kind: &'static str,
+        /// What should be stored.
+        value: i64,
+    },
+    /// The relocation lies outside its function, or has a kind that code or data cannot have.
+    #[error("{place}: {kind} cannot stand here")]
+    BadPlace {
+        /// Function or data object, and offset in it.
+        place: String,
+        /// Kind of the relocation.
+        kind: &'static str,
+    },
+}
+
+/// Bits of an instruction's word that a relocation fills.
+const FIELD: u32 = 32;
+
+impl Relocation {
+    fn place(&self, owner: &str) -> String {
+        format!("{owner}+{:#x}", self.offset)
+    }
+
+    fn target(&self, owner: &str, symbols: &impl Symbols) -> Result<u64, LinkError> {
+        let base = symbols
+            .address(&self.symbol)
+            .ok_or_else(|| LinkError::Undefined {
+                place: self.place(owner),
+                symbol: self.symbol.clone(),
+            })?;
+        Ok(base.wrapping_add_signed(self.addend))
+    }
+
+    fn bad_place(&self, owner: &str) -> LinkError {
+        LinkError::BadPlace {
+            place: self.place(owner),
+            kind: self.kind.name(),
+        }
+    }
+}
+
+impl ObjectFunction {
+    /// Fills in the symbols' addresses, with the function at byte `base` of the module's code.
+    ///
+    /// # Errors
+    /// Every relocation that has no value.
+    pub fn link(&mut self, base: u64, symbols: &impl Symbols) -> Result<(), Vec<LinkError>> {
+        let mut errors = Vec::new();
+        for relocation in &self.relocations {
+            let word = match self.words.get_mut(relocation.offset as usize / WORD_BYTES) {
+                Some(word) if relocation.offset as usize % WORD_BYTES == 0 => word,
+                _ => {
+                    errors.push(relocation.bad_place(&self.name));
+                    continue;
+                }
+            };
+            match relocation.field(base, &self.name, symbols) {
+                Ok(field) => {
+                    *word = (*word & !(0xffff_ffff << FIELD)) | (u128::from(field) << FIELD)
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
+    }
+}
+
+impl Relocation {
+    /// What goes into the word of an instruction of a function at `base`.
+    fn field(&self, base: u64, owner: &str, symbols: &impl Symbols) -> Result<u32, LinkError> {
+        let target = self.target(owner, symbols)?;
+        match self.kind {
+            RelocationKind::Abs32Lo => Ok(target as u32),
+            RelocationKind::Abs32Hi => Ok((target >> 32) as u32),
+            RelocationKind::Rel => {
+                let next = base + u64::from(self.offset) + WORD_BYTES as u64;
+                let value = target.wrapping_sub(next) as i64;
+                i32::try_from(value)
+                    .map(|v| v as u32)
+                    .map_err(|_| LinkError::OutOfRange {
+                        place: self.place(owner),
+                        symbol: self.symbol.clone(),
+                        kind: self.kind.name(),
+                        value,
+                    })
+            }
+            RelocationKind::Abs64 => Err(self.bad_place(owner)),
+        }
+    }
+
+    /// Fills in an address in data; `owner` names the data object in errors.
+    ///
+    /// # Errors
+    /// When the symbol is undefined or the place is outside `bytes`.
+    pub fn link_data(
+        &self,
+        owner: &str,
+        bytes: &mut [u8],
+        symbols: &impl Symbols,
+    ) -> Result<(), LinkError> {
+        let target = self.target(owner, symbols)?;
+        let offset = self.offset as usize;
+        match bytes.get_mut(offset..offset.saturating_add(8)) {
+            Some(place) if self.kind == RelocationKind::Abs64 => {
+                place.copy_from_slice(&target.to_le_bytes());
+                Ok(())
+            }
+            _ => Err(self.bad_place(owner)),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The note `thisgpu`: what a driver must know to launch, in MessagePack (maps with the names of the fields as keys).
+
+use super::{Kernel, Line, Object, ObjectFunction, Parameter, ParameterKind, Resources};
+use serde::{Deserialize, Serialize};
+
+/// Owner of the note, and with `.note.` before it the name of its section.
+pub const NOTE_NAME: &str = "thisgpu";
+/// Type of the note (*assigned*).
+pub const NOTE_TYPE: u32 = 1;
+/// Version of the contents; a reader refuses others.
+pub(super) const VERSION: u32 = 1;
+/// Section of the line tables. `.debug_line` is its standard counterpart.
+pub(super) const LINES_SECTION: &str = ".thisgpu.lines";
+
+/// Contents of the note.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub version: u32,
+    pub kernels: Vec<KernelNote>,
+    pub functions: Vec<FunctionNote>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct KernelNote {
+    pub name: String,
+    /// Offset in constant bank 0, size in bytes, kind.
+    pub parameters: Vec<(u32, u32, ParameterKind)>,
+    #[serde(flatten)]
+    pub resources: Resources,
+    pub shared: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FunctionNote {
+    pub name: String,
+    #[serde(flatten)]
+    pub resources: Resources,
+}
+
+impl Note {
+    pub fn of(object: &Object) -> Note {
+        let kernels = object.kernels().map(|(function, kernel)| KernelNote {
+            name: function.name.clone(),
+            parameters: kernel
+                .parameters
+                .iter()
+                .map(|p| (p.offset, p.size, p.kind))
+                .collect(),
+            resources: function.resources,
+            shared: kernel.shared_bytes,
+        });
+        let device = object.functions.iter().filter(|f| f.kernel.is_none());
+        Note {
+            version: VERSION,
+            kernels: kernels.collect(),
+            functions: device
+                .map(|f| FunctionNote {
+                    name: f.name.clone(),
+                    resources: f.resources,
+                })
+                .collect(),
+        }
+    }
+
+    /// Gives a function what the note says of it; whether it says anything.
+    pub fn describe(&self, function: &mut ObjectFunction) -> bool {
+        if let Some(note) = self.kernels.iter().find(|k| k.name == function.name) {
+            let parameters = note
+                .parameters
+                .iter()
+                .map(|&(offset, size, kind)| Parameter { offset, size, kind });
+            function.kernel = Some(Kernel {
+                parameters: parameters.collect(),
+                shared_bytes: note.shared,
+            });
+            function.resources = note.resources;
+            return true;
+        }
+        let note = self.functions.iter().find(|f| f.name == function.name);
+        if let Some(note) = note {
+            function.resources = note.resources;
+        }
+        note.is_some()
+    }
+}
+
+/// Contents of the section of lines: by function.
+pub(super) type Lines = Vec<(String, Vec<Line>)>;
+
+/// The ELF note around `contents`.
+pub(super) fn elf_note(contents: &[u8]) -> Vec<u8> {
+    let name = [NOTE_NAME.as_bytes(), &[0]].concat();
+    let mut out = Vec::new();
+    for number in [name.len() as u32, contents.len() as u32, NOTE_TYPE] {
+        out.extend(number.to_le_bytes());
+    }
+    for part in [name.as_slice(), contents] {
+        out.extend(part);
+        out.resize(out.len().next_multiple_of(4), 0);
+    }
+    out
+}
+
+/// The contents of an ELF note of ours; none when it is another's or cut off.
+pub(super) fn note_contents(bytes: &[u8]) -> Option<&[u8]> {
+    let number = |at: usize| {
+        bytes
+            .get(at..at + 4)
+            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    };
+    let (name_len, len, ty) = (number(0)? as usize, number(4)? as usize, number(8)?);
+    let name = bytes.get(12..12usize.checked_add(name_len)?)?;
+    let start = 12 + name_len.next_multiple_of(4);
+    let contents = bytes.get(start..start.checked_add(len)?)?;
+    (ty == NOTE_TYPE && name.strip_suffix(&[0]) == Some(NOTE_NAME.as_bytes())).then_some(contents)
+}

@@ -1,0 +1,259 @@
+//! Relocatable code: what the compiler and the assembler make, what the loader takes, and its file format.
+//!
+//! [`Object`] is the model. [`Object::write`] turns it into an ELF64 file (little-endian, machine number [`MACHINE`], type `ET_REL`)
+//! and [`Object::read`] takes it back; the same object always gives the same bytes. Sections: `.text.NAME` for each function, `.const` for
+//! constant bank 3, `.data.NAME`, `.rodata.NAME` and `.bss.NAME` for each data object, `.symtab`, relocations with addends, the note
+//! `thisgpu` with the resources in MessagePack ([`metadata`]), and the lines of the source. All numbers are *assigned*.
+
+mod link;
+mod metadata;
+mod read;
+mod write;
+
+pub use link::{LinkError, Symbols};
+pub use metadata::{NOTE_NAME, NOTE_TYPE};
+pub use read::ReadError;
+pub use write::WriteError;
+
+use serde::{Deserialize, Serialize};
+
+/// `e_machine` of the files (*assigned*: "tg"; no registered machine has it).
+pub const MACHINE: u16 = 0x7467;
+
+/// Functions, constants and data before linking.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object {
+    /// Kernels and device functions, in the order of the code.
+    pub functions: Vec<ObjectFunction>,
+    /// Contents of constant bank 3.
+    pub constants: Vec<u8>,
+    /// Data in global memory.
+    pub data: Vec<DataObject>,
+}
+
+/// A kernel or a device function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectFunction {
+    /// Symbol name.
+    pub name: String,
+    /// Who sees the name.
+    pub linkage: Linkage,
+    /// What a launch needs; none of a device function.
+    pub kernel: Option<Kernel>,
+    /// What it needs of the machine.
+    pub resources: Resources,
+    /// Its instructions.
+    pub words: Vec<u128>,
+    /// Places that linking fills in, in ascending order; offsets are those of words.
+    pub relocations: Vec<Relocation>,
+    /// Lines of the source.
+    pub lines: Vec<Line>,
+}
+
+/// Who sees a symbol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Linkage {
+    /// Other objects too.
+    #[default]
+    Global,
+    /// This object only.
+    Local,
+}
+
+/// What a launch must know of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// In order.
+    pub parameters: Vec<Parameter>,
+    /// Static shared memory in bytes.
+    pub shared_bytes: u32,
+}
+
+/// A kernel parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Byte offset in constant bank 0; the first is at `0x160`.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// What it is.
+    pub kind: ParameterKind,
+}
+
+/// What a kernel parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParameterKind {
+    /// A value.
+    Value,
+    /// The address of memory.
+    #[serde(rename = "ptr")]
+    Pointer,
+}
+
+/// What a function needs of the machine, everything that it calls included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resources {
+    /// General-purpose registers of a thread: the highest number used, plus one.
+    pub registers: u32,
+    /// Local memory of a thread in bytes.
+    #[serde(rename = "local")]
+    pub local_bytes: u32,
+    /// Barriers of the CTA: 1 with any `BAR`.
+    pub barriers: u32,
+}
+
+/// A place that linking fills in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Relocation {
+    /// Bytes from the start of the function or data object; in code, that of the instruction's word.
+    pub offset: u32,
+    /// What is filled in.
+    pub kind: RelocationKind,
+    /// The symbol.
+    pub symbol: String,
+    /// Added to its address.
+    pub addend: i64,
+}
+
+/// What linking fills in. In code it goes to bits 32..63 of the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum RelocationKind {
+    /// `ABS32_LO`: low 32 bits of the address.
+    Abs32Lo = 1,
+    /// `ABS32_HI`: high 32 bits of the address.
+    Abs32Hi = 2,
+    /// `REL`: the address less that of the next instruction, signed.
+    Rel = 3,
+    /// `ABS64`: the address, in data.
+    Abs64 = 4,
+}
+
+impl RelocationKind {
+    /// All kinds.
+    pub const ALL: [RelocationKind; 4] = [
+        RelocationKind::Abs32Lo,
+        RelocationKind::Abs32Hi,
+        RelocationKind::Rel,
+        RelocationKind::Abs64,
+    ];
+
+    /// The name in references and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RelocationKind::Abs32Lo => "ABS32_LO",
+            RelocationKind::Abs32Hi => "ABS32_HI",
+            RelocationKind::Rel => "REL",
+            RelocationKind::Abs64 => "ABS64",
+        }
+    }
+}
+
+/// A line of the source begins at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// Byte offset in the function.
+    pub offset: u32,
+    /// Line, counted from 1; 0 is unknown.
+    pub line: u32,
+}
+
+/// Data in global memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataObject {
+    /// Symbol name.
+    pub name: String,
+    /// Who sees the name.
+    pub linkage: Linkage,
+    /// Whether the program may write it.
+    pub writable: bool,
+    /// Alignment in bytes, a power of two.
+    pub align: u32,
+    /// Contents.
+    pub contents: DataContents,
+    /// Addresses in it, in ascending order; all [`RelocationKind::Abs64`].
+    pub relocations: Vec<Relocation>,
+}
+
+/// Contents of a data object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataContents {
+    /// As given.
+    Bytes(Vec<u8>),
+    /// That many bytes of 0.
+    Zeros(u64),
+}
+
+impl DataContents {
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            DataContents::Bytes(bytes) => bytes.len() as u64,
+            DataContents::Zeros(count) => *count,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Object {
+    /// The function of a name.
+    pub fn function(&self, name: &str) -> Option<&ObjectFunction> {
+        self.functions.iter().find(|f| f.name == name)
+    }
+
+    /// The kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = (&ObjectFunction, &Kernel)> {
+        self.functions
+            .iter()
+            .filter_map(|f| f.kernel.as_ref().map(|k| (f, k)))
+    }
+
+    /// Names that are used and not defined here, sorted.
+    pub fn undefined(&self) -> Vec<&str> {
+        let used = self
+            .functions
+            .iter()
+            .flat_map(|f| &f.relocations)
+            .chain(self.data.iter().flat_map(|d| &d.relocations));
+        let mut names: Vec<&str> = used
+            .map(|r| r.symbol.as_str())
+            .filter(|name| !self.defines(name))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn defines(&self, name: &str) -> bool {
+        self.function(name).is_some() || self.data.iter().any(|d| d.name == name)
+    }
+}
+
+impl ObjectFunction {
+    /// Bytes of its code.
+    pub fn len(&self) -> u64 {
+        (self.words.len() * crate::isa::encode::WORD_BYTES) as u64
+    }
+
+    /// Whether it has no instruction.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The line of the source of an instruction at a byte offset; none when unknown.
+    pub fn line_at(&self, offset: u32) -> Option<u32> {
+        let after = self.lines.partition_point(|l| l.offset <= offset);
+        self.lines[..after]
+            .last()
+            .map(|l| l.line)
+            .filter(|l| *l != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! ELF to [`Object`].
+
+use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, VERSION, note_contents};
+use super::{
+    DataContents, DataObject, Linkage, MACHINE, Object, ObjectFunction, Relocation, RelocationKind,
+};
+use crate::isa::encode::WORD_BYTES;
+use object::build::elf::{Builder, Section, SectionData, SectionId, Symbol};
+use object::elf;
+use thiserror::Error;
+
+/// Why a file is no object of ours. Nothing in a file makes the reader panic.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// Not an ELF file that can be parsed.
+    #[error("no ELF file: {0}")]
+    Elf(#[from] object::build::Error),
+    /// Another machine's.
+    #[error("machine {found:#x} is not this one ({MACHINE:#x})")]
+    Machine {
+        /// `e_machine`.
+        found: u16,
+    },
+    /// Not 64 bits, little-endian, relocatable.
+    #[error("only relocatable 64-bit little-endian files are supported")]
+    Kind,
+    /// A section that cannot be what its name says.
+    #[error("section `{section}`: {reason}")]
+    Section {
+        /// Its name.
+        section: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The note is missing or of another version.
+    #[error("the note `{NOTE_NAME}` is {0}")]
+    Note(String),
+}
+
+/// Functions of larger files are refused instead of tried; an object never needs that much.
+const MAX_ZEROS: u64 = 1 << 40;
+
+impl Object {
+    /// Whether `bytes` begin as an ELF file does.
+    pub fn is_elf(bytes: &[u8]) -> bool {
+        bytes.starts_with(&elf::ELFMAG)
+    }
+
+    /// The object in an ELF file.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn read(bytes: &[u8]) -> Result<Object, ReadError> {
+        let builder = Builder::read(bytes)?;
+        if builder.header.e_machine.0 != MACHINE {
+            return Err(ReadError::Machine {
+                found: builder.header.e_machine.0,
+            });
+        }
+        if !builder.is_64
+            || builder.endian != object::Endianness::Little
+            || builder.header.e_type != elf::ET_REL
+        {
+            return Err(ReadError::Kind);
+        }
+        let note = read_note(&builder)?;
+        let mut object = Object::default();
+        for section in &builder.sections {
+            let name = section_name(section);
+            if let Some(symbol) = name.strip_prefix(".text.") {
+                let mut function = read_function(&builder, section, symbol)?;
+                if !note.describe(&mut function) {
+                    return Err(ReadError::Note(format!("silent about function `{symbol}`")));
+                }
+                object.functions.push(function);
+            } else if name == ".const" {
+                object.constants = contents(section)?.to_vec();
+            } else if let Some(data) = read_data(&builder, section)? {
+                object.data.push(data);
+            }
+        }
+        if let Some(section) = find(&builder, LINES_SECTION) {
+            let lines: Lines = rmp_serde::from_slice(contents(section)?)
+                .map_err(|e| bad(section, e.to_string()))?;
+            for (name, lines) in lines {
+                let function = object.functions.iter_mut().find(|f| f.name == name);
+                function
+                    .ok_or_else(|| bad(section, format!("no function `{name}`")))?
+                    .lines = lines;
+            }
+        }
+        Ok(object)
+    }
+}
+
+fn section_name(section: &Section<'_>) -> String {
+    String::from_utf8_lossy(&section.name).into_owned()
+}
+
+fn bad(section: &Section<'_>, reason: impl Into<String>) -> ReadError {
+    ReadError::Section {
+        section: section_name(section),
+        reason: reason.into(),
+    }
+}
+
+fn find<'a, 'data>(builder: &'a Builder<'data>, name: &str) -> Option<&'a Section<'data>> {
+    builder
+        .sections
+        .iter()
+        .find(|s| &*s.name == name.as_bytes())
+}
+
+fn contents<'a>(section: &'a Section<'_>) -> Result<&'a [u8], ReadError> {
+    match &section.data {
+        SectionData::Data(bytes) | SectionData::Note(bytes) => Ok(bytes),
+        _ => Err(bad(section, "has no contents")),
+    }
+}
+
+fn read_note(builder: &Builder<'_>) -> Result<Note, ReadError> {
+    let section = find(builder, &format!(".note.{NOTE_NAME}"))
+        .ok_or_else(|| ReadError::Note("missing".to_string()))?;
+    let bytes =
+        note_contents(contents(section)?).ok_or_else(|| bad(section, "is no note of ours"))?;
+    let note: Note = rmp_serde::from_slice(bytes).map_err(|e| bad(section, e.to_string()))?;
+    if note.version != VERSION {
+        return Err(ReadError::Note(format!(
+            "of version {}, not {VERSION}",
+            note.version
+        )));
+    }
+    Ok(note)
+}
+
+/// The symbol of a section's name; a section without it is not ours.
+fn symbol_of<'a, 'data>(
+    builder: &'a Builder<'data>,
+    section: &Section<'_>,
+    name: &str,
+) -> Result<&'a Symbol<'data>, ReadError> {
+    let here = |s: &&Symbol<'_>| s.section == Some(section.id()) && &*s.name == name.as_bytes();
+    builder
+        .symbols
+        .iter()
+        .find(here)
+        .ok_or_else(|| bad(section, "has no symbol of its name"))
+}
+
+fn linkage(symbol: &Symbol<'_>) -> Linkage {
+    if symbol.st_bind() == elf::STB_LOCAL {
+        Linkage::Local
+    } else {
+        Linkage::Global
+    }
+}
+
+fn read_function(
+    builder: &Builder<'_>,
+    section: &Section<'_>,
+    name: &str,
+) -> Result<ObjectFunction, ReadError> {
+    let bytes = contents(section)?;
+    let (words, rest) = bytes.as_chunks::<WORD_BYTES>();
+    if !rest.is_empty() {
+        return Err(bad(
+            section,
+            format!("{} bytes are no whole number of instructions", bytes.len()),
+        ));
+    }
+    Ok(ObjectFunction {
+        name: name.to_string(),
+        linkage: linkage(symbol_of(builder, section, name)?),
+        words: words.iter().map(|w| u128::from_le_bytes(*w)).collect(),
+        relocations: relocations(builder, section.id())?,
+        ..ObjectFunction::default()
+    })
+}
+
+fn read_data(
+    builder: &Builder<'_>,
+    section: &Section<'_>,
+) -> Result<Option<DataObject>, ReadError> {
+    let name = section_name(section);
+    let Some(symbol) = [".data.", ".rodata.", ".bss."]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+    else {
+        return Ok(None);
+    };
+    let contents = match &section.data {
+        SectionData::UninitializedData(count) if *count <= MAX_ZEROS => DataContents::Zeros(*count),
+        SectionData::UninitializedData(count) => {
+            return Err(bad(section, format!("{count} bytes are too many")));
+        }
+        _ => DataContents::Bytes(contents(section)?.to_vec()),
+    };
+    let align = u32::try_from(section.sh_addralign.max(1))
+        .ok()
+        .filter(|a| a.is_power_of_two());
+    Ok(Some(DataObject {
+        name: symbol.to_string(),
+        linkage: linkage(symbol_of(builder, section, symbol)?),
+        writable: section.sh_flags.contains(elf::SHF_WRITE),
+        align: align.ok_or_else(|| bad(section, "its alignment is no power of two"))?,
+        contents,
+        relocations: relocations(builder, section.id())?,
+    }))
+}
+
+fn relocations(builder: &Builder<'_>, target: SectionId) -> Result<Vec<Relocation>, ReadError> {
+    let Some(section) = builder
+        .sections
+        .iter()
+        .find(|s| s.sh_type == elf::SHT_RELA && s.sh_info_section == Some(target))
+    else {
+        return Ok(Vec::new());
+    };
+    let SectionData::Relocation(list) = &section.data else {
+        return Err(bad(section, "holds no relocations"));
+    };
+    let relocation = |r: &object::build::elf::Relocation| {
+        let kind = RelocationKind::ALL
+            .into_iter()
+            .find(|k| *k as u32 == r.r_type.0);
+        let kind = kind.ok_or_else(|| {
+            bad(
+                section,
+                format!("relocation of unknown type {}", r.r_type.0),
+            )
+        })?;
+        let offset = u32::try_from(r.r_offset).map_err(|_| bad(section, "offset beyond 4 GiB"))?;
+        let symbol = r
+            .symbol
+            .ok_or_else(|| bad(section, "relocation without symbol"))?;
+        let symbol = String::from_utf8_lossy(&builder.symbols.get(symbol).name).into_owned();
+        Ok(Relocation {
+            offset,
+            kind,
+            symbol,
+            addend: r.r_addend,
+        })
+    };
+    list.iter().map(relocation).collect()
+}

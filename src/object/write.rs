@@ -1,0 +1,318 @@
+//! [`Object`] to ELF.
+
+use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, elf_note};
+use super::{DataContents, DataObject, Linkage, MACHINE, Object, Relocation};
+use crate::isa::encode::WORD_BYTES;
+use object::build::elf::{Builder, Relocation as ElfRelocation, SectionData, SectionId, SymbolId};
+use object::elf;
+use std::collections::HashMap;
+use thiserror::Error;
+
+/// Why an object has no file.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// Two functions or data objects have one name.
+    #[error("symbol `{0}` is defined twice")]
+    Duplicate(String),
+    /// A relocation that a function or data object cannot have.
+    #[error("{owner}+{offset:#x}: a relocation lies outside")]
+    Outside {
+        /// Function or data object.
+        owner: String,
+        /// Byte offset.
+        offset: u32,
+    },
+    /// The ELF writer refused.
+    #[error("cannot write the ELF file: {0}")]
+    Elf(#[from] object::build::Error),
+    /// The metadata could not be written.
+    #[error("cannot write the note: {0}")]
+    Note(#[from] rmp_serde::encode::Error),
+}
+
+/// A section whose relocations are written after the symbols are known.
+struct Placed<'a> {
+    section: SectionId,
+    name: String,
+    relocations: &'a [Relocation],
+}
+
+impl Object {
+    /// The bytes of the ELF file.
+    ///
+    /// # Errors
+    /// When two symbols have one name or a relocation lies outside its function.
+    pub fn write(&self) -> Result<Vec<u8>, WriteError> {
+        self.check()?;
+        let mut builder = Builder::new(object::Endianness::Little, true);
+        builder.header.e_type = elf::ET_REL;
+        builder.header.e_machine = elf::Machine(MACHINE);
+        let mut symbols = SymbolTable::default();
+        let mut placed = Vec::new();
+        for function in &self.functions {
+            let name = format!(".text.{}", function.name);
+            let bytes: Vec<u8> = function
+                .words
+                .iter()
+                .flat_map(|w| w.to_le_bytes())
+                .collect();
+            let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
+            let section = add_section(
+                &mut builder,
+                &name,
+                elf::SHT_PROGBITS,
+                flags,
+                WORD_BYTES as u64,
+                SectionData::Data(bytes.into()),
+            );
+            symbols.defined.push(Definition {
+                name: &function.name,
+                linkage: function.linkage,
+                section,
+                ty: elf::STT_FUNC,
+                size: function.len(),
+            });
+            placed.push(Placed {
+                section,
+                name,
+                relocations: &function.relocations,
+            });
+        }
+        if !self.constants.is_empty() {
+            let data = SectionData::Data(self.constants.clone().into());
+            add_section(
+                &mut builder,
+                ".const",
+                elf::SHT_PROGBITS,
+                elf::SHF_ALLOC,
+                16,
+                data,
+            );
+        }
+        for data in &self.data {
+            let (name, section) = add_data(&mut builder, data);
+            symbols.defined.push(Definition {
+                name: &data.name,
+                linkage: data.linkage,
+                section,
+                ty: elf::STT_OBJECT,
+                size: data.contents.len(),
+            });
+            placed.push(Placed {
+                section,
+                name,
+                relocations: &data.relocations,
+            });
+        }
+        let note = elf_note(&rmp_serde::to_vec_named(&Note::of(self))?);
+        let name = format!(".note.{NOTE_NAME}");
+        add_section(
+            &mut builder,
+            &name,
+            elf::SHT_NOTE,
+            elf::SectionFlags(0),
+            4,
+            SectionData::Note(note.into()),
+        );
+        let lines: Lines = self
+            .functions
+            .iter()
+            .filter(|f| !f.lines.is_empty())
+            .map(|f| (f.name.clone(), f.lines.clone()))
+            .collect();
+        if !lines.is_empty() {
+            let data = SectionData::Data(rmp_serde::to_vec(&lines)?.into());
+            add_section(
+                &mut builder,
+                LINES_SECTION,
+                elf::SHT_PROGBITS,
+                elf::SectionFlags(0),
+                1,
+                data,
+            );
+        }
+        symbols.undefined = self.undefined();
+        let ids = symbols.add(&mut builder);
+        tables(&mut builder, &placed, &ids);
+        let mut out = Vec::new();
+        builder.set_section_sizes();
+        builder.write(&mut out)?;
+        Ok(out)
+    }
+
+    fn check(&self) -> Result<(), WriteError> {
+        let mut seen = std::collections::HashSet::new();
+        let names = self
+            .functions
+            .iter()
+            .map(|f| &f.name)
+            .chain(self.data.iter().map(|d| &d.name));
+        if let Some(name) = names.into_iter().find(|name| !seen.insert(name.as_str())) {
+            return Err(WriteError::Duplicate(name.clone()));
+        }
+        let functions = self
+            .functions
+            .iter()
+            .map(|f| (&f.name, f.len(), &f.relocations, WORD_BYTES as u64));
+        let data = self
+            .data
+            .iter()
+            .map(|d| (&d.name, d.contents.len(), &d.relocations, 8));
+        for (owner, len, relocations, size) in functions.chain(data) {
+            if let Some(r) = relocations
+                .iter()
+                .find(|r| u64::from(r.offset) + size > len)
+            {
+                return Err(WriteError::Outside {
+                    owner: owner.clone(),
+                    offset: r.offset,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Definition<'a> {
+    name: &'a str,
+    linkage: Linkage,
+    section: SectionId,
+    ty: elf::SymbolType,
+    size: u64,
+}
+
+#[derive(Default)]
+struct SymbolTable<'a> {
+    defined: Vec<Definition<'a>>,
+    undefined: Vec<&'a str>,
+}
+
+impl<'a> SymbolTable<'a> {
+    /// Adds the symbols, local ones first as ELF wants it.
+    fn add(&self, builder: &mut Builder<'_>) -> HashMap<&'a str, SymbolId> {
+        let mut ids = HashMap::new();
+        for linkage in [Linkage::Local, Linkage::Global] {
+            for definition in self.defined.iter().filter(|d| d.linkage == linkage) {
+                let symbol = builder.symbols.add();
+                symbol.name = definition.name.as_bytes().to_vec().into();
+                symbol.section = Some(definition.section);
+                let bind = if linkage == Linkage::Local {
+                    elf::STB_LOCAL
+                } else {
+                    elf::STB_GLOBAL
+                };
+                symbol.set_st_info(bind, definition.ty);
+                symbol.st_size = definition.size;
+                ids.insert(definition.name, symbol.id());
+            }
+        }
+        for name in &self.undefined {
+            let symbol = builder.symbols.add();
+            symbol.name = name.as_bytes().to_vec().into();
+            symbol.set_st_info(elf::STB_GLOBAL, elf::STT_NOTYPE);
+            ids.insert(name, symbol.id());
+        }
+        ids
+    }
+}
+
+fn add_data(builder: &mut Builder<'_>, data: &DataObject) -> (String, SectionId) {
+    let writable = if data.writable {
+        elf::SHF_WRITE
+    } else {
+        elf::SectionFlags(0)
+    };
+    let (prefix, ty, contents) = match &data.contents {
+        DataContents::Zeros(count) => (
+            ".bss",
+            elf::SHT_NOBITS,
+            SectionData::UninitializedData(*count),
+        ),
+        DataContents::Bytes(bytes) => (
+            if data.writable { ".data" } else { ".rodata" },
+            elf::SHT_PROGBITS,
+            SectionData::Data(bytes.clone().into()),
+        ),
+    };
+    let name = format!("{prefix}.{}", data.name);
+    let section = add_section(
+        builder,
+        &name,
+        ty,
+        elf::SHF_ALLOC | writable,
+        data.align.into(),
+        contents,
+    );
+    (name, section)
+}
+
+fn add_section(
+    builder: &mut Builder<'_>,
+    name: &str,
+    ty: elf::SectionType,
+    flags: elf::SectionFlags,
+    align: u64,
+    data: SectionData<'static>,
+) -> SectionId {
+    let section = builder.sections.add();
+    section.name = name.as_bytes().to_vec().into();
+    section.sh_type = ty;
+    section.sh_flags = flags;
+    section.sh_addralign = align;
+    section.data = data;
+    section.id()
+}
+
+/// Relocations, symbols and strings.
+fn tables(builder: &mut Builder<'_>, placed: &[Placed<'_>], ids: &HashMap<&str, SymbolId>) {
+    let strings = add_section(
+        builder,
+        ".strtab",
+        elf::SHT_STRTAB,
+        elf::SectionFlags(0),
+        1,
+        SectionData::String,
+    );
+    let symbols = add_section(
+        builder,
+        ".symtab",
+        elf::SHT_SYMTAB,
+        elf::SectionFlags(0),
+        8,
+        SectionData::Symbol,
+    );
+    builder.sections.get_mut(symbols).sh_link_section = Some(strings);
+    for Placed {
+        section,
+        name,
+        relocations,
+    } in placed.iter().filter(|p| !p.relocations.is_empty())
+    {
+        let list = relocations.iter().map(|r| ElfRelocation {
+            r_offset: r.offset.into(),
+            symbol: ids.get(r.symbol.as_str()).copied(),
+            r_type: elf::RelocationType(r.kind as u32),
+            r_addend: r.addend,
+        });
+        let data = SectionData::Relocation(list.collect());
+        let id = add_section(
+            builder,
+            &format!(".rela{name}"),
+            elf::SHT_RELA,
+            elf::SHF_INFO_LINK,
+            8,
+            data,
+        );
+        let added = builder.sections.get_mut(id);
+        added.sh_link_section = Some(symbols);
+        added.sh_info_section = Some(*section);
+    }
+    add_section(
+        builder,
+        ".shstrtab",
+        elf::SHT_STRTAB,
+        elf::SectionFlags(0),
+        1,
+        SectionData::SectionString,
+    );
+}
