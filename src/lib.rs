@@ -9,7 +9,7 @@ pub mod error;
 #[macro_use]
 pub mod isa;
 pub mod lower;
-pub mod sched;
 pub mod object;
+pub mod sched;
 pub mod sim;
 pub mod vcode;

@@ -579,10 +579,11 @@ impl<'t, 'a> Line<'t, 'a> {
                     File::Class(RegisterClass::Gpr) => &mut base,
                     File::Class(RegisterClass::Uniform) => &mut uniform,
                     _ => {
-                        return Err(
-                            Diagnostic::new(register.span, "this is no part of an address")
-                                .expect(ADDRESS_PARTS),
-                        );
+                        return Err(Diagnostic::new(
+                            register.span,
+                            "this is no part of an address",
+                        )
+                        .expect(ADDRESS_PARTS));
                     }
                 };
                 if negative || slot.is_some() || offset.is_some() {

@@ -223,10 +223,21 @@ impl FloatFormat {
     }
 
     fn from_f64(self, value: f64) -> u32 {
+        let value = odd_f32(value);
         match self {
-            FloatFormat::F16 => f16::from_f64_const(value).to_bits().into(),
-            _ => bf16::from_f64_const(value).to_bits().into(),
+            FloatFormat::F16 => f16::from_f32_const(value).to_bits().into(),
+            _ => bf16::from_f32_const(value).to_bits().into(),
         }
+    }
+}
+
+/// The positive value in f32, rounded to odd: a value that is not exact keeps a bit that says so, and the next rounding is right.
+fn odd_f32(value: f64) -> f32 {
+    let nearest = value as f32;
+    match f64::from(nearest).total_cmp(&value) {
+        Ordering::Equal => nearest,
+        Ordering::Less => f32::from_bits(nearest.to_bits() | 1),
+        Ordering::Greater => f32::from_bits((nearest.to_bits() - 1) | 1),
     }
 }
 

@@ -141,12 +141,11 @@ fn links() {
         u128::MAX,
         "no other bit changes"
     );
+    let relocation = object.data[0].relocations[0].clone();
     let DataContents::Bytes(bytes) = &mut object.data[0].contents else {
         panic!()
     };
-    object.data[0].relocations[0]
-        .link_data("table", bytes, &addresses)
-        .unwrap();
+    relocation.link_data("table", bytes, &addresses).unwrap();
     assert_eq!(bytes[8..16], [0x40, 0, 0, 0, 0, 0, 0, 0]);
     let errors = sample().functions[0].link(0, &|_: &str| None).unwrap_err();
     assert_eq!(errors.len(), 3);
