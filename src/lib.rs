@@ -4,6 +4,7 @@ pub mod abi;
 pub mod analysis;
 pub mod asm;
 pub mod clif;
+pub mod driver;
 pub mod emit;
 pub mod error;
 #[macro_use]

@@ -28,6 +28,8 @@ pub struct Run<'a> {
     pub entry: u32,
     /// Shared memory of a CTA in bytes.
     pub shared_bytes: u32,
+    /// Local memory of a thread in bytes.
+    pub stack_bytes: u32,
     /// Budget and switches.
     pub config: &'a SimConfig,
 }
@@ -60,7 +62,7 @@ impl Cta {
     /// Room for a CTA of a launch.
     pub fn new(run: &Run) -> Cta {
         let warps = (run.shape.threads() as usize).div_ceil(LANES);
-        let warp = || Warp::new(Local::new(run.config.stack_bytes, run.config.check));
+        let warp = || Warp::new(Local::new(run.stack_bytes, run.config.check));
         Cta {
             block: [0; 3],
             warps: (0..warps).map(|_| warp()).collect(),

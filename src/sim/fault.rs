@@ -201,7 +201,7 @@ pub struct Place {
     pub pc: u32,
     /// The instruction as assembly text.
     pub instruction: String,
-    /// `file:line`, when the module has a line table.
+    /// `line N` of the source, when the module has a line table.
     pub source: Option<String>,
 }
 

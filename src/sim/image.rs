@@ -29,9 +29,7 @@ pub struct Function {
 pub struct Line {
     /// Code address in bytes.
     pub address: u32,
-    /// File name as the compiler was given it.
-    pub file: String,
-    /// Line, from 1.
+    /// Line, from 1; 0 is unknown.
     pub line: u32,
 }
 
@@ -45,6 +43,7 @@ impl Image {
     /// The source line of a code address.
     pub fn line_at(&self, address: u32) -> Option<&Line> {
         let after = self.lines.partition_point(|l| l.address <= address);
-        self.lines.get(after.checked_sub(1)?)
+        let line = self.lines.get(after.checked_sub(1)?)?;
+        (line.line != 0).then_some(line)
     }
 }

@@ -14,6 +14,7 @@ use super::memory::{Global, MAX_SHARED};
 use super::registers::{GENERAL, LANES};
 use super::timed::HazardKind;
 use super::{SimConfig, Stats};
+use crate::abi::bank0;
 use crate::isa::decode;
 use std::fmt;
 use thiserror::Error;
@@ -22,10 +23,10 @@ use thiserror::Error;
 const RESIDENT_WARPS: u64 = 512;
 /// Most threads of a CTA (assigned).
 pub const MAX_THREADS: u64 = 1024;
-/// First parameter in constant bank 0: the documents' example address (fixed).
-pub const PARAMETERS: usize = 0x160;
-/// Bytes of parameters, at most (fixed).
-pub const MAX_PARAMETERS: usize = 4096;
+/// First parameter in constant bank 0.
+const PARAMETERS: usize = bank0::PARAMETERS as usize;
+/// Bytes of parameters, at most.
+const MAX_PARAMETERS: usize = bank0::MAX_PARAMETERS as usize;
 /// Reports of one kind that are kept with their place.
 const KEPT: usize = 100;
 
@@ -52,6 +53,8 @@ pub struct LaunchRequest<'a> {
     pub static_shared: u32,
     /// Shared memory behind it in bytes.
     pub dynamic_shared: u32,
+    /// Local memory that a thread needs in bytes; it gets at least [`SimConfig::stack_bytes`].
+    pub local_bytes: u32,
     /// Bytes from [`PARAMETERS`] on.
     pub parameters: &'a [u8],
 }
@@ -172,11 +175,15 @@ impl Loaded {
         if u64::from(request.entry) % WORD_BYTES != 0 || entry as usize >= self.program.ops.len() {
             return Err(LaunchError::Entry(request.entry));
         }
+        let stack_bytes = config
+            .stack_bytes
+            .max(request.local_bytes)
+            .next_multiple_of(16);
         let run = Run {
             program: &self.program,
             banks: Banks {
                 banks: [
-                    bank0(request, config),
+                    launch_bank(request, stack_bytes),
                     Vec::new(),
                     Vec::new(),
                     self.image.constants.clone(),
@@ -185,6 +192,7 @@ impl Loaded {
             shape,
             entry,
             shared_bytes: shared as u32,
+            stack_bytes,
             config,
         };
         Ok(self.run(&run, request, global))
@@ -260,7 +268,7 @@ impl Loaded {
             source: self
                 .image
                 .line_at(address)
-                .map(|l| format!("{}:{}", l.file, l.line)),
+                .map(|l| format!("line {}", l.line)),
         }
     }
 
@@ -342,17 +350,17 @@ impl Loaded {
 }
 
 /// Constant bank 0 of a launch (design.md section 5).
-fn bank0(request: &LaunchRequest, config: &SimConfig) -> Vec<u8> {
+fn launch_bank(request: &LaunchRequest, stack_bytes: u32) -> Vec<u8> {
     let mut bank = vec![0; PARAMETERS + request.parameters.len().next_multiple_of(16)];
-    let sizes = request
-        .block
-        .iter()
-        .chain(&request.grid)
-        .chain([&request.dynamic_shared]);
-    for (i, value) in sizes.enumerate() {
-        bank[4 * i..4 * i + 4].copy_from_slice(&value.to_le_bytes());
+    let mut put = |offset: u32, value: u32| {
+        bank[offset as usize..offset as usize + 4].copy_from_slice(&value.to_le_bytes());
+    };
+    for (axis, offset) in [0, 4, 8].into_iter().enumerate() {
+        put(bank0::BLOCK_SIZE + offset, request.block[axis]);
+        put(bank0::GRID_SIZE + offset, request.grid[axis]);
     }
-    bank[0x28..0x2C].copy_from_slice(&config.stack_bytes.to_le_bytes());
+    put(bank0::DYNAMIC_SHARED, request.dynamic_shared);
+    put(bank0::STACK_POINTER, stack_bytes);
     bank[PARAMETERS..PARAMETERS + request.parameters.len()].copy_from_slice(request.parameters);
     bank
 }

@@ -6,16 +6,13 @@
 
 use super::fault::{AccessKind, FaultKind, Window};
 use super::registers::LANES;
+use crate::abi::{
+    LOCAL_WINDOW as LOCAL_BASE, LOWEST_ADDRESS as GLOBAL_BASE, SHARED_WINDOW as SHARED_BASE,
+};
 use thiserror::Error;
 
-/// First address of the shared window (assigned).
-pub const SHARED_BASE: u64 = 0x0100_0000_0000_0000;
-/// First address of the local window (assigned).
-pub const LOCAL_BASE: u64 = 0x0200_0000_0000_0000;
 /// Bytes from either base that belong to the window (assigned).
 const WINDOW: u64 = 1 << 32;
-/// First address of global memory: below it nothing is ever mapped (assigned).
-pub const GLOBAL_BASE: u64 = 0x1_0000;
 /// Alignment of allocations (assigned).
 pub const ALLOCATION_ALIGN: u64 = 256;
 /// Unmapped bytes after each allocation, at least (assigned).

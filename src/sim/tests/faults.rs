@@ -55,12 +55,10 @@ fn the_message_names_kernel_and_source_line() {
     bench.loaded.image.lines = vec![
         Line {
             address: 0,
-            file: "k.clif".to_string(),
             line: 3,
         },
         Line {
             address: 16,
-            file: "k.clif".to_string(),
             line: 5,
         },
     ];
@@ -72,7 +70,7 @@ fn the_message_names_kernel_and_source_line() {
         "thread (0,0,0)",
         "pc 0x10",
         "TRAP",
-        "k.clif:5",
+        "line 5",
         "trap 7",
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
@@ -291,6 +289,7 @@ fn impossible_launches() {
         block: [1; 3],
         static_shared: 0,
         dynamic_shared: 0,
+        local_bytes: 0,
         parameters: &[],
     };
     let mut launch = |request: super::LaunchRequest| {

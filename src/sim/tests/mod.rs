@@ -168,6 +168,7 @@ impl Bench {
             block: [block, 1, 1],
             static_shared: self.shared,
             dynamic_shared: 0,
+            local_bytes: 0,
             parameters: &parameters,
         };
         self.loaded

@@ -348,6 +348,7 @@ fn special_registers_in_three_dimensions() {
         block: [4, 3, 5],
         static_shared: 0,
         dynamic_shared: 0,
+        local_bytes: 0,
         parameters: &parameters,
     };
     let report = bench

@@ -1,0 +1,84 @@
+//! Errors of the device interface.
+
+use super::DriverError;
+use crate::object::{LinkError, ReadError};
+use crate::sim::{Fault, Report};
+use thiserror::Error;
+
+/// What went wrong with a device, a module or a launch.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// The driver refused.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The file is no object of this machine.
+    #[error("cannot load the object: {0}")]
+    Read(#[from] ReadError),
+    /// Symbols without a value.
+    #[error("cannot link: {}", list(.0))]
+    Link(Vec<LinkError>),
+    /// No kernel of this name.
+    #[error("there is no kernel `{name}`; kernels: {known}")]
+    NoKernel {
+        /// The name asked for.
+        name: String,
+        /// Names of the module's kernels.
+        known: String,
+    },
+    /// More or fewer arguments than parameters.
+    #[error("kernel `{kernel}` takes {expected} arguments, {given} were given")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Its parameters.
+        expected: usize,
+        /// Arguments.
+        given: usize,
+    },
+    /// An argument that its parameter does not take.
+    #[error("argument {index} of kernel `{kernel}` is {given}, the parameter is {expected}")]
+    Argument {
+        /// The kernel.
+        kernel: String,
+        /// Position, from 0.
+        index: usize,
+        /// What was given.
+        given: String,
+        /// What is expected.
+        expected: String,
+    },
+    /// A buffer of another device.
+    #[error("argument {index} of kernel `{kernel}` is a buffer of another device")]
+    OtherDevice {
+        /// The kernel.
+        kernel: String,
+        /// Position, from 0.
+        index: usize,
+    },
+    /// A buffer whose size is no multiple of the element's.
+    #[error(
+        "a buffer of {bytes} bytes does not hold a whole number of elements of {element} bytes"
+    )]
+    ElementSize {
+        /// Bytes of the buffer.
+        bytes: u64,
+        /// Bytes of an element.
+        element: usize,
+    },
+    /// The kernel ended in a fault.
+    #[error("{fault}")]
+    Fault {
+        /// What happened, and where.
+        fault: Box<Fault>,
+        /// What was counted until then.
+        report: Box<Report>,
+    },
+}
+
+fn list(errors: &[LinkError]) -> String {
+    errors
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
