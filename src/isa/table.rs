@@ -120,6 +120,8 @@ effects! {
     PREDICATES = 17, "predicates";
     /// Reads a register that changes by itself.
     SPECIAL = 18, "special";
+    /// SrcA and SrcB may change places.
+    COMMUTATIVE = 19, "commutative";
 }
 
 impl Effects {

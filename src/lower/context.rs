@@ -217,7 +217,7 @@ impl Context for Lower<'_> {
         self.is_truth(value).then_some(())
     }
     fn once(&mut self, value: Value) -> Option<()> {
-        (self.input.facts.uses.of(value) == crate::analysis::uses::UseCount::Once).then_some(())
+        self.is_used_once(value).then_some(())
     }
     fn shift_below_32(&mut self, amount: i64) -> Option<u32> {
         (0..32).contains(&amount).then_some(amount as u32)
@@ -310,11 +310,6 @@ impl Context for Lower<'_> {
         self.output_src(src)
     }
     fn extended_product(&mut self, value: Value) -> Option<Product> {
-        if self.once(value).is_none()
-            && !matches!(self.def_data(value), Some(InstructionData::Unary { .. }))
-        {
-            return None;
-        }
         self.product_of(value)
     }
     fn extended_product_of(&mut self, inst: Inst) -> Option<Product> {

@@ -60,17 +60,12 @@ impl Lower<'_> {
     }
 
     fn special(&mut self, special: Special) -> Regs {
+        if let Some(base) = launch_size(special) {
+            return self.gpr(Src { base, ..Src::ZERO });
+        }
         let axis = |a: Axis| a as u32;
-        let constant = |offset: u32| Src {
-            base: Base::Constant {
-                bank: crate::abi::LAUNCH_BANK,
-                offset,
-            },
-            ..Src::ZERO
-        };
         let register = match special {
-            Special::Ntid(a) => return self.gpr(constant(bank0::BLOCK_SIZE + 4 * axis(a))),
-            Special::Nctaid(a) => return self.gpr(constant(bank0::GRID_SIZE + 4 * axis(a))),
+            Special::Ntid(_) | Special::Nctaid(_) => unreachable!("sizes are constants"),
             Special::Tid(a) => [SReg::SrTidX, SReg::SrTidY, SReg::SrTidZ][axis(a) as usize],
             Special::Ctaid(a) => [SReg::SrCtaidX, SReg::SrCtaidY, SReg::SrCtaidZ][axis(a) as usize],
             Special::LaneId => SReg::SrLaneid,
@@ -114,4 +109,24 @@ impl Lower<'_> {
         trap.set_guard(p.reg, p.negated);
         self.builder.emit(trap);
     }
+}
+
+/// Where a value that an intrinsic reads stands in constant bank 0.
+pub(super) fn launch_constant(intrinsic: &Intrinsic) -> Option<Base> {
+    match intrinsic.lowering {
+        Lowering::Special(special) => launch_size(special),
+        _ => None,
+    }
+}
+
+fn launch_size(special: Special) -> Option<Base> {
+    let offset = match special {
+        Special::Ntid(a) => bank0::BLOCK_SIZE + 4 * a as u32,
+        Special::Nctaid(a) => bank0::GRID_SIZE + 4 * a as u32,
+        _ => return None,
+    };
+    Some(Base::Constant {
+        bank: crate::abi::LAUNCH_BANK,
+        offset,
+    })
 }

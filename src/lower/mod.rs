@@ -74,6 +74,7 @@ pub struct Input<'a> {
 pub struct Scratch {
     builder: VCodeBuilder,
     homes: SecondaryMap<Value, Home>,
+    uses: SecondaryMap<Value, u32>,
 }
 
 /// Lowers one function.
@@ -83,6 +84,15 @@ pub struct Scratch {
 pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Errors> {
     scratch.homes.clear();
     scratch.homes.resize(input.func.dfg.num_values());
+    scratch.uses.clear();
+    scratch.uses.resize(input.func.dfg.num_values());
+    for block in input.func.layout.blocks() {
+        for inst in input.func.layout.block_insts(block) {
+            for value in input.func.dfg.inst_values(inst) {
+                scratch.uses[value] += 1;
+            }
+        }
+    }
     let order = BlockOrder::new(input);
     scratch.builder.begin(order.len());
     let mut lowering = Lower {
@@ -90,6 +100,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         input,
         builder: &mut scratch.builder,
         homes: &mut scratch.homes,
+        uses: &scratch.uses,
         frame: Frame::default(),
         slots: Vec::new(),
         entry: Vec::new(),
@@ -121,6 +132,8 @@ pub struct Lower<'a> {
     /// Where instructions go.
     pub builder: &'a mut VCodeBuilder,
     homes: &'a mut SecondaryMap<Value, Home>,
+    /// Operands of instructions that are the value.
+    uses: &'a SecondaryMap<Value, u32>,
     frame: Frame,
     /// Byte offset of each stack slot in the slot area.
     slots: Vec<u32>,
@@ -138,6 +151,11 @@ impl Lower<'_> {
     pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
         self.errors
             .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
+    }
+
+    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind.
+    fn is_used_once(&self, value: Value) -> bool {
+        self.uses[value] == 1
     }
 
     fn line_of(&self, inst: Inst) -> SourceLine {

@@ -9,8 +9,12 @@ use super::source::{Base, Halves, Outputs, Regs, Source, Src};
 use crate::isa::encode::mode_of;
 use crate::isa::generated::{HSel2, mov};
 use crate::isa::inst::FieldEnum;
-use crate::isa::table::{Direction, FieldInfo, FieldType, FormInfo, OperandInfo};
+use crate::isa::table::{
+    Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo, OptypeInfo,
+};
 use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value};
+use smallvec::SmallVec;
 
 /// How a source gets into an operand of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +39,15 @@ impl Lower<'_> {
         sources: &[(Role, Source)],
     ) -> Outputs {
         let info = optype.info();
-        let form = self.choose(optype, sources);
+        let mut sources: SmallVec<[(Role, Source); 6]> = sources
+            .iter()
+            .map(|&(role, source)| (role, self.simplified(source)))
+            .collect();
+        let form = choose(optype, &mut sources);
         let mut inst = Inst::<VReg>::new(form);
         inst.set_options(info.options_mask, options);
         let form_info = form.info();
-        for &(role, source) in sources {
+        for (role, source) in sources {
             self.set_source(&mut inst, form_info, role, source);
         }
         let outputs = self.outputs(&mut inst, form_info);
@@ -47,24 +55,61 @@ impl Lower<'_> {
         outputs
     }
 
-    fn choose(&self, optype: Optype, sources: &[(Role, Source)]) -> Form {
-        let forms = optype.info().forms;
-        if let [form] = forms {
-            return *form;
+    /// A source with copies looked through: the words of extensions, concatenations, truncations and casts are words of their operands.
+    fn simplified(&self, source: Source) -> Source {
+        let Source::Value(mut src) = source else {
+            return source;
+        };
+        while let Base::Value { value, word } = src.base
+            && let Some(base) = self.copied_words(value, word, src.words)
+        {
+            src.base = base;
         }
-        let mut best: Option<(u32, Form)> = None;
-        for &form in forms {
-            if let Some(cost) = cost(form.info(), sources)
-                && best.is_none_or(|(c, _)| cost < c)
-            {
-                best = Some((cost, form));
-                if cost == 0 {
-                    break;
+        Source::Value(src)
+    }
+
+    /// Where words of a value that is put together from others come from.
+    fn copied_words(&self, value: Value, word: u8, words: u8) -> Option<Base> {
+        let data = self.def_data(value)?;
+        let within = |this: &Self, arg: Value| word + words <= this.words_of(arg) as u8;
+        match data {
+            InstructionData::Unary {
+                opcode: Opcode::Uextend,
+                arg,
+            } if self.type_of(arg).bits() >= 32 => {
+                if within(self, arg) {
+                    Some(self.base_of(arg, word))
+                } else {
+                    (word >= self.words_of(arg) as u8).then_some(Base::Imm(0))
                 }
             }
+            InstructionData::Unary {
+                opcode: Opcode::Uextend,
+                ..
+            } => (word >= 1).then_some(Base::Imm(0)),
+            InstructionData::Unary {
+                opcode: Opcode::Ireduce,
+                arg,
+            } => Some(self.base_of(arg, word)),
+            InstructionData::Binary {
+                opcode: Opcode::Iconcat,
+                args: [low, high],
+            } => {
+                let half = self.words_of(low) as u8;
+                if word + words <= half {
+                    Some(self.base_of(low, word))
+                } else {
+                    (word >= half && half > 0).then(|| self.base_of(high, word - half))
+                }
+            }
+            _ => None,
         }
-        best.unwrap_or_else(|| panic!("no form of {} takes {sources:?}", optype.info().name))
-            .1
+    }
+
+    /// Words of a value from `word` on: of an immediate, a parameter or registers.
+    fn base_of(&self, value: Value, word: u8) -> Base {
+        let src = self.src(value);
+        src.slice(word, src.words - word).base
     }
 
     fn set_source(
@@ -132,7 +177,7 @@ impl Lower<'_> {
                         halves: Halves::Both,
                         ..src
                     });
-                    let regs: smallvec::SmallVec<[Option<VReg>; 4]> =
+                    let regs: SmallVec<[Option<VReg>; 4]> =
                         regs.as_slice().iter().copied().map(Some).collect();
                     inst.set_regs(operand, &regs);
                 }
@@ -206,12 +251,11 @@ impl Lower<'_> {
                 continue;
             }
             let count = inst.register_count(operand);
-            let mut regs: smallvec::SmallVec<[VReg; 4]> = smallvec::SmallVec::new();
+            let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
             for _ in 0..count {
                 regs.push(self.builder.vreg(class));
             }
-            let entries: smallvec::SmallVec<[Option<VReg>; 4]> =
-                regs.iter().copied().map(Some).collect();
+            let entries: SmallVec<[Option<VReg>; 4]> = regs.iter().copied().map(Some).collect();
             inst.set_regs(operand, &entries);
             match operand.role {
                 Role::D => outputs.d = Some(Regs::new(&regs)),
@@ -232,7 +276,7 @@ impl Lower<'_> {
                 self.regs_of(value).slice(word as usize, src.words as usize)
             }
             Base::Imm(_) | Base::Constant { .. } => {
-                let mut regs = smallvec::SmallVec::<[VReg; 4]>::new();
+                let mut regs = SmallVec::<[VReg; 4]>::new();
                 let wide = matches!(src.base, Base::Constant { offset, .. } if src.words == 2 && offset.is_multiple_of(8));
                 if wide {
                     let width =
@@ -275,6 +319,50 @@ fn number_field(form: &'static FormInfo, role: Role) -> (u8, &'static FieldInfo)
             as u8,
     };
     (index, &form.fields[index as usize])
+}
+
+/// The form that leaves the least to do; operands of a commutative operation change places where that helps.
+fn choose(optype: Optype, sources: &mut SmallVec<[(Role, Source); 6]>) -> Form {
+    let info = optype.info();
+    if let [form] = info.forms {
+        return *form;
+    }
+    let (mut cost, mut form) = cheapest(info, sources).unwrap_or((u32::MAX, info.forms[0]));
+    if cost > 0
+        && info.effects.contains(Effects::COMMUTATIVE)
+        && let Some(a) = sources.iter().position(|s| s.0 == Role::A)
+        && let Some(b) = sources.iter().position(|s| s.0 == Role::B)
+    {
+        let mut swapped = sources.clone();
+        (swapped[a].1, swapped[b].1) = (sources[b].1, sources[a].1);
+        if let Some((other, swapped_form)) = cheapest(info, &swapped)
+            && other < cost
+        {
+            (cost, form) = (other, swapped_form);
+            *sources = swapped;
+        }
+    }
+    assert!(
+        cost < u32::MAX,
+        "no form of {} takes {sources:?}",
+        info.name
+    );
+    form
+}
+
+fn cheapest(info: &OptypeInfo, sources: &[(Role, Source)]) -> Option<(u32, Form)> {
+    let mut best: Option<(u32, Form)> = None;
+    for &form in info.forms {
+        if let Some(cost) = cost(form.info(), sources)
+            && best.is_none_or(|(c, _)| cost < c)
+        {
+            best = Some((cost, form));
+            if cost == 0 {
+                break;
+            }
+        }
+    }
+    best
 }
 
 /// Instructions needed before the form can be used; none when it cannot take the sources.

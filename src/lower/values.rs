@@ -2,6 +2,7 @@
 
 use super::Lower;
 use super::source::{Base, Halves, Output, PSrc, Regs, Source, Src, VALUE_CLASS, words_of_bits};
+use crate::clif::resolve::GpuSymbol;
 use crate::isa::generated::{BoolOp, CompOp, IExt, IType, isetp, plop3, sel};
 use crate::isa::{Optype, RegisterClass, Role, VReg};
 use crate::vcode::FunctionKind;
@@ -198,7 +199,7 @@ impl Lower<'_> {
     }
 
     /// A value as an operand without modifiers: an immediate, a kernel parameter, or registers.
-    pub fn src(&mut self, value: Value) -> Src {
+    pub fn src(&self, value: Value) -> Src {
         let words = self.words_of(value) as u8;
         if let Some(bits) = self.constant_of(value) {
             return Src::wide_imm(bits, words);
@@ -217,8 +218,14 @@ impl Lower<'_> {
         }
     }
 
-    /// Where a kernel's parameter is.
+    /// Where in constant memory a kernel's parameter or a size of the launch is.
     fn parameter(&self, value: Value) -> Option<Base> {
+        if let Some(inst) = self.def_of(value)
+            && let Some(GpuSymbol::Special(intrinsic)) =
+                self.input.facts.intrinsics.of_symbol_value(self.func, inst)
+        {
+            return super::intrinsic::launch_constant(intrinsic);
+        }
         let FunctionKind::Kernel(kernel) = &self.input.kind else {
             return None;
         };
@@ -236,7 +243,7 @@ impl Lower<'_> {
     }
 
     /// An operand of an integer sum: `ineg` becomes a modifier.
-    pub fn int_src(&mut self, value: Value) -> Src {
+    pub fn int_src(&self, value: Value) -> Src {
         match self.def_data(value) {
             Some(InstructionData::Unary {
                 opcode: Opcode::Ineg,
@@ -250,7 +257,7 @@ impl Lower<'_> {
     }
 
     /// An operand of a float operation: `fneg` and `fabs` become modifiers.
-    pub fn float_src(&mut self, value: Value) -> Src {
+    pub fn float_src(&self, value: Value) -> Src {
         let (mut neg, mut abs, mut inner) = (false, false, value);
         while let Some(InstructionData::Unary { opcode, arg }) = self.def_data(inner) {
             match opcode {
@@ -274,7 +281,7 @@ impl Lower<'_> {
 
     /// An operand of a packed half operation: `fneg`, `fabs`, `splat` and the lane of a vector become modifiers. A scalar f16 is read as
     /// its low half in both lanes.
-    pub fn half_src(&mut self, value: Value) -> Src {
+    pub fn half_src(&self, value: Value) -> Src {
         let src = self.float_src(value);
         let scalar = !self.type_of(value).is_vector();
         let Base::Value { value: inner, .. } = src.base else {

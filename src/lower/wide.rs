@@ -123,9 +123,7 @@ impl Lower<'_> {
 
     /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.
     fn collect(&self, value: Value, root: bool, leaves: &mut SmallVec<[Value; 3]>) -> Option<u8> {
-        let fold = root
-            || (self.input.facts.uses.of(value) == crate::analysis::uses::UseCount::Once
-                && !self.is_truth(value));
+        let fold = root || (self.is_used_once(value) && !self.is_truth(value));
         if fold && let Some(data) = self.def_data(value) {
             let before = leaves.len();
             let table = match data {

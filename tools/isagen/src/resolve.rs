@@ -11,6 +11,8 @@ mod operands;
 mod types;
 mod written_operands;
 
+pub(crate) use forms::EFFECTS;
+
 use std::cell::RefCell;
 use std::collections::HashSet;
 

@@ -110,7 +110,10 @@ pub fn signature(machine: &Machine, optype: &Optype) -> Signature {
 
 /// Whether the semantics are a pure function of the operands: no effects, except on the set of predicates.
 pub fn is_pure(optype: &Optype) -> bool {
-    optype.effects.iter().all(|e| e == "predicates")
+    optype
+        .effects
+        .iter()
+        .all(|e| e == "predicates" || e == "commutative")
 }
 
 /// A modifier: the name in `Modifiers` and its field in every form that has it.

@@ -6,6 +6,7 @@ use crate::expr::{Expr, Op};
 use crate::model::{
     Direction, Field, FieldType, FieldValue, Form, Machine, Mode, Operand, SyntaxOperandKind,
 };
+use crate::resolve::EFFECTS;
 use std::fmt::Write;
 
 pub(super) fn write(machine: &Machine, out: &mut String) {
@@ -90,29 +91,6 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
 fn enum_static(name: &str) -> String {
     format!("{}_MEMBERS", constant(name))
 }
-
-/// Bit of each effect word, in the order of `Effects::NAMES` of the library; checked there by a test.
-pub const EFFECTS: [&str; 19] = [
-    "load",
-    "store",
-    "atomic",
-    "global",
-    "shared",
-    "local",
-    "generic",
-    "constant",
-    "barrier",
-    "convergence",
-    "branch",
-    "call",
-    "return",
-    "exit",
-    "trap",
-    "convergent",
-    "anygpr",
-    "predicates",
-    "special",
-];
 
 fn effect_bits(words: &[String]) -> u32 {
     words

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{Exception, Field, FieldValue, Form, Format};
 
 /// The effects an instruction may have.
-pub const EFFECTS: [&str; 19] = [
+pub(crate) const EFFECTS: [&str; 20] = [
     "load",
     "store",
     "atomic",
@@ -28,6 +28,7 @@ pub const EFFECTS: [&str; 19] = [
     "anygpr",
     "predicates",
     "special",
+    "commutative",
 ];
 
 impl<'a> Context<'a> {
