@@ -167,7 +167,6 @@ impl Lower<'_> {
         let Some(results) = self.results_in_registers(inst, &signature.returns) else {
             return Some(self.undefined_results(inst));
         };
-        self.frame.has_calls = true;
         let mut defs = Vec::new();
         let mut outputs = InstOutput::new();
         for fixed in results {

@@ -4,6 +4,7 @@ use super::source::{
     InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src, words_of_bits,
 };
 use super::{Lower, integer};
+use crate::isa::VReg;
 use crate::isa::{Optype, Role};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::*;
@@ -307,7 +308,12 @@ impl Context for Lower<'_> {
     fn constant_output(&mut self, inst: Inst) -> InstOutput {
         let value = self.func.dfg.first_result(inst);
         let src = Lower::src(self, value);
-        self.output_src(src)
+        let bits = src.as_imm().unwrap_or_default();
+        let mut regs = SmallVec::<[VReg; 4]>::new();
+        for word in 0..u32::from(src.words) {
+            regs.push(self.immediate((bits >> (32 * word)) as u32));
+        }
+        self.output(Regs::new(&regs))
     }
     fn extended_product(&mut self, value: Value) -> Option<Product> {
         self.product_of(value)

@@ -35,6 +35,7 @@ use crate::vcode::{BlockFacts, Frame, FunctionKind, SourceLine, VCode, VCodeBuil
 use blocks::BlockOrder;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 use values::Home;
 
 /// What is known of a function when it is lowered.
@@ -75,7 +76,14 @@ pub struct Scratch {
     builder: VCodeBuilder,
     homes: SecondaryMap<Value, Home>,
     uses: SecondaryMap<Value, u32>,
+    constants: SecondaryMap<ir::Block, Constants>,
 }
+
+/// Immediates that a block holds in registers: value and register.
+type Constants = SmallVec<[(u32, VReg); 4]>;
+
+/// How many immediates of loops are loaded before the loop in one function (assumed: more would cost more registers than it saves).
+const HOISTED: u32 = 8;
 
 /// Lowers one function.
 ///
@@ -84,10 +92,14 @@ pub struct Scratch {
 pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Errors> {
     scratch.homes.clear();
     scratch.homes.resize(input.func.dfg.num_values());
+    scratch.constants.clear();
     scratch.uses.clear();
     scratch.uses.resize(input.func.dfg.num_values());
+    let mut has_calls = false;
     for block in input.func.layout.blocks() {
         for inst in input.func.layout.block_insts(block) {
+            has_calls |= input.func.dfg.insts[inst].opcode().is_call()
+                && input.facts.intrinsics.of_call(input.func, inst).is_none();
             for value in input.func.dfg.inst_values(inst) {
                 scratch.uses[value] += 1;
             }
@@ -101,7 +113,13 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         builder: &mut scratch.builder,
         homes: &mut scratch.homes,
         uses: &scratch.uses,
-        frame: Frame::default(),
+        constants: &mut scratch.constants,
+        current: None,
+        hoisted: 0,
+        frame: Frame {
+            has_calls,
+            ..Frame::default()
+        },
         slots: Vec::new(),
         entry: Vec::new(),
         stack_pointer: None,
@@ -134,6 +152,12 @@ pub struct Lower<'a> {
     homes: &'a mut SecondaryMap<Value, Home>,
     /// Operands of instructions that are the value.
     uses: &'a SecondaryMap<Value, u32>,
+    /// Immediates to be loaded at the start of each block.
+    constants: &'a mut SecondaryMap<ir::Block, Constants>,
+    /// The block being lowered.
+    current: Option<ir::Block>,
+    /// Immediates loaded before a loop so far.
+    hoisted: u32,
     frame: Frame,
     /// Byte offset of each stack slot in the slot area.
     slots: Vec<u32>,
@@ -188,6 +212,7 @@ impl Lower<'_> {
         };
         let mut facts = order.facts(self.input, clif);
         facts.line = self.line_of(last);
+        self.current = Some(clif);
         self.builder.set_line(facts.line);
         let terminator = self.terminator(order, clif, last);
         facts.cold |= matches!(terminator, crate::vcode::Terminator::Trap(_));
@@ -197,8 +222,50 @@ impl Lower<'_> {
             self.instruction(current);
             inst = self.func.layout.prev_inst(current);
         }
+        self.load_constants(clif);
         let params = self.block_params(clif);
         self.builder.end_block(params);
+    }
+
+    /// The register that holds an immediate in the current block: one for all its uses there.
+    fn constant(&mut self, value: u32) -> VReg {
+        let Some(block) = self.current else {
+            unreachable!("instructions are emitted in blocks")
+        };
+        if let Some(&(_, reg)) = self.constants[block].iter().find(|c| c.0 == value) {
+            return reg;
+        }
+        let reg = self.builder.vreg(source::VALUE_CLASS);
+        self.constants[block].push((value, reg));
+        reg
+    }
+
+    /// Loads the immediates that the block's instructions asked for, or leaves it to the dominator when the block is in a loop.
+    fn load_constants(&mut self, block: ir::Block) {
+        let flow = self.input.facts.flow;
+        for (value, reg) in std::mem::take(&mut self.constants[block]) {
+            let before = flow
+                .domtree()
+                .idom(block)
+                .filter(|_| flow.loop_depth(block) > 0 && !self.frame.has_calls);
+            if let Some(before) = before {
+                match self.constants[before].iter().find(|c| c.0 == value) {
+                    Some(&(_, other)) => {
+                        self.builder.bind(reg, other);
+                        continue;
+                    }
+                    None if self.hoisted < HOISTED || flow.loop_depth(before) > 0 => {
+                        self.hoisted += u32::from(flow.loop_depth(before) == 0);
+                        self.constants[before].push((value, reg));
+                        continue;
+                    }
+                    None => {}
+                }
+            }
+            let loaded = self.immediate(value);
+            self.builder.bind(reg, loaded);
+        }
+        self.builder.end_unit();
     }
 
     fn instruction(&mut self, inst: Inst) {

@@ -7,7 +7,7 @@
 use super::Lower;
 use super::source::{Base, Halves, Outputs, Regs, Source, Src};
 use crate::isa::encode::mode_of;
-use crate::isa::generated::{HSel2, mov};
+use crate::isa::generated::{HSel2, MOVW, mov};
 use crate::isa::inst::FieldEnum;
 use crate::isa::table::{
     Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo, OptypeInfo,
@@ -275,28 +275,27 @@ impl Lower<'_> {
             Base::Value { value, word } => {
                 self.regs_of(value).slice(word as usize, src.words as usize)
             }
+            Base::Imm(value) if src.words == 1 => Regs::one(self.constant(value as u32)),
+            // The words of a wide operand need registers of their own. MOV.64 reads registers only (errata I-66).
             Base::Imm(_) | Base::Constant { .. } => {
                 let mut regs = SmallVec::<[VReg; 4]>::new();
-                let wide = matches!(src.base, Base::Constant { offset, .. } if src.words == 2 && offset.is_multiple_of(8));
-                if wide {
-                    let width =
-                        mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W64));
-                    return self
-                        .operation(Optype::MOV, width, &[(Role::B, Source::Value(src))])
-                        .d();
-                }
                 for word in 0..src.words {
-                    let width =
-                        mov::Options::word(mov::Options::new(crate::isa::generated::MOVW::W32));
-                    let one = src.slice(word, 1);
-                    regs.push(
-                        self.operation(Optype::MOV, width, &[(Role::B, Source::Value(one))])
-                            .reg(),
-                    );
+                    regs.push(self.move_word(src.slice(word, 1)));
                 }
                 Regs::new(&regs)
             }
         }
+    }
+
+    /// MOV of an immediate into a register of its own.
+    pub(super) fn immediate(&mut self, value: u32) -> VReg {
+        self.move_word(Src::imm(value))
+    }
+
+    fn move_word(&mut self, src: Src) -> VReg {
+        let width = mov::Options::new(MOVW::W32).word();
+        self.operation(Optype::MOV, width, &[(Role::B, Source::Value(src))])
+            .reg()
     }
 }
 
