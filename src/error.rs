@@ -64,9 +64,9 @@ pub struct Place {
     /// Line in that input, from 1.
     pub line: Option<u32>,
     /// Name of the function as CLIF writes it: `%name` or `u0:1`.
-    pub function: Option<String>,
+    pub function: Option<Box<str>>,
     /// The operation at fault, in CLIF's or the machine's spelling.
-    pub opcode: Option<String>,
+    pub opcode: Option<Box<str>>,
     /// Controlling type of the operation.
     pub ty: Option<Type>,
 }
@@ -79,8 +79,8 @@ impl Place {
         Self {
             file: None,
             line: line_of(func.srcloc(inst)),
-            function: Some(func.name.to_string()),
-            opcode: Some(opcode.to_string()),
+            function: Some(func.name.to_string().into()),
+            opcode: Some(opcode.to_string().into()),
             ty: (!ty.is_invalid()).then_some(ty),
         }
     }
@@ -88,7 +88,7 @@ impl Place {
     /// The place of a whole function.
     pub fn of_function(func: &Function) -> Self {
         Self {
-            function: Some(func.name.to_string()),
+            function: Some(func.name.to_string().into()),
             ..Self::default()
         }
     }
@@ -110,7 +110,7 @@ impl Place {
         let opcode = self.opcode.as_ref()?;
         Some(match self.ty {
             Some(ty) => format!("{opcode}.{ty}"),
-            None => opcode.clone(),
+            None => opcode.to_string(),
         })
     }
 }

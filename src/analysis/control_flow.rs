@@ -11,15 +11,15 @@
 //!   successor of branches that can also go elsewhere: ended lanes leave every convergence barrier, so the branch is as
 //!   good as the guard `@P EXIT`. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing.
 //!
-//! Algorithm: the iteration of Cooper, Harvey and Kennedy ("A simple, fast dominance algorithm") over the reversed graph;
-//! linear for reducible graphs but for the nesting depth. Loops are the natural loops of Cranelift's analysis.
+//! The tree itself is that of [`super::graph`] over the edges that remain. Loops are the natural loops of Cranelift's
+//! analysis.
 
+use super::graph::{Graph, PostDominators};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::{Block, Function, Opcode};
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
-use std::fmt;
 
 /// Number of a node that is not in the graph.
 const ABSENT: u32 = u32::MAX;
@@ -33,7 +33,8 @@ pub struct ControlFlow {
     rpo_index: SecondaryMap<Block, u32>,
     ends_lanes: SecondaryMap<Block, bool>,
     pseudo_exits: Vec<Block>,
-    post: PostDominators,
+    /// Over the numbers of the reverse postorder; set once the pseudo exits are known.
+    post: Option<PostDominators>,
     edges: SecondaryMap<Loop, LoopEdges>,
     irreducible: bool,
 }
@@ -90,12 +91,12 @@ impl ControlFlow {
             rpo_index,
             ends_lanes,
             pseudo_exits: Vec::new(),
-            post: PostDominators::default(),
+            post: None,
             edges: SecondaryMap::new(),
             irreducible: false,
         };
         flow.find_pseudo_exits();
-        flow.post = PostDominators::compute(&flow);
+        flow.post = Some(flow.post_dominators());
         flow.describe_loops();
         flow
     }
@@ -167,12 +168,16 @@ impl ControlFlow {
     /// The nearest block other than itself that all lanes leaving `block` reach, unless they end before. `None` if there
     /// is none; see the module for what counts.
     pub fn immediate_post_dominator(&self, block: Block) -> Option<Block> {
-        self.post.immediate(block)
+        let post = self.post.as_ref()?.immediate(self.order(block)?)?;
+        Some(self.rpo[post])
     }
 
     /// True if all lanes leaving `b` reach `a`, or `a` is `b`.
     pub fn post_dominates(&self, a: Block, b: Block) -> bool {
-        self.is_reachable(a) && self.is_reachable(b) && self.post.dominates(a, b)
+        match (&self.post, self.order(a), self.order(b)) {
+            (Some(post), Some(a), Some(b)) => post.post_dominates(a, b),
+            _ => false,
+        }
     }
 
     /// One block of each region that cannot reach an exit.
@@ -247,6 +252,21 @@ impl ControlFlow {
         self.irreducible
     }
 
+    fn post_dominators(&self) -> PostDominators {
+        let number = |block: Block| self.rpo_index[block] as usize;
+        let edges = self.rpo.iter().flat_map(|&block| {
+            self.continuing_successors(block)
+                .map(move |succ| (number(block), number(succ)))
+        });
+        let graph = Graph::from_edges(self.rpo.len(), edges);
+        PostDominators::new(
+            &graph,
+            self.exits()
+                .chain(self.pseudo_exits.iter().copied())
+                .map(number),
+        )
+    }
+
     fn find_pseudo_exits(&mut self) {
         let mut reaches_exit: SecondaryMap<Block, bool> = SecondaryMap::new();
         let mut stack: Vec<Block> = self.exits().collect();
@@ -317,148 +337,6 @@ fn only_ends_lanes(func: &Function, block: Block, kernel: bool) -> bool {
             Opcode::Return => kernel,
             _ => false,
         })
-}
-
-/// The post-dominator tree with a virtual exit as root.
-#[derive(Default)]
-struct PostDominators {
-    /// Position of each block in the reverse postorder of the reversed graph; the virtual exit has 0.
-    number: SecondaryMap<Block, u32>,
-    /// Block of each number but 0.
-    blocks: Vec<Block>,
-    /// Number of the parent of each number.
-    parent: Vec<u32>,
-    /// Numbering of the tree: `a` is an ancestor of `b` if `a`'s interval contains `b`'s start.
-    interval: Vec<(u32, u32)>,
-}
-
-impl PostDominators {
-    fn compute(flow: &ControlFlow) -> Self {
-        let roots: Vec<Block> = flow
-            .exits()
-            .chain(flow.pseudo_exits.iter().copied())
-            .collect();
-        let order = reversed_postorder(flow, &roots);
-        let mut number = SecondaryMap::with_default(ABSENT);
-        for (index, block) in order.iter().enumerate() {
-            number[*block] = index as u32 + 1;
-        }
-        let mut parent = vec![ABSENT; order.len() + 1];
-        parent[0] = 0;
-        for root in &roots {
-            parent[number[*root] as usize] = 0;
-        }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for block in &order {
-                let me = number[*block] as usize;
-                if parent[me] == 0 {
-                    continue;
-                }
-                let mut nearest = ABSENT;
-                for succ in flow.continuing_successors(*block) {
-                    let succ = number[succ];
-                    if parent[succ as usize] != ABSENT {
-                        nearest = if nearest == ABSENT {
-                            succ
-                        } else {
-                            intersect(&parent, nearest, succ)
-                        };
-                    }
-                }
-                changed |= parent[me] != nearest;
-                parent[me] = nearest;
-            }
-        }
-        let interval = tree_intervals(&parent);
-        Self {
-            number,
-            blocks: order,
-            parent,
-            interval,
-        }
-    }
-
-    fn immediate(&self, block: Block) -> Option<Block> {
-        let parent = *self.parent.get(self.number[block] as usize)?;
-        (parent != 0).then(|| self.blocks[parent as usize - 1])
-    }
-
-    fn dominates(&self, a: Block, b: Block) -> bool {
-        let (start, end) = self.interval[self.number[a] as usize];
-        (start..end).contains(&self.interval[self.number[b] as usize].0)
-    }
-}
-
-/// The nearest common ancestor of two numbers; ancestors have smaller numbers.
-fn intersect(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
-    while a != b {
-        while a > b {
-            a = parent[a as usize];
-        }
-        while b > a {
-            b = parent[b as usize];
-        }
-    }
-    a
-}
-
-/// Reverse postorder of the reversed graph from `roots`.
-fn reversed_postorder(flow: &ControlFlow, roots: &[Block]) -> Vec<Block> {
-    let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
-    let mut postorder = Vec::with_capacity(flow.rpo.len());
-    let mut stack: Vec<(Block, bool)> = roots.iter().map(|root| (*root, false)).collect();
-    while let Some((block, done)) = stack.pop() {
-        if done {
-            postorder.push(block);
-        } else if !std::mem::replace(&mut seen[block], true) {
-            stack.push((block, true));
-            stack.extend(
-                flow.continuing_predecessors(block)
-                    .filter(|pred| !seen[*pred])
-                    .map(|pred| (pred, false)),
-            );
-        }
-    }
-    postorder.reverse();
-    postorder
-}
-
-/// Preorder intervals of a tree given by parents with smaller numbers; node 0 is the root.
-fn tree_intervals(parent: &[u32]) -> Vec<(u32, u32)> {
-    let mut size = vec![1u32; parent.len()];
-    for node in (1..parent.len()).rev() {
-        size[parent[node] as usize] += size[node];
-    }
-    let mut next = vec![0u32; parent.len()];
-    let mut interval = vec![(0, size[0]); parent.len()];
-    next[0] = 1;
-    for node in 1..parent.len() {
-        let up = parent[node] as usize;
-        let start = next[up];
-        next[up] += size[node];
-        interval[node] = (start, start + size[node]);
-        next[node] = start + 1;
-    }
-    interval
-}
-
-impl fmt::Display for ControlFlow {
-    /// One comment line per block, in reverse postorder.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for &block in &self.rpo {
-            write!(f, "; {block}: loop depth {}", self.loop_depth(block))?;
-            if let Some(lp) = self.loops.is_loop_header(block) {
-                write!(f, ", header of {lp}")?;
-            }
-            match self.immediate_post_dominator(block) {
-                Some(post) => writeln!(f, ", reconverges at {post}")?,
-                None => writeln!(f, ", no post-dominator")?,
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
-//! Facts about a function.
+//! Facts about a function that selection and the later passes ask for.
+//!
+//! [`Facts::compute`] takes a [`Prepared`] function and leaves it as it is; the control flow is already there. Everything
+//! is indexed by Cranelift's entities in dense maps, and near-linear in the size of the function. [`graph`] holds the graph
+//! algorithms that machine code uses too.
 
 pub mod alignment;
 pub mod control_flow;
@@ -8,3 +12,227 @@ pub mod provenance;
 pub(crate) mod testing;
 pub mod uniformity;
 pub mod uses;
+
+use crate::clif::Prepared;
+use alignment::Alignment;
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::{Block, Function, GlobalValue, Inst, Value};
+use cranelift_codegen::write::{FuncWriter, PlainWriter, decorate_function};
+use provenance::{Provenance, Space};
+use std::fmt;
+use uniformity::Uniformity;
+use uses::{UseCount, UseCounts};
+
+/// All facts about one function.
+pub struct Facts {
+    /// Where addresses point.
+    pub provenance: Provenance,
+    /// Known low bits.
+    pub alignment: Alignment,
+    /// What is the same in all lanes.
+    pub uniformity: Uniformity,
+    /// How often values are used.
+    pub uses: UseCounts,
+}
+
+impl Facts {
+    /// Analyses a function whose symbols all name data in global memory.
+    pub fn compute(prepared: &Prepared) -> Self {
+        Self::compute_with(prepared, &|_| false)
+    }
+
+    /// Analyses a function; `constant_data` says which symbols name data in a constant bank.
+    pub fn compute_with(prepared: &Prepared, constant_data: &dyn Fn(GlobalValue) -> bool) -> Self {
+        let Prepared {
+            func,
+            intrinsics,
+            flow,
+            ..
+        } = prepared;
+        let kernel = prepared.is_kernel();
+        let provenance = Provenance::compute(func, flow, intrinsics, kernel, constant_data);
+        Self {
+            alignment: Alignment::compute(func, flow, intrinsics),
+            uniformity: Uniformity::compute(func, flow, intrinsics, &provenance, kernel),
+            uses: UseCounts::compute(func, intrinsics),
+            provenance,
+        }
+    }
+
+    /// The function as CLIF with the facts as comments, for `--dump-after=analysis`. It parses again.
+    pub fn display<'a>(&'a self, prepared: &'a Prepared) -> impl fmt::Display + 'a {
+        Annotated {
+            facts: self,
+            prepared,
+        }
+    }
+}
+
+/// A function with its facts.
+struct Annotated<'a> {
+    facts: &'a Facts,
+    prepared: &'a Prepared,
+}
+
+impl fmt::Display for Annotated<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        decorate_function(&mut Annotator(self), f, &self.prepared.func)
+    }
+}
+
+/// Writes CLIF with comments at the ends of lines.
+struct Annotator<'a>(&'a Annotated<'a>);
+
+impl Annotator<'_> {
+    /// What is worth saying about a value: uniformity, and for what can be an address its space and alignment.
+    fn value(&self, func: &Function, value: Value) -> String {
+        let facts = self.0.facts;
+        let uniformity = match (
+            facts.uniformity.uniform(value),
+            facts.uniformity.uniform_at_definition(value),
+        ) {
+            (true, _) => "uniform",
+            (false, true) => "uniform in its loop",
+            (false, false) => "divergent",
+        };
+        let uses = match facts.uses.of(value) {
+            UseCount::Unused => ", unused",
+            UseCount::Once => ", used once",
+            UseCount::Multiple => "",
+        };
+        let space = facts.provenance.space(func, value);
+        let known = match space {
+            Space::Generic | Space::Shared => String::new(),
+            space => format!(", {space}"),
+        };
+        let (bits, low) = facts.alignment.low_bits(value);
+        let aligned = match bits {
+            0 => String::new(),
+            _ if bits >= func.dfg.value_type(value).bits() => String::new(),
+            bits => format!(", = {low} mod 2^{bits}"),
+        };
+        format!("{value} {uniformity}{known}{aligned}{uses}")
+    }
+}
+
+/// Appends a comment to the text of one line.
+fn comment(w: &mut dyn fmt::Write, line: &str, parts: &[String]) -> fmt::Result {
+    let line = line.trim_end_matches('\n');
+    match parts {
+        [] => writeln!(w, "{line}"),
+        parts => writeln!(w, "{line}  ; {}", parts.join("; ")),
+    }
+}
+
+impl FuncWriter for Annotator<'_> {
+    fn write_block_header(
+        &mut self,
+        w: &mut dyn fmt::Write,
+        func: &Function,
+        block: Block,
+        indent: usize,
+    ) -> fmt::Result {
+        let mut line = String::new();
+        PlainWriter.write_block_header(&mut line, func, block, indent)?;
+        let flow = &self.0.prepared.flow;
+        let mut parts = Vec::new();
+        if self.0.facts.uniformity.divergent_block(block) {
+            parts.push("divergent".to_owned());
+        }
+        match flow.loop_depth(block) {
+            0 => {}
+            depth if flow.loop_tree().is_loop_header(block).is_some() => {
+                parts.push(format!("header at depth {depth}"))
+            }
+            depth => parts.push(format!("loop depth {depth}")),
+        }
+        parts.push(match flow.immediate_post_dominator(block) {
+            Some(post) => format!("post-dominated by {post}"),
+            None => "no post-dominator".to_owned(),
+        });
+        parts.extend(
+            func.dfg
+                .block_params(block)
+                .iter()
+                .map(|param| self.value(func, *param)),
+        );
+        comment(w, &line, &parts)
+    }
+
+    fn write_instruction(
+        &mut self,
+        w: &mut dyn fmt::Write,
+        func: &Function,
+        aliases: &SecondaryMap<Value, Vec<Value>>,
+        inst: Inst,
+        indent: usize,
+    ) -> fmt::Result {
+        let mut line = String::new();
+        PlainWriter.write_instruction(&mut line, func, aliases, inst, indent)?;
+        let mut parts: Vec<String> = func
+            .dfg
+            .inst_results(inst)
+            .iter()
+            .map(|result| self.value(func, *result))
+            .collect();
+        if self.0.facts.uniformity.divergent_branch(inst) {
+            parts.push("divergent branch".to_owned());
+        }
+        comment(w, &line, &parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clif::{KernelOptions, Options, Preparer, SourceFile};
+
+    #[test]
+    fn facts_print_as_comments() {
+        let text = "\
+; kernel
+function %k(i64, i32) {
+    fn0 = %gpu_tid_x() -> i32
+block0(v0: i64, v1: i32):
+    v2 = call fn0()
+    v3 = iconst.i32 2
+    v4 = ishl v2, v3
+    v5 = uextend.i64 v4
+    v6 = iadd v0, v5
+    brif v4, block1, block2
+block1:
+    store v1, v6
+    jump block2
+block2:
+    store v1, v0
+    return
+}
+";
+        let function = SourceFile::parse("k.clif", text)
+            .unwrap()
+            .functions
+            .remove(0);
+        let options = Options {
+            kernel: Some(KernelOptions::default()),
+            ..Options::DEVICE
+        };
+        let prepared = Preparer::new()
+            .prepare(function.func, &options, &mut |_, _| {})
+            .unwrap();
+        let facts = Facts::compute(&prepared);
+        let dump = facts.display(&prepared).to_string();
+        cranelift_reader::parse_functions(&dump).unwrap_or_else(|error| panic!("{error}\n{dump}"));
+        for expected in [
+            "; post-dominated by block2; v0 uniform, global; v1 uniform",
+            "divergent branch",
+            "block1:  ; divergent; post-dominated by block2",
+            ", = 0 mod 2^2",
+            "divergent, global",
+        ] {
+            assert!(
+                dump.contains(expected),
+                "{expected:?} is missing in\n{dump}"
+            );
+        }
+    }
+}

@@ -103,12 +103,15 @@ pub fn random_graph(rng: &mut Rng, max: usize) -> Function {
     func
 }
 
+/// Gives the block of a node and arguments for its parameters.
+type MakeCall<'a> = dyn FnMut(&mut Function, &mut Rng, usize) -> (Block, Vec<BlockArg>) + 'a;
+
 /// Appends the terminator; `call` gives target block and arguments.
 fn terminate(
     cursor: &mut FuncCursor,
     end: &End,
     condition: Value,
-    call: &mut dyn FnMut(&mut Function, &mut Rng, usize) -> (Block, Vec<BlockArg>),
+    call: &mut MakeCall,
     rng: &mut Rng,
 ) {
     match end {

@@ -6,6 +6,7 @@
 //! Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread ids and shared
 //! addresses are i32, which a 64-bit ISA would refuse.
 
+mod guard;
 pub mod intrinsics;
 pub mod merge;
 pub mod promote;
@@ -23,7 +24,7 @@ use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::entities::AnyEntity;
-use cranelift_codegen::ir::{Function, Inst};
+use cranelift_codegen::ir::{Function, Inst, Opcode};
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::verifier::VerifierErrors;
 use resolve::{Intrinsics, Namer};
@@ -148,6 +149,7 @@ impl Preparer {
         options: &Options,
         observe: &mut dyn FnMut(Step, &Function),
     ) -> Result<Prepared, Errors> {
+        refuse_dynamic_vectors(&func)?;
         verify(&func)?;
         if options.kernel.is_some() {
             check_kernel(&func)?;
@@ -173,9 +175,24 @@ impl Preparer {
         observe(Step::Promote, &context.func);
 
         if options.optimize {
-            context
-                .egraph_pass(flags, &mut ControlPlane::default())
-                .map_err(internal)?;
+            let unoptimized =
+                has_short_integer_vectors(&context.func).then(|| context.func.clone());
+            let pass = || context.egraph_pass(flags, &mut ControlPlane::default());
+            match (guard::catch(pass), unoptimized) {
+                (Some(done), _) => done.map_err(internal)?,
+                (None, Some(func)) => {
+                    *context = Context::for_function(func);
+                    context.compute_cfg();
+                    context.compute_domtree();
+                }
+                (None, None) => {
+                    let place = Place::of_function(&context.func);
+                    *context = Context::new();
+                    let message =
+                        "Cranelift's mid-end gave up; opt_level=none avoids it".to_owned();
+                    return Err(Error::new(Problem::Internal(message), place).into());
+                }
+            }
             // The mid-end folds branches, which may cut blocks off.
             context
                 .eliminate_unreachable_code(flags)
@@ -263,6 +280,13 @@ pub fn verify(func: &Function) -> Result<(), Errors> {
     };
     let mut errors = ErrorList::new();
     for error in found {
+        if let AnyEntity::Inst(inst) = error.location
+            && needs_host_registers(func.dfg.insts[inst].opcode())
+        {
+            let remedy = "there is no such register on this target; leave it out";
+            errors.push(Error::unsupported(Place::of_inst(func, inst), remedy));
+            continue;
+        }
         let place = place_of(func, error.location);
         let message = match error.context {
             Some(context) => format!("{context}: {}", error.message),
@@ -271,6 +295,51 @@ pub fn verify(func: &Function) -> Result<(), Errors> {
         errors.push(Error::new(Problem::Verifier(message), place));
     }
     errors.finish(())
+}
+
+/// Operations on registers that only Cranelift's own targets have; its verifier refuses them without one.
+fn needs_host_registers(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::GetPinnedReg
+            | Opcode::SetPinnedReg
+            | Opcode::GetFramePointer
+            | Opcode::GetStackPointer
+            | Opcode::GetReturnAddress
+    )
+}
+
+/// Vectors whose length is only known when they run make no sense here, and Cranelift's mid-end fails on them.
+fn refuse_dynamic_vectors(func: &Function) -> Result<(), Errors> {
+    if func.dfg.dynamic_types.is_empty() && func.dynamic_stack_slots.is_empty() {
+        return Ok(());
+    }
+    let problem = Problem::Unsupported {
+        item: "dynamic vectors".to_owned(),
+        remedy: "use vector types of a fixed length".to_owned(),
+    };
+    Err(Error::new(problem, Place::of_function(func)).into())
+}
+
+/// True if the function has values that Cranelift's mid-end may fail on; see [`guard`]. Such a function stays as it is
+/// when that happens.
+fn has_short_integer_vectors(func: &Function) -> bool {
+    let short = |value| {
+        let ty = func.dfg.value_type(value);
+        ty.is_vector() && ty.lane_type().is_int() && ty.bits() != 128
+    };
+    let results = |block| {
+        func.layout
+            .block_insts(block)
+            .flat_map(|inst| func.dfg.inst_results(inst))
+    };
+    func.layout.blocks().any(|block| {
+        func.dfg
+            .block_params(block)
+            .iter()
+            .chain(results(block))
+            .any(|value| short(*value))
+    })
 }
 
 /// The nearest place of an entity that the verifier names.

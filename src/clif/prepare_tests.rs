@@ -177,3 +177,55 @@ fn steps_are_known_by_name() {
     }
     assert_eq!(Step::from_name("lower"), None);
 }
+
+#[test]
+fn a_failing_mid_end_leaves_the_function_as_it_is() {
+    let func = parse(
+        "function %f(i64) -> i64 {
+        block0(v0: i64):
+            v1 = bitcast.i16x4 little v0
+            v2 = isub v1, v1
+            v3 = bitcast.i64 little v2
+            return v3
+        }",
+    );
+    let prepared = Preparer::new()
+        .prepare(func, &Options::DEVICE, &mut |_, _| {})
+        .unwrap();
+    assert!(
+        prepared.func.to_string().contains("isub"),
+        "{}",
+        prepared.func
+    );
+}
+
+#[test]
+fn registers_of_other_targets_are_unsupported() {
+    let text = "function %f() -> i64 {\nblock0:\n    v0 = get_pinned_reg.i64\n    return v0\n}\n";
+    let errors = match Preparer::new().prepare(parse(text), &Options::DEVICE, &mut |_, _| {}) {
+        Ok(_) => panic!("accepted"),
+        Err(errors) => errors,
+    };
+    assert!(errors.only_unsupported(), "{errors}");
+    assert!(
+        errors
+            .to_string()
+            .starts_with("line 3: unsupported: get_pinned_reg.i64: "),
+        "{errors}"
+    );
+}
+
+#[test]
+fn dynamic_vectors_are_refused() {
+    let text = "function %f() {
+        gv0 = dyn_scale_target_const.i32x4
+        dt0 = i32x4*gv0
+        block0:
+            return
+        }";
+    let errors = match Preparer::new().prepare(parse(text), &Options::DEVICE, &mut |_, _| {}) {
+        Ok(_) => panic!("accepted"),
+        Err(errors) => errors,
+    };
+    assert!(errors.only_unsupported(), "{errors}");
+}

@@ -300,10 +300,8 @@ fn place_params(
         let mut read: HashSet<Cell> = HashSet::new();
         for inst in func.layout.block_insts(block) {
             match cells.accesses.get(&inst) {
-                Some((cell, Kind::Store | Kind::StoreLow)) => {
-                    if stored.insert(*cell) {
-                        stores[*cell].push(block);
-                    }
+                Some((cell, Kind::Store | Kind::StoreLow)) if stored.insert(*cell) => {
+                    stores[*cell].push(block)
                 }
                 Some((cell, _)) if !stored.contains(cell) && read.insert(*cell) => {
                     reads[*cell].push(block)

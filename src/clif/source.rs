@@ -6,13 +6,13 @@
 //! location, unless the text has source locations of its own, so that every later message and the line table can name
 //! lines.
 
+use super::guard;
 use crate::error::{Error, ErrorList, Errors, Place, Problem, line_of};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_codegen::isa::CallConv;
 use cranelift_reader::{Details, ParseOptions, RunCommand, parse_run_command, parse_test};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Largest number of a value, block or other entity that is accepted. The reader makes all entities up to the number, so
@@ -249,8 +249,8 @@ fn read_body(header: &Header, body: &str) -> Result<Vec<SourceFunction>, Errors>
         default_calling_convention: convention,
         ..ParseOptions::default()
     };
-    let file = catch_unwind(AssertUnwindSafe(|| parse_test(body, options)))
-        .map_err(|_| {
+    let file = guard::catch(|| parse_test(body, options))
+        .ok_or_else(|| {
             syntax(
                 "the CLIF reader gave up on this text; check the types of the instructions",
                 1,
