@@ -38,6 +38,10 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
     })?;
     write(&out.join("isa.rs"), &isagen::generate::rust(&machine))?;
     write(
+        &out.join("reference.md"),
+        &isagen::reference::reference(&machine),
+    )?;
+    write(
         &out.join("operations.rs"),
         &isagen::generate::isle::methods(&machine),
     )?;

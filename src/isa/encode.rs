@@ -369,3 +369,18 @@ pub fn value_text(ty: &FieldType, value: u64) -> String {
 pub fn all_forms() -> impl Iterator<Item = Form> {
     (0..FORMS.len()).map(|i| Form::from_index(i).expect("below the number of forms"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::table::Effects;
+
+    /// The generator numbers effects by its own list of words.
+    #[test]
+    fn effect_words_agree_with_the_generator() {
+        let words: Vec<&str> = Effects::NAMES.iter().map(|(word, _)| *word).collect();
+        assert_eq!(words, isagen::EFFECTS);
+        for (i, (_, effect)) in Effects::NAMES.iter().enumerate() {
+            assert_eq!(effect.0, 1 << i);
+        }
+    }
+}

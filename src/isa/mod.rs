@@ -8,6 +8,7 @@ pub mod inst;
 pub mod literal;
 pub mod print;
 pub mod random;
+pub mod reference;
 pub mod register;
 pub mod semantics;
 pub mod table;

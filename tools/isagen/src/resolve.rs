@@ -11,7 +11,7 @@ mod operands;
 mod types;
 mod written_operands;
 
-pub(crate) use forms::EFFECTS;
+pub use forms::EFFECTS;
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{Exception, Field, FieldValue, Form, Format};
 
 /// The effects an instruction may have.
-pub(crate) const EFFECTS: [&str; 20] = [
+pub const EFFECTS: [&str; 20] = [
     "load",
     "store",
     "atomic",
