@@ -1,10 +1,5 @@
 //! Cranelift IR to 128-bit GPU instruction words: code generator, assembler, disassembler and SIMT simulator.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "module docs name private items on purpose; the CI builds both views"
-)]
-
 pub mod abi;
 pub mod analysis;
 pub mod asm;
@@ -16,6 +11,7 @@ pub mod error;
 pub mod isa;
 pub mod lower;
 pub mod object;
+pub mod regalloc;
 pub mod sched;
 pub mod sim;
 pub mod vcode;

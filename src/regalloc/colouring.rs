@@ -1,0 +1,580 @@
+//! The colouring: one register for every value, and the copies that operands need beyond that.
+//!
+//! Blocks in reverse postorder, so every definition comes before what it dominates; inside a block forwards. At each definition the
+//! registers of the values alive there are known, and any other will do (the interference graph of SSA form is chordal). What one register
+//! per value cannot express becomes a [`Site`]: a parallel copy before or behind the instruction and operands in other registers than
+//! their values'.
+
+use super::RegallocError;
+use super::liveness::{Liveness, edge_arguments, end_position, entry_position, position};
+use super::parallel::Copy;
+use super::pick::{NoRegister, Picker};
+use super::pressure::{Pressure, stack_pointer};
+use super::registers::{Numbers, RegisterSet};
+use super::webs::{NONE, Webs};
+use crate::abi;
+use crate::isa::inst::OperandRef;
+use crate::isa::table::Direction;
+use crate::isa::{PReg, Register, RegisterClass, VReg};
+use crate::vcode::{Block, Callee, Entry, FunctionKind, Terminator, VCode};
+use smallvec::SmallVec;
+
+/// What an instruction needs beside the registers of its values.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Site {
+    /// Parallel copy before it.
+    pub before: SmallVec<[Copy; 4]>,
+    /// Parallel copy behind it.
+    pub after: SmallVec<[Copy; 2]>,
+    /// Registers of operand entries that are not their values': `(entry of Inst::regs, register)`.
+    pub moved: SmallVec<[(u8, u8); 4]>,
+    /// Registers that hold something before it.
+    pub busy_before: RegisterSet,
+    /// Registers that hold something behind it.
+    pub busy_after: RegisterSet,
+}
+
+/// What a terminator needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Exit {
+    /// Parallel copy before it, those of edge arguments included.
+    pub before: SmallVec<[Copy; 4]>,
+    /// Registers of the address, where they are not its values'.
+    pub address: Option<[u8; 2]>,
+    /// Registers that hold something before it.
+    pub busy: RegisterSet,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Colouring {
+    /// Number of each value's register; [`NONE`] for values that are never used and have none.
+    pub colour: Vec<u8>,
+    /// Sites in order of their instructions.
+    pub sites: Vec<(u32, Site)>,
+    /// By block.
+    pub exits: Vec<Exit>,
+    /// Parallel copy at the entry.
+    pub entry: SmallVec<[Copy; 4]>,
+    /// Registers that hold something behind it.
+    pub entry_busy: RegisterSet,
+    pressure: Pressure,
+    webs: Webs,
+}
+
+impl Colouring {
+    /// The register of a value.
+    pub fn register(&self, v: VReg) -> PReg {
+        PReg::new(v.class(), self.colour[v.index()])
+    }
+}
+
+/// Colours `code`.
+///
+/// # Errors
+/// [`RegallocError::TooFew`] where the registers do not suffice, [`RegallocError::Order`] for code that is not in SSA form.
+pub(super) fn colour(
+    code: &VCode<VReg>,
+    live: &Liveness,
+    gpr_limit: u8,
+    out: &mut Colouring,
+) -> Result<(), RegallocError> {
+    out.pressure.compute(code, live);
+    out.webs.compute(code, live);
+    out.sites.clear();
+    out.exits.clear();
+    out.exits.resize(code.blocks.len(), Exit::default());
+    out.entry.clear();
+    let picker = Picker::new(
+        code,
+        gpr_limit,
+        live,
+        &out.pressure,
+        &mut out.webs,
+        &mut out.colour,
+    );
+    let mut scan = Scan {
+        code,
+        live,
+        picker,
+        pinned: stack_pointer(code),
+        sites: &mut out.sites,
+        exits: &mut out.exits,
+    };
+    if let Some(v) = scan.pinned {
+        scan.picker.colour[v.index()] = abi::STACK_POINTER.number();
+    }
+    for block in code.blocks.keys() {
+        scan.picker
+            .enter(live.live_in(block))
+            .map_err(|value| RegallocError::Order {
+                function: code.name.clone(),
+                block,
+                value,
+            })?;
+        let fail = |what: Failed| RegallocError::TooFew {
+            function: code.name.clone(),
+            block,
+            form: what.form,
+            class: what.class,
+        };
+        if block == code.entry_block() {
+            (out.entry, out.entry_busy) = scan.entry().map_err(|e| fail(e.at("entry")))?;
+        }
+        scan.parameters(block)
+            .map_err(|e| fail(e.at("parameters")))?;
+        for (index, entry) in code.blocks[block]
+            .insts
+            .clone()
+            .zip(code.block_insts(block))
+        {
+            let at = position(block, index);
+            let done = if code.call(entry).is_some() {
+                scan.call(block, index, at, entry)
+            } else {
+                scan.instruction(block, index, at, entry)
+            };
+            done.map_err(|e| fail(e.at(entry.inst.info().name)))?;
+        }
+        scan.exit(block).map_err(|e| fail(e.at("terminator")))?;
+    }
+    // Arguments go to their parameters' registers, which are all known now.
+    for block in code.blocks.keys() {
+        for (arg, param) in edge_arguments(code, block) {
+            let to = out.colour[param.index()];
+            if to != NONE {
+                let class = param.class();
+                let copy = Copy {
+                    from: PReg::new(class, out.colour[arg.index()]),
+                    to: PReg::new(class, to),
+                };
+                out.exits[block.as_u32() as usize].before.push(copy);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Failed {
+    form: &'static str,
+    class: RegisterClass,
+}
+
+impl NoRegister {
+    fn at(self, form: &'static str) -> Failed {
+        Failed {
+            form,
+            class: self.0,
+        }
+    }
+}
+
+struct Scan<'a> {
+    code: &'a VCode<VReg>,
+    live: &'a Liveness,
+    picker: Picker<'a>,
+    pinned: Option<VReg>,
+    sites: &'a mut Vec<(u32, Site)>,
+    exits: &'a mut Vec<Exit>,
+}
+
+impl Scan<'_> {
+    fn register(&self, v: VReg) -> PReg {
+        PReg::new(v.class(), self.picker.colour(v))
+    }
+
+    fn entry(&mut self) -> Result<(SmallVec<[Copy; 4]>, RegisterSet), NoRegister> {
+        let (code, live, pinned) = (self.code, self.live, self.pinned);
+        let alive = code
+            .entry
+            .iter()
+            .filter(|(v, _)| !live.is_dead(*v) && Some(*v) != pinned);
+        let copies = self.define_fixed(alive, 0)?;
+        let mut busy = self.picker.occupied;
+        code.entry.iter().for_each(|(_, r)| busy.insert(*r));
+        Ok((copies, busy))
+    }
+
+    /// Registers for values that come into being in registers of the calling convention, and the copies from there.
+    fn define_fixed<'v>(
+        &mut self,
+        values: impl Iterator<Item = &'v (VReg, PReg)>,
+        at: u32,
+    ) -> Result<SmallVec<[Copy; 4]>, NoRegister> {
+        let mut copies = SmallVec::new();
+        for &(v, from) in values {
+            let c = self.picker.pick(v, at, self.picker.free(v.class()))?;
+            self.picker.assign(v, c);
+            if c != from.number() {
+                copies.push(Copy {
+                    from,
+                    to: PReg::new(v.class(), c),
+                });
+            }
+        }
+        Ok(copies)
+    }
+
+    fn parameters(&mut self, block: Block) -> Result<(), NoRegister> {
+        let at = entry_position(self.code, block);
+        for &v in &self.code.blocks[block].params {
+            if !self.live.is_dead(v) {
+                let c = self.picker.pick(v, at, self.picker.free(v.class()))?;
+                self.picker.assign(v, c);
+            }
+        }
+        Ok(())
+    }
+
+    fn dies(&self, v: VReg, at: u32, block: Block) -> bool {
+        Some(v) != self.pinned && !self.live.is_live_after(self.code, v, at, block)
+    }
+
+    fn release_dying(&mut self, block: Block, at: u32, entry: &Entry<VReg>) {
+        for v in self.code.uses(entry) {
+            if self.dies(v, at, block) {
+                self.picker.release(v);
+            }
+        }
+    }
+
+    fn release_dead(&mut self, entry: &Entry<VReg>) {
+        for v in self.code.definitions(entry) {
+            if self.live.is_dead(v) && self.picker.colour(v) != NONE {
+                self.picker.release(v);
+            }
+        }
+    }
+
+    fn instruction(
+        &mut self,
+        block: Block,
+        index: u32,
+        at: u32,
+        entry: &Entry<VReg>,
+    ) -> Result<(), NoRegister> {
+        let mut site = Site::default();
+        let mut early = RegisterSet::default();
+        for operand in entry
+            .inst
+            .operands()
+            .filter(|o| o.info.direction == Direction::In && o.regs.len() > 1)
+        {
+            self.gather_run(block, at, entry, &operand, &mut early, &mut site);
+            if site.moved.last() == Some(&(u8::MAX, NONE)) {
+                return Err(NoRegister(
+                    operand.regs[0].map_or(RegisterClass::Gpr, |r| r.class()),
+                ));
+            }
+        }
+        let kept = self.code.else_values(entry);
+        let mut guarded: SmallVec<[(VReg, u8); 4]> = SmallVec::new();
+        let mut number = 0;
+        for operand in entry
+            .inst
+            .operands()
+            .filter(|o| o.info.direction == Direction::Out && o.regs[0].is_some())
+        {
+            let values: SmallVec<[VReg; 4]> = operand.regs.iter().copied().flatten().collect();
+            let kept_here: SmallVec<[Option<VReg>; 4]> = (0..values.len())
+                .map(|i| kept.get(number + i).copied().flatten())
+                .collect();
+            number += values.len();
+            if kept_here.iter().all(|k| k.is_none()) {
+                continue;
+            }
+            let choices: SmallVec<[(VReg, Numbers); 4]> = values
+                .iter()
+                .zip(&kept_here)
+                .map(|(&v, kept)| {
+                    let mut free = self.picker.free(v.class()).minus(*early.of(v.class()));
+                    if let Some(kept) = kept.filter(|&k| self.dies(k, at, block)) {
+                        let c = self.picker.colour(kept);
+                        if !early.of(v.class()).contains(c) {
+                            free.insert(c);
+                        }
+                    }
+                    (v, free)
+                })
+                .collect();
+            let base = self.picker.pick_run(&choices, at)?;
+            for ((v, kept), c) in values.iter().zip(kept_here).zip(base..) {
+                let to = PReg::new(v.class(), c);
+                early.insert(to);
+                guarded.push((*v, c));
+                if let Some(kept) = kept
+                    && self.picker.colour(kept) != c
+                {
+                    site.before.push(Copy {
+                        from: self.register(kept),
+                        to,
+                    });
+                }
+            }
+        }
+        if !site.before.is_empty() || !site.moved.is_empty() {
+            site.busy_before = self.picker.occupied.union(&early);
+            self.sites.push((index, site));
+        }
+        self.release_dying(block, at, entry);
+        for &(v, c) in &guarded {
+            self.picker.assign(v, c);
+        }
+        for operand in entry
+            .inst
+            .operands()
+            .filter(|o| o.info.direction == Direction::Out && o.regs[0].is_some())
+        {
+            let choices: SmallVec<[(VReg, Numbers); 4]> = operand
+                .regs
+                .iter()
+                .copied()
+                .flatten()
+                .map(|v| (v, self.picker.free(v.class())))
+                .collect();
+            if guarded.iter().any(|(v, _)| *v == choices[0].0) {
+                continue;
+            }
+            let base = self.picker.pick_run(&choices, at)?;
+            for ((v, _), c) in choices.iter().zip(base..) {
+                self.picker.assign(*v, c);
+            }
+        }
+        self.release_dead(entry);
+        Ok(())
+    }
+
+    /// Makes the values of a wide operand consecutive and aligned: where they are not, they are copied to a run of registers that are
+    /// free, or hold values that are needed for nothing but this operand. As many as possible stay where they are.
+    fn gather_run(
+        &mut self,
+        block: Block,
+        at: u32,
+        entry: &Entry<VReg>,
+        operand: &OperandRef<'_, VReg>,
+        early: &mut RegisterSet,
+        site: &mut Site,
+    ) {
+        let (first, regs) = (operand.info.first, operand.regs);
+        let Some(class) = regs[0].map(|r| r.class()) else {
+            return;
+        };
+        let values: SmallVec<[VReg; 4]> = regs.iter().copied().flatten().collect();
+        let width = values.len();
+        let start = self.picker.colour(values[0]);
+        let in_place = usize::from(start) % width == 0
+            && values
+                .iter()
+                .zip(u16::from(start)..)
+                .all(|(v, c)| u16::from(self.picker.colour(*v)) == c);
+        if in_place {
+            return;
+        }
+        let mut free = self.picker.free(class);
+        for v in &values {
+            let everywhere = self.code.uses(entry).filter(|u| u == v).count();
+            let here = values.iter().filter(|u| *u == v).count();
+            if everywhere == here && self.dies(*v, at, block) {
+                free.insert(self.picker.colour(*v));
+            }
+        }
+        let free = free.minus(*early.of(class));
+        let copies = |base: u8| -> Option<usize> {
+            let mut copies = 0;
+            for (v, i) in values.iter().zip(0..) {
+                let c = base.checked_add(i)?;
+                if self.picker.colour(*v) == c {
+                    continue;
+                }
+                if !free.contains(c) {
+                    return None;
+                }
+                copies += 1;
+            }
+            Some(copies)
+        };
+        let mut best: Option<(usize, bool, u8)> = None;
+        let stage = self.picker.first_stage(class);
+        for base in (0..class.hardwired()).step_by(width) {
+            if let Some(n) = copies(base) {
+                let candidate = (n, !stage.contains(base + (width - 1) as u8), base);
+                best = Some(best.map_or(candidate, |b| b.min(candidate)));
+            }
+        }
+        let Some((_, _, base)) = best else {
+            site.moved.push((u8::MAX, NONE));
+            return;
+        };
+        for (i, v) in values.iter().enumerate() {
+            let c = base + i as u8;
+            let to = PReg::new(class, c);
+            early.insert(to);
+            site.moved.push((first + i as u8, c));
+            if self.picker.colour(*v) != c {
+                site.before.push(Copy {
+                    from: self.register(*v),
+                    to,
+                });
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        block: Block,
+        index: u32,
+        at: u32,
+        entry: &Entry<VReg>,
+    ) -> Result<(), NoRegister> {
+        let call = self
+            .code
+            .call(entry)
+            .expect("the caller has looked")
+            .clone();
+        let mut site = Site {
+            busy_before: self.picker.occupied,
+            ..Site::default()
+        };
+        let mut targets = RegisterSet::default();
+        for (v, to) in &call.uses {
+            targets.insert(*to);
+            site.before.push(Copy {
+                from: self.register(*v),
+                to: *to,
+            });
+        }
+        self.release_dying(block, at, entry);
+        for operand in entry
+            .inst
+            .operands()
+            .filter(|o| o.info.direction == Direction::In && o.regs[0].is_some())
+        {
+            let values: SmallVec<[VReg; 4]> = operand.regs.iter().copied().flatten().collect();
+            if let Some(base) = self.away_from(&values, targets, Numbers::default())? {
+                for (i, v) in values.iter().enumerate() {
+                    let to = PReg::new(v.class(), base + i as u8);
+                    targets.insert(to);
+                    site.before.push(Copy {
+                        from: self.register(*v),
+                        to,
+                    });
+                    site.moved.push((operand.info.first + i as u8, to.number()));
+                }
+            }
+        }
+        site.before.retain(|c| c.from != c.to);
+        site.busy_before = site.busy_before.union(&targets);
+        // The return address is defined by the call itself.
+        let mut fixed: SmallVec<[(VReg, PReg); 6]> = SmallVec::new();
+        for operand in entry
+            .inst
+            .operands()
+            .filter(|o| o.info.direction == Direction::Out)
+        {
+            for (i, v) in operand.regs.iter().enumerate() {
+                if let (Some(v), Some(r)) = (v, abi::RETURN_ADDRESS.get(i)) {
+                    site.moved.push((operand.info.first + i as u8, r.number()));
+                    fixed.push((*v, *r));
+                }
+            }
+        }
+        fixed.extend(call.defs.iter().copied());
+        let live = self.live;
+        site.after = self
+            .define_fixed(fixed.iter().filter(|(v, _)| !live.is_dead(*v)), at)?
+            .into_iter()
+            .collect();
+        site.busy_after = self.picker.occupied;
+        fixed.iter().for_each(|(_, r)| site.busy_after.insert(*r));
+        self.sites.push((index, site));
+        Ok(())
+    }
+
+    /// A run for an operand that is read while the registers `targets` are being written: none where it is well where it is. Values
+    /// that are not alive behind the instruction have been released; `avoid` is never chosen.
+    fn away_from(
+        &self,
+        values: &[VReg],
+        targets: RegisterSet,
+        avoid: Numbers,
+    ) -> Result<Option<u8>, NoRegister> {
+        let class = values[0].class();
+        let width = values.len();
+        let taken = *targets.of(class);
+        let start = self.picker.colour(values[0]);
+        let well = usize::from(start) % width == 0
+            && values.iter().zip(u16::from(start)..).all(|(v, expected)| {
+                let c = self.picker.colour(*v);
+                u16::from(c) == expected && !taken.contains(c) && !avoid.contains(c)
+            });
+        if well {
+            return Ok(None);
+        }
+        let runs = self
+            .picker
+            .free(class)
+            .minus(taken)
+            .minus(avoid)
+            .runs(width);
+        let near = runs.and(self.picker.first_stage(class));
+        near.iter()
+            .next()
+            .or_else(|| runs.iter().next())
+            .map(Some)
+            .ok_or(NoRegister(class))
+    }
+
+    fn exit(&mut self, block: Block) -> Result<(), NoRegister> {
+        let data = &self.code.blocks[block];
+        let at = end_position(self.code, block);
+        let mut exit = Exit {
+            busy: self.picker.occupied,
+            ..Exit::default()
+        };
+        let (address, values): (Option<[VReg; 2]>, &[(VReg, PReg)]) = match &data.terminator {
+            Terminator::Return { address, values } => (Some(*address), values),
+            Terminator::TailCall {
+                callee: Callee::Registers(address),
+                values,
+            } => (Some(*address), values),
+            Terminator::TailCall {
+                callee: Callee::Symbol(_),
+                values,
+            } => (None, values),
+            _ => (None, &[]),
+        };
+        let mut targets = RegisterSet::default();
+        for (v, to) in values {
+            targets.insert(*to);
+            exit.before.push(Copy {
+                from: self.register(*v),
+                to: *to,
+            });
+        }
+        for v in data.terminator.uses() {
+            if self.dies(v, at, block) {
+                self.picker.release(v);
+            }
+        }
+        if let Some(address) = address {
+            // The epilogue restores callee-saved registers before it is used.
+            let restored = match self.code.kind {
+                FunctionKind::Device => Numbers::range(abi::CALLEE_SAVED),
+                FunctionKind::Kernel(_) => Numbers::default(),
+            };
+            if let Some(base) = self.away_from(&address, targets, restored)? {
+                for (v, c) in address.iter().zip(base..) {
+                    exit.before.push(Copy {
+                        from: self.register(*v),
+                        to: PReg::gpr(c),
+                    });
+                }
+                exit.address = Some([base, base + 1]);
+            }
+        }
+        exit.before.retain(|c| c.from != c.to);
+        exit.busy = exit.busy.union(&targets);
+        self.exits[block.as_u32() as usize] = exit;
+        Ok(())
+    }
+}

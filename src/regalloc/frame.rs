@@ -1,0 +1,191 @@
+//! The frame in local memory: its layout, prologue and epilogues, and the offsets that lowering left open.
+//!
+//! From R1 upwards: outgoing stack arguments, spill slots and saved registers, stack slots; behind the frame the incoming stack arguments.
+//! A device function lowers R1 by the frame's size and raises it before it returns; a kernel derives R1 from its initial value in constant
+//! bank 0, if anything uses it. Lowering refers to stack slots and incoming arguments by two symbols ([`SLOTS`], [`INCOMING`]) that are
+//! resolved here.
+
+use super::{Report, moves};
+use crate::abi;
+use crate::isa::table::Effects;
+use crate::isa::{PInst, PReg, Register, RegisterClass};
+use crate::vcode::{Attachment, Block, Entry, FunctionKind, Terminator, VCode};
+
+/// Symbol of the stack slots; the addend is the offset among them.
+pub const SLOTS: &str = "$frame.slots";
+/// Symbol of the incoming stack arguments; the addend is the offset among them.
+pub const INCOMING: &str = "$frame.incoming";
+
+/// A register or an aligned run of registers with its place in local memory.
+struct Saved {
+    first: PReg,
+    width: u8,
+    offset: u32,
+}
+
+/// Lays out the frame of allocated code and completes the report.
+pub(super) fn finish(mut code: VCode<PReg>, mut report: Report) -> (VCode<PReg>, Report) {
+    let saved = match code.kind {
+        FunctionKind::Device => save_slots(&mut code, &mut report),
+        FunctionKind::Kernel(_) => Vec::new(),
+    };
+    resolve_offsets(&mut code);
+    let (prologue, epilogue) = frame_code(&code, &saved);
+    insert(&mut code, &prologue, &epilogue);
+    count(&code, &mut report);
+    (code, report)
+}
+
+/// Registers that the function writes.
+fn written(code: &VCode<PReg>) -> impl Iterator<Item = PReg> + '_ {
+    code.insts.iter().flat_map(|e| code.definitions(e))
+}
+
+/// Places for the callee-saved registers that are written.
+fn save_slots(code: &mut VCode<PReg>, report: &mut Report) -> Vec<Saved> {
+    let mut used = [false; 256];
+    written(code)
+        .filter(|r| r.class() == RegisterClass::Gpr)
+        .for_each(|r| used[usize::from(r.number())] = true);
+    let mut saved = Vec::new();
+    // The widest runs first keep every offset aligned.
+    code.frame.spill_bytes = code.frame.spill_bytes.next_multiple_of(16);
+    let mut offset = code.frame.spill_offset() + code.frame.spill_bytes;
+    let start = offset;
+    for width in [4u8, 2, 1] {
+        for first in abi::CALLEE_SAVED.step_by(usize::from(width)) {
+            let run = usize::from(first)..usize::from(first + width);
+            if run.clone().all(|r| used[r]) {
+                used[run].fill(false);
+                saved.push(Saved {
+                    first: PReg::gpr(first),
+                    width,
+                    offset,
+                });
+                offset += 4 * u32::from(width);
+                report.saved += u32::from(width);
+            }
+        }
+    }
+    code.frame.spill_bytes += offset - start;
+    saved
+}
+
+/// Puts offsets from R1 where lowering left a symbol of the frame.
+fn resolve_offsets(code: &mut VCode<PReg>) {
+    let size = code.frame.size();
+    let slots = code.frame.spill_offset() + code.frame.spill_bytes.next_multiple_of(16);
+    for entry in &mut code.insts {
+        let Some(Attachment::Symbol(symbol)) = entry.attachment.map(|a| &code.attachments[a])
+        else {
+            continue;
+        };
+        let base = match symbol.name.as_str() {
+            SLOTS => slots,
+            INCOMING => size,
+            _ => continue,
+        };
+        let value = i64::from(base) + symbol.addend;
+        entry.inst.set_named(symbol.field, value as u64);
+        entry.attachment = None;
+    }
+}
+
+fn frame_code(code: &VCode<PReg>, saved: &[Saved]) -> (Vec<PInst>, Vec<PInst>) {
+    let size = code.frame.size();
+    let (mut prologue, mut epilogue) = (Vec::new(), Vec::new());
+    match code.kind {
+        FunctionKind::Kernel(_) => {
+            let reads_pointer = || {
+                code.insts
+                    .iter()
+                    .any(|e| code.uses(e).any(|r| r == abi::STACK_POINTER))
+            };
+            if size > 0
+                || code.frame.has_calls
+                || code.frame.uses_pointer
+                || has_call(code)
+                || reads_pointer()
+            {
+                prologue.push(moves::initial_stack_pointer());
+                if size > 0 {
+                    prologue.push(moves::adjust_stack_pointer(-(size as i32)));
+                }
+            }
+        }
+        FunctionKind::Device => {
+            if size > 0 {
+                prologue.push(moves::adjust_stack_pointer(-(size as i32)));
+                prologue.extend(
+                    saved
+                        .iter()
+                        .map(|s| moves::store(s.first, s.width, s.offset)),
+                );
+                epilogue.extend(
+                    saved
+                        .iter()
+                        .map(|s| moves::load(s.first, s.width, s.offset)),
+                );
+                epilogue.push(moves::adjust_stack_pointer(size as i32));
+            }
+        }
+    }
+    (prologue, epilogue)
+}
+
+fn has_call(code: &VCode<PReg>) -> bool {
+    code.insts
+        .iter()
+        .any(|e| e.inst.optype().info().effects.contains(Effects::CALL))
+}
+
+/// Puts `prologue` at the start of the entry block and `epilogue` before every way out.
+fn insert(code: &mut VCode<PReg>, prologue: &[PInst], epilogue: &[PInst]) {
+    if prologue.is_empty() && epilogue.is_empty() {
+        return;
+    }
+    let mut insts = Vec::with_capacity(code.insts.len() + prologue.len() + epilogue.len());
+    let entry_block: Block = code.entry_block();
+    for (block, data) in code.blocks.iter_mut() {
+        let start = insts.len() as u32;
+        let own = &code.insts[data.insts.start as usize..data.insts.end as usize];
+        let line = own.first().map_or(data.line, |e| e.line);
+        if block == entry_block {
+            insts.extend(prologue.iter().map(|&inst| Entry {
+                inst,
+                line,
+                attachment: None,
+            }));
+        }
+        insts.extend_from_slice(own);
+        if matches!(
+            data.terminator,
+            Terminator::Return { .. } | Terminator::TailCall { .. }
+        ) {
+            insts.extend(epilogue.iter().map(|&inst| Entry {
+                inst,
+                line: data.line,
+                attachment: None,
+            }));
+        }
+        data.insts = start..insts.len() as u32;
+    }
+    code.insts = insts;
+}
+
+/// Counts the registers that the function names.
+fn count(code: &VCode<PReg>, report: &mut Report) {
+    let mut top = [0; 3];
+    let mut note =
+        |r: PReg| top[r.class() as usize] = u32::from(r.number() + 1).max(top[r.class() as usize]);
+    for entry in &code.insts {
+        code.uses(entry)
+            .chain(code.definitions(entry))
+            .for_each(&mut note);
+    }
+    for data in code.blocks.values() {
+        data.terminator.uses().into_iter().for_each(&mut note);
+    }
+    code.entry.iter().for_each(|(r, _)| note(*r));
+    [report.registers, report.uniforms, report.predicates] = top;
+}

@@ -1,0 +1,187 @@
+//! Register allocation: virtual registers become machine registers.
+//!
+//! In: a [`VCode<VReg>`] in SSA form, blocks in reverse postorder, critical edges split. Out: a [`VCode<PReg>`] without block arguments,
+//! with copies, spill code, prologue and epilogue.
+//!
+//! 1. [`spill`] brings the number of values alive at once down to what the machine has, in SSA form: predicates and uniform values
+//!    become GPRs, constants are made again, the rest goes to local memory.
+//! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos, "Optimal register
+//!    allocation for SSA-form programs in polynomial time"), with webs of values that copies would join, and aligned runs for wide
+//!    operands.
+//! 3. Either [`direct`] emits this colouring with parallel copies, or regalloc2 allocates again below the number of registers the
+//!    colouring needed and keeps only the colours of wide operands ([`through_regalloc2`]).
+//! 4. [`frame`] lays out local memory and writes prologue and epilogues.
+//! 5. [`check`] derives from the allocated code alone, by following values through registers and memory, that every use reads the
+//!    value it read before.
+
+mod check;
+mod colouring;
+mod direct;
+mod frame;
+mod liveness;
+mod moves;
+mod parallel;
+mod pick;
+mod pressure;
+mod registers;
+mod webs;
+
+#[cfg(test)]
+mod tests;
+
+use crate::abi;
+use crate::isa::table::Effects;
+use crate::isa::{PReg, RegisterClass, VReg};
+use crate::vcode::{Block, VCode};
+use thiserror::Error;
+
+/// How the registers are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// What measured best for the function.
+    #[default]
+    Auto,
+    /// regalloc2 wherever it can express the function.
+    Regalloc2,
+    /// The colouring, emitted as it is.
+    Direct,
+}
+
+/// What the caller decides.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How the registers are found.
+    pub path: Path,
+    /// GPRs that may be used: R0 to R(limit − 1), at least [`MIN_GPRS`].
+    pub gpr_limit: u8,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            path: Path::Auto,
+            gpr_limit: abi::MAX_GPR + 1,
+        }
+    }
+}
+
+/// The smallest [`Options::gpr_limit`]: the registers of the calling convention, and what the widest instruction needs at once.
+pub const MIN_GPRS: u8 = 24;
+
+/// What the allocation needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Highest GPR + 1.
+    pub registers: u32,
+    /// Highest predicate + 1.
+    pub predicates: u32,
+    /// Highest uniform register + 1.
+    pub uniforms: u32,
+    /// Bytes of local memory for spilled values.
+    pub spill_bytes: u32,
+    /// Callee-saved registers that the function saves.
+    pub saved: u32,
+    /// Instructions that copy registers.
+    pub moves: u32,
+}
+
+/// Why a function has no allocation.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RegallocError {
+    /// The limit is too small for any function.
+    #[error("{limit} registers are too few: at least {MIN_GPRS} are needed")]
+    Limit {
+        /// [`Options::gpr_limit`].
+        limit: u8,
+    },
+    /// An instruction with implicit registers has no place in a function that is yet to be allocated.
+    #[error(
+        "{function}: {block}: unsupported: {form} before register allocation (it names registers at run time)"
+    )]
+    Implicit {
+        /// Function.
+        function: String,
+        /// Where.
+        block: Block,
+        /// The instruction's form.
+        form: &'static str,
+    },
+    /// A value is used where its definition does not come first.
+    #[error("{function}: {block}: {value} is used before its definition")]
+    Order {
+        /// Function.
+        function: String,
+        /// Where.
+        block: Block,
+        /// The value.
+        value: VReg,
+    },
+    /// One instruction needs more registers at once than there are.
+    #[error("{function}: {block}: {form} needs more {class:?} registers at once than there are")]
+    TooFew {
+        /// Function.
+        function: String,
+        /// Where.
+        block: Block,
+        /// The instruction's form, or the terminator.
+        form: &'static str,
+        /// Of which class.
+        class: RegisterClass,
+    },
+    /// The allocator made a mistake (found in debug builds only).
+    #[error("wrong register allocation: {0}")]
+    Check(String),
+}
+
+/// Memory that is kept between functions.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    liveness: liveness::Liveness,
+    colouring: colouring::Colouring,
+}
+
+/// Allocates registers.
+///
+/// # Errors
+/// See [`RegallocError`]. The code is expected to hold [`VCode::verify`].
+pub fn allocate(
+    code: VCode<VReg>,
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<(VCode<PReg>, Report), RegallocError> {
+    if options.gpr_limit < MIN_GPRS {
+        return Err(RegallocError::Limit {
+            limit: options.gpr_limit,
+        });
+    }
+    refuse_implicit_registers(&code)?;
+    scratch.liveness.compute(&code);
+    colouring::colour(
+        &code,
+        &scratch.liveness,
+        options.gpr_limit,
+        &mut scratch.colouring,
+    )?;
+    let mut report = Report::default();
+    let (allocated, origin) = direct::emit(&code, &scratch.colouring, &mut report);
+    if cfg!(debug_assertions) {
+        check::check(&code, &allocated, &origin).map_err(RegallocError::Check)?;
+    }
+    Ok(frame::finish(allocated, report))
+}
+
+fn refuse_implicit_registers(code: &VCode<VReg>) -> Result<(), RegallocError> {
+    for block in code.blocks.keys() {
+        for entry in code.block_insts(block) {
+            let effects = entry.inst.optype().info().effects;
+            if effects.intersects(Effects::ANY_GPR.union(Effects::PREDICATES)) {
+                return Err(RegallocError::Implicit {
+                    function: code.name.clone(),
+                    block,
+                    form: entry.inst.info().name,
+                });
+            }
+        }
+    }
+    Ok(())
+}

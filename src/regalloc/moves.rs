@@ -1,0 +1,196 @@
+//! Machine instructions that copy and exchange registers, and that store and load them.
+
+use super::parallel::{Copy, Step};
+use crate::abi;
+use crate::isa::{Form, Inst, PInst, PReg, Register, RegisterClass, Role};
+
+/// Truth table of PLOP3 and LOP3 for "the first operand" and "the exclusive or of the first two" (documents 002, LOP3: bit 4a + 2b + c).
+const FIRST: u64 = 0xf0;
+const XOR: u64 = 0x3c;
+
+/// `to` = `from`.
+pub(super) fn copy(copy: Copy) -> PInst {
+    match copy.to.class() {
+        RegisterClass::Gpr => {
+            let mut inst = Inst::new(Form::MOV_R);
+            inst.set(Role::D, copy.to);
+            inst.set(Role::B, copy.from);
+            inst
+        }
+        RegisterClass::Uniform => {
+            let mut inst = Inst::new(Form::UMOV_U);
+            inst.set(Role::D, copy.to);
+            inst.set(Role::B, copy.from);
+            inst
+        }
+        RegisterClass::Predicate => predicates(copy.to, copy.from, None, FIRST),
+    }
+}
+
+/// `to` and `to + 1` = `from` and `from + 1`; both even.
+pub(super) fn copy_pair(first: Copy) -> PInst {
+    let next = |r: PReg| PReg::new(r.class(), r.number() + 1);
+    let form = if first.to.class() == RegisterClass::Uniform {
+        Form::UMOV_U
+    } else {
+        Form::MOV_R
+    };
+    let mut inst = Inst::new(form);
+    inst.set_named("width", 1);
+    for (role, r) in [(Role::D, first.to), (Role::B, first.from)] {
+        let operand = inst.operand(role).expect("moves have both");
+        inst.set_regs(operand, &[Some(r), Some(next(r))]);
+    }
+    inst
+}
+
+fn predicates(to: PReg, a: PReg, b: Option<PReg>, table: u64) -> PInst {
+    let mut inst = Inst::new(Form::PLOP3_X);
+    inst.set_named("lut", table);
+    inst.set(Role::Pu, to);
+    inst.set(Role::Pa, a);
+    for (role, r) in [(Role::Pb, b), (Role::Pc, None)] {
+        let operand = inst.operand(role).expect("PLOP3 has three sources");
+        inst.set_regs(operand, &[r]);
+    }
+    inst
+}
+
+/// Exchanges two registers by three operations on both.
+fn swap(a: PReg, b: PReg, out: &mut Vec<PInst>) {
+    match a.class() {
+        RegisterClass::Predicate => {
+            out.push(predicates(a, a, Some(b), XOR));
+            out.push(predicates(b, a, Some(b), XOR));
+            out.push(predicates(a, a, Some(b), XOR));
+        }
+        RegisterClass::Gpr => {
+            for to in [a, b, a] {
+                let mut inst = Inst::new(Form::LOP3_RRR);
+                inst.set_named("lut", XOR);
+                inst.set(Role::D, to);
+                inst.set(Role::A, a);
+                inst.set(Role::B, b);
+                let c = inst.operand(Role::C).expect("LOP3 has three sources");
+                inst.set_regs(c, &[None]);
+                let pp = inst.operand(Role::Pp).expect("LOP3 has a predicate source");
+                inst.set_regs(pp, &[None]);
+                inst.set_named("pp.not", 1);
+                out.push(inst);
+            }
+        }
+        RegisterClass::Uniform => {
+            // a += b; b = a − b; a −= b.
+            for (to, negated) in [(a, false), (b, true), (a, true)] {
+                let mut inst = Inst::new(Form::UIADD_RU);
+                inst.set(Role::D, to);
+                inst.set(Role::A, a);
+                inst.set(Role::B, b);
+                inst.set_named("urb.neg", u64::from(negated));
+                out.push(inst);
+            }
+        }
+    }
+}
+
+/// The instructions for a sequence of steps; two moves that carry an aligned pair become one.
+pub(super) fn instructions(steps: &[Step], out: &mut Vec<PInst>) {
+    let mut i = 0;
+    while i < steps.len() {
+        match (steps[i], steps.get(i + 1)) {
+            (Step::Move(x), Some(Step::Move(y))) if let Some(first) = pair(x, *y) => {
+                out.push(copy_pair(first));
+                i += 1;
+            }
+            (Step::Move(x), _) => out.push(copy(x)),
+            (Step::Swap(a, b), _) => swap(a, b, out),
+        }
+        i += 1;
+    }
+}
+
+/// The copy of the low half, if `x` before `y` copies an aligned pair to an aligned pair.
+fn pair(x: Copy, y: Copy) -> Option<Copy> {
+    let (low, high) = if x.to.number() < y.to.number() {
+        (x, y)
+    } else {
+        (y, x)
+    };
+    let follows = |a: PReg, b: PReg| {
+        a.class() == b.class() && a.number().is_multiple_of(2) && b.number() == a.number() + 1
+    };
+    let wide = low.to.class() != RegisterClass::Predicate
+        && follows(low.to, high.to)
+        && follows(low.from, high.from);
+    // The second must not read what the first wrote: it never does, a low half is even and a high half odd.
+    wide.then_some(low)
+}
+
+/// Stores `width` registers from `from` on to local memory at `offset` from R1.
+pub(super) fn store(from: PReg, width: u8, offset: u32) -> PInst {
+    let mut inst = Inst::new(Form::STL_RR);
+    local(&mut inst, width, offset);
+    let data = inst.operand(Role::B).expect("STL stores a register");
+    inst.set_regs(data, &run(from, width)[..usize::from(width)]);
+    inst
+}
+
+/// Loads `width` registers from `to` on from local memory at `offset` from R1.
+pub(super) fn load(to: PReg, width: u8, offset: u32) -> PInst {
+    let mut inst = Inst::new(Form::LDL_R);
+    local(&mut inst, width, offset);
+    let data = inst.operand(Role::D).expect("LDL loads a register");
+    inst.set_regs(data, &run(to, width)[..usize::from(width)]);
+    inst
+}
+
+fn run(first: PReg, width: u8) -> [Option<PReg>; 4] {
+    std::array::from_fn(|i| (i < usize::from(width)).then(|| PReg::gpr(first.number() + i as u8)))
+}
+
+/// Sets address and size of an access to local memory.
+fn local(inst: &mut PInst, width: u8, offset: u32) {
+    set_access(inst, width, offset);
+    inst.set(Role::A, abi::STACK_POINTER);
+}
+
+/// Sets offset and size, in registers, of an access to local memory.
+pub(super) fn set_access<R: Register>(inst: &mut Inst<R>, width: u8, offset: u32) {
+    let size = match width {
+        1 => "32",
+        2 => "64",
+        _ => "128",
+    };
+    let field = inst.find_field("size").expect("accesses have a size");
+    let crate::isa::table::FieldType::Enum(sizes) = field.ty else {
+        unreachable!("a size is an enumeration")
+    };
+    let code = sizes
+        .members
+        .iter()
+        .find(|(name, _)| *name == size)
+        .expect("all sizes have members")
+        .1;
+    inst.set_named("size", code);
+    inst.set_named("addr", u64::from(offset));
+}
+
+/// R1 = R1 + `amount`.
+pub(super) fn adjust_stack_pointer(amount: i32) -> PInst {
+    let mut inst = Inst::new(Form::IADD_RI);
+    inst.set(Role::D, abi::STACK_POINTER);
+    inst.set(Role::A, abi::STACK_POINTER);
+    inst.set_named("vb", u64::from(amount as u32));
+    inst
+}
+
+/// R1 = its initial value.
+pub(super) fn initial_stack_pointer() -> PInst {
+    let mut inst = Inst::new(Form::MOV_C);
+    inst.set(Role::D, abi::STACK_POINTER);
+    inst.set_named(
+        "vb",
+        u64::from(abi::LAUNCH_BANK) << 17 | u64::from(abi::bank0::STACK_POINTER),
+    );
+    inst
+}

@@ -1,0 +1,347 @@
+//! Choosing a register for a value, or an aligned run for several.
+//!
+//! Preferences in order: the register of the value's web, its place in its run, the register that the calling convention wants, the
+//! lowest register that no web or run will want while the value lives, the lowest at all. Registers beside taken ones come first, so that
+//! aligned pairs stay whole.
+
+use super::liveness::Liveness;
+use super::pressure::Pressure;
+use super::registers::{Numbers, RegisterSet};
+use super::webs::{NONE, Webs};
+use crate::abi;
+use crate::isa::{Register, RegisterClass, VReg};
+use crate::vcode::{FunctionKind, VCode};
+
+/// Values whose class has no register left, or no aligned run.
+pub(super) struct NoRegister(pub RegisterClass);
+
+/// Registers of the machine that may be chosen.
+#[derive(Debug)]
+pub(super) struct Picker<'a> {
+    pub live: &'a Liveness,
+    pub pressure: &'a Pressure,
+    pub webs: &'a mut Webs,
+    /// The register of every value that has one.
+    pub colour: &'a mut Vec<u8>,
+    /// Registers that hold values which are alive here.
+    pub occupied: RegisterSet,
+    all: [Numbers; 3],
+    /// Masks to try one after the other, by class.
+    stages: [Vec<Numbers>; 3],
+    /// Positions at which webs and runs will want a register, ascending, by class and register.
+    wanted: [Vec<Vec<u32>>; 3],
+    /// Where the life of a register's present value ends.
+    occupant_end: [Vec<u32>; 3],
+}
+
+impl<'a> Picker<'a> {
+    pub fn new(
+        code: &VCode<VReg>,
+        gpr_limit: u8,
+        live: &'a Liveness,
+        pressure: &'a Pressure,
+        webs: &'a mut Webs,
+        colour: &'a mut Vec<u8>,
+    ) -> Self {
+        colour.clear();
+        colour.resize(code.vreg_count as usize, NONE);
+        let mut all = RegisterClass::ALL.map(|class| Numbers::below(u32::from(class.hardwired())));
+        let gpr = RegisterClass::Gpr as usize;
+        all[gpr] = Numbers::below(u32::from(gpr_limit));
+        all[gpr].remove(abi::STACK_POINTER.number());
+        let mut stages = RegisterClass::ALL.map(|class| {
+            // Slack up to the next step of occupancy, eight registers, costs nothing and saves copies.
+            let needed = pressure.max_live[class as usize] + 1;
+            let step = Numbers::below(needed.next_multiple_of(8));
+            vec![step.and(all[class as usize]), all[class as usize]]
+        });
+        if code.kind == FunctionKind::Device {
+            // A callee-saved register costs a store and a load.
+            let saved = Numbers::range(abi::CALLEE_SAVED);
+            let cheap = all[gpr].minus(saved);
+            let near = cheap.and(Numbers::below(
+                (pressure.max_live[gpr] + 1).next_multiple_of(8).max(40),
+            ));
+            stages[gpr] = vec![near, all[gpr]];
+        }
+        let table = |entry| all.map(|a| vec![entry; a.last().map_or(0, |l| usize::from(l) + 1)]);
+        Picker {
+            live,
+            pressure,
+            webs,
+            colour,
+            occupied: RegisterSet::default(),
+            all,
+            stages,
+            wanted: all.map(|a| vec![Vec::new(); a.last().map_or(0, |l| usize::from(l) + 1)]),
+            occupant_end: table(0),
+        }
+    }
+
+    /// The register of a value that has one.
+    pub fn colour(&self, v: VReg) -> u8 {
+        self.colour[v.index()]
+    }
+
+    /// Registers that a value may have at all.
+    fn universe(&self, v: VReg) -> Numbers {
+        let all = self.all[v.class() as usize];
+        match (self.pressure.across_call[v.index()], v.class()) {
+            (false, _) => all,
+            (true, RegisterClass::Gpr) => all.and(Numbers::range(abi::CALLEE_SAVED)),
+            // Callees keep neither predicates nor uniform registers.
+            (true, _) => Numbers::default(),
+        }
+    }
+
+    /// Registers of a class that hold nothing, those that may not be chosen included.
+    pub fn free(&self, class: RegisterClass) -> Numbers {
+        self.all[class as usize].minus(*self.occupied.of(class))
+    }
+
+    /// Registers to prefer first, by class.
+    pub fn first_stage(&self, class: RegisterClass) -> Numbers {
+        self.stages[class as usize][0]
+    }
+
+    /// Whether nothing will want register `c` while `v`, defined at `position`, lives.
+    fn is_clear(&self, v: VReg, c: u8, position: u32) -> bool {
+        let wanted = &self.wanted[v.class() as usize][usize::from(c)];
+        let next = wanted.partition_point(|&p| p <= position);
+        wanted.get(next).is_none_or(|&p| p > self.live.end(v))
+    }
+
+    /// A register for `v`, defined at `position`, out of `free`.
+    pub fn pick(&mut self, v: VReg, position: u32, free: Numbers) -> Result<u8, NoRegister> {
+        let class = v.class();
+        let free = free.and(self.universe(v));
+        let web = self.webs.colour(v);
+        if web != NONE && free.contains(web) {
+            return Ok(web);
+        }
+        if let Some((run, offset)) = self.webs.run(v) {
+            let base = self.webs.run_info(run).base;
+            if base == NONE {
+                if let Some(base) = self.choose_base(run, position, &[(v, free)]) {
+                    return Ok(base + offset);
+                }
+            } else if free.contains(base + offset) && self.is_clear(v, base + offset, position) {
+                return Ok(base + offset);
+            }
+        }
+        let hint = self.webs.hint(v);
+        if hint != NONE && free.contains(hint) && self.is_clear(v, hint, position) {
+            return Ok(hint);
+        }
+        let last = self.all[class as usize].last().unwrap_or(0);
+        for stage in &self.stages[class as usize] {
+            let candidates = free.and(*stage);
+            // Beside a register that is taken, not beside the end of the file.
+            let beside_taken = candidates
+                .iter()
+                .filter(|&c| c ^ 1 <= last && !free.contains(c ^ 1));
+            if let Some(c) = beside_taken
+                .chain(candidates.iter())
+                .find(|&c| self.is_clear(v, c, position))
+            {
+                return Ok(c);
+            }
+            if let Some(c) = candidates.iter().next() {
+                return Ok(c);
+            }
+        }
+        Err(NoRegister(class))
+    }
+
+    /// An aligned run for values that one operand defines together at `position`; each has registers of its own to choose from.
+    pub fn pick_run(
+        &mut self,
+        values: &[(VReg, Numbers)],
+        position: u32,
+    ) -> Result<u8, NoRegister> {
+        let width = values.len();
+        let first = values[0].0;
+        let class = first.class();
+        if width == 1 {
+            return self.pick(first, position, values[0].1);
+        }
+        let fits = |this: &Self, base: u8| {
+            usize::from(base) % width == 0
+                && values.iter().enumerate().all(|(i, (v, free))| {
+                    let c = base.checked_add(i as u8);
+                    c.is_some_and(|c| free.contains(c) && this.universe(*v).contains(c))
+                })
+        };
+        for (i, (v, _)) in values.iter().enumerate() {
+            let web = self.webs.colour(*v);
+            if web != NONE
+                && let Some(base) = web.checked_sub(i as u8)
+                && fits(self, base)
+            {
+                return Ok(base);
+            }
+        }
+        if let Some((run, offset)) = self.webs.run(first) {
+            let info = self.webs.run_info(run);
+            let (base, members) = (info.base, info.members);
+            let whole = values
+                .iter()
+                .enumerate()
+                .all(|(i, (v, _))| members.get(usize::from(offset) + i) == Some(&Some(*v)));
+            if whole {
+                let base = if base == NONE {
+                    self.choose_base(run, position, values)
+                } else {
+                    Some(base)
+                };
+                if let Some(base) = base.map(|b| b + offset)
+                    && fits(self, base)
+                {
+                    return Ok(base);
+                }
+            }
+        }
+        let mut runs = values[0].1;
+        for (i, (v, free)) in values.iter().enumerate() {
+            let mut shifted = Numbers::default();
+            for c in free
+                .and(self.universe(*v))
+                .iter()
+                .filter(|&c| usize::from(c) % width == i)
+            {
+                shifted.insert(c - i as u8);
+            }
+            runs = runs.and(shifted);
+        }
+        for stage in &self.stages[class as usize] {
+            let candidates = runs.and(*stage);
+            let clear = |base: &u8| {
+                values
+                    .iter()
+                    .enumerate()
+                    .all(|(i, (v, _))| self.is_clear(*v, base + i as u8, position))
+            };
+            if let Some(base) = candidates
+                .iter()
+                .find(clear)
+                .or_else(|| candidates.iter().next())
+            {
+                return Ok(base);
+            }
+        }
+        Err(NoRegister(class))
+    }
+
+    /// First register for a run of which `now` is being defined at `position`, such that the other members will find their places free.
+    fn choose_base(&mut self, run: u32, position: u32, now: &[(VReg, Numbers)]) -> Option<u8> {
+        let info = self.webs.run_info(run).clone();
+        let class = now[0].0.class();
+        let width = info.width;
+        let members: Vec<(u8, VReg)> = (0..width)
+            .filter_map(|o| info.members[usize::from(o)].map(|m| (o, m)))
+            .collect();
+        let fits = |this: &Self, base: u8| {
+            members.iter().all(|&(offset, m)| {
+                let Some(c) = base.checked_add(offset) else {
+                    return false;
+                };
+                if let Some((_, free)) = now.iter().find(|(v, _)| *v == m) {
+                    return free.contains(c)
+                        && this.universe(m).contains(c)
+                        && this.is_clear(m, c, position);
+                }
+                let present = this.colour(m);
+                if present != NONE {
+                    return present == c;
+                }
+                let table = class as usize;
+                this.universe(m).contains(c)
+                    && (!this.occupied.of(class).contains(c)
+                        || this.live.def_position(m) > position
+                            && this.occupant_end[table][usize::from(c)]
+                                <= this.live.def_position(m))
+                    && this.is_clear(m, c, position)
+            })
+        };
+        for &(offset, m) in &members {
+            for wish in [self.webs.colour(m), self.webs.hint(m)] {
+                if wish != NONE
+                    && let Some(base) = wish.checked_sub(offset)
+                    && base % width == 0
+                    && fits(self, base)
+                {
+                    return Some(base);
+                }
+            }
+        }
+        let stages = &self.stages[class as usize];
+        stages.iter().find_map(|stage| {
+            stage
+                .iter()
+                .map(|c| c & !(width - 1))
+                .filter(|base| stage.contains(base + (width - 1)))
+                .find(|&base| fits(self, base))
+        })
+    }
+
+    /// Gives `v`, defined at `position`, the register `c`.
+    pub fn assign(&mut self, v: VReg, c: u8) {
+        let class = v.class() as usize;
+        self.colour[v.index()] = c;
+        self.occupied.of_mut(v.class()).insert(c);
+        self.occupant_end[class][usize::from(c)] = self.live.end(v);
+        if self.webs.set_colour(v, c) {
+            for &m in self.webs.members(v) {
+                if self.colour[m.index()] == NONE {
+                    want(
+                        &mut self.wanted[class][usize::from(c)],
+                        self.live.def_position(m),
+                    );
+                }
+            }
+        }
+        if let Some((run, offset)) = self.webs.run(v) {
+            let info = self.webs.run_info(run);
+            if info.base == NONE && c >= offset && (c - offset).is_multiple_of(info.width) {
+                let base = c - offset;
+                let members = info.members;
+                self.webs.set_base(run, base);
+                for (m, place) in members.iter().zip(usize::from(base)..) {
+                    if let Some(m) = m
+                        && self.colour[m.index()] == NONE
+                        && let Some(list) = self.wanted[class].get_mut(place)
+                    {
+                        want(list, self.live.def_position(*m));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts a block whose live-in values all have registers.
+    pub fn enter(&mut self, live_in: impl Iterator<Item = VReg>) -> Result<(), VReg> {
+        self.occupied = RegisterSet::default();
+        for v in live_in {
+            let c = self.colour(v);
+            if c == NONE {
+                return Err(v);
+            }
+            self.occupied.of_mut(v.class()).insert(c);
+            if let Some(end) = self.occupant_end[v.class() as usize].get_mut(usize::from(c)) {
+                *end = self.live.end(v);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value's life ends here.
+    pub fn release(&mut self, v: VReg) {
+        let c = self.colour(v);
+        self.occupied.of_mut(v.class()).remove(c);
+    }
+}
+
+fn want(list: &mut Vec<u32>, position: u32) {
+    let place = list.partition_point(|&p| p < position);
+    list.insert(place, position);
+}

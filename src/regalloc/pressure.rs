@@ -1,0 +1,142 @@
+//! How many values are alive at once, and which live across calls.
+
+use super::liveness::Liveness;
+use crate::abi;
+use crate::isa::{Register, RegisterClass, VReg};
+use crate::vcode::VCode;
+
+/// A set of values with constant-time insertion and removal and fast iteration.
+#[derive(Debug, Default)]
+pub(super) struct LiveSet {
+    place: Vec<u32>,
+    members: Vec<VReg>,
+    count: [u32; 3],
+}
+
+const ABSENT: u32 = u32::MAX;
+
+impl LiveSet {
+    /// Empties the set and makes room for `values` values.
+    pub fn reset(&mut self, values: usize) {
+        for v in self.members.drain(..) {
+            if let Some(place) = self.place.get_mut(v.index()) {
+                *place = ABSENT;
+            }
+        }
+        self.place.resize(values, ABSENT);
+        self.count = [0; 3];
+    }
+
+    pub fn contains(&self, v: VReg) -> bool {
+        self.place[v.index()] != ABSENT
+    }
+
+    /// Adds a value; false if it was in.
+    pub fn insert(&mut self, v: VReg) -> bool {
+        let place = &mut self.place[v.index()];
+        if *place != ABSENT {
+            return false;
+        }
+        *place = self.members.len() as u32;
+        self.members.push(v);
+        self.count[v.class() as usize] += 1;
+        true
+    }
+
+    /// Takes a value out; false if it was not in.
+    pub fn remove(&mut self, v: VReg) -> bool {
+        let place = std::mem::replace(&mut self.place[v.index()], ABSENT);
+        if place == ABSENT {
+            return false;
+        }
+        self.members.swap_remove(place as usize);
+        if let Some(moved) = self.members.get(place as usize) {
+            self.place[moved.index()] = place;
+        }
+        self.count[v.class() as usize] -= 1;
+        true
+    }
+
+    pub fn count(&self, class: RegisterClass) -> u32 {
+        self.count[class as usize]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = VReg> + '_ {
+        self.members.iter().copied()
+    }
+}
+
+/// Pressure of a function.
+#[derive(Debug, Default)]
+pub(super) struct Pressure {
+    /// Most values of each class that are alive at once.
+    pub max_live: [u32; 3],
+    /// Whether a value is alive on both sides of a call, by value.
+    pub across_call: Vec<bool>,
+    alive: LiveSet,
+}
+
+/// The value that holds the stack pointer: it lives in R1 everywhere and takes part in nothing.
+pub(super) fn stack_pointer(code: &VCode<VReg>) -> Option<VReg> {
+    code.entry
+        .iter()
+        .find(|(_, r)| *r == abi::STACK_POINTER)
+        .map(|(v, _)| *v)
+}
+
+impl Pressure {
+    /// Walks every block backwards.
+    pub fn compute(&mut self, code: &VCode<VReg>, live: &Liveness) {
+        self.max_live = [0; 3];
+        self.across_call.clear();
+        self.across_call.resize(code.vreg_count as usize, false);
+        let pinned = stack_pointer(code);
+        let alive = &mut self.alive;
+        for (block, data) in code.blocks.iter() {
+            alive.reset(code.vreg_count as usize);
+            for v in live.live_out(block).chain(data.terminator.uses()) {
+                alive.insert(v);
+            }
+            if let Some(v) = pinned {
+                alive.remove(v);
+            }
+            let mut note = |alive: &LiveSet, extra: [u32; 3]| {
+                for class in RegisterClass::ALL {
+                    let count = alive.count(class) + extra[class as usize];
+                    self.max_live[class as usize] = self.max_live[class as usize].max(count);
+                }
+            };
+            note(alive, [0; 3]);
+            for entry in code.block_insts(block).iter().rev() {
+                let mut dead = [0; 3];
+                for v in code.definitions(entry) {
+                    if !alive.contains(v) {
+                        dead[v.class() as usize] += 1;
+                    }
+                }
+                note(alive, dead);
+                for v in code.definitions(entry) {
+                    alive.remove(v);
+                }
+                if code.call(entry).is_some() {
+                    for v in alive.iter() {
+                        self.across_call[v.index()] = true;
+                    }
+                }
+                for v in code.uses(entry) {
+                    if Some(v) != pinned {
+                        alive.insert(v);
+                    }
+                }
+                note(alive, [0; 3]);
+            }
+            let mut dead = [0; 3];
+            for &v in &data.params {
+                if !alive.contains(v) {
+                    dead[v.class() as usize] += 1;
+                }
+            }
+            note(alive, dead);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Sets of physical registers of one class, and of all classes.
+
+use crate::isa::{PReg, Register, RegisterClass};
+
+/// A set of register numbers of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Numbers([u64; 4]);
+
+impl Numbers {
+    /// Numbers below `count`.
+    pub fn below(count: u32) -> Numbers {
+        let mut set = Numbers::default();
+        for (i, word) in set.0.iter_mut().enumerate() {
+            let bits = count.saturating_sub(64 * i as u32).min(64);
+            *word = if bits == 64 {
+                u64::MAX
+            } else {
+                (1 << bits) - 1
+            };
+        }
+        set
+    }
+
+    /// Numbers of a range, both ends included.
+    pub fn range(range: std::ops::RangeInclusive<u8>) -> Numbers {
+        Numbers::below(u32::from(*range.end()) + 1).minus(Numbers::below(u32::from(*range.start())))
+    }
+
+    pub fn contains(&self, n: u8) -> bool {
+        self.0[usize::from(n / 64)] >> (n % 64) & 1 != 0
+    }
+
+    pub fn insert(&mut self, n: u8) {
+        self.0[usize::from(n / 64)] |= 1 << (n % 64);
+    }
+
+    pub fn remove(&mut self, n: u8) {
+        self.0[usize::from(n / 64)] &= !(1 << (n % 64));
+    }
+
+    pub fn union(self, other: Numbers) -> Numbers {
+        Numbers(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+
+    pub fn minus(self, other: Numbers) -> Numbers {
+        Numbers(std::array::from_fn(|i| self.0[i] & !other.0[i]))
+    }
+
+    pub fn and(self, other: Numbers) -> Numbers {
+        Numbers(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    /// Members from low to high.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0..4u8).flat_map(move |i| {
+            let mut word = self.0[usize::from(i)];
+            std::iter::from_fn(move || {
+                if word == 0 {
+                    return None;
+                }
+                let bit = word.trailing_zeros() as u8;
+                word &= word - 1;
+                Some(i * 64 + bit)
+            })
+        })
+    }
+
+    /// The highest member.
+    pub fn last(&self) -> Option<u8> {
+        (0..4)
+            .rev()
+            .find(|&i| self.0[i] != 0)
+            .map(|i| (i as u32 * 64 + 63 - self.0[i].leading_zeros()) as u8)
+    }
+
+    /// Members whose `width - 1` followers are members as well and whose number is a multiple of `width`.
+    pub fn runs(self, width: usize) -> Numbers {
+        // Runs are aligned, so they never cross a word.
+        match width {
+            1 => self,
+            2 => Numbers(self.0.map(|w| w & (w >> 1) & 0x5555_5555_5555_5555)),
+            _ => Numbers(self.0.map(|w| {
+                let pairs = w & (w >> 1) & 0x5555_5555_5555_5555;
+                pairs & (pairs >> 2) & 0x1111_1111_1111_1111
+            })),
+        }
+    }
+}
+
+/// A set of registers of all classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RegisterSet([Numbers; 3]);
+
+impl RegisterSet {
+    pub fn of(&self, class: RegisterClass) -> &Numbers {
+        &self.0[class as usize]
+    }
+
+    pub fn of_mut(&mut self, class: RegisterClass) -> &mut Numbers {
+        &mut self.0[class as usize]
+    }
+
+    pub fn insert(&mut self, r: PReg) {
+        self.of_mut(r.class()).insert(r.number());
+    }
+
+    pub fn union(&self, other: &RegisterSet) -> RegisterSet {
+        RegisterSet(std::array::from_fn(|i| self.0[i].union(other.0[i])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligned_runs() {
+        let set = Numbers::below(12).minus(Numbers::range(5..=5));
+        assert_eq!(set.runs(2).iter().collect::<Vec<_>>(), [0, 2, 6, 8, 10]);
+        assert_eq!(set.runs(4).iter().collect::<Vec<_>>(), [0, 8]);
+        assert_eq!(set.last(), Some(11));
+        assert_eq!(Numbers::below(255).last(), Some(254));
+        assert_eq!(
+            Numbers::range(63..=65).iter().collect::<Vec<_>>(),
+            [63, 64, 65]
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Random functions, executed before and after allocation.
+
+mod generate;
+mod interpret;
+
+use super::{Options, Path, Scratch, allocate};
+use generate::Shape;
+
+fn plain(size: usize, window: usize) -> Shape {
+    Shape {
+        size,
+        window,
+        predicate_window: 1,
+        uniform_window: 8,
+        wide: 0,
+        guarded: 0,
+        calls: 0,
+        control: 0,
+        device: false,
+    }
+}
+
+fn check(seeds: std::ops::Range<u64>, shape: &Shape, options: &Options) {
+    let mut scratch = Scratch::default();
+    for seed in seeds {
+        let code = generate::function(seed, shape);
+        code.verify()
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{code}"));
+        let (after, report) = allocate(code.clone(), options, &mut scratch)
+            .unwrap_or_else(|e| panic!("seed {seed}, {shape:?}: {e}\n{code}"));
+        after
+            .verify_shape()
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{after}"));
+        for input in 0..3 {
+            let (old, new) = (
+                interpret::run(&code, input, 300),
+                interpret::run(&after, input, 300),
+            );
+            assert!(
+                old == new,
+                "seed {seed}, input {input}, {shape:?}, {report:?}:\n{code}\n{after}"
+            );
+        }
+    }
+}
+
+fn paths() -> [Options; 2] {
+    [Path::Direct, Path::Auto].map(|path| Options {
+        path,
+        ..Options::default()
+    })
+}
+
+#[test]
+fn straight() {
+    for options in paths() {
+        check(0..40, &plain(120, 12), &options);
+        check(
+            40..80,
+            &Shape {
+                wide: 40,
+                ..plain(120, 20)
+            },
+            &options,
+        );
+    }
+}
+
+#[test]
+fn control_flow() {
+    for options in paths() {
+        check(
+            0..60,
+            &Shape {
+                control: 40,
+                ..plain(200, 12)
+            },
+            &options,
+        );
+        check(
+            60..120,
+            &Shape {
+                control: 40,
+                wide: 30,
+                ..plain(200, 20)
+            },
+            &options,
+        );
+    }
+}
+
+#[test]
+fn guards() {
+    for options in paths() {
+        check(
+            0..60,
+            &Shape {
+                guarded: 40,
+                control: 20,
+                ..plain(150, 12)
+            },
+            &options,
+        );
+        check(
+            60..120,
+            &Shape {
+                guarded: 40,
+                control: 20,
+                wide: 30,
+                ..plain(150, 12)
+            },
+            &options,
+        );
+    }
+}
+
+#[test]
+fn device_functions() {
+    for options in paths() {
+        check(
+            0..60,
+            &Shape {
+                device: true,
+                control: 20,
+                wide: 20,
+                guarded: 10,
+                ..plain(150, 30)
+            },
+            &options,
+        );
+    }
+}
