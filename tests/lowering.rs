@@ -174,3 +174,22 @@ block2:
         ],
     );
 }
+
+#[test]
+fn pointers_of_computed_offsets_are_uniform() {
+    expect(
+        "; kernel
+function %f(i8, i8, i64, i64) {
+block0(v0: i8, v1: i8, v2: i64, v3: i64):
+    v4 = load.i64 aligned v3
+    v5 = iadd v2, v4
+    v6 = iadd v0, v1
+    store.i8 v6, v5
+    return
+}
+",
+        &[
+            "LDC.U8", "ULDC.64", "ULDC.64", "LDG.64", "[RZ+%u", "ST.U8 [", "+%u",
+        ],
+    );
+}

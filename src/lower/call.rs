@@ -1,11 +1,13 @@
 //! Entry, calls, returns (design.md section 6).
 
 use super::Lower;
-use super::source::{InstOutput, Output, Regs, Source, Src};
+use super::source::{Base, InstOutput, Output, Regs, Source, Src};
 use crate::abi::{self, Place};
-use crate::isa::generated::{LoadSize, StoreSize, ldl, stl};
+use crate::isa::generated::{LoadSize, MOVW, StoreSize, ldc, ldl, stl, uldc};
 use crate::isa::{Form, Inst as MachineInst, Optype, PReg, RegisterClass, Role, VReg};
-use crate::vcode::{Attachment, CallInfo, Callee, FunctionKind, SymbolKind, SymbolUse, Terminator};
+use crate::vcode::{
+    Attachment, CallInfo, Callee, FunctionKind, Parameter, SymbolKind, SymbolUse, Terminator,
+};
 use cranelift_codegen::ir::{
     self, ArgumentPurpose, FuncRef, Inst, InstructionData, Opcode, SigRef, Value,
 };
@@ -26,12 +28,28 @@ impl Lower<'_> {
     /// Fills the parameters of the entry block that were asked for.
     pub(super) fn entry_params(&mut self, block: ir::Block) {
         let params: Vec<Value> = self.func.dfg.block_params(block).to_vec();
-        if let FunctionKind::Kernel(_) = self.input.kind {
-            for value in params {
+        if let FunctionKind::Kernel(kernel) = &self.input.kind {
+            for (value, parameter) in params.into_iter().zip(kernel.parameters.clone()) {
                 if self.homes[value].is_asked() {
-                    let src = self.src(value);
-                    let regs = self.gpr(src);
+                    let regs = self.load_parameter(value, parameter);
                     self.bind(value, Output::Regs(regs));
+                }
+            }
+            for (offset, regs) in std::mem::take(&mut self.uniform_parameters) {
+                let source = Src {
+                    base: Base::Constant {
+                        bank: abi::LAUNCH_BANK,
+                        offset,
+                    },
+                    words: 2,
+                    ..Src::ZERO
+                };
+                let width = uldc::Options::new(MOVW::W64).word();
+                let loaded = self
+                    .operation(Optype::ULDC, width, &[(Role::B, Source::Value(source))])
+                    .d();
+                for (&asked, &actual) in regs.as_slice().iter().zip(loaded.as_slice()) {
+                    self.builder.bind(asked, actual);
                 }
             }
             self.builder.end_unit();
@@ -61,6 +79,42 @@ impl Lower<'_> {
         self.entry
             .extend(address.into_iter().zip(abi::RETURN_ADDRESS));
         self.builder.end_unit();
+    }
+
+    /// A kernel's parameter in registers. One below a word that does not start at one is no constant operand: LDC reads it.
+    fn load_parameter(&mut self, value: Value, parameter: Parameter) -> Regs {
+        if parameter.offset.is_multiple_of(4) {
+            let src = self.src(value);
+            return self.gpr(src);
+        }
+        let size = if parameter.ty.bytes() == 1 {
+            LoadSize::U8
+        } else {
+            LoadSize::U16
+        };
+        self.operation(
+            Optype::LDC,
+            ldc::Options::new(size).word(),
+            &[
+                (Role::Bank, Source::Number(i64::from(abi::LAUNCH_BANK))),
+                (Role::A, Source::Value(Src::ZERO)),
+                (Role::Addr, Source::Number(i64::from(parameter.offset))),
+            ],
+        )
+        .d()
+    }
+
+    /// The uniform registers that hold the pointer parameter at an offset of constant bank 0. Entry loads it, where all lanes are together.
+    pub(super) fn uniform_parameter(&mut self, offset: u32) -> Regs {
+        if let Some(&(_, regs)) = self.uniform_parameters.iter().find(|p| p.0 == offset) {
+            return regs;
+        }
+        let regs = Regs::new(&[
+            self.builder.vreg(RegisterClass::Uniform),
+            self.builder.vreg(RegisterClass::Uniform),
+        ]);
+        self.uniform_parameters.push((offset, regs));
+        regs
     }
 
     fn load_incoming(&mut self, offset: u32) -> VReg {

@@ -1,7 +1,7 @@
 //! Addresses, loads, stores, stack slots (design.md section 5).
 
 use super::Lower;
-use super::source::{InstOutput, Output, Regs, Source, Src};
+use super::source::{Base, InstOutput, Output, Regs, Source, Src};
 use crate::analysis::provenance::Space;
 use crate::isa::generated::{LoadSize, StoreSize};
 use crate::isa::{Optype, Role, VReg};
@@ -30,6 +30,8 @@ pub struct Address {
     pub slot: bool,
     /// Proven alignment of the address in bytes.
     pub align: u32,
+    /// A uniform pair added to the base: a kernel's pointer parameter.
+    pub uniform: Option<Regs>,
 }
 
 impl Address {
@@ -97,6 +99,7 @@ impl Lower<'_> {
                 space: Space::Local,
                 slot: true,
                 align,
+                uniform: None,
             };
         }
         let src = self.src(base);
@@ -111,6 +114,7 @@ impl Lower<'_> {
                     space,
                     slot: false,
                     align,
+                    uniform: None,
                 };
             }
         }
@@ -124,7 +128,71 @@ impl Lower<'_> {
             space,
             slot: false,
             align,
+            uniform: None,
         }
+    }
+
+    /// [`Lower::address`], with a pointer parameter that is added to a computed offset left to the access: it reads the pointer from a uniform
+    /// register, which saves the carry chain. An offset that is a product or a shift is better added by its own operation.
+    fn address_of_access(
+        &mut self,
+        value: Value,
+        offset: i32,
+        size: u32,
+        flags: MemFlags,
+    ) -> Address {
+        let address = self.address(value, offset, size, flags);
+        if let Base::Constant {
+            bank: crate::abi::LAUNCH_BANK,
+            offset,
+        } = address.base.base
+            && address.base.words == 2
+        {
+            return Address {
+                base: Src::wide_imm(0, 2),
+                uniform: Some(self.uniform_parameter(offset)),
+                ..address
+            };
+        }
+        let Base::Value {
+            value: sum,
+            word: 0,
+        } = address.base.base
+        else {
+            return address;
+        };
+        if address.base.words != 2 || address.slot {
+            return address;
+        }
+        let Some(InstructionData::Binary {
+            opcode: Opcode::Iadd,
+            args: [x, y],
+        }) = self.def_data(sum)
+        else {
+            return address;
+        };
+        for (pointer, index) in [(x, y), (y, x)] {
+            let scaled = self.product_of(index).is_some()
+                || (self.is_used_once(index)
+                    && matches!(
+                        self.def_data(index),
+                        Some(InstructionData::Binary {
+                            opcode: Opcode::Ishl,
+                            ..
+                        })
+                    ));
+            if let Base::Constant { offset, .. } = self.src(pointer).base
+                && !scaled
+                && !matches!(self.src(index).base, Base::Constant { .. })
+            {
+                return Address {
+                    base: self.src(index),
+                    uniform: Some(self.uniform_parameter(offset)),
+                    ..address
+                };
+            }
+        }
+        address
     }
 
     fn plus_constant(&self, value: Value) -> Option<(Value, i64)> {
@@ -170,6 +238,14 @@ impl Lower<'_> {
         Regs::new(&[low.reg(), high.word(0)])
     }
 
+    /// The uniform part of an address as a source; zero when there is none.
+    fn uniform_source(address: Address) -> (Role, Source) {
+        (
+            Role::C,
+            Source::Value(address.uniform.map_or(Src::ZERO, Src::regs)),
+        )
+    }
+
     fn load_piece(&mut self, address: Address, size: LoadSize) -> Regs {
         let options = |optype: Optype| (optype, crate::isa::generated::ldg::SIZE.with(0, size));
         let (optype, options) = match address.space {
@@ -187,6 +263,7 @@ impl Lower<'_> {
                     Role::Addr,
                     Source::Number(if address.slot { 0 } else { address.offset }),
                 ),
+                Self::uniform_source(address),
             ],
         );
         self.attach_slot(address);
@@ -211,6 +288,7 @@ impl Lower<'_> {
                     Role::Addr,
                     Source::Number(if address.slot { 0 } else { address.offset }),
                 ),
+                Self::uniform_source(address),
             ],
         );
         self.attach_slot(address);
@@ -347,7 +425,7 @@ impl Lower<'_> {
         if bytes > 16 {
             return None;
         }
-        let address = self.address(arg, offset.into(), bytes, flags);
+        let address = self.address_of_access(arg, offset.into(), bytes, flags);
         let big = self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big;
         let signed_small = extend == Some(true) && bytes < 4 && address.align >= bytes && !big;
         let mut regs = if signed_small {
@@ -401,7 +479,7 @@ impl Lower<'_> {
         if bytes > 16 {
             return None;
         }
-        let address = self.address(arg, offset.into(), bytes, flags);
+        let address = self.address_of_access(arg, offset.into(), bytes, flags);
         let mut data = self.src(value);
         if self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big
             && bytes > 1

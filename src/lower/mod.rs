@@ -116,6 +116,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         constants: &mut scratch.constants,
         current: None,
         hoisted: 0,
+        uniform_parameters: Vec::new(),
         frame: Frame {
             has_calls,
             ..Frame::default()
@@ -158,6 +159,8 @@ pub struct Lower<'a> {
     current: Option<ir::Block>,
     /// Immediates loaded before a loop so far.
     hoisted: u32,
+    /// Pointer parameters that are loaded into uniform registers at entry: offset in constant bank 0 and registers.
+    uniform_parameters: Vec<(u32, Regs)>,
     frame: Frame,
     /// Byte offset of each stack slot in the slot area.
     slots: Vec<u32>,

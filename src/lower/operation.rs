@@ -12,7 +12,7 @@ use crate::isa::inst::FieldEnum;
 use crate::isa::table::{
     Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo, OptypeInfo,
 };
-use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
+use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value};
 use smallvec::SmallVec;
 
@@ -183,10 +183,15 @@ impl Lower<'_> {
                 }
                 set_modifiers(inst, operand, &src);
             }
-            (Some(class), _) => unreachable!(
-                "{}.{}: {class:?} is chosen by no source",
-                form.name, operand.name
-            ),
+            (Some(class), _) => {
+                let Base::Regs(regs) = src.base else {
+                    unreachable!("{}.{}: a {class:?} register", form.name, operand.name)
+                };
+                let regs: SmallVec<[Option<VReg>; 4]> =
+                    regs.as_slice().iter().copied().map(Some).collect();
+                inst.set_regs(operand, &regs);
+                set_modifiers(inst, operand, &src);
+            }
             (None, FieldType::ConstantMemory) => {
                 let Base::Constant { bank, offset } = src.base else {
                     unreachable!("chosen for a constant")
@@ -385,7 +390,14 @@ fn way(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Opt
     let field = &form.fields[operand.field as usize];
     let modifiers = applies(operand, src);
     match (operand.class, field.ty) {
+        (Some(RegisterClass::Uniform), _) => match src.base {
+            Base::Regs(regs) if modifiers && regs.word(0).class() == RegisterClass::Uniform => {
+                Some(Way::Direct)
+            }
+            _ => None,
+        },
         (Some(RegisterClass::Gpr), _) => Some(match src.base {
+            Base::Regs(regs) if regs.word(0).class() != RegisterClass::Gpr => return None,
             _ if !modifiers => Way::Move(1 + u32::from(src.words)),
             Base::Imm(0) => Way::Direct,
             Base::Imm(_) | Base::Constant { .. } => Way::Move(u32::from(src.words)),

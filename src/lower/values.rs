@@ -235,7 +235,10 @@ impl Lower<'_> {
         if Some(block) != self.func.layout.entry_block() {
             return None;
         }
-        let parameter = kernel.parameters.get(index)?;
+        let parameter = kernel
+            .parameters
+            .get(index)
+            .filter(|p| p.offset.is_multiple_of(4))?;
         Some(Base::Constant {
             bank: crate::abi::LAUNCH_BANK,
             offset: parameter.offset,
