@@ -22,7 +22,7 @@ pub mod resolve;
 pub mod source;
 pub mod syntax;
 
-pub use resolve::{load, load_with_warnings};
+pub use resolve::{EFFECTS, load, load_with_warnings};
 
 /// The description files below `directory`, in the order in which they are read: by path, folders after files.
 ///
