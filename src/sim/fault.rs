@@ -4,7 +4,9 @@
 //! fault the device and all its memory stay usable.
 
 use crate::isa::Illegal;
+use cranelift_codegen::ir::TrapCode;
 use std::fmt;
+use std::num::NonZeroU8;
 use thiserror::Error;
 
 /// Kinds of memory as faults name them.
@@ -122,7 +124,7 @@ pub enum FaultKind {
         index: i64,
     },
     /// TRAP.
-    #[error("trap {code}")]
+    #[error("trap {code} ({})", trap_name(*.code))]
     Trap {
         /// Cranelift's trap code.
         code: u8,
@@ -157,9 +159,13 @@ pub enum FaultKind {
         /// The lane that is read.
         source_lane: u8,
     },
-    /// The instruction needs something that this way of running does not have.
-    #[error("unsupported: {0} outside of a launch")]
-    NotStraightLine(&'static str),
+}
+
+/// Cranelift's name of a trap code.
+fn trap_name(code: u8) -> String {
+    NonZeroU8::new(code).map_or("no trap code".to_string(), |code| {
+        TrapCode::from_raw(code).to_string()
+    })
 }
 
 /// A reason and the lane it belongs to: how the machine stops.

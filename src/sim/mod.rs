@@ -62,7 +62,7 @@ impl Default for SimConfig {
 }
 
 /// Counts of a launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Stats {
     /// Cycles in timed mode, else 0. CTAs that are not resident together count one after another.
     pub cycles: u64,

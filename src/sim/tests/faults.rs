@@ -71,7 +71,7 @@ fn the_message_names_kernel_and_source_line() {
         "pc 0x10",
         "TRAP",
         "line 5",
-        "trap 7",
+        "trap 7 (user7)",
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }

@@ -4,6 +4,7 @@ mod checks;
 mod divergence;
 mod faults;
 mod forms;
+mod fuzz;
 mod programs;
 mod timing;
 
@@ -128,6 +129,8 @@ struct Bench {
     loaded: Loaded,
     /// Address of the buffer.
     buffer: u64,
+    /// Words of the buffer.
+    count: usize,
     shared: u32,
 }
 
@@ -153,6 +156,7 @@ impl Bench {
             global,
             loaded,
             buffer: address,
+            count: buffer.len(),
             shared: 1024,
         }
     }
@@ -176,40 +180,50 @@ impl Bench {
             .expect("a possible launch")
     }
 
-    /// Launches and demands that nothing is wrong.
+    /// Launches and demands that nothing is wrong, and that timed mode computes the same.
     fn run(&mut self, grid: u32, block: u32, more: &[u32]) -> Report {
+        let before = self.global.clone();
         let report = self.launch(grid, block, more);
-        assert_eq!(report.fault.as_ref().map(|f| f.to_string()), None);
-        assert_eq!(
+        let texts = |report: &Report| -> Vec<String> {
+            let findings = report.findings.iter().map(|f| f.to_string());
             report
-                .hazards
-                .iter()
-                .map(|h| h.to_string())
-                .collect::<Vec<_>>(),
-            [""; 0]
-        );
-        assert_eq!(
-            report
-                .findings
+                .fault
                 .iter()
                 .map(|f| f.to_string())
-                .collect::<Vec<_>>(),
-            [""; 0]
-        );
+                .chain(findings)
+                .collect()
+        };
+        assert_eq!(texts(&report), [""; 0]);
+        if self.config.timed {
+            let hazards: Vec<String> = report.hazards.iter().map(|h| h.to_string()).collect();
+            assert_eq!(hazards, [""; 0]);
+        } else {
+            let config = self.config;
+            self.config.timed = true;
+            let after = std::mem::replace(&mut self.global, before);
+            let timed = self.launch(grid, block, more);
+            assert_eq!(texts(&timed), [""; 0]);
+            assert!(
+                self.words(self.count) == buffer_words(&after, self.buffer, self.count),
+                "timing changes the result"
+            );
+            (self.global, self.config) = (after, config);
+        }
         report
     }
 
     /// The buffer's words.
     fn words(&self, count: usize) -> Vec<u32> {
-        let bytes = self
-            .global
-            .read(self.buffer, 4 * count as u64)
-            .expect("mapped");
-        bytes
-            .chunks(4)
-            .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
-            .collect()
+        buffer_words(&self.global, self.buffer, count)
     }
+}
+
+fn buffer_words(global: &Global, address: u64, count: usize) -> Vec<u32> {
+    let bytes = global.read(address, 4 * count as u64).expect("mapped");
+    bytes
+        .chunks(4)
+        .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+        .collect()
 }
 
 /// R0 = thread in the grid, R[2:3] = address of its word of the buffer. Uses R0 to R5.
