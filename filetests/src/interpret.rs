@@ -1,0 +1,38 @@
+//! `test interpret`: the run lines on Cranelift's interpreter, a check of the tests themselves.
+
+use cranelift_codegen::data_value::DataValue;
+use cranelift_codegen::ir::Function;
+use cranelift_interpreter::environment::FunctionStore;
+use cranelift_interpreter::interpreter::{Interpreter, InterpreterState};
+use cranelift_interpreter::step::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Steps after which a function counts as endless.
+const FUEL: u64 = 50_000_000;
+
+/// Calls `callee` with the functions of its file at hand.
+///
+/// # Errors
+/// What the interpreter says of a trap or an operation it lacks; it panics on some, which counts as lacking.
+pub fn call(
+    functions: &[&Function],
+    callee: &Function,
+    arguments: &[DataValue],
+) -> Result<Vec<DataValue>, String> {
+    let run = || {
+        let mut store = FunctionStore::default();
+        for &function in functions {
+            store.add(function.name.to_string(), function);
+        }
+        let state = InterpreterState::default().with_function_store(store);
+        let mut interpreter = Interpreter::new(state).with_fuel(Some(FUEL));
+        match interpreter.call_by_name(&callee.name.to_string(), arguments) {
+            Ok(ControlFlow::Return(values)) => Ok(values.to_vec()),
+            Ok(ControlFlow::Trap(trap)) => Err(format!("the interpreter traps: {trap}")),
+            Ok(_) => Err("the interpreter did not return".to_owned()),
+            Err(error) => Err(format!("the interpreter fails: {error}")),
+        }
+    };
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err("the interpreter gave up".to_owned()))
+}

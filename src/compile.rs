@@ -1,0 +1,308 @@
+//! The compiler: CLIF in, [`Code`] out.
+//!
+//! [`Compiler::compile_function`] is the list of passes. A pass takes one type and returns the next; every type between passes prints
+//! (`--dump-after`) and verifies itself (after each pass in debug builds, or with `--set verify=true`). Functions are compiled
+//! one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a text are reported together.
+
+mod code;
+mod resources;
+mod stages;
+mod watch;
+
+pub use code::{Code, KernelRef, Unit};
+pub use resources::{KernelResources, RECURSION_BYTES};
+pub use watch::{Dump, DumpSink, Timings};
+
+use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
+use crate::clif::{self, Preparer};
+use crate::emit;
+use crate::error::{ErrorList, Errors};
+use crate::object::Linkage;
+use crate::settings::{OptLevel, Options};
+use crate::vcode::FunctionKind;
+use crate::{lower, regalloc, sched};
+use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
+use stages::Analyzed;
+use std::time::Instant;
+use watch::Watch;
+
+/// A pass, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pass {
+    /// Cranelift's verifier, and the rules for kernels.
+    Verify,
+    /// Intrinsics found and checked.
+    Intrinsics,
+    /// Stack slots in SSA form.
+    Promote,
+    /// Cranelift's mid-end.
+    MidEnd,
+    /// The function as selection sees it.
+    Clif,
+    /// Uniformity, alignment, provenance, uses.
+    Analyze,
+    /// Instructions selected.
+    Lower,
+    /// Registers allocated.
+    Allocate,
+    /// Blocks in order, branches as instructions.
+    Layout,
+    /// Control bits.
+    Control,
+    /// Words.
+    Emit,
+}
+
+impl Pass {
+    /// All passes in order.
+    pub const ALL: [Pass; 11] = [
+        Pass::Verify,
+        Pass::Intrinsics,
+        Pass::Promote,
+        Pass::MidEnd,
+        Pass::Clif,
+        Pass::Analyze,
+        Pass::Lower,
+        Pass::Allocate,
+        Pass::Layout,
+        Pass::Control,
+        Pass::Emit,
+    ];
+
+    /// Name for `--dump-after` and the table of times.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pass::Verify => clif::Step::Verify.name(),
+            Pass::Intrinsics => clif::Step::Resolve.name(),
+            Pass::Promote => clif::Step::Promote.name(),
+            Pass::MidEnd => clif::Step::Optimize.name(),
+            Pass::Clif => clif::Step::Finish.name(),
+            Pass::Analyze => "analyze",
+            Pass::Lower => "lower",
+            Pass::Allocate => "allocate",
+            Pass::Layout => "layout",
+            Pass::Control => "control",
+            Pass::Emit => "emit",
+        }
+    }
+
+    /// The pass of this name.
+    pub fn from_name(name: &str) -> Option<Pass> {
+        Self::ALL.into_iter().find(|pass| pass.name() == name)
+    }
+
+    fn of_step(step: clif::Step) -> Pass {
+        match step {
+            clif::Step::Verify => Pass::Verify,
+            clif::Step::Resolve => Pass::Intrinsics,
+            clif::Step::Promote => Pass::Promote,
+            clif::Step::Optimize => Pass::MidEnd,
+            clif::Step::Finish => Pass::Clif,
+        }
+    }
+}
+
+/// A function to compile, and what surrounds it.
+#[derive(Clone, Copy)]
+pub struct FunctionInput<'a> {
+    /// The function.
+    pub func: &'a Function,
+    /// Its symbol.
+    pub name: &'a str,
+    /// What the kernel mark says; `None` for a device function.
+    pub kernel: Option<KernelOptions>,
+    /// Who sees the symbol.
+    pub linkage: Linkage,
+    /// Symbols of the functions and data that the embedding knows by number; a name without one is `u0:1` for itself.
+    pub namer: &'a dyn Fn(&UserExternalName) -> Option<String>,
+}
+
+impl<'a> FunctionInput<'a> {
+    /// A function of a text.
+    pub fn of_source(function: &'a SourceFunction, name: &'a str) -> Self {
+        Self {
+            func: &function.func,
+            name,
+            kernel: function.kernel,
+            linkage: Linkage::Global,
+            namer: &|_| None,
+        }
+    }
+
+    /// The symbol of an external name.
+    fn symbol(&self, name: &ExternalName) -> String {
+        match name {
+            ExternalName::User(reference) => {
+                let user = &self.func.params.user_named_funcs()[*reference];
+                (self.namer)(user).unwrap_or_else(|| user.to_string())
+            }
+            ExternalName::TestCase(name) => String::from_utf8_lossy(name.raw()).into_owned(),
+            ExternalName::LibCall(call) => call.to_string(),
+            ExternalName::KnownSymbol(symbol) => symbol.to_string(),
+        }
+    }
+}
+
+/// Compiles functions, one after the other.
+#[derive(Default)]
+pub struct Compiler {
+    options: Options,
+    preparer: Preparer,
+    lowering: lower::Scratch,
+    allocation: regalloc::Scratch,
+    watch: Watch,
+}
+
+impl Compiler {
+    /// A compiler with these settings.
+    pub fn new(options: Options) -> Self {
+        let watch = Watch {
+            verify: options.verify,
+            ..Watch::default()
+        };
+        Self {
+            options,
+            watch,
+            ..Self::default()
+        }
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Hands the text of every function to `sink` after each of `passes`.
+    pub fn dump_after(&mut self, passes: &[Pass], sink: DumpSink) {
+        self.watch.dumps = passes.to_vec();
+        self.watch.sink = Some(sink);
+    }
+
+    /// Time spent so far.
+    pub fn timings(&self) -> &Timings {
+        &self.watch.timings
+    }
+
+    /// Compiles a CLIF text.
+    ///
+    /// # Errors
+    /// A syntax error, or everything that is wrong or unsupported in any of its functions.
+    pub fn compile_clif(&mut self, text: &str) -> Result<Code, Errors> {
+        self.file(&SourceFile::parse("<clif>", text)?)
+    }
+
+    /// Compiles all functions of a file.
+    ///
+    /// # Errors
+    /// Everything that is wrong or unsupported in any of them.
+    pub fn file(&mut self, file: &SourceFile) -> Result<Code, Errors> {
+        let mut unit = Unit::new();
+        let mut errors = ErrorList::new();
+        for function in &file.functions {
+            let name = function.name();
+            if let Err(found) =
+                self.compile_function(&FunctionInput::of_source(function, &name), &mut unit)
+            {
+                errors.extend(found.or_at_line(function.line));
+            }
+        }
+        errors
+            .finish(())
+            .and_then(|()| unit.finish())
+            .map_err(|errors| errors.in_file(&file.name))
+    }
+
+    /// Compiles one function; `kernel` makes it a kernel.
+    ///
+    /// # Errors
+    /// Everything that is wrong or unsupported in it.
+    pub fn function(
+        &mut self,
+        func: &Function,
+        kernel: Option<KernelOptions>,
+    ) -> Result<Code, Errors> {
+        let name = func.name.to_string();
+        let name = name.trim_start_matches('%');
+        let input = FunctionInput {
+            func,
+            name,
+            kernel,
+            linkage: Linkage::Global,
+            namer: &|_| None,
+        };
+        let mut unit = Unit::new();
+        self.compile_function(&input, &mut unit)?;
+        unit.finish()
+    }
+
+    /// Compiles one function into `unit`: the passes.
+    ///
+    /// # Errors
+    /// Everything that is wrong or unsupported in it; nothing is added to `unit` then.
+    pub fn compile_function(
+        &mut self,
+        input: &FunctionInput<'_>,
+        unit: &mut Unit,
+    ) -> Result<(), Errors> {
+        let Self {
+            options,
+            preparer,
+            lowering,
+            allocation,
+            watch,
+        } = self;
+        let name = input.name;
+
+        let prepared = prepare(input, options, preparer, watch)?;
+        let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared)))?;
+        let code = watch.pass(Pass::Lower, name, || {
+            let kind = match input.kernel {
+                Some(kernel) => FunctionKind::Kernel(code::kernel_info(
+                    &prepared.func.signature,
+                    kernel.shared_bytes,
+                )),
+                None => FunctionKind::Device,
+            };
+            let names = |name: &ExternalName| input.symbol(name);
+            lower::lower(&analyzed.input(name, kind, &names, options), lowering)
+        })?;
+        let code = watch.pass(Pass::Allocate, name, || {
+            let allocated = regalloc::allocate(code, &stages::allocation(options), allocation);
+            allocated
+                .map(|(code, _)| code)
+                .map_err(|error| stages::allocation_error(name, &error))
+        })?;
+        let code = watch.pass(Pass::Layout, name, || {
+            emit::layout(&code).map_err(|error| watch::internal(name, error.to_string()))
+        })?;
+        let code = watch.pass(Pass::Control, name, || {
+            Ok(sched::control::schedule(code, stages::waiting(options)))
+        })?;
+        let code = watch
+            .time(Pass::Emit, || emit::emit(&code, &mut unit.constants))
+            .map_err(|error| stages::emit_error(name, &error))?;
+        unit.push(code, input.linkage);
+        Ok(())
+    }
+}
+
+/// The steps on CLIF.
+fn prepare(
+    input: &FunctionInput<'_>,
+    options: &Options,
+    preparer: &mut Preparer,
+    watch: &mut Watch,
+) -> Result<clif::Prepared, Errors> {
+    let steps = clif::Options {
+        kernel: input.kernel,
+        optimize: options.opt_level != OptLevel::None,
+        namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
+    };
+    let mut start = Instant::now();
+    preparer.prepare(input.func.clone(), &steps, &mut |step, func| {
+        let pass = Pass::of_step(step);
+        watch.count(pass, start.elapsed());
+        watch.dump(pass, input.name, func);
+        start = Instant::now();
+    })
+}

@@ -1,0 +1,235 @@
+//! Compiled code: functions, constants and data with what they need of the machine.
+
+use super::resources::{self, KernelResources};
+use crate::abi;
+use crate::emit::{self, Constants};
+use crate::error::{Error, Errors, Place, Problem};
+use crate::object::{
+    DataObject, Kernel, Line, Linkage, Object, ObjectFunction, Parameter, ParameterKind,
+    Relocation, RelocationKind,
+};
+use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
+use cranelift_codegen::ir;
+
+/// Functions that were compiled one by one, before the call graph is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Unit {
+    pub(super) constants: Constants,
+    functions: Vec<(emit::Code, Linkage)>,
+    data: Vec<DataObject>,
+}
+
+impl Unit {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a compiled function.
+    pub(super) fn push(&mut self, code: emit::Code, linkage: Linkage) {
+        self.functions.push((code, linkage));
+    }
+
+    /// Adds a data object.
+    pub fn push_data(&mut self, data: DataObject) {
+        self.data.push(data);
+    }
+
+    /// Names of the functions so far.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
+        self.functions.iter().map(|(code, _)| code.name.as_str())
+    }
+
+    /// Puts the functions together and counts what kernels need with all that they call.
+    ///
+    /// # Errors
+    /// A name that is defined twice.
+    pub fn finish(self) -> Result<Code, Errors> {
+        let mut names: Vec<&str> = self
+            .function_names()
+            .chain(self.data.iter().map(|data| data.name.as_str()))
+            .collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let problem = Problem::Syntax(format!("%{} is defined twice", twice[0]));
+            return Err(Error::new(problem, Place::default()).into());
+        }
+        let needs = resources::of_functions(self.functions.iter().map(|(code, _)| code));
+        let mut object = Object {
+            constants: self.constants.bytes().to_vec(),
+            data: self.data,
+            ..Object::default()
+        };
+        let mut kernels = Vec::new();
+        for ((code, linkage), needs) in self.functions.into_iter().zip(needs) {
+            if let FunctionKind::Kernel(_) = code.kind {
+                kernels.push(needs.report(&code));
+            }
+            object.functions.push(function(code, linkage, &needs));
+        }
+        Ok(Code { object, kernels })
+    }
+}
+
+/// One function of the object.
+fn function(code: emit::Code, linkage: Linkage, needs: &resources::Needs) -> ObjectFunction {
+    ObjectFunction {
+        kernel: match &code.kind {
+            FunctionKind::Kernel(info) => Some(kernel(info)),
+            FunctionKind::Device => None,
+        },
+        resources: needs.for_object(),
+        relocations: code
+            .relocations
+            .into_iter()
+            .map(|(offset, symbol)| relocation(offset, symbol))
+            .collect(),
+        lines: code
+            .lines
+            .iter()
+            .map(|(offset, line)| Line {
+                offset: *offset,
+                line: line.0,
+            })
+            .collect(),
+        name: code.name,
+        linkage,
+        words: code.words,
+    }
+}
+
+/// What the object says of a kernel.
+fn kernel(info: &KernelInfo) -> Kernel {
+    let parameters = info.parameters.iter().map(|parameter| Parameter {
+        offset: parameter.offset,
+        size: parameter.ty.bytes(),
+        // CLIF has no pointer type: an i64 may be one, and a launch accepts both for it.
+        kind: ParameterKind::Value,
+    });
+    Kernel {
+        parameters: parameters.collect(),
+        shared_bytes: info.shared_bytes,
+    }
+}
+
+fn relocation(offset: u32, symbol: SymbolUse) -> Relocation {
+    let kind = match symbol.kind {
+        SymbolKind::AbsoluteLow => RelocationKind::Abs32Lo,
+        SymbolKind::AbsoluteHigh => RelocationKind::Abs32Hi,
+        SymbolKind::Relative => RelocationKind::Rel,
+    };
+    Relocation {
+        offset,
+        kind,
+        symbol: symbol.name,
+        addend: symbol.addend,
+    }
+}
+
+/// Places the parameters of a kernel in constant bank 0: in order, naturally aligned, at most to 16 bytes (design.md section 5).
+pub(super) fn kernel_info(signature: &ir::Signature, shared_bytes: u32) -> KernelInfo {
+    let mut end = abi::bank0::PARAMETERS;
+    let parameters = signature.params.iter().map(|param| {
+        let bytes = param.value_type.bytes().max(1);
+        let offset = end.next_multiple_of(bytes.next_power_of_two().min(16));
+        end = offset + bytes;
+        crate::vcode::Parameter {
+            offset,
+            ty: param.value_type,
+        }
+    });
+    KernelInfo {
+        parameters: parameters.collect(),
+        shared_bytes,
+    }
+}
+
+/// Compiled code, ready to be written to a file or loaded onto a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Code {
+    object: Object,
+    kernels: Vec<KernelResources>,
+}
+
+/// A kernel in [`Code`].
+#[derive(Clone, Copy, Debug)]
+pub struct KernelRef<'a> {
+    function: &'a ObjectFunction,
+    resources: &'a KernelResources,
+}
+
+impl Code {
+    /// The object: what a device loads.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// The object, by value.
+    pub fn into_object(self) -> Object {
+        self.object
+    }
+
+    /// The kernel of a name.
+    ///
+    /// # Errors
+    /// When there is none, with the kernels there are.
+    pub fn kernel(&self, name: &str) -> Result<KernelRef<'_>, Error> {
+        let wanted = name.trim_start_matches('%');
+        let resources = self.kernels.iter().find(|kernel| kernel.name == wanted);
+        let found = resources.zip(self.object.function(wanted));
+        found
+            .map(|(resources, function)| KernelRef {
+                function,
+                resources,
+            })
+            .ok_or_else(|| {
+                let names: Vec<&str> = self
+                    .kernels
+                    .iter()
+                    .map(|kernel| kernel.name.as_str())
+                    .collect();
+                let known = if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                };
+                Error::new(
+                    Problem::Kernel(format!("there is no kernel `{wanted}`; kernels: {known}")),
+                    Place::default(),
+                )
+            })
+    }
+
+    /// What each kernel needs, in the order of the code.
+    pub fn kernels(&self) -> &[KernelResources] {
+        &self.kernels
+    }
+
+    /// The ELF file. The same code always gives the same bytes.
+    ///
+    /// # Errors
+    /// What the file format cannot hold.
+    pub fn to_elf(&self) -> Result<Vec<u8>, Error> {
+        self.object
+            .write()
+            .map_err(|error| Error::new(Problem::Limit(error.to_string()), Place::default()))
+    }
+}
+
+impl AsRef<Object> for Code {
+    fn as_ref(&self) -> &Object {
+        &self.object
+    }
+}
+
+impl<'a> KernelRef<'a> {
+    /// What a launch of it needs.
+    pub fn resources(&self) -> &'a KernelResources {
+        self.resources
+    }
+
+    /// Its instructions and metadata.
+    pub fn function(&self) -> &'a ObjectFunction {
+        self.function
+    }
+}

@@ -1,0 +1,158 @@
+//! What lies between the passes: how each stage prints and verifies itself, and how settings and errors are translated.
+
+use super::watch::{Stage, internal};
+use crate::analysis::Facts;
+use crate::clif::Prepared;
+use crate::emit::EmitError;
+use crate::emit::linear::Linear;
+use crate::error::{Error, Errors, Place, Problem};
+use crate::isa::{PReg, VReg};
+use crate::lower;
+use crate::regalloc::{self, RegallocError};
+use crate::sched::Scheduled;
+use crate::sched::control::Waiting;
+use crate::settings::{Options, Regalloc, Sched};
+use crate::vcode::{FunctionKind, VCode};
+use cranelift_codegen::ir::ExternalName;
+use std::fmt;
+
+/// The facts of a prepared function.
+pub(super) struct Analyzed<'a> {
+    prepared: &'a Prepared,
+    facts: Facts,
+}
+
+impl<'a> Analyzed<'a> {
+    /// Analyses a function. Data objects live in global memory, never in a constant bank.
+    pub fn of(prepared: &'a Prepared) -> Self {
+        Self {
+            prepared,
+            facts: Facts::compute(prepared),
+        }
+    }
+
+    /// What selection works on.
+    pub fn input<'b>(
+        &'b self,
+        name: &'b str,
+        kind: FunctionKind,
+        names: &'b dyn Fn(&ExternalName) -> String,
+        options: &Options,
+    ) -> lower::Input<'b> {
+        lower::Input {
+            func: &self.prepared.func,
+            name,
+            kind,
+            facts: lower::Facts {
+                flow: &self.prepared.flow,
+                uniformity: &self.facts.uniformity,
+                provenance: &self.facts.provenance,
+                alignment: &self.facts.alignment,
+                uses: &self.facts.uses,
+                intrinsics: &self.prepared.intrinsics,
+            },
+            names,
+            assume_aligned: options.assume_aligned,
+        }
+    }
+}
+
+impl fmt::Display for Analyzed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.facts.display(self.prepared).fmt(f)
+    }
+}
+
+impl Stage for Analyzed<'_> {
+    fn defect(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Stage for VCode<VReg> {
+    fn defect(&self) -> Option<String> {
+        self.verify().err().map(|error| error.to_string())
+    }
+}
+
+impl Stage for VCode<PReg> {
+    fn defect(&self) -> Option<String> {
+        self.verify_shape().err().map(|error| error.to_string())
+    }
+}
+
+impl Stage for Linear {
+    fn defect(&self) -> Option<String> {
+        None
+    }
+}
+
+impl fmt::Display for Scheduled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} {{", self.code().name)?;
+        for (index, block) in self.code().blocks.iter().enumerate() {
+            writeln!(f, "L{index}:")?;
+            for (inst, control) in block.insts.iter().zip(self.controls(index)) {
+                writeln!(f, "    {}{control} ;", inst.inst)?;
+            }
+        }
+        writeln!(f, "}}")
+    }
+}
+
+impl Stage for Scheduled {
+    fn defect(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The allocator's settings.
+pub(super) fn allocation(options: &Options) -> regalloc::Options {
+    regalloc::Options {
+        path: match options.regalloc {
+            Regalloc::Auto => regalloc::Path::Auto,
+            Regalloc::Regalloc2 => regalloc::Path::Regalloc2,
+            Regalloc::Direct => regalloc::Path::Direct,
+        },
+        gpr_limit: options.registers,
+    }
+}
+
+/// How much instructions wait.
+pub(super) fn waiting(options: &Options) -> Waiting {
+    match options.sched {
+        Sched::Full => Waiting::Needed,
+        Sched::Serial => Waiting::Serial,
+    }
+}
+
+/// The allocator's error as one of the library.
+pub(super) fn allocation_error(name: &str, error: &RegallocError) -> Errors {
+    let problem = match error {
+        RegallocError::Limit { .. } | RegallocError::TooFew { .. } => {
+            Problem::Limit(error.to_string())
+        }
+        RegallocError::Implicit { form, .. } => Problem::Unsupported {
+            item: (*form).to_owned(),
+            remedy: "it names registers at run time; use other instructions".to_owned(),
+        },
+        _ => return internal(name, error.to_string()),
+    };
+    at(name, problem)
+}
+
+/// Emission's error as one of the library.
+pub(super) fn emit_error(name: &str, error: &EmitError) -> Errors {
+    match error {
+        EmitError::TooLong { .. } => at(name, Problem::Limit(error.to_string())),
+        EmitError::Illegal { .. } => internal(name, error.to_string()),
+    }
+}
+
+fn at(name: &str, problem: Problem) -> Errors {
+    let place = Place {
+        function: Some(format!("%{name}").into()),
+        ..Place::default()
+    };
+    Error::new(problem, place).into()
+}

@@ -1,0 +1,128 @@
+//! Watching a compilation: time per pass, dumps after passes, verification after passes.
+
+use super::Pass;
+use crate::error::{Error, Errors, Place, Problem};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// What a pass makes: it prints, and it can say what is wrong with it.
+pub(super) trait Stage: fmt::Display {
+    /// The first broken rule of this stage, if any.
+    fn defect(&self) -> Option<String>;
+}
+
+/// Takes the text of a function after a pass.
+pub type DumpSink = Box<dyn FnMut(&Dump<'_>)>;
+
+/// A function after a pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Dump<'a> {
+    /// The pass.
+    pub pass: Pass,
+    /// Name of the function.
+    pub function: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// Time spent in each pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timings([Duration; Pass::ALL.len()]);
+
+impl Timings {
+    /// Time spent in a pass.
+    pub fn of(&self, pass: Pass) -> Duration {
+        self.0[pass as usize]
+    }
+
+    /// Time spent in all passes.
+    pub fn total(&self) -> Duration {
+        self.0.iter().sum()
+    }
+}
+
+impl fmt::Display for Timings {
+    /// A table with milliseconds and percentages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        let total = milliseconds(self.total());
+        for pass in Pass::ALL {
+            let time = milliseconds(self.of(pass));
+            let share = if total > 0.0 {
+                100.0 * time / total
+            } else {
+                0.0
+            };
+            writeln!(f, "{:<12}{time:>10.3} ms {share:>5.1} %", pass.name())?;
+        }
+        writeln!(f, "{:<12}{total:>10.3} ms", "total")
+    }
+}
+
+/// What is observed while functions are compiled.
+#[derive(Default)]
+pub(super) struct Watch {
+    pub timings: Timings,
+    pub verify: bool,
+    pub dumps: Vec<Pass>,
+    pub sink: Option<DumpSink>,
+}
+
+impl Watch {
+    /// Runs a pass whose result needs no observation.
+    pub fn time<T>(&mut self, pass: Pass, run: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = run();
+        self.timings.0[pass as usize] += start.elapsed();
+        result
+    }
+
+    /// Runs a pass, verifies and dumps what it makes.
+    ///
+    /// # Errors
+    /// Those of the pass, and an internal error for a broken rule of the result.
+    pub fn pass<T: Stage>(
+        &mut self,
+        pass: Pass,
+        function: &str,
+        run: impl FnOnce() -> Result<T, Errors>,
+    ) -> Result<T, Errors> {
+        let result = self.time(pass, run)?;
+        self.dump(pass, function, &result);
+        match self.verify.then(|| result.defect()).flatten() {
+            Some(defect) => Err(internal(
+                function,
+                format!("after {}: {defect}", pass.name()),
+            )),
+            None => Ok(result),
+        }
+    }
+
+    /// Counts `time` for a pass.
+    pub fn count(&mut self, pass: Pass, time: Duration) {
+        self.timings.0[pass as usize] += time;
+    }
+
+    /// Hands the text to the sink if a dump of this pass is wanted.
+    pub fn dump(&mut self, pass: Pass, function: &str, text: &dyn fmt::Display) {
+        if let Some(sink) = &mut self.sink
+            && self.dumps.contains(&pass)
+        {
+            let text = text.to_string();
+            sink(&Dump {
+                pass,
+                function,
+                text: &text,
+            });
+        }
+    }
+}
+
+/// An internal error in `function`.
+pub(super) fn internal(function: &str, message: String) -> Errors {
+    let place = Place {
+        function: Some(format!("%{function}").into()),
+        ..Place::default()
+    };
+    Error::new(Problem::Internal(message), place).into()
+}

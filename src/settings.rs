@@ -1,0 +1,267 @@
+//! Settings of a compilation, as `--set NAME=VALUE` and `set` lines of filetests give them.
+//!
+//! [`SETTINGS`] is the one list: names, legal values, meaning and access. Help texts and messages are made from it.
+
+use crate::abi;
+use crate::error::{Error, Place, Problem};
+use std::fmt;
+
+/// What a compilation is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How much the CLIF is optimised before selection.
+    pub opt_level: OptLevel,
+    /// Which register allocator is used.
+    pub regalloc: Regalloc,
+    /// General-purpose registers that may be used, R0 included.
+    pub registers: u8,
+    /// How control bits are found.
+    pub sched: Sched,
+    /// Trust that every access is naturally aligned.
+    pub assume_aligned: bool,
+    /// Turn short divergent branches into guarded instructions.
+    pub if_convert: bool,
+    /// Verify the code after each pass.
+    pub verify: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            opt_level: OptLevel::Speed,
+            regalloc: Regalloc::Auto,
+            registers: abi::MAX_GPR,
+            sched: Sched::Full,
+            assume_aligned: false,
+            if_convert: true,
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// An enumeration whose values have names.
+trait Named: Copy + PartialEq + 'static {
+    const NAMES: &'static [(&'static str, Self)];
+
+    fn name(self) -> &'static str {
+        let row = Self::NAMES.iter().find(|(_, value)| *value == self);
+        row.map_or("", |(name, _)| name)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let row = Self::NAMES.iter().find(|(name, _)| *name == text);
+        row.map(|(_, value)| *value)
+    }
+
+    fn legal() -> String {
+        let names: Vec<&str> = Self::NAMES.iter().map(|(name, _)| *name).collect();
+        names.join(", ")
+    }
+}
+
+/// How much the CLIF is optimised before selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptLevel {
+    /// Not at all.
+    None,
+    /// For speed.
+    Speed,
+    /// For speed and size.
+    SpeedAndSize,
+}
+
+impl Named for OptLevel {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("speed", Self::Speed),
+        ("speed_and_size", Self::SpeedAndSize),
+    ];
+}
+
+/// Which register allocator is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regalloc {
+    /// What measured best for the function.
+    Auto,
+    /// regalloc2 wherever it can express the function.
+    Regalloc2,
+    /// The colouring of the SSA form, emitted as it is.
+    Direct,
+}
+
+impl Named for Regalloc {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("regalloc2", Self::Regalloc2),
+        ("direct", Self::Direct),
+    ];
+}
+
+/// How control bits are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sched {
+    /// From dependences and latencies.
+    Full,
+    /// Every instruction waits for everything before it.
+    Serial,
+}
+
+impl Named for Sched {
+    const NAMES: &'static [(&'static str, Self)] =
+        &[("full", Self::Full), ("serial", Self::Serial)];
+}
+
+impl Named for bool {
+    const NAMES: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
+}
+
+/// Fewest registers that any function can be compiled for: those of the calling convention and the widest operands.
+const MIN_REGISTERS: u8 = 24;
+
+/// A setting: what a user can write, and how it gets into [`Options`].
+pub struct Setting {
+    /// Name in `NAME=VALUE`.
+    pub name: &'static str,
+    /// Meaning.
+    pub help: &'static str,
+    legal: fn() -> String,
+    get: fn(&Options) -> String,
+    set: fn(&mut Options, &str) -> Option<()>,
+}
+
+impl Setting {
+    /// The values that can be given.
+    pub fn legal_values(&self) -> String {
+        (self.legal)()
+    }
+
+    /// The value in `options`.
+    pub fn value(&self, options: &Options) -> String {
+        (self.get)(options)
+    }
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}=<{}>", self.name, self.legal_values())
+    }
+}
+
+/// A row of [`SETTINGS`] for a field whose type is [`Named`].
+macro_rules! named {
+    ($name:literal, $field:ident: $ty:ty, $help:literal) => {
+        Setting {
+            name: $name,
+            help: $help,
+            legal: <$ty as Named>::legal,
+            get: |options| Named::name(options.$field).to_owned(),
+            set: |options, text| Named::parse(text).map(|value| options.$field = value),
+        }
+    };
+}
+
+/// All settings.
+pub static SETTINGS: &[Setting] = &[
+    named!("opt_level", opt_level: OptLevel, "how much the CLIF is optimised before selection"),
+    named!("regalloc", regalloc: Regalloc, "which register allocator is used"),
+    Setting {
+        name: "regs",
+        help: "general-purpose registers that may be used",
+        legal: || format!("{MIN_REGISTERS} to {}", abi::MAX_GPR),
+        get: |options| options.registers.to_string(),
+        set: |options, text| {
+            let count = text.parse().ok()?;
+            (MIN_REGISTERS..=abi::MAX_GPR)
+                .contains(&count)
+                .then(|| options.registers = count)
+        },
+    },
+    named!("sched", sched: Sched, "control bits from latencies, or waiting for everything"),
+    named!("assume_aligned", assume_aligned: bool, "trust that every access is naturally aligned"),
+    named!("if_convert", if_convert: bool, "guard the instructions of short divergent branches"),
+    named!("verify", verify: bool, "verify the code after each pass"),
+];
+
+impl Options {
+    /// Applies one `NAME=VALUE`; `NAME` alone means `NAME=true`.
+    ///
+    /// # Errors
+    /// An unknown name, or a value that the setting does not take; the message lists what is legal.
+    pub fn set(&mut self, text: &str) -> Result<(), Error> {
+        let (name, value) = text.split_once('=').unwrap_or((text, "true"));
+        let wrong = |message| {
+            let problem = Problem::Setting {
+                name: name.to_owned(),
+                message,
+            };
+            Error::new(problem, Place::default())
+        };
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
+            let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
+            return Err(wrong(format!(
+                "no such setting; there are {}",
+                names.join(", ")
+            )));
+        };
+        (setting.set)(self, value).ok_or_else(|| {
+            wrong(format!(
+                "`{value}` is not legal; legal values: {}",
+                setting.legal_values()
+            ))
+        })
+    }
+
+    /// True if a setting of this name exists.
+    pub fn knows(name: &str) -> bool {
+        SETTINGS.iter().any(|setting| setting.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_reads_back_what_it_prints() {
+        for setting in SETTINGS {
+            let mut options = Options::default();
+            let printed = setting.value(&options);
+            options.set(&format!("{}={printed}", setting.name)).unwrap();
+            assert_eq!(options, Options::default(), "{}", setting.name);
+            let wrong = options.set(&format!("{}=blue", setting.name)).unwrap_err();
+            assert!(
+                wrong.to_string().contains(&setting.legal_values()),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn settings_change_the_options() {
+        let mut options = Options::default();
+        for text in [
+            "regs=32",
+            "regalloc=direct",
+            "sched=serial",
+            "assume_aligned",
+            "opt_level=none",
+        ] {
+            options.set(text).unwrap();
+        }
+        assert_eq!(
+            options,
+            Options {
+                registers: 32,
+                regalloc: Regalloc::Direct,
+                sched: Sched::Serial,
+                assume_aligned: true,
+                opt_level: OptLevel::None,
+                ..Options::default()
+            }
+        );
+        assert!(options.set("regs=3").is_err());
+        assert!(options.set("regs=255").is_err());
+        let unknown = options.set("speed=11").unwrap_err().to_string();
+        assert!(unknown.contains("opt_level, regalloc"), "{unknown}");
+    }
+}
