@@ -73,7 +73,7 @@ fn round_trip(inst: &Inst<PReg>, control: Control) {
 #[test]
 fn every_form_survives() {
     let seed = seed("every_form_survives");
-    let count = scaled(10_000, 100_000);
+    let count = scaled(1_000, 10_000);
     in_parallel(FORMS.len(), |i| {
         let form = all_forms().nth(i).unwrap();
         let mut random = Random::new(seed ^ (i as u64) << 32);

@@ -70,7 +70,10 @@ enum Shape {
     Register(File),
     ConstantMemory,
     Integer {
+        /// Half of an address may stand for it.
         part: bool,
+        /// The highest number of a short unsigned field.
+        highest: Option<u32>,
     },
     Number(ImmediateFormat),
     Label,
@@ -117,9 +120,13 @@ impl Shape {
             FieldType::Label => Shape::Label,
             FieldType::Enum(members) => Shape::Member(members.members),
             // Linking fills in 32 bits.
-            _ => Shape::Integer {
-                part: field.width == 32,
-            },
+            ty => {
+                let short = matches!(ty, FieldType::Unsigned) && field.width < 32;
+                Shape::Integer {
+                    part: field.width == 32,
+                    highest: short.then(|| (1 << field.width) - 1),
+                }
+            }
         }
     }
 
@@ -129,7 +136,7 @@ impl Shape {
             (Shape::Register(file), Value::Register(r)) => r.file == *file,
             (Shape::ConstantMemory, Value::Constant { .. })
             | (Shape::Integer { .. } | Shape::Number(_), Value::Literal(_))
-            | (Shape::Integer { part: true }, Value::Part { .. })
+            | (Shape::Integer { part: true, .. }, Value::Part { .. })
             | (Shape::Label, Value::Name { .. } | Value::Relative(_))
             | (Shape::Member(_), Value::Name { quoted: false, .. })
             | (Shape::AllPredicates, Value::AllPredicates)
@@ -165,6 +172,10 @@ impl Shape {
         match self {
             Shape::Register(file) => file.description(),
             Shape::ConstantMemory => "constant memory c[bank][offset]".to_string(),
+            Shape::Integer {
+                highest: Some(high),
+                ..
+            } => format!("an integer, 0 to {high}"),
             Shape::Integer { .. } => "an integer".to_string(),
             Shape::Number(ImmediateFormat::Scalar(_)) => "a number".to_string(),
             Shape::Number(ImmediateFormat::Pair(_)) => {

@@ -212,7 +212,7 @@ impl FloatFormat {
             }
             FloatFormat::F16 | FloatFormat::Bf16 => {
                 let nearest: f64 = text.parse().map_err(|_| not_a_number())?;
-                self.from_f64(with_remainder(nearest, text))
+                self.rounded(with_remainder(nearest, text))
             }
         };
         if bits == self.infinity() {
@@ -222,7 +222,7 @@ impl FloatFormat {
         }
     }
 
-    fn from_f64(self, value: f64) -> u32 {
+    fn rounded(self, value: f64) -> u32 {
         let value = odd_f32(value);
         match self {
             FloatFormat::F16 => f16::from_f32_const(value).to_bits().into(),

@@ -195,7 +195,7 @@ impl Random {
             FieldType::Enum(members) => self.pick(members.members).1,
             FieldType::ConstantMemory => {
                 let align = u64::from(operand_width / 8).max(1);
-                (self.bits() & 31) << 17 | (self.bits() & 0x1_ffff) / align * align
+                ((self.bits() & 31) << 17) | ((self.bits() & 0x1_ffff) / align * align)
             }
             _ => self.number(field.width.into()),
         }

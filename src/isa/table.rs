@@ -38,6 +38,8 @@ pub struct OptypeInfo {
     pub forms: &'static [Form],
     /// Lines of `__Syntax`.
     pub syntax: &'static [&'static str],
+    /// Examples of the document, one instruction each, without comments.
+    pub examples: &'static [&'static str],
     /// What it does beside its results.
     pub effects: Effects,
     /// Bits of the modifiers behind the mnemonic that belong to no operand.

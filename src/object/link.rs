@@ -84,7 +84,7 @@ impl ObjectFunction {
         let mut errors = Vec::new();
         for relocation in &self.relocations {
             let word = match self.words.get_mut(relocation.offset as usize / WORD_BYTES) {
-                Some(word) if relocation.offset as usize % WORD_BYTES == 0 => word,
+                Some(word) if (relocation.offset as usize).is_multiple_of(WORD_BYTES) => word,
                 _ => {
                     errors.push(relocation.bad_place(&self.name));
                     continue;

@@ -1,1 +1,76 @@
-fn main() {}
+//! Compile, assemble, disassemble, simulate and test for the thisgpu target.
+//!
+//! One file per subcommand. Exit status: 0 success, 1 failure of what was asked, 2 usage. `-` as a file is standard input.
+
+mod asm;
+mod disasm;
+mod exec;
+mod input;
+mod isa;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Tools for the thisgpu code generator.
+#[derive(Parser)]
+#[command(name = "clif-util", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Assemble text to words or an object.
+    Asm(asm::Options),
+    /// Disassemble an object or lines of hexadecimal words.
+    Disasm(disasm::Options),
+    /// Run straight-line code in one warp, once for each state.
+    Exec(exec::Options),
+    /// Show the instruction set description.
+    Isa(isa::Options),
+}
+
+fn main() -> ExitCode {
+    env_logger::init();
+    let result = match Arguments::parse().command {
+        Command::Asm(options) => options.run(),
+        Command::Disasm(options) => options.run(),
+        Command::Exec(options) => options.run(),
+        Command::Isa(options) => options.run(),
+    };
+    match result {
+        Ok(outcome) => outcome.into(),
+        // Whoever reads the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// What came of a command that could be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// All is well.
+    Success,
+    /// What was asked failed, and the reasons are already printed.
+    Failure,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        match outcome {
+            Outcome::Success => ExitCode::SUCCESS,
+            Outcome::Failure => ExitCode::from(1),
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|e| e.downcast_ref::<std::io::Error>())
+        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -57,13 +57,14 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
         };
         let _ = writeln!(
             w,
-            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, provenance: Provenance::{:?},
+            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, examples: &{:?}, effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, provenance: Provenance::{:?},
         latency: LatencyInfo {{ class: {:?}, result: {}, predicate: {}, wide: {}, sources: {}, variable: {} }} }},",
             optype.name,
             optype.number,
             optype.mnemonic,
             optype.forms.clone().map(|f| format!("Form::{}", machine.forms[f].name)).collect::<Vec<_>>().join(", "),
             optype.syntax,
+            optype.examples,
             effect_bits(&optype.effects),
             super::optypes::options(machine, optype).iter().fold(0u128, |m, o| m | o.mask()),
             optype.write_scoreboard,

@@ -1,0 +1,145 @@
+//! `clif-util exec FILE.s [--state STATES.jsonl]`: one warp runs straight-line code, once for each state.
+//!
+//! A state is a line of JSON, `{"gpr":{"R1":5,"R2":[32 numbers]},"ur":{"UR0":1},"pred":{"P0":4294967295},"const":{"0":"hex bytes"},
+//! "active":4294967295}`; registers that it does not set are 0. The answer is one line with what changed.
+
+use crate::{Outcome, input};
+use anyhow::Result;
+use clap::Args;
+use cranelift_thisgpu::asm::{self, Assembly};
+use cranelift_thisgpu::isa::decode;
+use cranelift_thisgpu::isa::table::{Effects, OptypeInfo};
+use cranelift_thisgpu::sim::decoded::Program;
+use cranelift_thisgpu::sim::semantics::Reference;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+
+mod machine;
+mod state;
+
+use machine::Machine;
+use state::State;
+
+/// Options of `exec`.
+#[derive(Args)]
+pub struct Options {
+    /// Assembly text.
+    file: PathBuf,
+    /// States, one a line; without it one state with all registers 0.
+    #[arg(long, value_name = "STATES.jsonl")]
+    state: Option<PathBuf>,
+}
+
+impl Options {
+    /// Runs the program.
+    pub fn run(self) -> Result<Outcome> {
+        let text = input::text(&self.file)?;
+        let name = input::name(&self.file);
+        let words = match program(&name, &text) {
+            Ok(words) => words,
+            Err(message) => {
+                eprintln!("{message}");
+                return Ok(Outcome::Failure);
+            }
+        };
+        let program = Program::new(&words, Reference::default());
+        let mut machine = Machine::new(&program);
+        let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        let Some(states) = &self.state else {
+            machine.run(&State::default(), &mut out)?;
+            out.flush()?;
+            return Ok(Outcome::Success);
+        };
+        let outcome = run_states(states, &mut machine, &mut out)?;
+        out.flush()?;
+        Ok(outcome)
+    }
+}
+
+fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Result<Outcome> {
+    let name = input::name(path);
+    let mut reader = input::open(path)?;
+    let mut outcome = Outcome::Success;
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        // Whoever waits for an answer before sending the next state gets it.
+        if reader.buffer().is_empty() {
+            out.flush()?;
+        }
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match serde_json::from_slice::<State>(&line) {
+            Ok(state) => machine.run(&state, out)?,
+            Err(error) => {
+                // The line is this one, whatever line the parser counts.
+                let reason = error.to_string();
+                let reason = reason
+                    .rsplit_once(" at line 1 column ")
+                    .map_or(reason.clone(), |(r, c)| format!("{r}, column {c}"));
+                eprintln!("{name}:{number}: {reason}");
+                outcome = Outcome::Failure;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// The words of straight-line code, or all reasons why it is none.
+fn program(name: &str, text: &str) -> Result<Vec<u128>, String> {
+    let assembly = asm::assemble(name, text).map_err(|e| e.to_string())?;
+    let refused = refused(name, &assembly);
+    if !refused.is_empty() {
+        return Err(refused.join("\n"));
+    }
+    assembly.words().map_err(|errors| {
+        let lines: Vec<String> = errors
+            .iter()
+            .map(|e| format!("{name}: error: {e}"))
+            .collect();
+        lines.join("\n")
+    })
+}
+
+/// Why an operation does not belong into straight-line code without memory.
+fn reason(optype: &OptypeInfo) -> Option<&'static str> {
+    let effects = optype.effects;
+    let control = [
+        Effects::BRANCH,
+        Effects::CALL,
+        Effects::RETURN,
+        Effects::EXIT,
+        Effects::TRAP,
+        Effects::CONVERGENCE,
+        Effects::BARRIER,
+    ];
+    if control.iter().any(|e| effects.contains(*e)) {
+        return Some("a control instruction");
+    }
+    let memory = [Effects::LOAD, Effects::STORE, Effects::ATOMIC];
+    // A state has constants.
+    let constant = effects.contains(Effects::CONSTANT);
+    (memory.iter().any(|e| effects.contains(*e)) && !constant).then_some("a memory instruction")
+}
+
+fn refused(name: &str, assembly: &Assembly) -> Vec<String> {
+    let mut refused = Vec::new();
+    for (function, lines) in assembly.object.functions.iter().zip(&assembly.lines) {
+        for (word, line) in function.words.iter().zip(lines) {
+            let Ok((inst, _)) = decode(*word) else {
+                continue;
+            };
+            if let Some(reason) = reason(inst.optype().info()) {
+                let mnemonic = inst.optype().info().mnemonic;
+                refused.push(format!(
+                    "{name}:{line}: error: {mnemonic} is {reason}; exec runs straight-line code without memory"
+                ));
+            }
+        }
+    }
+    refused
+}

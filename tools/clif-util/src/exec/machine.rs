@@ -1,0 +1,234 @@
+//! One warp that runs a program from a state and says what changed.
+
+use super::state::{LANES, State};
+use cranelift_thisgpu::isa::RegisterClass;
+use cranelift_thisgpu::isa::decode;
+use cranelift_thisgpu::isa::encode::WORD_BYTES;
+use cranelift_thisgpu::isa::table::Effects;
+use cranelift_thisgpu::sim::Global;
+use cranelift_thisgpu::sim::decoded::{Program, Resource};
+use cranelift_thisgpu::sim::execute::{Banks, Environment, Shape};
+use cranelift_thisgpu::sim::fault::Stop;
+use cranelift_thisgpu::sim::memory::{Bytes, Local};
+use cranelift_thisgpu::sim::registers::{Column, GENERAL};
+use cranelift_thisgpu::sim::warp::Warp;
+use serde::{Serialize, Serializer};
+use std::io::Write;
+
+/// A warp and what it needs beside its program.
+pub struct Machine<'a> {
+    program: &'a Program,
+    warp: Warp,
+    banks: Banks,
+    global: Global,
+    shared: Bytes,
+    /// Registers that the program may write, sorted.
+    written: Written,
+    /// Values of the written general registers before the run.
+    before: Vec<Column>,
+}
+
+/// Registers that a program may write.
+struct Written {
+    general: Vec<u8>,
+    uniform: Vec<u8>,
+    predicates: Vec<u8>,
+}
+
+impl Written {
+    fn by(program: &Program) -> Written {
+        let all: Vec<Resource> = program
+            .ops
+            .iter()
+            .flat_map(|op| op.footprint.writes.iter().map(|w| w.0))
+            .collect();
+        let of = |class: RegisterClass| {
+            let mut numbers: Vec<u8> = all
+                .iter()
+                .filter(|r| r.class() == class)
+                .map(|r| r.number())
+                .collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        };
+        let any = program
+            .ops
+            .iter()
+            .filter_map(|op| op.optype)
+            .any(|o| o.info().effects.contains(Effects::ANY_GPR));
+        Written {
+            general: if any {
+                (0..GENERAL as u8).collect()
+            } else {
+                of(RegisterClass::Gpr)
+            },
+            uniform: of(RegisterClass::Uniform),
+            predicates: of(RegisterClass::Predicate),
+        }
+    }
+}
+
+impl<'a> Machine<'a> {
+    /// A machine for a program.
+    pub fn new(program: &'a Program) -> Machine<'a> {
+        let written = Written::by(program);
+        Machine {
+            program,
+            warp: Warp::new(Local::new(0, false)),
+            banks: Banks::default(),
+            global: Global::new(0, false),
+            shared: Bytes::new(0, false),
+            before: vec![[0; LANES]; written.general.len()],
+            written,
+        }
+    }
+
+    /// Runs the program from a state and writes the line of its result.
+    ///
+    /// # Errors
+    /// When the line cannot be written.
+    pub fn run(&mut self, state: &State, out: &mut impl Write) -> anyhow::Result<()> {
+        let active = state.active.unwrap_or(u32::MAX);
+        // A state may set registers that the program does not name.
+        let count = state
+            .general
+            .iter()
+            .map(|(n, _)| usize::from(*n) + 1)
+            .fold(self.program.registers, usize::max);
+        self.warp.start(0, active, 0, count);
+        for bank in &mut self.banks.banks {
+            bank.clear();
+        }
+        for (bank, bytes) in &state.constants {
+            self.banks.banks[usize::from(*bank)].extend_from_slice(bytes);
+        }
+        let registers = &mut self.warp.registers;
+        for (number, value) in &state.general {
+            *registers.column_mut((*number).into()) = *value;
+        }
+        for (number, value) in &state.uniform {
+            registers.uniform[usize::from(*number)] = *value;
+        }
+        for (number, value) in &state.predicates {
+            registers.predicates[usize::from(*number)] = *value;
+        }
+        for (before, number) in self.before.iter_mut().zip(&self.written.general) {
+            *before = *registers.column((*number).into());
+        }
+        let (uniform, predicates) = (registers.uniform, registers.predicates);
+        let stop = if active == 0 {
+            None
+        } else {
+            self.steps().err()
+        };
+        serde_json::to_writer(&mut *out, &self.changes(&uniform, &predicates, stop))?;
+        Ok(out.write_all(b"\n")?)
+    }
+
+    fn steps(&mut self) -> Result<(), Box<Stop>> {
+        let mut env = Environment {
+            program: self.program,
+            banks: &self.banks,
+            shape: Shape {
+                grid: [1; 3],
+                block: [LANES as u32, 1, 1],
+            },
+            budget: u64::MAX,
+            block: [0; 3],
+            global: &mut self.global,
+            shared: &mut self.shared,
+            clock: None,
+            checker: None,
+        };
+        for _ in 0..self.program.ops.len() {
+            self.warp.step(&mut env)?;
+        }
+        Ok(())
+    }
+
+    /// What the program may write and is not as it was.
+    fn changes(
+        &self,
+        uniform: &[u32; 64],
+        predicates: &[u32; 8],
+        stop: Option<Box<Stop>>,
+    ) -> Changes<'_> {
+        let registers = &self.warp.registers;
+        let general = self
+            .written
+            .general
+            .iter()
+            .zip(&self.before)
+            .filter_map(|(n, before)| {
+                let value = registers.column((*n).into());
+                (value != before).then_some((*n, value))
+            });
+        let changed = |written: &[u8], before: &[u32], after: &[u32]| {
+            let different = written
+                .iter()
+                .filter(|n| before[usize::from(**n)] != after[usize::from(**n)]);
+            different.map(|n| (*n, after[usize::from(*n)])).collect()
+        };
+        Changes {
+            gpr: File(RegisterClass::Gpr, general.collect()),
+            ur: File(
+                RegisterClass::Uniform,
+                changed(&self.written.uniform, uniform, &registers.uniform),
+            ),
+            pred: File(
+                RegisterClass::Predicate,
+                changed(&self.written.predicates, predicates, &registers.predicates),
+            ),
+            fault: stop.map(|stop| self.fault(*stop)),
+        }
+    }
+
+    fn fault(&self, stop: Stop) -> Fault {
+        let pc = self.warp.group().pc;
+        let word = self.program.words.get(pc as usize);
+        let instruction = word
+            .and_then(|w| decode(*w).ok())
+            .map(|(inst, control)| inst.assembly(control));
+        Fault {
+            message: stop.kind.to_string(),
+            lane: stop.lane,
+            pc: pc * WORD_BYTES as u32,
+            instruction,
+        }
+    }
+}
+
+/// The result of a run.
+#[derive(Serialize)]
+struct Changes<'a> {
+    gpr: File<&'a Column>,
+    ur: File<u32>,
+    pred: File<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<Fault>,
+}
+
+/// Why the program stopped.
+#[derive(Serialize)]
+struct Fault {
+    message: String,
+    /// The lowest lane concerned.
+    lane: u8,
+    /// Byte offset of the instruction.
+    pc: u32,
+    instruction: Option<String>,
+}
+
+/// Registers of a class with their values, written as an object.
+struct File<V>(RegisterClass, Vec<(u8, V)>);
+
+impl<V: Serialize> Serialize for File<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            self.1
+                .iter()
+                .map(|(n, value)| (format!("{}{n}", self.0.prefix()), value)),
+        )
+    }
+}

@@ -1,0 +1,54 @@
+//! Files to read and write; `-` is standard input or output.
+
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+
+/// The file's name for messages.
+pub fn name(path: &Path) -> String {
+    if is_standard(path) {
+        "<stdin>".to_string()
+    } else {
+        path.display().to_string()
+    }
+}
+
+/// Whether the path is `-`.
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The contents of a file.
+pub fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {}", name(path)))?;
+    Ok(bytes)
+}
+
+/// The contents of a text file.
+pub fn text(path: &Path) -> Result<String> {
+    String::from_utf8(bytes(path)?).with_context(|| format!("{} is no text", name(path)))
+}
+
+/// The file, to be read line by line.
+pub fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>> {
+    if is_standard(path) {
+        let stdin = Box::new(std::io::stdin().lock());
+        return Ok(BufReader::with_capacity(1 << 16, stdin));
+    }
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    Ok(BufReader::with_capacity(1 << 16, Box::new(file)))
+}
+
+/// Writes a file.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    if is_standard(path) {
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes)?;
+        return Ok(out.flush()?);
+    }
+    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
