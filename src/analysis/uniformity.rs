@@ -39,7 +39,7 @@ use cranelift_codegen::loop_analysis::Loop;
 use std::collections::BTreeSet;
 
 /// How many block visits the precise search may take, per block of the function (assumed: generous for nested code).
-const VISITS_PER_BLOCK: usize = 64;
+const VISITS_PER_BLOCK: usize = 16;
 
 /// The result of the analysis.
 pub struct Uniformity {
@@ -486,6 +486,7 @@ impl<'a> Analysis<'a> {
             return;
         };
         let region = self.search.labelled.clone();
+        self.search.visits_left = self.search.visits_left.saturating_sub(region.len());
         for block in region {
             let carried = meeting
                 .is_none_or(|meeting| block != meeting && self.flow.dominates(block, meeting));

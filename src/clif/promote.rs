@@ -22,7 +22,7 @@ use cranelift_codegen::ir::{
     Block, Endianness, Function, Inst, InstBuilder, InstructionData, JumpTable, MemFlagsData,
     Opcode, StackSlot, Type, Value, ValueDef, types,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// What the pass did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ enum Kind {
 struct Cells {
     /// Type of each cell's variable.
     types: Vec<Type>,
-    accesses: HashMap<Inst, (Cell, Kind)>,
+    accesses: SecondaryMap<Inst, Option<(Cell, Kind)>>,
 }
 
 /// A candidate: one memory instruction on a slot.
@@ -92,7 +92,7 @@ struct Access {
 
 /// Finds the cells of all slots.
 fn find_cells(func: &Function, domtree: &DominatorTree) -> Cells {
-    let mut addresses: HashMap<Value, (StackSlot, i64)> = HashMap::new();
+    let mut addresses: SecondaryMap<Value, Option<(StackSlot, i64)>> = SecondaryMap::new();
     let mut accesses: SecondaryMap<StackSlot, Vec<Access>> = SecondaryMap::new();
     let mut escaped: HashSet<StackSlot> = HashSet::new();
     let insts: Vec<Inst> = domtree
@@ -105,27 +105,23 @@ fn find_cells(func: &Function, domtree: &DominatorTree) -> Cells {
             stack_slot, offset, ..
         } = *data
         {
-            addresses.insert(
-                func.dfg.first_result(inst),
-                (stack_slot, i64::from(i32::from(offset))),
-            );
+            let offset = i64::from(i32::from(offset));
+            addresses[func.dfg.first_result(inst)] = Some((stack_slot, offset));
             continue;
         }
         for entry in func.dfg.user_stack_map_entries(inst).unwrap_or_default() {
             escaped.insert(entry.slot);
         }
         if let Some((address, moved)) = constant_offset(func, inst)
-            && let Some((slot, offset)) = addresses.get(&func.dfg.resolve_aliases(address)).copied()
+            && let Some((slot, offset)) = addresses[func.dfg.resolve_aliases(address)]
         {
-            addresses.insert(
-                func.dfg.first_result(inst),
-                (slot, offset.wrapping_add(moved)),
-            );
+            let moved = offset.wrapping_add(moved);
+            addresses[func.dfg.first_result(inst)] = Some((slot, moved));
             continue;
         }
         let access = memory_access(func, inst);
         for (position, value) in func.dfg.inst_values(inst).enumerate() {
-            let Some(&(slot, base)) = addresses.get(&func.dfg.resolve_aliases(value)) else {
+            let Some((slot, base)) = addresses[func.dfg.resolve_aliases(value)] else {
                 continue;
             };
             match access {
@@ -184,8 +180,9 @@ fn add_cells(mut accesses: Vec<Access>, cells: &mut Cells) {
                 .unwrap_or(first);
             let cell = cells.types.len();
             cells.types.push(whole.ty);
-            let kinds = group.iter().filter_map(|a| Some((a.inst, (cell, a.kind?))));
-            cells.accesses.extend(kinds);
+            for access in group {
+                cells.accesses[access.inst] = access.kind.map(|kind| (cell, kind));
+            }
         }
     }
 }
@@ -295,16 +292,21 @@ fn place_params(
 ) -> Params {
     let mut stores: Vec<Vec<Block>> = vec![Vec::new(); cells.types.len()];
     let mut reads: Vec<Vec<Block>> = vec![Vec::new(); cells.types.len()];
+    // Last block in which each cell was seen stored, or read before any store.
+    let mut stored: Vec<Option<Block>> = vec![None; cells.types.len()];
+    let mut read: Vec<Option<Block>> = vec![None; cells.types.len()];
     for &block in domtree.cfg_rpo() {
-        let mut stored: HashSet<Cell> = HashSet::new();
-        let mut read: HashSet<Cell> = HashSet::new();
         for inst in func.layout.block_insts(block) {
-            match cells.accesses.get(&inst) {
-                Some((cell, Kind::Store | Kind::StoreLow)) if stored.insert(*cell) => {
-                    stores[*cell].push(block)
+            match cells.accesses[inst] {
+                Some((cell, Kind::Store | Kind::StoreLow)) => {
+                    if stored[cell].replace(block) != Some(block) {
+                        stores[cell].push(block);
+                    }
                 }
-                Some((cell, _)) if !stored.contains(cell) && read.insert(*cell) => {
-                    reads[*cell].push(block)
+                Some((cell, _)) if stored[cell] != Some(block) => {
+                    if read[cell].replace(block) != Some(block) {
+                        reads[cell].push(block);
+                    }
                 }
                 _ => {}
             }
@@ -312,13 +314,13 @@ fn place_params(
     }
     let frontier = dominance_frontier(cfg, domtree);
     let mut params = Params::new();
+    let mut live = Liveness::default();
     for cell in 0..cells.types.len() {
-        let live = live_in(cfg, domtree, &reads[cell], &stores[cell]);
-        let mut placed: HashSet<Block> = HashSet::new();
-        let mut work = stores[cell].clone();
+        live.compute(cfg, domtree, cell, &reads[cell], &stores[cell]);
+        let mut work = std::mem::take(&mut stores[cell]);
         while let Some(block) = work.pop() {
             for &join in &frontier[block] {
-                if live.contains(&join) && placed.insert(join) {
+                if live.is_live(join) && params[join].last() != Some(&cell) {
                     params[join].push(cell);
                     work.push(join);
                 }
@@ -328,25 +330,44 @@ fn place_params(
     params
 }
 
-/// The blocks at whose start a cell is live.
-fn live_in(
-    cfg: &ControlFlowGraph,
-    domtree: &DominatorTree,
-    reads: &[Block],
-    stores: &[Block],
-) -> HashSet<Block> {
-    let stores: HashSet<Block> = stores.iter().copied().collect();
-    let mut live: HashSet<Block> = HashSet::new();
-    let mut work = reads.to_vec();
-    while let Some(block) = work.pop() {
-        if live.insert(block) {
-            let before = cfg.pred_iter(block).map(|pred| pred.block);
-            work.extend(
-                before.filter(|pred| domtree.is_reachable(*pred) && !stores.contains(pred)),
-            );
+/// The blocks at whose start one cell is live; computed for one cell after the other.
+#[derive(Default)]
+struct Liveness {
+    cell: u32,
+    /// One more than the last cell that was live at the start of a block, and that was stored in it.
+    live: SecondaryMap<Block, u32>,
+    stored: SecondaryMap<Block, u32>,
+}
+
+impl Liveness {
+    fn compute(
+        &mut self,
+        cfg: &ControlFlowGraph,
+        domtree: &DominatorTree,
+        cell: Cell,
+        reads: &[Block],
+        stores: &[Block],
+    ) {
+        self.cell = cell as u32 + 1;
+        for block in stores {
+            self.stored[*block] = self.cell;
+        }
+        let mut work = reads.to_vec();
+        while let Some(block) = work.pop() {
+            if std::mem::replace(&mut self.live[block], self.cell) != self.cell {
+                let before = cfg.pred_iter(block).map(|pred| pred.block);
+                work.extend(
+                    before.filter(|pred| {
+                        domtree.is_reachable(*pred) && self.stored[*pred] != self.cell
+                    }),
+                );
+            }
         }
     }
-    live
+
+    fn is_live(&self, block: Block) -> bool {
+        self.live[block] == self.cell
+    }
 }
 
 /// The blocks at which each block's dominance ends (Cooper, Harvey, Kennedy).
@@ -440,7 +461,7 @@ impl<'a> Renamer<'a> {
         }
         let insts: Vec<Inst> = self.func.layout.block_insts(block).collect();
         for inst in &insts {
-            match self.cells.accesses.get(inst).copied() {
+            match self.cells.accesses[*inst] {
                 Some((cell, kind @ (Kind::Store | Kind::StoreLow))) => {
                     self.store(*inst, cell, kind)
                 }
