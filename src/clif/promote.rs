@@ -297,18 +297,17 @@ fn place_params(
     let mut read: Vec<Option<Block>> = vec![None; cells.types.len()];
     for &block in domtree.cfg_rpo() {
         for inst in func.layout.block_insts(block) {
-            match cells.accesses[inst] {
-                Some((cell, Kind::Store | Kind::StoreLow)) => {
-                    if stored[cell].replace(block) != Some(block) {
-                        stores[cell].push(block);
-                    }
-                }
-                Some((cell, _)) if stored[cell] != Some(block) => {
-                    if read[cell].replace(block) != Some(block) {
-                        reads[cell].push(block);
-                    }
-                }
-                _ => {}
+            let Some((cell, kind)) = cells.accesses[inst] else {
+                continue;
+            };
+            let stores_it = matches!(kind, Kind::Store | Kind::StoreLow);
+            if stores_it && stored[cell].replace(block) != Some(block) {
+                stores[cell].push(block);
+            } else if !stores_it
+                && stored[cell] != Some(block)
+                && read[cell].replace(block) != Some(block)
+            {
+                reads[cell].push(block);
             }
         }
     }
