@@ -8,6 +8,7 @@
 
 mod guard;
 pub mod intrinsics;
+pub mod legalize;
 pub mod merge;
 pub mod promote;
 pub mod resolve;
@@ -42,17 +43,20 @@ pub enum Step {
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
+    /// Wide divisions and operations on lanes rewritten.
+    Legalize,
     /// One return per device function, aliases resolved.
     Finish,
 }
 
 impl Step {
     /// All steps in order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Verify,
         Self::Resolve,
         Self::Promote,
         Self::Optimize,
+        Self::Legalize,
         Self::Finish,
     ];
 
@@ -63,6 +67,7 @@ impl Step {
             Self::Resolve => "intrinsics",
             Self::Promote => "promote",
             Self::Optimize => "mid-end",
+            Self::Legalize => "legalize",
             Self::Finish => "clif",
         }
     }
@@ -202,6 +207,12 @@ impl Preparer {
             merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
         }
         observe(Step::Optimize, &context.func);
+
+        if legalize::legalize(&mut context.func) {
+            context.compute_cfg();
+            context.compute_domtree();
+        }
+        observe(Step::Legalize, &context.func);
 
         if options.kernel.is_none() && returns::unify_returns(&mut context.func) {
             context.compute_cfg();

@@ -1,5 +1,7 @@
 //! The context of the ISLE rules: extractors over CLIF, operands, and the Rust sequences that rules call.
 
+use super::divide::Part;
+use super::shift::Shift;
 use super::source::{
     InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src, words_of_bits,
 };
@@ -395,6 +397,109 @@ impl Context for Lower<'_> {
             self.gpr(src.slice(half as u8, half as u8)),
         );
         self.output_pair(low, high)
+    }
+
+    // Wide, counting, overflowing and dividing integers; lanes.
+
+    fn absolute_wide(&mut self, x: Src) -> Regs {
+        let magnitude = self.magnitude(x);
+        self.gpr(magnitude)
+    }
+    fn multiply128(&mut self, a: Src, b: Src) -> Regs {
+        Lower::multiply128(self, a, b)
+    }
+    fn multiply_high64(&mut self, a: Src, b: Src, signed: bool) -> Regs {
+        Lower::multiply_high64(self, a, b, signed)
+    }
+    fn shift_left_words(&mut self, x: Value, n: Value) -> Regs {
+        self.shift_words(x, n, Shift::Left)
+    }
+    fn shift_right_words(&mut self, x: Value, n: Value, signed: bool) -> Regs {
+        let shift = if signed {
+            Shift::RightSigned
+        } else {
+            Shift::Right
+        };
+        self.shift_words(x, n, shift)
+    }
+    fn rotate_words(&mut self, x: Value, n: Value, left: bool) -> Regs {
+        let shift = if left {
+            Shift::RotateLeft
+        } else {
+            Shift::RotateRight
+        };
+        self.shift_words(x, n, shift)
+    }
+    fn repeated(&mut self, ty: Type, x: Value) -> Regs {
+        let selector = if ty.bits() == 8 { 0 } else { 0x1010 };
+        let x = Lower::src(self, x);
+        Regs::one(self.permute(x, Src::ZERO, Src::imm(selector)))
+    }
+    fn leading_zeros(&mut self, ty: Type, x: Value) -> Regs {
+        Lower::leading_zeros(self, ty, x)
+    }
+    fn leading_signs(&mut self, ty: Type, x: Value) -> Regs {
+        Lower::leading_signs(self, ty, x)
+    }
+    fn trailing_zeros(&mut self, ty: Type, x: Value) -> Regs {
+        Lower::trailing_zeros(self, ty, x)
+    }
+    fn ones(&mut self, ty: Type, x: Value) -> Regs {
+        Lower::ones(self, ty, x)
+    }
+    fn reverse_bytes(&mut self, ty: Type, x: Value) -> Regs {
+        let src = Lower::src(self, x);
+        Lower::reverse_bytes(self, src, ty.bytes())
+    }
+    fn reverse_bits(&mut self, ty: Type, x: Value) -> Regs {
+        Lower::reverse_bits(self, ty, x)
+    }
+    fn add_overflow(&mut self, ty: Type, x: Value, y: Value, c: PSrc, signed: bool) -> InstOutput {
+        Self::with_overflow(self.add_overflowing(ty, x, y, c, signed))
+    }
+    fn subtract_overflow(
+        &mut self,
+        ty: Type,
+        x: Value,
+        y: Value,
+        borrow: PSrc,
+        signed: bool,
+    ) -> InstOutput {
+        Self::with_overflow(self.subtract_overflowing(ty, x, y, borrow, signed))
+    }
+    fn multiply_overflow(&mut self, ty: Type, x: Value, y: Value, signed: bool) -> InstOutput {
+        Self::with_overflow(self.multiply_overflowing(ty, x, y, signed))
+    }
+    fn add_or_trap(&mut self, ty: Type, x: Value, y: Value, code: &TrapCode) -> Regs {
+        let (sum, overflow) = self.add_overflowing(ty, x, y, PSrc::FALSE, false);
+        self.guarded_trap(overflow, code.as_raw().get());
+        sum
+    }
+    fn quotient(&mut self, ty: Type, x: Value, y: Value, signed: bool) -> Option<Regs> {
+        self.divide(ty, x, y, signed, Part::Quotient)
+    }
+    fn remainder(&mut self, ty: Type, x: Value, y: Value, signed: bool) -> Option<Regs> {
+        self.divide(ty, x, y, signed, Part::Remainder)
+    }
+    fn splat_lanes(&mut self, ty: Type, x: Value) -> Regs {
+        self.splat(ty, x)
+    }
+    fn insert_lanes(&mut self, inst: Inst) -> Regs {
+        let vector = self.func.dfg.first_result(inst);
+        Lower::insert_lanes(self, vector)
+    }
+    fn extract_lane(&mut self, vector: Value, lane: Uimm8) -> Regs {
+        Lower::extract_lane(self, vector, lane)
+    }
+    fn shuffle_bytes(&mut self, a: Value, b: Value, mask: Immediate) -> Regs {
+        let mask: SmallVec<[u8; 16]> = self.func.dfg.immediates[mask].as_slice().into();
+        self.shuffle(a, b, &mask)
+    }
+    fn any_true(&mut self, vector: Value) -> PSrc {
+        Lower::any_true(self, vector)
+    }
+    fn high_bits(&mut self, ty: Type, vector: Value) -> Regs {
+        Lower::high_bits(self, ty, vector)
     }
 
     // Logic and shifts.

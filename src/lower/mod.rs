@@ -10,12 +10,18 @@
 mod blocks;
 mod call;
 mod context;
+mod count;
+mod divide;
 mod integer;
 mod intrinsic;
 mod memory;
+mod multiply;
 mod operation;
+mod overflow;
+mod shift;
 mod source;
 mod values;
+mod vector;
 mod wide;
 
 pub use context::generated_code;

@@ -126,6 +126,15 @@ impl Lower<'_> {
         if self.type_of(value) != types::I8 {
             return false;
         }
+        let opcode = match self.func.dfg.value_def(value) {
+            ValueDef::Result(inst, index) => Some((self.func.dfg.insts[inst].opcode(), index)),
+            _ => None,
+        };
+        if let Some((opcode, index)) = opcode
+            && gives_truth(opcode, index)
+        {
+            return true;
+        }
         match self.def_data(value) {
             Some(InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }) => true,
             Some(InstructionData::Binary {
@@ -448,5 +457,23 @@ impl Lower<'_> {
             ],
         );
         out.pu.expect("PLOP3 writes a predicate")
+    }
+}
+
+/// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and `vany_true`.
+fn gives_truth(opcode: Opcode, result: usize) -> bool {
+    match opcode {
+        Opcode::VanyTrue => true,
+        Opcode::UaddOverflow
+        | Opcode::SaddOverflow
+        | Opcode::UsubOverflow
+        | Opcode::SsubOverflow
+        | Opcode::UmulOverflow
+        | Opcode::SmulOverflow
+        | Opcode::UaddOverflowCin
+        | Opcode::SaddOverflowCin
+        | Opcode::UsubOverflowBin
+        | Opcode::SsubOverflowBin => result == 1,
+        _ => false,
     }
 }
