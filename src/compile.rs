@@ -37,6 +37,8 @@ pub enum Pass {
     Promote,
     /// Cranelift's mid-end.
     MidEnd,
+    /// Wide divisions and operations on lanes rewritten.
+    Legalize,
     /// The function as selection sees it.
     Clif,
     /// Uniformity, alignment, provenance, uses.
@@ -55,11 +57,12 @@ pub enum Pass {
 
 impl Pass {
     /// All passes in order.
-    pub const ALL: [Pass; 11] = [
+    pub const ALL: [Pass; 12] = [
         Pass::Verify,
         Pass::Intrinsics,
         Pass::Promote,
         Pass::MidEnd,
+        Pass::Legalize,
         Pass::Clif,
         Pass::Analyze,
         Pass::Lower,
@@ -76,6 +79,7 @@ impl Pass {
             Pass::Intrinsics => clif::Step::Resolve.name(),
             Pass::Promote => clif::Step::Promote.name(),
             Pass::MidEnd => clif::Step::Optimize.name(),
+            Pass::Legalize => clif::Step::Legalize.name(),
             Pass::Clif => clif::Step::Finish.name(),
             Pass::Analyze => "analyze",
             Pass::Lower => "lower",
@@ -97,6 +101,7 @@ impl Pass {
             clif::Step::Resolve => Pass::Intrinsics,
             clif::Step::Promote => Pass::Promote,
             clif::Step::Optimize => Pass::MidEnd,
+            clif::Step::Legalize => Pass::Legalize,
             clif::Step::Finish => Pass::Clif,
         }
     }
