@@ -286,6 +286,7 @@ fn narrow(ty: Type) -> Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::testing::{Rng, random_addresses, random_walk};
     use crate::clif::resolve;
 
     /// The space of the address of every load and store, in layout order.
@@ -380,6 +381,100 @@ mod tests {
             spaces(&loop_over("v2"), true),
             [Space::Global],
             "a number is no address"
+        );
+    }
+
+    /// How often each kind of address went into a sum.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct Bases {
+        global: i64,
+        local: i64,
+        foreign: i64,
+    }
+
+    impl Bases {
+        fn plus(self, other: Self, sign: i64) -> Self {
+            Self {
+                global: self.global.wrapping_add(other.global.wrapping_mul(sign)),
+                local: self.local.wrapping_add(other.local.wrapping_mul(sign)),
+                foreign: self.foreign.wrapping_add(other.foreign.wrapping_mul(sign)),
+            }
+        }
+    }
+
+    const FOREIGN: Bases = Bases {
+        global: 0,
+        local: 0,
+        foreign: 1,
+    };
+
+    /// What an instruction makes of the addresses in its operands.
+    fn evaluate(func: &Function, rng: &mut Rng, inst: Inst, args: &[Bases]) -> Bases {
+        let shifts = |value| match func.dfg.value_def(value) {
+            ValueDef::Result(def, _) => {
+                matches!(func.dfg.insts[def], InstructionData::UnaryImm { imm, .. } if imm.bits() != 0)
+            }
+            _ => false,
+        };
+        match func.dfg.insts[inst].opcode() {
+            Opcode::Iadd | Opcode::Band | Opcode::Bor => args[0].plus(args[1], 1),
+            Opcode::Isub => args[0].plus(args[1], -1),
+            Opcode::Ishl | Opcode::Ushr | Opcode::Sshr if !shifts(func.dfg.inst_args(inst)[1]) => {
+                args[0]
+            }
+            Opcode::Select => args[1 + rng.below(2)],
+            Opcode::Umin => args[rng.below(2)],
+            Opcode::StackAddr => Bases {
+                local: 1,
+                ..Bases::default()
+            },
+            Opcode::Load => FOREIGN,
+            _ => Bases::default(),
+        }
+    }
+
+    #[test]
+    fn proven_spaces_hold_on_random_paths() {
+        let (mut global, mut local) = (0, 0);
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let func = random_addresses(&mut rng, 8);
+            for kernel in [false, true] {
+                let flow = ControlFlow::compute(&func, kernel);
+                let provenance =
+                    Provenance::compute(&func, &flow, &Intrinsics::default(), kernel, &|_| false);
+                let param = if kernel {
+                    Bases {
+                        global: 1,
+                        ..Bases::default()
+                    }
+                } else {
+                    FOREIGN
+                };
+                let mut step =
+                    |rng: &mut Rng, inst, args: &[Bases]| evaluate(&func, rng, inst, args);
+                for (value, bases) in random_walk(&func, &mut rng, 40, &[param; 2], &mut step) {
+                    if func.dfg.value_type(value) != types::I64 {
+                        continue;
+                    }
+                    let told = provenance.space(&func, value);
+                    let wrong = match told {
+                        Space::Global => bases.local != 0 || bases.foreign != 0,
+                        Space::Local => bases.global != 0 || bases.foreign != 0,
+                        _ => false,
+                    };
+                    assert!(
+                        !wrong,
+                        "seed {seed} kernel {kernel}: {value} is {told} but {bases:?}\n{func}"
+                    );
+                    global += usize::from(told == Space::Global);
+                    local += usize::from(told == Space::Local);
+                }
+            }
+        }
+        assert!(
+            global > 250 && local > 250,
+            "{global} global, {local} local"
         );
     }
 }

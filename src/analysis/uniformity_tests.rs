@@ -284,13 +284,13 @@ fn try_seed(seed: u64, kernel: bool) -> (usize, usize, usize) {
 #[test]
 fn what_is_uniform_is_the_same_in_all_lanes() {
     let (mut parted, mut uniform, mut defined) = (0, 0, 0);
-    for seed in 0..800 {
+    for seed in 0..300 {
         let (p, u, d) = try_seed(seed, true);
         (parted, uniform, defined) = (parted + p, uniform + u, defined + d);
         try_seed(seed, false);
     }
     // The test must see both sides: parted lanes and uniform values.
-    assert!(parted > 500, "{parted} branches parted lanes");
+    assert!(parted > 200, "{parted} branches parted lanes");
     assert!(
         uniform * 3 > defined,
         "{uniform} of {defined} values are uniform"

@@ -339,6 +339,42 @@ pub fn similar_names(name: &str) -> Vec<&'static str> {
         .collect()
 }
 
+/// The table as Markdown, for the documentation.
+pub fn markdown() -> String {
+    let mut text = String::from(
+        "# Intrinsics\n\n\
+         Calls to `%gpu_NAME`, or to functions that an embedding declares under that name. The table is generated from\n\
+         `src/clif/intrinsics.rs`; bless it with `CRANELIFT_TEST_BLESS=1 cargo test --lib intrinsics`.\n\n\
+         - *pure*: equal calls merge, unused ones go; *convergent*: acts on the active lanes, never merged, moved or\n\
+         guarded; *memory*: reads, writes or orders memory; *trap*: ends the kernel.\n\
+         - *uniform*: all active lanes get the same result; *as operands*: if their operands are the same.\n\
+         - Thread and launch values without operands are also symbols: `gv0 = symbol %gpu_tid_x` and\n\
+         `symbol_value.i32 gv0` read the same. `symbol %gpu_shared` is the kernel's shared memory, as i32 its offset,\n\
+         as i64 its generic address.\n\n\
+         | declaration | effect | uniformity | meaning of the result, operands a b c d |\n\
+         | --- | --- | --- | --- |\n",
+    );
+    for row in TABLE {
+        let effect = match row.effect {
+            Effect::Pure => "pure",
+            Effect::Convergent => "convergent",
+            Effect::Memory => "memory",
+            Effect::Trap => "trap",
+        };
+        let uniformity = match (row.result, row.uniformity) {
+            (None, _) => "",
+            (_, Uniformity::Uniform) => "uniform",
+            (_, Uniformity::Divergent) => "divergent",
+            (_, Uniformity::AsOperands) => "as operands",
+        };
+        let reference = row.reference.replace('|', "\\|");
+        text.push_str(&format!(
+            "| `{row}` | {effect} | {uniformity} | {reference} |\n"
+        ));
+    }
+    text
+}
+
 /// Levenshtein distance in bytes.
 fn edit_distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -422,5 +458,18 @@ mod tests {
         assert_eq!(similar_names("bar_synch"), ["bar_sync"]);
         assert!(similar_names("completely_different").is_empty());
         assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn the_documentation_shows_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/intrinsics.md");
+        if std::env::var_os("CRANELIFT_TEST_BLESS").is_some_and(|bless| bless == "1") {
+            std::fs::write(path, markdown()).unwrap();
+        }
+        let shown = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            shown == markdown(),
+            "docs/intrinsics.md is out of date; bless it with CRANELIFT_TEST_BLESS=1"
+        );
     }
 }

@@ -160,20 +160,24 @@ impl SourceFunction {
         let mut lines = Vec::new();
         let mut errors = ErrorList::new();
         for comment in &self.comments {
-            match parse_run_command(&comment.text, &self.func.signature) {
-                Ok(Some(command)) => lines.push(RunLine {
-                    line: comment.line,
-                    command,
-                }),
-                Ok(None) => {}
-                Err(error) => {
-                    let message = format!("{} in run line: {}", error.message, comment.text);
-                    let place = Place::of_function(&self.func)
-                        .at_line(comment.line)
-                        .in_file(file);
-                    errors.push(Error::new(Problem::Syntax(message), place));
-                }
-            }
+            let message =
+                match guard::catch(|| parse_run_command(&comment.text, &self.func.signature)) {
+                    Some(Ok(None)) => continue,
+                    Some(Ok(Some(command))) => {
+                        lines.push(RunLine {
+                            line: comment.line,
+                            command,
+                        });
+                        continue;
+                    }
+                    Some(Err(error)) => error.message,
+                    None => "a value does not fit its type".to_owned(),
+                };
+            let message = format!("{message} in run line: {}", comment.text);
+            let place = Place::of_function(&self.func)
+                .at_line(comment.line)
+                .in_file(file);
+            errors.push(Error::new(Problem::Syntax(message), place));
         }
         errors.finish(lines)
     }
