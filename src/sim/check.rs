@@ -7,8 +7,9 @@
 //! atomic, and neither BAR.SYNC of the CTA nor, in one warp, WARPSYNC lies between. Threads that store the same value with the same
 //! instruction do not race. Order that comes from atomics (a lock) is not followed.
 
-use super::decoded::{Action, Op, Resource};
+use super::decoded::{Action, Op};
 use super::fault::Window;
+use super::footprint::Resource;
 use super::memory::{Location, Memories};
 use super::warp::{Group, Warp};
 use crate::isa::Optype;
@@ -189,7 +190,7 @@ impl Checker {
             }
         }
         for (i, (register, _)) in op.footprint.writes.iter().enumerate() {
-            if register.class() == RegisterClass::Uniform {
+            if register.class() == Some(RegisterClass::Uniform) {
                 if group.mask != warp.live {
                     let kind = FindingKind::DivergentUniformWrite {
                         register: *register,
@@ -198,7 +199,7 @@ impl Checker {
                     };
                     self.report(kind, mask.trailing_zeros());
                 }
-                self.defined[self.warp as usize][usize::from(register.0)] = u32::MAX;
+                self.defined[self.warp as usize][register.index()] = u32::MAX;
                 continue;
             }
             let source = op
@@ -206,10 +207,8 @@ impl Checker {
                 .reads
                 .get(i)
                 .filter(|_| op.optype == Some(Optype::MOV));
-            let from = source.map_or(u32::MAX, |r| {
-                self.defined[self.warp as usize][usize::from(r.0)]
-            });
-            let defined = &mut self.defined[self.warp as usize][usize::from(register.0)];
+            let from = source.map_or(u32::MAX, |r| self.defined[self.warp as usize][r.index()]);
+            let defined = &mut self.defined[self.warp as usize][register.index()];
             *defined = (*defined & !mask) | (from & mask);
         }
         if matches!(op.action, Action::IndexedWrite(_)) {
@@ -222,12 +221,15 @@ impl Checker {
     /// Whether a register is the data of a store, not its address.
     fn is_data(op: &Op, register: Resource) -> bool {
         let b = op.operand(Role::B);
-        register.class() == RegisterClass::Gpr
+        register.class() == Some(RegisterClass::Gpr)
             && (b.column..b.column + u16::from(b.words)).contains(&u16::from(register.number()))
     }
 
     fn expect_defined(&mut self, register: Resource, mask: u32) {
-        let undefined = mask & !self.defined[self.warp as usize][usize::from(register.0)];
+        if register.class().is_none() {
+            return;
+        }
+        let undefined = mask & !self.defined[self.warp as usize][register.index()];
         if undefined != 0 {
             self.report(
                 FindingKind::UndefinedRegister(register),
@@ -264,7 +266,7 @@ impl Checker {
             match place {
                 Location::Local(_) => {
                     for (register, _) in &op.footprint.writes {
-                        self.defined[self.warp as usize][usize::from(register.0)] &= !(1 << lane);
+                        self.defined[self.warp as usize][register.index()] &= !(1 << lane);
                     }
                 }
                 Location::Shared(offset) => {

@@ -4,10 +4,11 @@
 //! instruction index, and whose [`Action`] says what to do; for pure operations that is a lane loop with its modifiers decoded. A word
 //! that is no instruction becomes an action that faults when it is reached.
 
+use super::footprint::Footprint;
 use super::registers::{BROADCAST, DISCARD, LaneLoop, Operand, Operands, PT, Pure, URZ, ZERO};
 use crate::isa::generated::*;
 use crate::isa::inst::FieldEnum;
-use crate::isa::register::{PReg, Register, RegisterClass};
+use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::semantics::PureOperation;
 use crate::isa::table::{Direction, Effects, FieldType, FormInfo, OperandInfo};
 use crate::isa::{Control, Illegal, Inst, decode};
@@ -72,57 +73,6 @@ pub enum BroadcastSource {
         /// Byte offset.
         offset: u32,
     },
-}
-
-/// A register of any file as one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Resource(pub u16);
-
-impl Resource {
-    /// Number of resources.
-    pub const COUNT: usize = 3 << 8;
-
-    /// The resource of a register.
-    pub fn new(class: RegisterClass, number: u8) -> Self {
-        Resource((class as u16) << 8 | u16::from(number))
-    }
-
-    /// Its register file.
-    pub fn class(self) -> RegisterClass {
-        RegisterClass::ALL[usize::from(self.0 >> 8)]
-    }
-
-    /// Its number in the file.
-    pub fn number(self) -> u8 {
-        self.0 as u8
-    }
-}
-
-impl From<PReg> for Resource {
-    fn from(register: PReg) -> Self {
-        Resource::new(register.class(), register.number())
-    }
-}
-
-impl std::fmt::Display for Resource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.class().prefix(), self.number())
-    }
-}
-
-/// Registers of an instruction, hard-wired ones left out.
-#[derive(Clone, Debug, Default)]
-pub struct Footprint {
-    /// Read, the guard left out.
-    pub reads: Box<[Resource]>,
-    /// Read as the guard.
-    pub guard: Option<Resource>,
-    /// Written, with the cycles from issue until the result has arrived.
-    pub writes: Box<[(Resource, u16)]>,
-    /// Cycles until the sources have been read.
-    pub sources: u16,
-    /// The times are not fixed: scoreboards signal them.
-    pub variable: bool,
 }
 
 /// A memory access.
@@ -238,7 +188,7 @@ impl Program {
                 .chain(op.footprint.writes.iter().map(|w| w.0))
         });
         let registers = named
-            .filter(|r| r.class() == RegisterClass::Gpr)
+            .filter(|r| r.class() == Some(RegisterClass::Gpr))
             .map(|r| usize::from(r.number()) + 1)
             .max()
             .unwrap_or(0);
@@ -279,7 +229,7 @@ fn op(word: u128, index: usize, count: usize, semantics: Reference) -> Op {
                 broadcasts: resolved.broadcasts.into_boxed_slice(),
                 guard: resolved.operands[Role::Pg as usize],
                 control,
-                footprint: footprint(&inst),
+                footprint: Footprint::of(&inst),
                 optype: Some(inst.optype()),
             }
         }
@@ -385,42 +335,6 @@ fn sources(inst: &Inst<PReg>, info: &OperandInfo, words: u8) -> Option<Vec<Broad
 fn sign_extend(raw: u64, width: u8) -> i64 {
     let shift = 64 - u32::from(width);
     (raw << shift) as i64 >> shift
-}
-
-fn footprint(inst: &Inst<PReg>) -> Footprint {
-    let latency = inst.optype().info().latency;
-    let mut footprint = Footprint {
-        sources: latency.sources,
-        variable: latency.variable,
-        ..Footprint::default()
-    };
-    let (mut reads, mut writes) = (Vec::new(), Vec::new());
-    for operand in inst.operands() {
-        let registers = operand.regs.iter().copied().flatten().map(Resource::from);
-        if operand.info.role == Role::Pg {
-            footprint.guard = registers.into_iter().next();
-            continue;
-        }
-        let cycles = match operand.info.class {
-            Some(RegisterClass::Predicate) => latency.predicate,
-            _ if operand.regs.len() > 1 => latency.wide,
-            _ => latency.result,
-        };
-        match operand.info.direction {
-            Direction::Out => writes.extend(registers.map(|r| (r, cycles))),
-            _ => reads.extend(registers),
-        }
-    }
-    for set in inst.info().operands.iter().filter(|o| o.field == u8::MAX) {
-        let all = (0..PT as u8).map(|n| Resource::new(RegisterClass::Predicate, n));
-        match set.direction {
-            Direction::Out => writes.extend(all.map(|r| (r, latency.predicate))),
-            _ => reads.extend(all),
-        }
-    }
-    footprint.reads = reads.into_boxed_slice();
-    footprint.writes = writes.into_boxed_slice();
-    footprint
 }
 
 /// What a legal instruction does.

@@ -6,9 +6,10 @@
 
 use super::check::FindingKind;
 use super::cta::{Cta, Run, Stopped};
-use super::decoded::{Program, Resource, WORD_BYTES};
+use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Shape};
 use super::fault::{Fault, Place};
+use super::footprint::Resource;
 use super::image::Image;
 use super::memory::{Global, MAX_SHARED};
 use super::registers::{GENERAL, LANES};

@@ -16,6 +16,7 @@ pub mod cta;
 pub mod decoded;
 pub mod execute;
 pub mod fault;
+pub mod footprint;
 pub mod image;
 pub mod launch;
 pub mod memory;

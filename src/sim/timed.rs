@@ -11,7 +11,8 @@
 //!
 //! The values that instructions compute never depend on this.
 
-use super::decoded::{Op, Resource};
+use super::decoded::Op;
+use super::footprint::Resource;
 use super::warp::Warp;
 use crate::isa::Optype;
 use crate::isa::control::SCOREBOARDS;
@@ -156,7 +157,7 @@ impl Timing {
             for write in timing
                 .writes
                 .iter()
-                .filter(|w| w.register == register && w.mask & reach(register, lanes) != 0)
+                .filter(|w| w.register.meets(register) && w.mask & reach(register, lanes) != 0)
             {
                 report(
                     HazardKind::ReadAfterWrite,
@@ -173,7 +174,7 @@ impl Timing {
                 for write in timing
                     .writes
                     .iter()
-                    .filter(|w| w.register == *register && w.mask & lanes != 0)
+                    .filter(|w| w.register.meets(*register) && w.mask & lanes != 0)
                 {
                     if write.variable || write.arrives >= arrives {
                         report(
@@ -187,7 +188,7 @@ impl Timing {
                 for read in timing
                     .reads
                     .iter()
-                    .filter(|r| r.register == *register && r.mask & lanes != 0)
+                    .filter(|r| r.register.meets(*register) && r.mask & lanes != 0)
                 {
                     report(
                         HazardKind::WriteAfterRead,
@@ -314,7 +315,7 @@ impl WarpTiming {
 
 /// The lanes that share a register with those of `mask`.
 fn reach(register: Resource, mask: u32) -> u32 {
-    if register.class() == RegisterClass::Uniform {
+    if register.class() == Some(RegisterClass::Uniform) {
         u32::MAX
     } else {
         mask

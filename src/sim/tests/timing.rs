@@ -206,3 +206,27 @@ fn stalls_make_cycles() {
         "CTAs one after another"
     );
 }
+
+#[test]
+fn convergence_barriers_have_hazards() {
+    let text = |stall| format!("BSSY_X bn=2 label=>join ?{stall}\n join:\n BSYNC_X bn=2");
+    let latency = u32::from(crate::isa::Optype::BSSY.info().latency.result);
+    assert_eq!(hazards(&text(latency)), []);
+    assert_eq!(
+        hazards(&text(latency - 1)),
+        hazard(ReadAfterWrite, "B2", 16, 0)
+    );
+}
+
+#[test]
+fn registers_known_at_run_time_may_be_any() {
+    let latency = crate::isa::Optype::SETGPR.info().latency.result;
+    let set = "UMOV_I urd=0 vb=9 ?6\n SETGPR_U ra=255 urb=0 ridx=0";
+    assert_eq!(
+        hazards(&format!("{set}\n IADD_RI rd=255 ra=3 vb=1")),
+        hazard(ReadAfterWrite, "R3", 32, 16)
+    );
+    assert_eq!(hazards(&format!("{set} ?{latency}\n IADD_RI rd=255 ra=3 vb=1")), []);
+    let get = "UMOV_I urd=0 vb=9 ?6\n MOV_R rd=5\n GETGPR_U rd=1 urb=0 ridx=0";
+    assert_eq!(hazards(get), hazard(ReadAfterWrite, "R[]", 32, 16));
+}
