@@ -32,6 +32,9 @@ pub const CONSTANT_BANK: u8 = 3;
 /// Most bytes of module constants.
 pub const MAX_CONSTANTS: u32 = 64 * 1024;
 
+/// Shared memory that one CTA can have, static and dynamic together, in bytes (assigned).
+pub const MAX_SHARED: u32 = 228 * 1024;
+
 /// The stack pointer: byte offset in local memory, grows down, 16-aligned.
 pub const STACK_POINTER: PReg = PReg::gpr(1);
 /// Return address, low and high word.

@@ -17,7 +17,7 @@ pub mod source;
 
 pub use source::{KernelOptions, SourceFile, SourceFunction};
 
-use crate::abi::bank0;
+use crate::abi::{self, bank0};
 use crate::analysis::control_flow::ControlFlow;
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use cranelift_codegen::Context;
@@ -156,8 +156,8 @@ impl Preparer {
     ) -> Result<Prepared, Errors> {
         refuse_dynamic_vectors(&func)?;
         verify(&func)?;
-        if options.kernel.is_some() {
-            check_kernel(&func)?;
+        if let Some(kernel) = options.kernel {
+            check_kernel(&func, kernel)?;
         }
         observe(Step::Verify, &func);
 
@@ -375,9 +375,20 @@ fn place_of(func: &Function, entity: AnyEntity) -> Place {
     }
 }
 
-/// The rules for kernels: no results, and parameters that fit into the constant bank.
-fn check_kernel(func: &Function) -> Result<(), Errors> {
+/// The rules for kernels: no results, and no more parameters and shared memory than there is.
+fn check_kernel(func: &Function, kernel: KernelOptions) -> Result<(), Errors> {
     let mut errors = ErrorList::new();
+    if kernel.shared_bytes > abi::MAX_SHARED {
+        let message = format!(
+            "it asks for {} bytes of shared memory of at most {}",
+            kernel.shared_bytes,
+            abi::MAX_SHARED
+        );
+        errors.push(Error::new(
+            Problem::Kernel(message),
+            Place::of_function(func),
+        ));
+    }
     if !func.signature.returns.is_empty() {
         let message = format!(
             "a kernel returns nothing, but the signature is {}; store the result through a pointer parameter",

@@ -129,6 +129,18 @@ fn bad_functions_are_errors_with_their_lines() {
     );
     assert!(prepare(&many, &kernel()).contains("its parameters take 4104 bytes of at most 4096"));
 
+    let huge = Options {
+        kernel: Some(KernelOptions {
+            shared_bytes: 1 << 20,
+        }),
+        ..Options::DEVICE
+    };
+    let errors = prepare("function %k() {\nblock0:\n    return\n}\n", &huge);
+    assert!(
+        errors.starts_with("kernel: it asks for 1048576 bytes of shared memory"),
+        "{errors}"
+    );
+
     let unknown =
         "function %f() {\n    fn0 = %gpu_barsync()\nblock0:\n    call fn0()\n    return\n}\n";
     let errors = prepare(unknown, &Options::DEVICE);

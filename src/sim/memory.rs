@@ -18,7 +18,7 @@ pub const ALLOCATION_ALIGN: u64 = 256;
 /// Unmapped bytes after each allocation, at least (assigned).
 const GUARD_GAP: u64 = 4096;
 /// Shared memory a CTA may have (assigned).
-pub const MAX_SHARED: u32 = 228 * 1024;
+pub const MAX_SHARED: u32 = crate::abi::MAX_SHARED;
 
 /// Bytes with, in checking mode, a mark for each that was written.
 #[derive(Clone, Debug, Default)]
