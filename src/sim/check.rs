@@ -7,7 +7,8 @@
 //! atomic, and neither BAR.SYNC of the CTA nor, in one warp, WARPSYNC lies between. Threads that store the same value with the same
 //! instruction do not race. Order that comes from atomics (a lock) is not followed.
 
-use super::decoded::{Action, Op};
+use super::action::Action;
+use super::decoded::Op;
 use super::fault::Window;
 use super::footprint::Resource;
 use super::memory::{Location, Memories};

@@ -6,9 +6,11 @@
 //! In: an [`image::Image`], linked code with its constants, and a [`launch::LaunchRequest`]. Out: a [`launch::Report`] with counts, the
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
-//! The way of an instruction: [`decoded`] resolves its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`memory`],
-//! [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`] look on.
+//! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
+//! [`memory`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`] look on.
 
+pub mod access;
+pub mod action;
 pub mod atomic;
 pub mod check;
 pub mod convergent;

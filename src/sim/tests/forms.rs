@@ -1,6 +1,7 @@
 //! What must hold of every form of the description.
 
-use super::super::decoded::{Action, Program};
+use super::super::action::Action;
+use super::super::decoded::Program;
 use super::super::semantics::Reference;
 use crate::isa::encode::all_forms;
 use crate::isa::generated::{AtomOp, AtomType, ENUMS, LoadSize};

@@ -1,0 +1,190 @@
+//! Loads, stores and atomics of a warp: addresses, places, values; constants by computed offsets.
+
+use super::action::{Access, Atomic};
+use super::atomic;
+use super::check::Checker;
+use super::decoded::Op;
+use super::execute::{Environment, Step};
+use super::fault::{AccessKind, Stop};
+use super::memory::Memories;
+use super::registers::lanes;
+use super::warp::Warp;
+use crate::isa::Role;
+
+impl Warp {
+    /// The part of an address that all lanes share: uniform register and offset.
+    fn shared_part(&self, op: &Op, access: Access) -> u64 {
+        let uniform = if access.uniform {
+            self.registers.pair(op.operand(Role::C), 0)
+        } else {
+            0
+        };
+        uniform.wrapping_add(access.offset as i64 as u64)
+    }
+
+    #[inline(always)]
+    fn address(&self, op: &Op, access: Access, shared: u64, lane: usize) -> u64 {
+        let sum = self
+            .registers
+            .pair(op.operand(Role::A), lane)
+            .wrapping_add(shared);
+        if access.wide {
+            sum
+        } else {
+            u64::from(sum as u32)
+        }
+    }
+
+    pub(super) fn load(
+        &mut self,
+        op: &Op,
+        env: &mut Environment,
+        access: Access,
+        mask: u32,
+    ) -> Step {
+        let (d, bytes, shared) = (
+            op.operand(Role::D),
+            u32::from(access.bytes),
+            self.shared_part(op, access),
+        );
+        for lane in lanes(mask) {
+            let address = self.address(op, access, shared, lane);
+            let (memories, checker) = self.memories(env);
+            let place = memories
+                .locate(AccessKind::Load, access.window, address, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            if let Some(checker) = checker {
+                checker.load(&memories, op, lane, place, bytes, false);
+            }
+            let value = memories.load(lane, place, bytes);
+            self.registers.set_words(d, lane, extended(value, access));
+        }
+        Ok(())
+    }
+
+    pub(super) fn load_constant(
+        &mut self,
+        op: &Op,
+        env: &Environment,
+        bank: u8,
+        access: Access,
+        mask: u32,
+    ) -> Step {
+        let (d, bytes, shared) = (
+            op.operand(Role::D),
+            u32::from(access.bytes),
+            self.shared_part(op, access),
+        );
+        for lane in lanes(mask) {
+            let offset = self.address(op, access, shared, lane);
+            let value = env
+                .banks
+                .load(bank, offset, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            self.registers.set_words(d, lane, extended(value, access));
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(
+        &mut self,
+        op: &Op,
+        env: &mut Environment,
+        access: Access,
+        mask: u32,
+    ) -> Step {
+        let (b, bytes, shared) = (
+            op.operand(Role::B),
+            u32::from(access.bytes),
+            self.shared_part(op, access),
+        );
+        for lane in lanes(mask) {
+            let address = self.address(op, access, shared, lane);
+            let value = number(self.registers.words(b, lane));
+            let (mut memories, checker) = self.memories(env);
+            let place = memories
+                .locate(AccessKind::Store, access.window, address, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            memories.store(lane, place, bytes, value);
+            if let Some(checker) = checker
+                && !checker.store(op, lane, place, bytes, value)
+            {
+                memories.forget(lane, place, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        op: &Op,
+        env: &mut Environment,
+        atomic: Atomic,
+        mask: u32,
+    ) -> Step {
+        let access = atomic.access;
+        let (d, b, c) = (
+            op.operand(Role::D),
+            op.operand(Role::B),
+            op.operand(Role::C),
+        );
+        let (bytes, shared) = (u32::from(access.bytes), self.shared_part(op, access));
+        for lane in lanes(mask) {
+            let address = self.address(op, access, shared, lane);
+            let (source, swap) = (self.registers.pair(b, lane), self.registers.pair(c, lane));
+            let (mut memories, checker) = self.memories(env);
+            let place = memories
+                .locate(AccessKind::Atomic, access.window, address, bytes)
+                .map_err(|k| Stop::new(k, lane))?;
+            if let Some(checker) = checker {
+                checker.load(&memories, op, lane, place, bytes, true);
+            }
+            let old = memories.load(lane, place, bytes) as u64;
+            let new = match atomic.op {
+                Some(op) => Some(atomic::apply(op, atomic.ty, old, source)),
+                None => (old == source).then_some(swap),
+            };
+            if let Some(new) = new {
+                memories.store(lane, place, bytes, u128::from(new));
+            }
+            self.registers
+                .set_words(d, lane, [old as u32, (old >> 32) as u32, 0, 0]);
+        }
+        Ok(())
+    }
+
+    /// The memories this warp sees, and the checks.
+    fn memories<'a>(
+        &'a mut self,
+        env: &'a mut Environment,
+    ) -> (Memories<'a>, Option<&'a mut Checker>) {
+        let memories = Memories {
+            global: env.global,
+            shared: env.shared,
+            local: &mut self.local,
+        };
+        (memories, env.checker.as_deref_mut())
+    }
+}
+
+/// The words of a loaded value; narrow signed ones get their sign.
+fn extended(value: u128, access: Access) -> [u32; 4] {
+    let low = match (access.bytes, access.signed) {
+        (1, true) => value as u8 as i8 as u32,
+        (2, true) => value as u16 as i16 as u32,
+        _ => value as u32,
+    };
+    [
+        low,
+        (value >> 32) as u32,
+        (value >> 64) as u32,
+        (value >> 96) as u32,
+    ]
+}
+
+fn number(words: [u32; 4]) -> u128 {
+    words
+        .iter()
+        .rev()
+        .fold(0, |value, word| value << 32 | u128::from(*word))
+}

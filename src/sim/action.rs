@@ -1,0 +1,291 @@
+//! What instructions do: the choice of an [`Action`] for a word.
+//!
+//! Pure operations become lane loops by the generated list of them. The others are the device's own; their windows, sizes and offsets
+//! are read off the description's effects, enumerations and fields.
+
+use super::decoded::{NOWHERE, WORD_BYTES, sign_extend};
+use super::fault::{AccessKind, Window};
+use super::registers::{LaneLoop, Pure};
+use super::semantics::Reference;
+use crate::isa::generated::*;
+use crate::isa::inst::FieldEnum;
+use crate::isa::register::{PReg, RegisterClass};
+use crate::isa::semantics::PureOperation;
+use crate::isa::table::{Effects, FieldType, FormInfo};
+use crate::isa::{Illegal, Inst};
+
+/// A memory access.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The window, none for a generic address.
+    pub window: Option<Window>,
+    /// Size in bytes, 1 to 16.
+    pub bytes: u8,
+    /// A narrow load extends its sign.
+    pub signed: bool,
+    /// Uniform operand C is added to the address.
+    pub uniform: bool,
+    /// Addresses have 64 bits, not 32.
+    pub wide: bool,
+    /// Byte offset added to the address.
+    pub offset: i32,
+}
+
+/// An atomic operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic {
+    /// Where.
+    pub access: Access,
+    /// Type of the operands.
+    pub ty: AtomType,
+    /// Operation; none for compare-and-swap.
+    pub op: Option<AtomOp>,
+}
+
+/// What an instruction does.
+pub enum Action {
+    /// Nothing of it is legal.
+    Illegal(Box<Illegal>),
+    /// A pure operation in every lane.
+    Pure(Box<dyn LaneLoop>),
+    /// A pure operation once, into uniform registers.
+    PureOnce(Box<dyn LaneLoop>),
+    /// Uniform registers from the broadcast of operand B.
+    UniformLoad,
+    /// A load.
+    Load(Access),
+    /// A load from a constant bank.
+    LoadConstant {
+        /// The bank.
+        bank: u8,
+        /// Size and offset.
+        access: Access,
+    },
+    /// A store.
+    Store(Access),
+    /// An atomic.
+    Atomic(Atomic),
+    /// MEMBAR: memory is sequentially consistent here, so nothing.
+    Fence,
+    /// S2R.
+    ReadSpecial(SReg),
+    /// S2UR.
+    ReadSpecialOnce(SReg),
+    /// R2UR.
+    ToUniform,
+    /// GETGPR with its offset.
+    IndexedRead(i32),
+    /// SETGPR with its offset.
+    IndexedWrite(i32),
+    /// SHFL.
+    Shuffle(ShuffleMode),
+    /// VOTE.
+    Vote(VoteMode),
+    /// MATCH.
+    Match,
+    /// BRA to an instruction.
+    Branch(u32),
+    /// BRX and RET: each lane to the code address in operand A.
+    Indirect,
+    /// BRX.REL: each lane to this code address plus operand A.
+    IndirectFrom(i64),
+    /// CALL of an instruction.
+    Call(u32),
+    /// CALL of the code address in operand B.
+    CallIndirect,
+    /// EXIT.
+    Exit,
+    /// TRAP.
+    Trap(u8),
+    /// BSSY.
+    SetBarrier(u8),
+    /// BSYNC.
+    Reconverge(u8),
+    /// BMOV to a register.
+    ReadBarrier(u8),
+    /// BMOV from a register.
+    WriteBarrier(u8),
+    /// WARPSYNC.
+    WarpSync,
+    /// BAR.SYNC.
+    CtaBarrier,
+}
+
+/// What a legal instruction does.
+pub(super) fn action(
+    inst: &Inst<PReg>,
+    index: usize,
+    count: usize,
+    semantics: Reference,
+) -> Action {
+    let effects = inst.optype().info().effects;
+    if let Some(body) = pure(inst, semantics) {
+        let once = inst
+            .info()
+            .operand(Role::D)
+            .is_some_and(|d| d.class == Some(RegisterClass::Uniform));
+        return if once {
+            Action::PureOnce(body)
+        } else {
+            Action::Pure(body)
+        };
+    }
+    if effects.contains(Effects::ATOMIC) {
+        return Action::Atomic(atomic(inst));
+    }
+    let label = |name| target(inst, name, index);
+    let to = |address: i64| {
+        let inside = address >= 0
+            && address % WORD_BYTES as i64 == 0
+            && ((address / WORD_BYTES as i64) as usize) < count;
+        if inside {
+            (address / WORD_BYTES as i64) as u32
+        } else {
+            NOWHERE
+        }
+    };
+    let small = |name| named(inst, name) as u8;
+    match inst.optype() {
+        Optype::LDG | Optype::LDS | Optype::LDL | Optype::LD => Action::Load(access(inst)),
+        Optype::STG | Optype::STS | Optype::STL | Optype::ST => Action::Store(access(inst)),
+        Optype::LDC => Action::LoadConstant {
+            bank: small("bank"),
+            access: access(inst),
+        },
+        Optype::MEMBAR => Action::Fence,
+        Optype::ULDC => Action::UniformLoad,
+        Optype::S2R => Action::ReadSpecial(special(inst)),
+        Optype::S2UR => Action::ReadSpecialOnce(special(inst)),
+        Optype::R2UR => Action::ToUniform,
+        Optype::GETGPR => Action::IndexedRead(register_offset(inst)),
+        Optype::SETGPR => Action::IndexedWrite(register_offset(inst)),
+        Optype::SHFL => Action::Shuffle(shfl::SHFMODE.get(inst.word()).expect("a legal word")),
+        Optype::VOTE => Action::Vote(vote::VOTEMODE.get(inst.word()).expect("a legal word")),
+        Optype::MATCH => Action::Match,
+        Optype::BRA => Action::Branch(to(label("label"))),
+        Optype::BRX | Optype::RET => Action::Indirect,
+        Optype::BRX_REL => Action::IndirectFrom(label("label")),
+        Optype::CALL if inst.form() == Form::CALL_I => Action::Call(to(label("vb"))),
+        Optype::CALL => Action::CallIndirect,
+        Optype::EXIT => Action::Exit,
+        Optype::TRAP => Action::Trap(small("code")),
+        Optype::BSSY => Action::SetBarrier(small("bn")),
+        Optype::BSYNC => Action::Reconverge(small("bn")),
+        Optype::BMOV if inst.form() == Form::BMOV_R => Action::WriteBarrier(small("bn")),
+        Optype::BMOV => Action::ReadBarrier(small("bs")),
+        Optype::WARPSYNC => Action::WarpSync,
+        Optype::BAR => Action::CtaBarrier,
+        other => unreachable!(
+            "{} is neither pure nor known to the device",
+            other.info().name
+        ),
+    }
+}
+
+macro_rules! pure_table {
+    ($($name:ident $module:ident;)*) => {
+        /// The lane loop of a pure operation; none for one that has effects.
+        fn pure(inst: &Inst<PReg>, semantics: Reference) -> Option<Box<dyn LaneLoop>> {
+            Some(match inst.optype() {
+                $(Optype::$name => {
+                    let modifiers = <$module::Operation as PureOperation>::decode(inst.form(), inst.word());
+                    Box::new(Pure::<$module::Operation>::new(modifiers, semantics))
+                })*
+                _ => return None,
+            })
+        }
+    };
+}
+for_each_pure_operation!(pure_table);
+
+fn named(inst: &Inst<PReg>, name: &str) -> u64 {
+    inst.find_field(name).map_or(0, |f| f.get(inst.word()))
+}
+
+fn signed(inst: &Inst<PReg>, name: &str) -> i64 {
+    inst.find_field(name)
+        .map_or(0, |f| sign_extend(f.get(inst.word()), f.width))
+}
+
+/// Code address of a label of the instruction at `index`: its offset counts from the next one.
+fn target(inst: &Inst<PReg>, name: &str, index: usize) -> i64 {
+    (index as i64 + 1) * WORD_BYTES as i64 + signed(inst, name)
+}
+
+fn register_offset(inst: &Inst<PReg>) -> i32 {
+    signed(inst, "ridx") as i32
+}
+
+fn special(inst: &Inst<PReg>) -> SReg {
+    SReg::from_code(named(inst, "sreg")).expect("a legal word")
+}
+
+/// The window of an operation, from its effects.
+fn window(effects: Effects) -> Option<Window> {
+    [
+        (Effects::GLOBAL, Window::Global),
+        (Effects::SHARED, Window::Shared),
+        (Effects::LOCAL, Window::Local),
+    ]
+    .into_iter()
+    .find_map(|(effect, window)| effects.contains(effect).then_some(window))
+}
+
+/// The name of the member that an enumeration field holds.
+fn member(info: &FormInfo, word: u128, name: &str) -> Option<&'static str> {
+    let field = info.fields.iter().find(|f| f.name == name)?;
+    match field.ty {
+        FieldType::Enum(e) => e.name_of(field.get(word)),
+        _ => None,
+    }
+}
+
+fn access(inst: &Inst<PReg>) -> Access {
+    // Sizes are numbers of bits, some with the letter of their extension.
+    let size = member(inst.info(), inst.word(), "size").unwrap_or("32");
+    let bits: u32 = size.trim_start_matches(['U', 'S']).parse().unwrap_or(32);
+    Access {
+        window: window(inst.optype().info().effects),
+        bytes: (bits / 8) as u8,
+        signed: size.starts_with('S'),
+        uniform: inst
+            .operand(Role::C)
+            .is_some_and(|c| c.class == Some(RegisterClass::Uniform)),
+        wide: inst
+            .operand(Role::A)
+            .is_some_and(|a| (a.width)(inst.word()) > 32),
+        offset: signed(inst, "addr") as i32,
+    }
+}
+
+fn atomic(inst: &Inst<PReg>) -> Atomic {
+    let ty = AtomType::from_code(named(inst, "atype")).expect("a legal word");
+    let op = inst
+        .find_field("op")
+        .map(|f| AtomOp::from_code(f.get(inst.word())).expect("a legal word"));
+    let bytes = if matches!(ty, AtomType::U64 | AtomType::S64) {
+        8
+    } else {
+        4
+    };
+    Atomic {
+        access: Access {
+            bytes,
+            ..access(inst)
+        },
+        ty,
+        op,
+    }
+}
+
+impl Action {
+    /// What kind of access it makes, if any.
+    pub fn access_kind(&self) -> Option<AccessKind> {
+        match self {
+            Action::Load(_) => Some(AccessKind::Load),
+            Action::Store(_) => Some(AccessKind::Store),
+            Action::Atomic(_) => Some(AccessKind::Atomic),
+            _ => None,
+        }
+    }
+}
