@@ -21,4 +21,5 @@ pub mod regalloc;
 pub mod sched;
 pub mod settings;
 pub mod sim;
+pub mod simt;
 pub mod vcode;

@@ -57,18 +57,23 @@ impl Graph {
         self.predecessors[node].iter().map(|&n| n as usize)
     }
 
-    /// The nodes that can be reached from `root`, in reverse postorder.
+    /// The nodes that can be reached from `root`, in reverse postorder. Where the graph leaves a choice, lower numbers come first, so that
+    /// nodes that are in reverse postorder already stay in place.
     pub fn reverse_postorder(&self, root: usize) -> Vec<usize> {
         let mut seen = vec![false; self.len()];
         let mut order = Vec::with_capacity(self.len());
-        let mut stack = vec![(root, 0)];
+        let by_number = |node: usize| {
+            let mut list = self.successors[node].clone();
+            list.sort_unstable();
+            list
+        };
+        let mut stack = vec![(root, by_number(root))];
         seen[root] = true;
-        while let Some((node, next)) = stack.last_mut() {
-            match self.successors[*node].get(*next) {
-                Some(&target) => {
-                    *next += 1;
+        while let Some((node, rest)) = stack.last_mut() {
+            match rest.pop() {
+                Some(target) => {
                     if !std::mem::replace(&mut seen[target as usize], true) {
-                        stack.push((target as usize, 0));
+                        stack.push((target as usize, by_number(target as usize)));
                     }
                 }
                 None => {
@@ -166,6 +171,11 @@ impl Dominators {
     /// Whether `node` can be reached from the root.
     pub fn is_reachable(&self, node: usize) -> bool {
         node == self.root || self.parent[node].is_some()
+    }
+
+    /// Number of dominators of `node` beside itself; 0 also for nodes out of reach.
+    pub fn depth(&self, node: usize) -> u32 {
+        self.depth[node]
     }
 
     /// The reachable nodes in reverse postorder.

@@ -68,7 +68,7 @@ pub fn random_terminator(
     blocks: usize,
     mut table: impl FnMut(usize) -> (PReg, u32),
 ) -> Terminator<PReg> {
-    let mut target = |random: &mut Random| block(1 + random.below(blocks as u64 - 1) as usize);
+    let target = |random: &mut Random| block(1 + random.below(blocks as u64 - 1) as usize);
     if blocks < 2 {
         return Terminator::Exit;
     }

@@ -313,6 +313,24 @@ impl<R: Register> Terminator<R> {
         }
     }
 
+    /// Visits every successor for change.
+    pub fn for_each_target(&mut self, mut visit: impl FnMut(&mut Block)) {
+        match self {
+            Terminator::Jump { target, .. } => visit(target),
+            Terminator::Branch {
+                taken, fallthrough, ..
+            } => {
+                visit(taken);
+                visit(fallthrough);
+            }
+            Terminator::Table { targets, .. } => targets.iter_mut().for_each(visit),
+            Terminator::Return { .. }
+            | Terminator::TailCall { .. }
+            | Terminator::Exit
+            | Terminator::Trap(_) => {}
+        }
+    }
+
     /// Registers it reads, arguments of edges included.
     pub fn uses(&self) -> SmallVec<[R; 4]> {
         match self {

@@ -1,0 +1,341 @@
+//! Convergence barriers: lanes that part at a divergent branch go on together where their ways meet.
+//!
+//! Takes code after if-conversion and returns it with BSSY where a region starts and BSYNC where it ends ([`super::regions`]); edges that lack
+//! a place for them get a block first. A call is such a region too, because lanes may come back from it one by one: the callee of an indirect call may
+//! differ, and a callee may end in a tail call. Barriers are callee-saved: a device function puts aside those that it uses.
+
+use super::barriers::{Assignment, LiveRange, TooManyBarriers, assign};
+use super::edit::Editor;
+use super::meeting::Meetings;
+use super::regions::{Region, Start, regions};
+use crate::isa::table::Effects;
+use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
+use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Terminator, VCode};
+use cranelift_entity::EntityRef;
+use std::collections::BTreeSet;
+use thiserror::Error;
+
+/// Inserts convergence barriers.
+///
+/// # Errors
+/// See [`ConvergenceError`].
+pub fn insert_barriers(code: VCode<VReg>) -> Result<VCode<VReg>, ConvergenceError> {
+    let mut code = make_places(split_at_calls(code));
+    check_uniform_writes(&mut code)?;
+    let ranges = sorted_regions(&code);
+    if ranges.is_empty() {
+        return Ok(code);
+    }
+    let assignments = assign(&ranges)?;
+    let mut editor = Editor::new(code);
+    for (range, assignment) in ranges.iter().zip(&assignments) {
+        insert(&mut editor, range, *assignment);
+    }
+    let used: BTreeSet<u8> = assignments.iter().map(|a| a.number).collect();
+    if editor.code().kind == FunctionKind::Device {
+        used.into_iter()
+            .for_each(|number| keep_for_caller(&mut editor, number));
+    }
+    Ok(editor.finish())
+}
+
+/// Why lanes cannot be kept together.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConvergenceError {
+    /// See [`TooManyBarriers`].
+    #[error(transparent)]
+    Barriers(#[from] TooManyBarriers),
+    /// A uniform register is written where lanes may be apart: lowering expected them to meet before.
+    #[error("{block} writes a uniform register, and lanes do not meet before it")]
+    Apart {
+        /// The block.
+        block: String,
+    },
+}
+
+/// Marks blocks that may run while some lanes are elsewhere, and refuses writes to uniform registers there.
+fn check_uniform_writes(code: &mut VCode<VReg>) -> Result<(), ConvergenceError> {
+    let meetings = Meetings::of(code);
+    let found = regions(&meetings);
+    let mut apart = vec![false; code.blocks.len()];
+    for branch in (0..code.blocks.len()).filter(|&b| meetings.parts(b)) {
+        let meeting = meetings
+            .meeting_point(branch)
+            .filter(|&m| found.iter().any(|r| r.meeting == m && r.inside[branch]));
+        let ways = meetings
+            .lasting_ways(branch)
+            .filter(|w| Some(*w) != meeting);
+        let reached = meetings.graph().reachable(ways, meeting.as_slice());
+        apart.iter_mut().zip(reached).for_each(|(a, r)| *a |= r);
+    }
+    for block in (0..code.blocks.len()).filter(|&b| apart[b]).map(Block::new) {
+        let uniform = |r: VReg| r.class() == RegisterClass::Uniform;
+        let written = code
+            .block_insts(block)
+            .iter()
+            .any(|e| code.definitions(e).any(uniform));
+        if !code.blocks[block].divergent
+            && (written || code.blocks[block].params.iter().any(|&p| uniform(p)))
+        {
+            return Err(ConvergenceError::Apart {
+                block: block.to_string(),
+            });
+        }
+        code.blocks[block].divergent = true;
+    }
+    Ok(())
+}
+
+fn is_call(entry: &Entry<VReg>) -> bool {
+    entry.inst.optype().info().effects.contains(Effects::CALL)
+}
+
+/// Puts every call into a block of its own, with a block before and behind it that no other edge enters or leaves.
+fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
+    if !code.insts.iter().any(is_call) {
+        return code;
+    }
+    let mut editor = Editor::new(code);
+    for block in editor.blocks() {
+        let mut current = block;
+        while let Some(at) = editor.body(current).iter().position(is_call) {
+            let behind = editor.body(current).split_off(at + 1);
+            let call = editor.body(current).split_off(at);
+            // The last block takes over how the first one ended.
+            let last = editor.data(current).clone();
+            let line = call[0].line;
+            let behind = editor.add_block(
+                BlockData {
+                    params: Vec::new(),
+                    ..last.clone()
+                },
+                behind,
+            );
+            let jump = |target| Terminator::Jump {
+                target,
+                args: Vec::new(),
+            };
+            let calling = editor.add_block(
+                BlockData {
+                    params: Vec::new(),
+                    terminator: jump(behind),
+                    line,
+                    ..last
+                },
+                call,
+            );
+            editor.data(current).terminator = jump(calling);
+            current = behind;
+        }
+    }
+    editor.finish()
+}
+
+/// Adds the blocks that regions lack, until all have a block to start at the end of and a meeting point that only they reach.
+fn make_places(mut code: VCode<VReg>) -> VCode<VReg> {
+    loop {
+        let found = regions(&Meetings::of(&code));
+        if found
+            .iter()
+            .all(|r| !r.shared && r.starts.iter().all(|s| matches!(s, Start::EndOf(_))))
+        {
+            return code;
+        }
+        let mut editor = Editor::new(code);
+        // What a new block changes for other regions at the same place is seen in the next round.
+        let mut touched = BTreeSet::new();
+        for region in &found {
+            for start in &region.starts {
+                if let Start::Before(entry) = *start
+                    && touched.insert(entry)
+                {
+                    divert(&mut editor, entry, |from| {
+                        region.inside.get(from) == Some(&false)
+                    });
+                }
+            }
+            if region.shared && touched.insert(region.meeting) {
+                divert(&mut editor, region.meeting, |from| {
+                    region.inside.get(from) == Some(&true)
+                });
+            }
+        }
+        code = editor.finish();
+    }
+}
+
+/// Leads the edges to `target` from the blocks that satisfy `from` through a new block.
+fn divert(editor: &mut Editor<VReg>, target: usize, from: impl Fn(usize) -> bool) {
+    let (old_blocks, target) = (editor.blocks(), Block::new(target));
+    let data = editor.data(target).clone();
+    let params: Vec<VReg> = data
+        .params
+        .iter()
+        .map(|p| editor.code().new_vreg(p.class()))
+        .collect();
+    let terminator = Terminator::Jump {
+        target,
+        args: params.clone(),
+    };
+    let line = editor.line_at_start(target);
+    let own = editor.add_block(
+        BlockData {
+            params,
+            terminator,
+            line,
+            ..data
+        },
+        Vec::new(),
+    );
+    for block in old_blocks.filter(|b| from(b.index())) {
+        editor.data(block).terminator.for_each_target(|t| {
+            if *t == target {
+                *t = own;
+            }
+        });
+    }
+}
+
+/// The regions of divergent branches and of calls, outer ones first.
+fn sorted_regions(code: &VCode<VReg>) -> Vec<LiveRange> {
+    let meetings = Meetings::of(code);
+    let mut found: Vec<LiveRange> = regions(&meetings).into_iter().filter_map(placed).collect();
+    for block in code
+        .blocks
+        .keys()
+        .filter(|&b| code.block_insts(b).last().is_some_and(is_call))
+    {
+        let calling = block.index();
+        let start = meetings
+            .graph()
+            .predecessors(calling)
+            .next()
+            .expect("the block before a call");
+        let meeting = meetings
+            .graph()
+            .successors(calling)
+            .next()
+            .expect("the block behind a call");
+        let inside = (0..code.blocks.len())
+            .map(|b| b == start || b == calling)
+            .collect();
+        found.push(LiveRange {
+            starts: vec![start],
+            meeting,
+            inside,
+        });
+    }
+    let size = |r: &LiveRange| r.inside.iter().filter(|i| **i).count();
+    let depth = |r: &LiveRange| {
+        r.starts
+            .iter()
+            .map(|&s| meetings.dominators().depth(s))
+            .min()
+    };
+    found.sort_by_key(|r| (depth(r), std::cmp::Reverse(size(r)), r.meeting));
+    found
+}
+
+/// A region that has its places.
+fn placed(region: Region) -> Option<LiveRange> {
+    let end_of = |start: &Start| match start {
+        Start::EndOf(block) => Some(*block),
+        Start::Before(_) => None,
+    };
+    let starts = region.starts.iter().map(end_of).collect::<Option<_>>()?;
+    Some(LiveRange {
+        starts,
+        meeting: region.meeting,
+        inside: region.inside,
+    })
+}
+
+/// Sets the barrier where the region starts, and waits for it where it ends.
+fn insert(
+    editor: &mut Editor<VReg>,
+    range: &LiveRange,
+    Assignment {
+        number,
+        saves_outer,
+    }: Assignment,
+) {
+    let meeting = Block::new(range.meeting);
+    let mask = saves_outer.then(|| editor.code().new_vreg(RegisterClass::Gpr));
+    for start in range.starts.iter().map(|&s| Block::new(s)) {
+        let line = editor.data(start).line;
+        if let Some(mask) = mask {
+            editor.body(start).push(Entry {
+                inst: read_barrier(mask, number),
+                line,
+                attachment: None,
+            });
+        }
+        let label = editor.attach(Attachment::Label(meeting));
+        editor.body(start).push(Entry {
+            inst: on_barrier(Form::BSSY_X, number),
+            line,
+            attachment: label,
+        });
+    }
+    let line = editor.line_at_start(meeting);
+    let closing = [on_barrier(Form::BSYNC_X, number)]
+        .into_iter()
+        .chain(mask.map(|mask| write_barrier(number, mask)));
+    let closing: Vec<_> = closing
+        .map(|inst| Entry {
+            inst,
+            line,
+            attachment: None,
+        })
+        .collect();
+    editor.body(meeting).splice(0..0, closing);
+}
+
+/// Puts a barrier aside at the entry of a device function and back before its end.
+fn keep_for_caller(editor: &mut Editor<VReg>, number: u8) {
+    let entry = Block::new(0);
+    let mask = editor.code().new_vreg(RegisterClass::Gpr);
+    let line = editor.line_at_start(entry);
+    editor.body(entry).insert(
+        0,
+        Entry {
+            inst: read_barrier(mask, number),
+            line,
+            attachment: None,
+        },
+    );
+    for block in editor.blocks() {
+        if matches!(
+            editor.terminator(block),
+            Terminator::Return { .. } | Terminator::TailCall { .. }
+        ) {
+            let line = editor.data(block).line;
+            editor.body(block).push(Entry {
+                inst: write_barrier(number, mask),
+                line,
+                attachment: None,
+            });
+        }
+    }
+}
+
+fn on_barrier(form: Form, number: u8) -> Inst<VReg> {
+    let mut inst = Inst::new(form);
+    inst.set_named("bn", u64::from(number));
+    inst
+}
+
+/// `BMOV mask, Bn`.
+fn read_barrier(mask: VReg, number: u8) -> Inst<VReg> {
+    let mut inst = Inst::new(Form::BMOV_X);
+    inst.set(Role::D, mask);
+    inst.set_named("bs", u64::from(number));
+    inst
+}
+
+/// `BMOV Bn, mask`.
+fn write_barrier(number: u8, mask: VReg) -> Inst<VReg> {
+    let mut inst = on_barrier(Form::BMOV_R, number);
+    inst.set(Role::A, mask);
+    inst
+}

@@ -1,0 +1,580 @@
+//! Convergence on random graphs, run by a little machine whose lanes decide at random.
+
+use super::*;
+use crate::emit::Constants;
+use crate::emit::testing::{block, jump, kernel};
+use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
+use crate::sim::semantics::tests::random::Random;
+use crate::vcode::{Attachment, Block, CallInfo, FunctionKind, Guard, Terminator, VCode};
+use cranelift_entity::EntityRef;
+use std::collections::{BTreeMap, HashMap};
+
+const LANES: usize = 4;
+
+/// `MOV v, number`: says in which block of the original graph the lanes are.
+fn marker(code: &mut u32, number: usize) -> Inst<VReg> {
+    let mut inst = Inst::new(Form::MOV_I);
+    inst.set(Role::D, VReg::new(RegisterClass::Gpr, *code));
+    *code += 1;
+    inst.set_named("vb", number as u64);
+    inst
+}
+
+fn guard() -> Guard<VReg> {
+    Guard {
+        reg: VReg::new(RegisterClass::Predicate, 0),
+        negated: false,
+    }
+}
+
+fn branch(taken: usize, fallthrough: usize) -> Terminator<VReg> {
+    Terminator::Branch {
+        guard: guard(),
+        taken: block(taken),
+        fallthrough: block(fallthrough),
+        divergent: true,
+    }
+}
+
+/// A random function with critical edges split; every block marks itself, some call.
+fn random_function(random: &mut Random, device: bool) -> VCode<VReg> {
+    let len = 2 + random.below(8) as usize;
+    let mut vregs = 1;
+    let mut blocks = Vec::new();
+    for number in 0..len {
+        let mut target = || 1 + random.below(len as u64 - 1) as usize;
+        let (a, b) = (target(), target());
+        let terminator = match random.below(10) {
+            0 if device => Terminator::Return {
+                address: [VReg::new(RegisterClass::Gpr, 0); 2],
+                values: Vec::new(),
+            },
+            0 => Terminator::Exit,
+            1 if random.flip() => Terminator::Trap(1),
+            1..=3 => jump(a),
+            n => Terminator::Branch {
+                guard: guard(),
+                taken: block(a),
+                fallthrough: block(b),
+                divergent: n >= 6,
+            },
+        };
+        let mut body = vec![];
+        if random.below(5) != 0 {
+            body.push(marker(&mut vregs, number));
+        }
+        if random.below(12) == 0 {
+            body.push(Inst::new(Form::CALL_I));
+            body.push(marker(&mut vregs, number));
+        }
+        blocks.push((body, terminator));
+    }
+    let mut entered = vec![0; len];
+    blocks
+        .iter()
+        .flat_map(|b| b.1.successors())
+        .for_each(|s| entered[s.index()] += 1);
+    for number in 0..len {
+        if blocks[number].1.successors().len() > 1 {
+            let mut terminator = blocks[number].1.clone();
+            terminator.for_each_target(|t| {
+                if entered[t.index()] > 1 {
+                    blocks.push((vec![], jump(t.index())));
+                    *t = block(blocks.len() - 1);
+                }
+            });
+            blocks[number].1 = terminator;
+        }
+    }
+    let mut code = kernel(blocks);
+    code.vreg_count = vregs;
+    if device {
+        code.kind = FunctionKind::Device;
+    }
+    let call = code.attachments.push(Attachment::Call(Box::new(CallInfo {
+        callee: None,
+        uses: vec![],
+        defs: vec![],
+    })));
+    code.insts
+        .iter_mut()
+        .filter(|e| e.inst.optype() == Optype::CALL)
+        .for_each(|e| e.attachment = Some(call));
+    super::edit::Editor::new(code).finish()
+}
+
+/// Whether each block may run while some live lanes are elsewhere, by the definition of `analysis::uniformity`: it can be reached from a
+/// divergent branch without passing the branch's post-dominator, where successors that merely end lanes do not count.
+fn divergent_blocks(code: &VCode<VReg>) -> Vec<bool> {
+    let len = code.blocks.len();
+    let kernel = matches!(code.kind, FunctionKind::Kernel(_));
+    let successors = |b: usize| -> Vec<usize> {
+        code.blocks[block(b)]
+            .terminator
+            .successors()
+            .iter()
+            .map(|s| s.index())
+            .collect()
+    };
+    let ends: Vec<bool> = (0..len)
+        .map(|mut b| {
+            // The block of an edge is none in CLIF.
+            if let (true, &[only]) = (
+                code.block_insts(block(b)).is_empty(),
+                successors(b).as_slice(),
+            ) {
+                b = only;
+            }
+            let t = &code.blocks[block(b)].terminator;
+            code.block_insts(block(b)).is_empty()
+                && (matches!(t, Terminator::Trap(_)) || kernel && matches!(t, Terminator::Exit))
+        })
+        .collect();
+    let lasting = |b: usize| -> Vec<usize> {
+        let all = successors(b);
+        let kept: Vec<usize> = all.iter().copied().filter(|&s| !ends[s]).collect();
+        if kept.is_empty() { all } else { kept }
+    };
+    let reach = |from: Vec<usize>, without: Option<usize>| {
+        let mut seen = vec![false; len];
+        let mut stack: Vec<usize> = from.into_iter().filter(|&b| Some(b) != without).collect();
+        while let Some(b) = stack.pop() {
+            if !std::mem::replace(&mut seen[b], true) {
+                stack.extend(lasting(b).into_iter().filter(|&s| Some(s) != without));
+            }
+        }
+        seen
+    };
+    // A lane that can be caught in an endless loop may never come: whatever is behind counts as not post-dominating.
+    let caught = |b: usize| {
+        !reach(vec![b], None)
+            .iter()
+            .enumerate()
+            .any(|(x, r)| *r && successors(x).is_empty())
+    };
+    let mut result = vec![false; len];
+    for b in 0..len {
+        if !matches!(
+            code.blocks[block(b)].terminator,
+            Terminator::Branch {
+                divergent: true,
+                ..
+            }
+        ) {
+            continue;
+        }
+        successors(b)
+            .into_iter()
+            .filter(|&s| ends[s])
+            .for_each(|s| result[s] = true);
+        let on_all_paths = |m: usize| {
+            let seen = reach(lasting(b), Some(m));
+            m != b && !(0..len).any(|x| seen[x] && (successors(x).is_empty() || caught(x)))
+        };
+        let candidates: Vec<usize> = (0..len)
+            .filter(|&m| reach(lasting(b), None)[m] && on_all_paths(m))
+            .collect();
+        // Which block stands for an endless loop is left open: near one nothing is claimed.
+        let endless = reach(vec![b], None)
+            .iter()
+            .enumerate()
+            .any(|(x, r)| *r && caught(x));
+        let candidates = if endless { Vec::new() } else { candidates };
+        // The nearest is the one from which all others are still to come.
+        let nearest = candidates.iter().copied().find(|&m| {
+            candidates
+                .iter()
+                .all(|&other| other == m || !reach(lasting(b), Some(m))[other])
+        });
+        reach(lasting(b), nearest)
+            .into_iter()
+            .enumerate()
+            .for_each(|(x, r)| result[x] |= r);
+    }
+    result
+}
+
+type Place = (usize, usize);
+
+struct Machine<'a> {
+    code: &'a VCode<VReg>,
+    /// Lanes that run together, and where.
+    groups: Vec<(Vec<usize>, Place)>,
+    /// Where each waiting lane waits, and for which barrier.
+    waiting: BTreeMap<usize, (Place, usize)>,
+    live: Vec<usize>,
+    barriers: Vec<[Vec<usize>; 16]>,
+    registers: HashMap<(usize, VReg), Vec<usize>>,
+}
+
+impl Machine<'_> {
+    /// Runs to the end, a deadlock or a limit; false for a deadlock.
+    fn run(
+        &mut self,
+        random: &mut Random,
+        visit: &mut impl FnMut(usize, &[usize], &[usize]),
+    ) -> bool {
+        for _ in 0..1000 {
+            self.release();
+            if self.groups.is_empty() {
+                return self.waiting.is_empty();
+            }
+            let index = random.below(self.groups.len() as u64) as usize;
+            let (lanes, place) = self.groups.swap_remove(index);
+            self.step(random, lanes, place, visit);
+        }
+        true
+    }
+
+    fn release(&mut self) {
+        loop {
+            let free: Vec<usize> = self
+                .waiting
+                .iter()
+                .filter(|(lane, (place, number))| {
+                    self.barriers[**lane][*number].iter().all(|l| {
+                        !self.live.contains(l) || self.waiting.get(l) == Some(&(*place, *number))
+                    })
+                })
+                .map(|(lane, _)| *lane)
+                .collect();
+            let Some(&first) = free.first() else { return };
+            let (place, number) = self.waiting[&first];
+            let lanes: Vec<usize> = free
+                .into_iter()
+                .filter(|l| self.waiting[l] == (place, number))
+                .collect();
+            self.waiting.retain(|l, _| !lanes.contains(l));
+            self.groups.push((lanes, (place.0, place.1 + 1)));
+        }
+    }
+
+    fn step(
+        &mut self,
+        random: &mut Random,
+        lanes: Vec<usize>,
+        (at, index): Place,
+        visit: &mut impl FnMut(usize, &[usize], &[usize]),
+    ) {
+        let body = self.code.block_insts(block(at));
+        let Some(entry) = body.get(index) else {
+            return self.leave(random, lanes, at);
+        };
+        let inst = &entry.inst;
+        let value = |name: &str| inst.find_field(name).unwrap().get(inst.word()) as usize;
+        match inst.optype() {
+            Optype::MOV => visit(value("vb"), &lanes, &self.live),
+            Optype::BSSY => {
+                lanes
+                    .iter()
+                    .for_each(|&l| self.barriers[l][value("bn")] = lanes.clone());
+                let Some(Attachment::Label(label)) =
+                    entry.attachment.map(|a| &self.code.attachments[a])
+                else {
+                    panic!("no label")
+                };
+                assert!(self.code.block_insts(*label)[0].inst.optype() == Optype::BSYNC);
+            }
+            Optype::BSYNC => {
+                self.waiting
+                    .extend(lanes.into_iter().map(|l| (l, ((at, index), value("bn")))));
+                return;
+            }
+            Optype::BMOV => {
+                for &lane in &lanes {
+                    if inst.form() == Form::BMOV_X {
+                        self.registers.insert(
+                            (lane, inst.reg(Role::D).unwrap()),
+                            self.barriers[lane][value("bs")].clone(),
+                        );
+                    } else {
+                        self.barriers[lane][value("bn")] =
+                            self.registers[&(lane, inst.reg(Role::A).unwrap())].clone();
+                    }
+                }
+            }
+            Optype::CALL => {
+                // The callee uses all barriers and restores them; lanes come back as they like.
+                let (some, others): (Vec<usize>, Vec<usize>) =
+                    lanes.into_iter().partition(|_| random.flip());
+                self.groups.extend(
+                    [some, others]
+                        .into_iter()
+                        .filter(|g| !g.is_empty())
+                        .map(|g| (g, (at, index + 1))),
+                );
+                return;
+            }
+            other => panic!("{other:?}"),
+        }
+        self.groups.push((lanes, (at, index + 1)));
+    }
+
+    fn leave(&mut self, random: &mut Random, lanes: Vec<usize>, at: usize) {
+        let terminator = &self.code.blocks[block(at)].terminator;
+        let successors = terminator.successors();
+        if successors.is_empty() {
+            self.live.retain(|l| !lanes.contains(l));
+            return;
+        }
+        let divergent = matches!(
+            terminator,
+            Terminator::Branch {
+                divergent: true,
+                ..
+            }
+        );
+        let together = random.below(successors.len() as u64) as usize;
+        let mut ways: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for lane in lanes {
+            let way = if divergent {
+                random.below(successors.len() as u64) as usize
+            } else {
+                together
+            };
+            ways.entry(way).or_default().push(lane);
+        }
+        // A branch to a block that only ends lanes becomes a guarded EXIT or TRAP: those lanes are gone at once.
+        let ends = |way: usize| {
+            let mut target = successors[way];
+            for _ in 0..self.code.blocks.len() {
+                match self.code.blocks[target].terminator {
+                    Terminator::Jump { target: next, .. }
+                        if self.code.block_insts(target).is_empty() =>
+                    {
+                        target = next
+                    }
+                    _ => break,
+                }
+            }
+            self.code.block_insts(target).is_empty()
+                && self.code.blocks[target].terminator.successors().is_empty()
+        };
+        let gone: Vec<usize> = ways
+            .iter()
+            .filter(|(way, _)| ends(**way))
+            .flat_map(|(_, lanes)| lanes.clone())
+            .collect();
+        self.live.retain(|l| !gone.contains(l));
+        ways.values_mut()
+            .for_each(|lanes| lanes.retain(|l| !gone.contains(l)));
+        ways.retain(|_, lanes| !lanes.is_empty());
+        self.groups.extend(
+            ways.into_iter()
+                .map(|(way, lanes)| (lanes, (successors[way].index(), 0))),
+        );
+    }
+}
+
+fn run(
+    code: &VCode<VReg>,
+    random: &mut Random,
+    visit: &mut impl FnMut(usize, &[usize], &[usize]),
+) -> bool {
+    let mut machine = Machine {
+        code,
+        groups: vec![((0..LANES).collect(), (0, 0))],
+        waiting: BTreeMap::new(),
+        live: (0..LANES).collect(),
+        barriers: vec![Default::default(); LANES],
+        registers: HashMap::new(),
+    };
+    machine.run(random, visit)
+}
+
+#[test]
+fn lanes_are_together_wherever_no_divergence_is_expected() {
+    let mut random = Random::for_test("convergence");
+    let (mut together, mut barriers) = (0, 0);
+    for round in 0..600 {
+        let code = join_returns(random_function(&mut random, round % 2 == 0));
+        code.verify_shape().unwrap();
+        let divergent = divergent_blocks(&code);
+        // The marks of a block stay those of the graph that was generated; the ways they are numbered may not.
+        let names: HashMap<usize, bool> = code
+            .blocks
+            .keys()
+            .flat_map(|b| code.block_insts(b).iter().map(move |e| (b, e)))
+            .filter(|(_, e)| e.inst.optype() == Optype::MOV)
+            .map(|(b, e)| {
+                (
+                    e.inst.find_field("vb").unwrap().get(e.inst.word()) as usize,
+                    divergent[b.index()],
+                )
+            })
+            .collect();
+        let done = insert_barriers(code.clone()).unwrap();
+        done.verify_shape().unwrap();
+        barriers += done
+            .insts
+            .iter()
+            .filter(|e| e.inst.optype() == Optype::BSYNC)
+            .count();
+        for _ in 0..8 {
+            let mut wrong = None;
+            let finished = run(&done, &mut random, &mut |mark, lanes, live| {
+                if !names[&mark] {
+                    together += 1;
+                    if lanes.len() != live.len() {
+                        wrong = Some((mark, lanes.to_vec(), live.to_vec()));
+                    }
+                }
+            });
+            assert!(finished, "deadlock in round {round}\n{code}\n{done}");
+            assert!(wrong.is_none(), "round {round}: {wrong:?}\n{code}\n{done}");
+        }
+    }
+    assert!(together > 2_000 && barriers > 300, "{together} {barriers}");
+}
+
+#[test]
+fn a_missing_barrier_is_noticed() {
+    let mut vregs = 1;
+    let mut code = kernel(vec![
+        (vec![], branch(1, 2)),
+        (vec![], jump(3)),
+        (vec![], jump(3)),
+        (vec![marker(&mut vregs, 3)], Terminator::Exit),
+    ]);
+    code.vreg_count = vregs;
+    let mut random = Random::for_test("missing barrier");
+    let apart = |code: &VCode<VReg>, random: &mut Random| {
+        (0..50).any(|_| {
+            let mut apart = false;
+            run(code, random, &mut |_, lanes, live| {
+                apart |= lanes.len() != live.len()
+            });
+            apart
+        })
+    };
+    assert!(apart(&code, &mut random));
+    assert!(!apart(&insert_barriers(code).unwrap(), &mut random));
+}
+
+#[test]
+fn twenty_nested_branches_share_sixteen_barriers() {
+    const DEPTH: usize = 20;
+    // Block i < DEPTH branches to i + 1 or past it to an empty block 2 * DEPTH + 1 + i; 2 * DEPTH - i joins both.
+    let mut vregs = 1;
+    let mut blocks: Vec<(Vec<Inst<VReg>>, Terminator<VReg>)> = Vec::new();
+    for i in 0..DEPTH {
+        blocks.push((vec![], branch(i + 1, 2 * DEPTH + 1 + i)));
+    }
+    blocks.push((vec![], jump(DEPTH + 1)));
+    for i in (0..DEPTH).rev() {
+        let end = if i == 0 {
+            Terminator::Exit
+        } else {
+            jump(2 * DEPTH - i + 1)
+        };
+        blocks.push((vec![marker(&mut vregs, i)], end));
+    }
+    for i in 0..DEPTH {
+        blocks.push((vec![], jump(2 * DEPTH - i)));
+    }
+    let mut code = kernel(blocks);
+    code.vreg_count = vregs;
+    code.verify_shape().unwrap();
+    let done = insert_barriers(code).unwrap();
+    let saved = done
+        .insts
+        .iter()
+        .filter(|e| e.inst.optype() == Optype::BMOV)
+        .count();
+    assert_eq!(saved, 2 * (DEPTH - usize::from(BARRIERS)), "{done}");
+    let mut random = Random::for_test("nested");
+    for _ in 0..200 {
+        assert!(run(&done, &mut random, &mut |mark, lanes, live| assert!(
+            mark != 0 || lanes.len() == live.len()
+        )));
+    }
+}
+
+#[test]
+fn a_loop_with_a_divergent_exit_is_entered_once_with_the_barrier() {
+    let mut vregs = 1;
+    let mut code = kernel(vec![
+        (vec![marker(&mut vregs, 0)], jump(1)),
+        (vec![marker(&mut vregs, 1)], branch(2, 3)),
+        (vec![marker(&mut vregs, 2)], jump(1)),
+        (vec![marker(&mut vregs, 3)], Terminator::Exit),
+    ]);
+    code.vreg_count = vregs;
+    let done = insert_barriers(code).unwrap();
+    let at = |b: Block| {
+        done.block_insts(b)
+            .iter()
+            .map(|e| e.inst.optype())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(at(block(0)), [Optype::MOV, Optype::BSSY]);
+    assert!(
+        done.blocks
+            .keys()
+            .any(|b| at(b) == [Optype::BSYNC, Optype::MOV])
+    );
+}
+
+#[test]
+fn jump_tables_are_read_from_the_constants() {
+    let index = VReg::new(RegisterClass::Gpr, 0);
+    let table = Terminator::Table {
+        index,
+        table: None,
+        targets: vec![block(1), block(2)],
+        divergent: false,
+    };
+    let mut code = kernel(vec![
+        (vec![], table),
+        (vec![], Terminator::Exit),
+        (vec![], Terminator::Exit),
+    ]);
+    code.vreg_count = 1;
+    let mut constants = Constants::new();
+    constants.reserve(4).unwrap();
+    let code = load_jump_tables(code, &mut constants).unwrap();
+    let [scale, load] = code.block_insts(block(0)) else {
+        panic!("{code}")
+    };
+    assert_eq!(
+        (scale.inst.optype(), load.inst.optype()),
+        (Optype::LEA, Optype::LDC)
+    );
+    let Terminator::Table {
+        index,
+        table: Some(4),
+        ..
+    } = code.blocks[block(0)].terminator
+    else {
+        panic!("{code}")
+    };
+    assert_eq!(Some(index), load.inst.reg(Role::D));
+    assert_eq!(constants.bytes().len(), 12);
+}
+
+#[test]
+fn returns_of_a_device_function_become_one() {
+    let r = |n| VReg::new(RegisterClass::Gpr, n);
+    let ret = |value| Terminator::Return {
+        address: [r(0), r(1)],
+        values: vec![(r(value), crate::isa::PReg::gpr(4))],
+    };
+    let mut code = kernel(vec![
+        (vec![], branch(1, 2)),
+        (vec![], ret(2)),
+        (vec![], ret(3)),
+    ]);
+    code.kind = FunctionKind::Device;
+    code.vreg_count = 4;
+    let code = join_returns(code);
+    let returns: Vec<_> = code
+        .blocks
+        .values()
+        .filter(|b| matches!(b.terminator, Terminator::Return { .. }))
+        .collect();
+    assert_eq!(
+        (returns.len(), returns[0].params.len(), code.vreg_count),
+        (1, 1, 5)
+    );
+    code.verify_shape().unwrap();
+}
