@@ -20,7 +20,7 @@ use crate::error::{ErrorList, Errors};
 use crate::object::Linkage;
 use crate::settings::{OptLevel, Options};
 use crate::vcode::FunctionKind;
-use crate::{lower, regalloc, sched};
+use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
 use stages::Analyzed;
 use std::time::Instant;
@@ -45,6 +45,8 @@ pub enum Pass {
     Analyze,
     /// Instructions selected.
     Lower,
+    /// Jump tables read, lanes kept together.
+    Converge,
     /// Registers allocated.
     Allocate,
     /// Blocks in order, branches as instructions.
@@ -57,7 +59,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes in order.
-    pub const ALL: [Pass; 12] = [
+    pub const ALL: [Pass; 13] = [
         Pass::Verify,
         Pass::Intrinsics,
         Pass::Promote,
@@ -66,6 +68,7 @@ impl Pass {
         Pass::Clif,
         Pass::Analyze,
         Pass::Lower,
+        Pass::Converge,
         Pass::Allocate,
         Pass::Layout,
         Pass::Control,
@@ -83,6 +86,7 @@ impl Pass {
             Pass::Clif => clif::Step::Finish.name(),
             Pass::Analyze => "analyze",
             Pass::Lower => "lower",
+            Pass::Converge => "converge",
             Pass::Allocate => "allocate",
             Pass::Layout => "layout",
             Pass::Control => "control",
@@ -270,6 +274,9 @@ impl Compiler {
             };
             let names = |name: &ExternalName| input.symbol(name);
             lower::lower(&analyzed.input(name, kind, &names, options), lowering)
+        })?;
+        let code = watch.pass(Pass::Converge, name, || {
+            simt::run(code, &mut unit.constants).map_err(|error| stages::simt_error(name, &error))
         })?;
         let code = watch.pass(Pass::Allocate, name, || {
             let allocated = regalloc::allocate(code, &stages::allocation(options), allocation);

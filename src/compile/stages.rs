@@ -12,6 +12,7 @@ use crate::regalloc::{self, RegallocError};
 use crate::sched::Scheduled;
 use crate::sched::control::Waiting;
 use crate::settings::{Options, Regalloc, Sched};
+use crate::simt::{ConvergenceError, SimtError};
 use crate::vcode::{FunctionKind, VCode};
 use cranelift_codegen::ir::ExternalName;
 use std::fmt;
@@ -139,6 +140,14 @@ pub(super) fn allocation_error(name: &str, error: &RegallocError) -> Errors {
         _ => return internal(name, error.to_string()),
     };
     at(name, problem)
+}
+
+/// The error of convergence as one of the library.
+pub(super) fn simt_error(name: &str, error: &SimtError) -> Errors {
+    match error {
+        SimtError::Convergence(ConvergenceError::Apart { .. }) => internal(name, error.to_string()),
+        _ => at(name, Problem::Limit(error.to_string())),
+    }
 }
 
 /// Emission's error as one of the library.

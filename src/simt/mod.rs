@@ -13,7 +13,32 @@ pub mod tables;
 #[cfg(test)]
 mod tests;
 
+use crate::emit::{Constants, ConstantsFull};
+use crate::isa::VReg;
+use crate::vcode::VCode;
+use thiserror::Error;
+
 pub use barriers::{BARRIERS, TooManyBarriers};
 pub use convergence::{ConvergenceError, insert_barriers};
 pub use returns::join_returns;
 pub use tables::load_jump_tables;
+
+/// Why a function cannot be made ready for lanes in groups.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SimtError {
+    /// No room for a jump table.
+    #[error(transparent)]
+    Constants(#[from] ConstantsFull),
+    /// See [`ConvergenceError`].
+    #[error(transparent)]
+    Convergence(#[from] ConvergenceError),
+}
+
+/// All passes of this module on lowered code.
+///
+/// # Errors
+/// See [`SimtError`].
+pub fn run(code: VCode<VReg>, constants: &mut Constants) -> Result<VCode<VReg>, SimtError> {
+    let code = load_jump_tables(join_returns(code), constants)?;
+    Ok(insert_barriers(code)?)
+}
