@@ -16,8 +16,8 @@
 use super::apply::{Assembled, assemble};
 use super::diagnostic::{Diagnostic, Span, closest};
 use super::lexer::{Token, TokenKind};
+use super::line::Line;
 use super::name::register;
-use super::syntax::Line;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;

@@ -10,9 +10,11 @@ mod diagnostic;
 mod directives;
 mod layout;
 mod lexer;
+mod line;
 mod listing;
+mod matching;
 mod name;
-mod operands;
+mod operand;
 mod select;
 mod syntax;
 
@@ -74,7 +76,7 @@ pub fn instruction<R: NamedRegister>(text: &str) -> Result<(Inst<R>, Control), E
         .split(|t| t.kind == TokenKind::Newline)
         .find(|l| !l.is_empty())
         .unwrap_or_default();
-    let written = syntax::Line::new(line, text.len())
+    let written = line::Line::new(line, text.len())
         .instruction()
         .map_err(|d| failed(vec![d]))?;
     let assembled = apply::assemble::<R>(&written).map_err(failed)?;

@@ -5,7 +5,7 @@
 //! the kinds of the operands choose. What does not fit is explained by the attempt that came furthest.
 
 use super::diagnostic::{Diagnostic, Span, closest};
-use super::operands::{Match, match_operands};
+use super::matching::{Match, match_operands};
 use super::syntax::Written;
 use crate::isa::Form;
 use crate::isa::generated::OPTYPES;

@@ -223,7 +223,7 @@ impl FieldInfo {
 pub enum FieldType {
     /// A register of this class.
     Register(RegisterClass),
-    /// Uniform predicate: only UPT exists.
+    /// Uniform predicate. No instruction writes UP0 to UP6, which read false; UPT is true.
     UniformPredicate,
     /// Convergence barrier number.
     Convergence,

@@ -164,7 +164,8 @@ fn resolve(inst: &Inst<PReg>) -> Resolved {
     let mut next = BROADCAST;
     for info in inst.info().operands.iter().filter(|o| o.field != u8::MAX) {
         let words = u32::from((info.width)(inst.word())).div_ceil(32).max(1) as u8;
-        let invert = info.not.is_some_and(|not| inst.field(not) != 0);
+        let negated = info.not.is_some_and(|not| inst.field(not) != 0);
+        let invert = negated != is_unset_uniform_predicate(inst, info);
         let first = info
             .class
             .and_then(|_| inst.operand_regs(info)[0])
@@ -196,6 +197,12 @@ fn resolve(inst: &Inst<PReg>) -> Resolved {
         };
     }
     resolved
+}
+
+/// Whether an operand is one of UP0 to UP6, which no instruction writes: they read false, as `!PT`.
+fn is_unset_uniform_predicate(inst: &Inst<PReg>, info: &OperandInfo) -> bool {
+    let field = &inst.info().fields[info.field as usize];
+    matches!(field.ty, FieldType::UniformPredicate) && field.get(inst.word()) != PT as u64
 }
 
 /// The words of a source that is the same for all lanes; none for what is no value (labels, barriers, uniform predicates, codes).

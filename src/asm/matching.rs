@@ -1,8 +1,8 @@
 //! Written operands against those of a mode, by their kinds.
 
 use super::name::File;
+use super::operand::{Operand, Value};
 use super::select::{Candidate, Failure};
-use super::syntax::{Operand, Value};
 use crate::isa::RegisterClass;
 use crate::isa::literal::ImmediateFormat;
 use crate::isa::table::{FieldInfo, FieldType, FormInfo, SyntaxOperandKind};
