@@ -226,7 +226,10 @@ fn registers_known_at_run_time_may_be_any() {
         hazards(&format!("{set}\n IADD_RI rd=255 ra=3 vb=1")),
         hazard(ReadAfterWrite, "R3", 32, 16)
     );
-    assert_eq!(hazards(&format!("{set} ?{latency}\n IADD_RI rd=255 ra=3 vb=1")), []);
+    assert_eq!(
+        hazards(&format!("{set} ?{latency}\n IADD_RI rd=255 ra=3 vb=1")),
+        []
+    );
     let get = "UMOV_I urd=0 vb=9 ?6\n MOV_R rd=5\n GETGPR_U rd=1 urb=0 ridx=0";
     assert_eq!(hazards(get), hazard(ReadAfterWrite, "R[]", 32, 16));
 }

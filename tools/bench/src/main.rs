@@ -115,7 +115,10 @@ fn time(
     let input = FunctionInput::of_source(function, &name);
     let mut ours = || {
         let start = Instant::now();
-        compiler.compile_function(&input, &mut Unit::new()).ok().map(|()| start.elapsed())
+        compiler
+            .compile_function(&input, &mut Unit::new())
+            .ok()
+            .map(|()| start.elapsed())
     };
     ours()?;
     if arguments.alone {
@@ -136,7 +139,8 @@ fn report(rows: &[Row], skipped: usize, compiler: &Compiler, arguments: &Argumen
     let total = compiler.timings().total();
     println!("pass          share");
     for pass in Pass::ALL {
-        let share = compiler.timings().of(pass).as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
+        let share =
+            compiler.timings().of(pass).as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
         println!("{:<12} {:>5.1} %", pass.name(), 100.0 * share);
     }
     let micros = |d: Duration| d.as_secs_f64() * 1e6 / rows.len() as f64;
@@ -146,7 +150,10 @@ fn report(rows: &[Row], skipped: usize, compiler: &Compiler, arguments: &Argumen
         return;
     }
     println!("x86-64       {:.1} us a function", micros(theirs));
-    println!("ratio        {:.2}", ours.as_secs_f64() / theirs.as_secs_f64());
+    println!(
+        "ratio        {:.2}",
+        ours.as_secs_f64() / theirs.as_secs_f64()
+    );
     let ratio = |r: &Row| r.ours.as_secs_f64() / r.theirs.as_secs_f64();
     let mut worst: Vec<&Row> = rows.iter().collect();
     worst.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));

@@ -22,13 +22,27 @@ impl Reference {
         let mut flags = settings::builder();
         flags.set("opt_level", "speed")?;
         flags.set("enable_verifier", "false")?;
-        let mut builder = isa::lookup_by_name("x86_64").context("Cranelift was built without x86-64")?;
+        let mut builder =
+            isa::lookup_by_name("x86_64").context("Cranelift was built without x86-64")?;
         // What the tests use: everything that a current processor has.
-        for feature in ["has_sse41", "has_sse42", "has_avx", "has_avx2", "has_bmi1", "has_bmi2", "has_lzcnt", "has_popcnt", "has_fma"] {
+        for feature in [
+            "has_sse41",
+            "has_sse42",
+            "has_avx",
+            "has_avx2",
+            "has_bmi1",
+            "has_bmi2",
+            "has_lzcnt",
+            "has_popcnt",
+            "has_fma",
+        ] {
             builder.enable(feature)?;
         }
         let isa = builder.finish(settings::Flags::new(flags))?;
-        Ok(Reference { isa, context: cranelift_codegen::Context::new() })
+        Ok(Reference {
+            isa,
+            context: cranelift_codegen::Context::new(),
+        })
     }
 
     /// Compiles a function and says how long it took; none when x86-64 does not support it.
