@@ -13,7 +13,6 @@ use super::pressure::{Pressure, stack_pointer};
 use super::registers::{Numbers, RegisterSet};
 use super::webs::{NONE, Webs};
 use crate::abi;
-use crate::isa::inst::OperandRef;
 use crate::isa::table::Direction;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, Callee, Entry, FunctionKind, Terminator, VCode};
@@ -132,7 +131,7 @@ pub(super) fn colour(
             let done = if code.call(entry).is_some() {
                 scan.call(block, index, at, entry)
             } else {
-                scan.instruction(block, index, at, entry)
+                scan.instruction(block, index, entry)
             };
             done.map_err(|e| fail(e.at(entry.inst.info().name)))?;
         }
@@ -169,17 +168,18 @@ impl NoRegister {
     }
 }
 
-struct Scan<'a> {
-    code: &'a VCode<VReg>,
-    live: &'a Liveness,
-    picker: Picker<'a>,
-    pinned: Option<VReg>,
-    sites: &'a mut Vec<(u32, Site)>,
-    exits: &'a mut Vec<Exit>,
+/// The walk that colours.
+pub(super) struct Scan<'a> {
+    pub(super) code: &'a VCode<VReg>,
+    pub(super) live: &'a Liveness,
+    pub(super) picker: Picker<'a>,
+    pub(super) pinned: Option<VReg>,
+    pub(super) sites: &'a mut Vec<(u32, Site)>,
+    pub(super) exits: &'a mut Vec<Exit>,
 }
 
 impl Scan<'_> {
-    fn register(&self, v: VReg) -> PReg {
+    pub(super) fn register(&self, v: VReg) -> PReg {
         PReg::new(v.class(), self.picker.colour(v))
     }
 
@@ -226,11 +226,11 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn dies(&self, v: VReg, at: u32, block: Block) -> bool {
+    pub(super) fn dies(&self, v: VReg, at: u32, block: Block) -> bool {
         Some(v) != self.pinned && !self.live.is_live_after(self.code, v, at, block)
     }
 
-    fn release_dying(&mut self, block: Block, at: u32, entry: &Entry<VReg>) {
+    pub(super) fn release_dying(&mut self, block: Block, at: u32, entry: &Entry<VReg>) {
         for v in self.code.uses(entry) {
             if self.dies(v, at, block) {
                 self.picker.release(v);
@@ -238,183 +238,10 @@ impl Scan<'_> {
         }
     }
 
-    fn release_dead(&mut self, entry: &Entry<VReg>) {
+    pub(super) fn release_dead(&mut self, entry: &Entry<VReg>) {
         for v in self.code.definitions(entry) {
             if self.live.is_dead(v) && self.picker.colour(v) != NONE {
                 self.picker.release(v);
-            }
-        }
-    }
-
-    fn instruction(
-        &mut self,
-        block: Block,
-        index: u32,
-        at: u32,
-        entry: &Entry<VReg>,
-    ) -> Result<(), NoRegister> {
-        let mut site = Site::default();
-        let mut early = RegisterSet::default();
-        for operand in entry
-            .inst
-            .operands()
-            .filter(|o| o.info.direction == Direction::In && o.regs.len() > 1)
-        {
-            self.gather_run(block, at, entry, &operand, &mut early, &mut site);
-            if site.moved.last() == Some(&(u8::MAX, NONE)) {
-                return Err(NoRegister(
-                    operand.regs[0].map_or(RegisterClass::Gpr, |r| r.class()),
-                ));
-            }
-        }
-        let kept = self.code.else_values(entry);
-        let mut guarded: SmallVec<[(VReg, u8); 4]> = SmallVec::new();
-        let mut number = 0;
-        for operand in entry
-            .inst
-            .operands()
-            .filter(|o| o.info.direction == Direction::Out && o.regs[0].is_some())
-        {
-            let values: SmallVec<[VReg; 4]> = operand.regs.iter().copied().flatten().collect();
-            let kept_here: SmallVec<[Option<VReg>; 4]> = (0..values.len())
-                .map(|i| kept.get(number + i).copied().flatten())
-                .collect();
-            number += values.len();
-            if kept_here.iter().all(|k| k.is_none()) {
-                continue;
-            }
-            let choices: SmallVec<[(VReg, Numbers); 4]> = values
-                .iter()
-                .zip(&kept_here)
-                .map(|(&v, kept)| {
-                    let mut free = self.picker.free(v.class()).minus(*early.of(v.class()));
-                    if let Some(kept) = kept.filter(|&k| self.dies(k, at, block)) {
-                        let c = self.picker.colour(kept);
-                        if !early.of(v.class()).contains(c) {
-                            free.insert(c);
-                        }
-                    }
-                    (v, free)
-                })
-                .collect();
-            let base = self.picker.pick_run(&choices, at)?;
-            for ((v, kept), c) in values.iter().zip(kept_here).zip(base..) {
-                let to = PReg::new(v.class(), c);
-                early.insert(to);
-                guarded.push((*v, c));
-                if let Some(kept) = kept
-                    && self.picker.colour(kept) != c
-                {
-                    site.before.push(Copy {
-                        from: self.register(kept),
-                        to,
-                    });
-                }
-            }
-        }
-        if !site.before.is_empty() || !site.moved.is_empty() {
-            site.busy_before = self.picker.occupied.union(&early);
-            self.sites.push((index, site));
-        }
-        self.release_dying(block, at, entry);
-        for &(v, c) in &guarded {
-            self.picker.assign(v, c);
-        }
-        for operand in entry
-            .inst
-            .operands()
-            .filter(|o| o.info.direction == Direction::Out && o.regs[0].is_some())
-        {
-            let choices: SmallVec<[(VReg, Numbers); 4]> = operand
-                .regs
-                .iter()
-                .copied()
-                .flatten()
-                .map(|v| (v, self.picker.free(v.class())))
-                .collect();
-            if guarded.iter().any(|(v, _)| *v == choices[0].0) {
-                continue;
-            }
-            let base = self.picker.pick_run(&choices, at)?;
-            for ((v, _), c) in choices.iter().zip(base..) {
-                self.picker.assign(*v, c);
-            }
-        }
-        self.release_dead(entry);
-        Ok(())
-    }
-
-    /// Makes the values of a wide operand consecutive and aligned: where they are not, they are copied to a run of registers that are
-    /// free, or hold values that are needed for nothing but this operand. As many as possible stay where they are.
-    fn gather_run(
-        &mut self,
-        block: Block,
-        at: u32,
-        entry: &Entry<VReg>,
-        operand: &OperandRef<'_, VReg>,
-        early: &mut RegisterSet,
-        site: &mut Site,
-    ) {
-        let (first, regs) = (operand.info.first, operand.regs);
-        let Some(class) = regs[0].map(|r| r.class()) else {
-            return;
-        };
-        let values: SmallVec<[VReg; 4]> = regs.iter().copied().flatten().collect();
-        let width = values.len();
-        let start = self.picker.colour(values[0]);
-        let in_place = usize::from(start) % width == 0
-            && values
-                .iter()
-                .zip(u16::from(start)..)
-                .all(|(v, c)| u16::from(self.picker.colour(*v)) == c);
-        if in_place {
-            return;
-        }
-        let mut free = self.picker.free(class);
-        for v in &values {
-            let everywhere = self.code.uses(entry).filter(|u| u == v).count();
-            let here = values.iter().filter(|u| *u == v).count();
-            if everywhere == here && self.dies(*v, at, block) {
-                free.insert(self.picker.colour(*v));
-            }
-        }
-        let free = free.minus(*early.of(class));
-        let copies = |base: u8| -> Option<usize> {
-            let mut copies = 0;
-            for (v, i) in values.iter().zip(0..) {
-                let c = base.checked_add(i)?;
-                if self.picker.colour(*v) == c {
-                    continue;
-                }
-                if !free.contains(c) {
-                    return None;
-                }
-                copies += 1;
-            }
-            Some(copies)
-        };
-        let mut best: Option<(usize, bool, u8)> = None;
-        let stage = self.picker.first_stage(class);
-        for base in (0..class.hardwired()).step_by(width) {
-            if let Some(n) = copies(base) {
-                let candidate = (n, !stage.contains(base + (width - 1) as u8), base);
-                best = Some(best.map_or(candidate, |b| b.min(candidate)));
-            }
-        }
-        let Some((_, _, base)) = best else {
-            site.moved.push((u8::MAX, NONE));
-            return;
-        };
-        for (i, v) in values.iter().enumerate() {
-            let c = base + i as u8;
-            let to = PReg::new(class, c);
-            early.insert(to);
-            site.moved.push((first + i as u8, c));
-            if self.picker.colour(*v) != c {
-                site.before.push(Copy {
-                    from: self.register(*v),
-                    to,
-                });
             }
         }
     }

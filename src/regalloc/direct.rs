@@ -9,8 +9,8 @@ use super::{Report, moves};
 use crate::abi;
 use crate::isa::{Inst, PInst, PReg, Register, RegisterClass, VReg};
 use crate::vcode::{
-    Attachment, BlockData, CallInfo, Callee, Entry, FunctionKind, Guard, SourceLine, Terminator,
-    VCode,
+    Attachment, AttachmentId, BlockData, CallInfo, Callee, Entry, FunctionKind, Guard, SourceLine,
+    Terminator, VCode,
 };
 use cranelift_entity::{EntityRef, PrimaryMap};
 
@@ -67,11 +67,12 @@ pub(super) fn emit(
             cold: data.cold,
         });
     }
+    let attachments = attachments(code, &out.insts);
     let allocated = VCode {
         name: code.name.clone(),
         kind: code.kind.clone(),
         insts: out.insts,
-        attachments: attachments(code, colouring),
+        attachments,
         blocks,
         entry: code.entry.iter().map(|(_, r)| (*r, *r)).collect(),
         vreg_count: 0,
@@ -195,39 +196,32 @@ fn terminator(
     }
 }
 
-/// Attachments in registers. A value kept is where the result is, whatever it was in before.
-fn attachments(
+/// Attachments in registers, for the allocated `insts`. A value kept is where the result is, whatever it was in before.
+pub(super) fn attachments(
     code: &VCode<VReg>,
-    colouring: &Colouring,
-) -> PrimaryMap<crate::vcode::AttachmentId, Attachment<PReg>> {
-    let mut out: PrimaryMap<_, Attachment<PReg>> =
+    insts: &[Entry<PReg>],
+) -> PrimaryMap<AttachmentId, Attachment<PReg>> {
+    let mut out: PrimaryMap<AttachmentId, Attachment<PReg>> =
         PrimaryMap::with_capacity(code.attachments.len());
     for attachment in code.attachments.values() {
+        let fixed = |values: &[(VReg, PReg)]| values.iter().map(|(_, r)| (*r, *r)).collect();
         out.push(match attachment {
             Attachment::Else(values) => Attachment::Else(values.iter().map(|_| None).collect()),
-            Attachment::Call(call) => {
-                let fixed =
-                    |values: &[(VReg, PReg)]| values.iter().map(|(_, r)| (*r, *r)).collect();
-                Attachment::Call(Box::new(CallInfo {
-                    callee: call.callee.clone(),
-                    uses: fixed(&call.uses),
-                    defs: fixed(&call.defs),
-                }))
-            }
+            Attachment::Call(call) => Attachment::Call(Box::new(CallInfo {
+                callee: call.callee.clone(),
+                uses: fixed(&call.uses),
+                defs: fixed(&call.defs),
+            })),
             Attachment::Symbol(symbol) => Attachment::Symbol(symbol.clone()),
             Attachment::Label(block) => Attachment::Label(*block),
         });
     }
-    for entry in &code.insts {
+    for entry in insts {
         if let Some(id) = entry.attachment
             && let Attachment::Else(kept) = &code.attachments[id]
         {
-            let registers = entry
-                .inst
-                .definitions()
-                .zip(kept)
-                .map(|(v, k)| k.map(|_| colouring.register(v)));
-            out[id] = Attachment::Else(registers.collect());
+            let registers = entry.inst.definitions().zip(kept);
+            out[id] = Attachment::Else(registers.map(|(r, k)| k.map(|_| r)).collect());
         }
     }
     out

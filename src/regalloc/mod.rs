@@ -20,10 +20,14 @@ mod direct;
 mod frame;
 mod liveness;
 mod moves;
+mod operands;
 mod parallel;
 mod pick;
 mod pressure;
 mod registers;
+mod rewrite;
+mod spill;
+mod uniform;
 mod webs;
 
 #[cfg(test)]
@@ -138,6 +142,8 @@ pub enum RegallocError {
 pub struct Scratch {
     liveness: liveness::Liveness,
     colouring: colouring::Colouring,
+    spiller: spill::Spiller,
+    plan: rewrite::Plan,
 }
 
 /// Allocates registers.
@@ -155,19 +161,67 @@ pub fn allocate(
         });
     }
     refuse_implicit_registers(&code)?;
-    scratch.liveness.compute(&code);
-    colouring::colour(
-        &code,
-        &scratch.liveness,
-        options.gpr_limit,
-        &mut scratch.colouring,
-    )?;
-    let mut report = Report::default();
+    let code = fit(code, options, scratch)?;
+    let mut report = Report {
+        spill_bytes: code.frame.spill_bytes,
+        ..Report::default()
+    };
     let (allocated, origin) = direct::emit(&code, &scratch.colouring, &mut report);
     if cfg!(debug_assertions) {
         check::check(&code, &allocated, &origin).map_err(RegallocError::Check)?;
     }
     Ok(frame::finish(allocated, report))
+}
+
+/// Spills until a colouring exists, and leaves it in `scratch`. Uniform values first, then predicates, because both go to GPRs.
+fn fit(
+    mut code: VCode<VReg>,
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<VCode<VReg>, RegallocError> {
+    let mut capacity = spill::Capacity::new(options.gpr_limit);
+    let mut temporary = vec![false; code.vreg_count as usize];
+    loop {
+        for class in [
+            RegisterClass::Uniform,
+            RegisterClass::Predicate,
+            RegisterClass::Gpr,
+        ] {
+            scratch.liveness.compute(&code);
+            let Scratch {
+                liveness,
+                spiller,
+                plan,
+                ..
+            } = scratch;
+            spiller
+                .choose(&code, liveness, class, &capacity, &temporary, plan)
+                .map_err(|block| RegallocError::TooFew {
+                    function: code.name.clone(),
+                    block,
+                    form: "spilling",
+                    class,
+                })?;
+            if !plan.is_empty() {
+                code = rewrite::apply(code, plan, &mut temporary);
+            }
+        }
+        scratch.liveness.compute(&code);
+        let Scratch {
+            liveness,
+            colouring,
+            ..
+        } = scratch;
+        match colouring::colour(&code, liveness, options.gpr_limit, colouring) {
+            Ok(()) => return Ok(code),
+            // Aligned runs may not fit into what is left between other values: try with fewer of those.
+            Err(RegallocError::TooFew {
+                class: RegisterClass::Gpr,
+                ..
+            }) if capacity.shrink() => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn refuse_implicit_registers(code: &VCode<VReg>) -> Result<(), RegallocError> {

@@ -2,7 +2,7 @@
 
 use super::parallel::{Copy, Step};
 use crate::abi;
-use crate::isa::{Form, Inst, PInst, PReg, Register, RegisterClass, Role};
+use crate::isa::{Form, Inst, PInst, PReg, Register, RegisterClass, Role, VInst, VReg};
 
 /// Truth table of PLOP3 and LOP3 for "the first operand" and "the exclusive or of the first two" (documents 002, LOP3: bit 4a + 2b + c).
 const FIRST: u64 = 0xf0;
@@ -192,5 +192,58 @@ pub(super) fn initial_stack_pointer() -> PInst {
         "vb",
         u64::from(abi::LAUNCH_BANK) << 17 | u64::from(abi::bank0::STACK_POINTER),
     );
+    inst
+}
+
+/// Stores a value to local memory at `offset` from `pointer`, which is in R1.
+pub(super) fn spill_store(v: VReg, pointer: VReg, offset: u32) -> VInst {
+    let mut inst = Inst::new(Form::STL_RR);
+    set_access(&mut inst, 1, offset);
+    inst.set(Role::A, pointer);
+    inst.set(Role::B, v);
+    inst
+}
+
+/// Loads a value from local memory at `offset` from `pointer`, which is in R1.
+pub(super) fn spill_load(v: VReg, pointer: VReg, offset: u32) -> VInst {
+    let mut inst = Inst::new(Form::LDL_R);
+    set_access(&mut inst, 1, offset);
+    inst.set(Role::A, pointer);
+    inst.set(Role::D, v);
+    inst
+}
+
+/// `to` = 1 if the predicate holds, else 0.
+pub(super) fn predicate_to_gpr(to: VReg, predicate: VReg) -> VInst {
+    // SEL gives its first operand where the predicate holds: zero where the negated one does, else one.
+    let mut inst = Inst::new(Form::SEL_RI);
+    inst.set(Role::D, to);
+    let zero = inst.operand(Role::A).expect("SEL has a first operand");
+    inst.set_regs(zero, &[None]);
+    inst.set_named("vb", 1);
+    inst.set(Role::Pp, predicate);
+    inst.set_named("pp.not", 1);
+    inst
+}
+
+/// The predicate `to` holds if `from` is not 0.
+pub(super) fn gpr_to_predicate(to: VReg, from: VReg) -> VInst {
+    let mut inst = Inst::new(Form::ISETP_RI);
+    inst.set(Role::Pu, to);
+    inst.set(Role::A, from);
+    inst.set_named("vb", 0);
+    inst.set_named("compop", 1);
+    let all = inst
+        .operand(Role::Pp)
+        .expect("ISETP has a predicate operand");
+    inst.set_regs(all, &[None]);
+    inst
+}
+
+/// `to` = the uniform value `from`.
+pub(super) fn uniform_to_gpr(to: VReg, from: VReg) -> VInst {
+    let mut inst = Inst::new(Form::MOV_U);
+    inst.set(Role::D, to);
+    inst.set(Role::B, from);
     inst
 }

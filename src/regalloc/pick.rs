@@ -99,6 +99,11 @@ impl<'a> Picker<'a> {
         self.all[class as usize].minus(*self.occupied.of(class))
     }
 
+    /// Registers of a class that may be chosen at all.
+    pub fn all(&self, class: RegisterClass) -> Numbers {
+        self.all[class as usize]
+    }
+
     /// Registers to prefer first, by class.
     pub fn first_stage(&self, class: RegisterClass) -> Numbers {
         self.stages[class as usize][0]

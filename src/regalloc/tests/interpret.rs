@@ -333,8 +333,16 @@ impl<R: Names> Machine<'_, R> {
                     a.wrapping_add(b)
                 }]
             }
-            Form::IADD_RI if results == 1 => {
-                vec![self.one(inst, Role::A).wrapping_add(field("vb") as u32)]
+            Form::IADD_RI | Form::IADD_RR | Form::IADD_RU => {
+                let a = u64::from(self.one(inst, Role::A));
+                let b = if inst.form() == Form::IADD_RI {
+                    field("vb")
+                } else {
+                    u64::from(self.one(inst, Role::B))
+                };
+                let carry = field("ext") != 0 && self.flag(inst, Role::Pp);
+                let sum = a + (b & 0xffff_ffff) + u64::from(carry);
+                vec![sum as u32, (sum >> 32) as u32][..results].to_vec()
             }
             Form::SEL_RI => vec![if self.flag(inst, Role::Pp) {
                 self.one(inst, Role::A)

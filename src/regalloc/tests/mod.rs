@@ -10,7 +10,7 @@ fn plain(size: usize, window: usize) -> Shape {
     Shape {
         size,
         window,
-        predicate_window: 1,
+        predicate_window: 3,
         uniform_window: 8,
         wide: 0,
         guarded: 0,
@@ -125,6 +125,108 @@ fn device_functions() {
                 wide: 20,
                 guarded: 10,
                 ..plain(150, 30)
+            },
+            &options,
+        );
+    }
+}
+
+#[test]
+fn calls() {
+    for options in paths() {
+        check(
+            0..40,
+            &Shape {
+                calls: 5,
+                control: 20,
+                ..plain(100, 10)
+            },
+            &options,
+        );
+        check(
+            40..80,
+            &Shape {
+                calls: 5,
+                control: 20,
+                wide: 20,
+                device: true,
+                ..plain(100, 10)
+            },
+            &options,
+        );
+        check(
+            80..100,
+            &Shape {
+                calls: 3,
+                control: 20,
+                wide: 20,
+                guarded: 20,
+                device: true,
+                ..plain(150, 40)
+            },
+            &options,
+        );
+    }
+}
+
+#[test]
+fn predicates_and_uniforms_beyond_their_files() {
+    for options in paths() {
+        check(
+            0..40,
+            &Shape {
+                predicate_window: 12,
+                control: 20,
+                guarded: 20,
+                ..plain(200, 10)
+            },
+            &options,
+        );
+        check(
+            40..50,
+            &Shape {
+                uniform_window: 90,
+                control: 10,
+                ..plain(900, 10)
+            },
+            &options,
+        );
+    }
+}
+
+#[test]
+fn few_registers() {
+    for options in paths() {
+        let options = Options {
+            gpr_limit: 24,
+            ..options
+        };
+        check(
+            0..40,
+            &Shape {
+                control: 20,
+                ..plain(200, 60)
+            },
+            &options,
+        );
+        check(
+            40..80,
+            &Shape {
+                control: 20,
+                wide: 30,
+                guarded: 10,
+                ..plain(200, 60)
+            },
+            &options,
+        );
+        check(
+            80..100,
+            &Shape {
+                control: 20,
+                wide: 30,
+                calls: 3,
+                device: true,
+                ..plain(200, 60)
             },
             &options,
         );

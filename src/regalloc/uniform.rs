@@ -1,0 +1,128 @@
+//! Instructions that read a uniform value from GPRs instead.
+
+use crate::isa::generated::Optype;
+use crate::isa::table::{Direction, FieldValue, FormInfo};
+use crate::isa::{Form, Inst, RegisterClass, Role, VInst, VReg};
+use hashbrown::HashMap;
+
+/// The form of the same operation that has a GPR wherever `form` has a uniform register: the `stype` with `R` for `U`.
+fn sibling(form: Form) -> Option<Form> {
+    let info = form.info();
+    let wanted = info.stype.replace('U', "R");
+    let mut forms = info.optype.info().forms.iter().copied();
+    forms.find(|f| {
+        *f != form && f.info().stype == wanted && f.info().operands.len() == info.operands.len()
+    })
+}
+
+/// `inst` with the uniform operands in `homes` read from GPRs; none if there is no such form, or if other uniform operands stay.
+pub(super) fn in_gprs(inst: &VInst, homes: &HashMap<VReg, VReg>) -> Option<VInst> {
+    let mut uniform = inst
+        .operands()
+        .filter(|o| o.info.class == Some(RegisterClass::Uniform));
+    if !uniform.all(|o| o.info.direction == Direction::In && all_known(o.regs.iter(), homes)) {
+        return None;
+    }
+    let form = sibling(inst.form())?;
+    Some(in_form(inst, form, |v| homes.get(&v).copied().unwrap_or(v)))
+}
+
+fn all_known<'a>(
+    mut regs: impl Iterator<Item = &'a Option<VReg>>,
+    homes: &HashMap<VReg, VReg>,
+) -> bool {
+    regs.all(|r| r.is_none_or(|r| homes.contains_key(&r)))
+}
+
+/// `inst` in another form of its operation: fields at the same bits keep their values, operands of the same role their registers.
+fn in_form(inst: &VInst, form: Form, rename: impl Fn(VReg) -> VReg) -> VInst {
+    let mut out: VInst = Inst::new(form);
+    let old: &FormInfo = inst.info();
+    for (index, field) in form.info().fields.iter().enumerate() {
+        let same = old
+            .fields
+            .iter()
+            .any(|f| f.bit == field.bit && f.width == field.width);
+        if same && !matches!(field.value, FieldValue::Constant(_)) {
+            out.set_field(index as u8, field.get(inst.word()));
+        }
+    }
+    for operand in inst.operands() {
+        if let Some(target) = form.info().operand(operand.info.role)
+            && target.class.is_some()
+        {
+            let regs: Vec<Option<VReg>> = operand.regs.iter().map(|r| r.map(&rename)).collect();
+            out.set_regs(target, &regs);
+        }
+    }
+    out
+}
+
+/// A memory access whose uniform base is added to its address in GPRs. The additions go to `added`.
+pub(super) fn address_in_gprs(
+    inst: &VInst,
+    homes: &HashMap<VReg, VReg>,
+    new: &mut impl FnMut(RegisterClass) -> VReg,
+    added: &mut Vec<VInst>,
+) -> Option<VInst> {
+    let base = inst.operands().find(|o| {
+        o.info.class == Some(RegisterClass::Uniform) && o.info.direction == Direction::In
+    })?;
+    if !all_known(base.regs.iter(), homes) {
+        return None;
+    }
+    let gprs: Vec<VReg> = base
+        .regs
+        .iter()
+        .map(|r| r.map(|r| homes[&r]))
+        .collect::<Option<_>>()?;
+    let wanted = inst.info().stype.strip_suffix('U')?;
+    let form = inst
+        .optype()
+        .info()
+        .forms
+        .iter()
+        .copied()
+        .find(|f| f.info().stype == wanted)?;
+    let address = inst.operand(Role::A)?;
+    let old: Vec<Option<VReg>> = inst.operand_regs(address).to_vec();
+    if old.len() != gprs.len() {
+        return None;
+    }
+    let mut carry = None;
+    let mut sum = Vec::new();
+    for (i, (a, b)) in old.iter().zip(&gprs).enumerate() {
+        let Some(a) = a else {
+            sum.push(Some(*b));
+            continue;
+        };
+        let more = i + 1 < old.len();
+        let d = new(RegisterClass::Gpr);
+        let carry_out = more.then(|| new(RegisterClass::Predicate));
+        added.push(add(d, *a, *b, carry, carry_out));
+        carry = carry_out;
+        sum.push(Some(d));
+    }
+    let mut out = in_form(inst, form, |v| v);
+    let address = out.operand(Role::A).expect("the same operation");
+    out.set_regs(address, &sum);
+    Some(out)
+}
+
+/// `d` = `a` + `b` + carry, as IADD.X (document 002).
+fn add(d: VReg, a: VReg, b: VReg, carry_in: Option<VReg>, carry_out: Option<VReg>) -> VInst {
+    let mut inst = Inst::new(Form::IADD_RR);
+    debug_assert_eq!(inst.optype(), Optype::IADD);
+    inst.set_named("ext", 1);
+    inst.set(Role::D, d);
+    inst.set(Role::A, a);
+    inst.set(Role::B, b);
+    if let Some(p) = carry_in {
+        inst.set(Role::Pp, p);
+        inst.set_named("pp.not", 0);
+    }
+    if let Some(p) = carry_out {
+        inst.set(Role::Pu, p);
+    }
+    inst
+}
