@@ -5,7 +5,7 @@ use super::shift::Shift;
 use super::source::{
     InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src, words_of_bits,
 };
-use super::{Lower, integer};
+use super::{Lower, integer, vector};
 use crate::isa::VReg;
 use crate::isa::{Optype, Role};
 use cranelift_codegen::ir::immediates::Offset32;
@@ -386,16 +386,28 @@ impl Context for Lower<'_> {
         let src = Lower::src(self, value).slice(0, words_of_bits(ty.bits()) as u8);
         self.gpr(src)
     }
-    fn split(&mut self, value: Value) -> InstOutput {
-        let half = self.words_of(value) / 2;
-        if half == 0 {
-            return SmallVec::new();
+    fn join(&mut self, ty: Type, low: Value, high: Value) -> Regs {
+        let (low, high) = (Lower::src(self, low), Lower::src(self, high));
+        match ty.bits() {
+            16 => Regs::one(self.permute(low, high, Src::imm(vector::LOW_BYTES))),
+            32 => Regs::one(self.permute(low, high, Src::imm(vector::LOW_HALVES))),
+            _ => self.gpr(low).concat(self.gpr(high)),
         }
+    }
+    fn split(&mut self, value: Value) -> InstOutput {
+        let bits = self.type_of(value).bits();
         let src = Lower::src(self, value);
-        let (low, high) = (
-            self.gpr(src.slice(0, half as u8)),
-            self.gpr(src.slice(half as u8, half as u8)),
-        );
+        let half = src.words / 2;
+        let (low, high) = if half == 0 {
+            let down = Src::imm(bits / 2);
+            let high = Lower::shift_right(self, src, down, false, false);
+            (self.gpr(src), Regs::one(high))
+        } else {
+            (
+                self.gpr(src.slice(0, half)),
+                self.gpr(src.slice(half, half)),
+            )
+        };
         self.output_pair(low, high)
     }
 

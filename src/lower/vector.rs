@@ -13,9 +13,9 @@ use smallvec::SmallVec;
 /// PRMT: the bytes of the first register in place.
 const IDENTITY: u32 = 0x3210;
 /// PRMT: the low halves of two registers.
-const LOW_HALVES: u32 = 0x5410;
+pub(super) const LOW_HALVES: u32 = 0x5410;
 /// PRMT: the low bytes of two registers, below zeros of neither (the upper half repeats byte 0).
-const LOW_BYTES: u32 = 0x0040;
+pub(super) const LOW_BYTES: u32 = 0x0040;
 
 /// The lanes of a vector that is put together: each inserted one, above a vector that has the others.
 struct Build {
