@@ -193,3 +193,30 @@ block0(v0: i8, v1: i8, v2: i64, v3: i64):
         ],
     );
 }
+
+#[test]
+fn bit_tests_are_one_lop3() {
+    expect(
+        "function %f(i32, i8) -> i32 {
+block0(v0: i32, v1: i8):
+    v2 = iconst.i32 64
+    v3 = band v0, v2
+    v4 = iconst.i32 0
+    v5 = icmp ne v3, v4
+    v6 = select v5, v0, v2
+    v7 = select v1, v6, v4
+    return v7
+}
+",
+        &[
+            "LOP3.POR %p",
+            "RZ, %",
+            "0x40",
+            "SEL",
+            "LOP3.POR %p",
+            "0xff",
+            "SEL",
+            "return",
+        ],
+    );
+}

@@ -126,7 +126,7 @@ impl Lower<'_> {
     /// Numbers below 2^16 and divisors above zero; a magnitude of 2^15 counts as well.
     fn divide16(&mut self, a: Src, b: Src, part: Part) -> Regs {
         let reciprocal = self.reciprocal(b, IntFormat::U32);
-        let dividend = self.to_f32(a, IntFormat::U32);
+        let dividend = self.f32_of(a, IntFormat::U32);
         let raised = self.operation(
             Optype::FADD,
             fadd::Options::new(FPFtz::NoFtz, FPSat::NoSat, FPRound::Rn).word(),
@@ -188,7 +188,7 @@ impl Lower<'_> {
     }
 
     /// I2F to f32, to nearest.
-    fn to_f32(&mut self, x: Src, format: IntFormat) -> Src {
+    fn f32_of(&mut self, x: Src, format: IntFormat) -> Src {
         self.operation(
             Optype::I2F,
             i2f::Options::new(FPRound::Rn, FloatFormat::F32, format).word(),
@@ -199,7 +199,7 @@ impl Lower<'_> {
 
     /// MUFU.RCP of an integer.
     fn reciprocal(&mut self, x: Src, format: IntFormat) -> Src {
-        let x = self.to_f32(x, format);
+        let x = self.f32_of(x, format);
         self.operation(
             Optype::MUFU,
             mufu::Options::new(MUFUOp::Rcp, MUFUDType::F32).word(),

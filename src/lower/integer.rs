@@ -252,6 +252,10 @@ impl Lower<'_> {
     }
 
     /// SHF: the word of `{high, low}` shifted; see document 002, SHF.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the four modifiers of SHF and its three operands"
+    )]
     pub fn funnel(
         &mut self,
         direction: SHFDir,
@@ -397,6 +401,18 @@ impl Lower<'_> {
 
     /// An integer comparison of any width: the low word unsigned, the others by ISETP.X (errata I-48).
     pub fn compare(&mut self, cc: IntCC, x: Value, y: Value) -> PSrc {
+        if matches!(cc, IntCC::Equal | IntCC::NotEqual) && self.constant_of(y) == Some(0) {
+            // Against zero, a tree of bitwise operations tests itself.
+            let nonzero = if self.is_used_once(x) {
+                self.logic_test(x)
+            } else {
+                None
+            };
+            let narrow = self.type_of(x).bits() < 32;
+            if let Some(p) = nonzero.or_else(|| narrow.then(|| self.predicate_of(x))) {
+                return if cc == IntCC::Equal { p.negate() } else { p };
+            }
+        }
         let signed = matches!(
             cc,
             IntCC::SignedLessThan

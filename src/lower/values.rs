@@ -74,10 +74,8 @@ impl Lower<'_> {
             Some(InstructionData::Binary {
                 opcode: Opcode::Bxor,
                 args: [a, b],
-            }) if self.is_truth(value) => {
-                if self.constant_of(b) == Some(1) {
-                    return self.predicate_of(a).negate();
-                }
+            }) if self.is_truth(value) && self.constant_of(b) == Some(1) => {
+                return self.predicate_of(a).negate();
             }
             _ => {}
         }
@@ -91,6 +89,17 @@ impl Lower<'_> {
                 }
             };
             return PSrc::new(reg);
+        }
+        if self.is_used_once(value)
+            && let Some(p) = self.logic_test(value)
+        {
+            return p;
+        }
+        let bits = self.type_of(value).bits();
+        if bits < 32 && !self.is_zero_extended(value) {
+            // LOP3 tests what it masks.
+            let (src, mask) = (self.src(value), Src::imm((1 << bits) - 1));
+            return self.logic3_test(src, mask, Src::ZERO, 0xc0);
         }
         let src = self.nonzero_word(value);
         let options = isetp::Options::new(IExt::NoX, IType::U32, CompOp::Ne, BoolOp::And);

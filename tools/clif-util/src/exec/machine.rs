@@ -6,9 +6,10 @@ use cranelift_thisgpu::isa::decode;
 use cranelift_thisgpu::isa::encode::WORD_BYTES;
 use cranelift_thisgpu::isa::table::Effects;
 use cranelift_thisgpu::sim::Global;
-use cranelift_thisgpu::sim::decoded::{Program, Resource};
+use cranelift_thisgpu::sim::decoded::Program;
 use cranelift_thisgpu::sim::execute::{Banks, Environment, Shape};
 use cranelift_thisgpu::sim::fault::Stop;
+use cranelift_thisgpu::sim::footprint::Resource;
 use cranelift_thisgpu::sim::memory::{Bytes, Local};
 use cranelift_thisgpu::sim::registers::{Column, GENERAL};
 use cranelift_thisgpu::sim::warp::Warp;
@@ -45,7 +46,7 @@ impl Written {
         let of = |class: RegisterClass| {
             let mut numbers: Vec<u8> = all
                 .iter()
-                .filter(|r| r.class() == class)
+                .filter(|r| r.class() == Some(class))
                 .map(|r| r.number())
                 .collect();
             numbers.sort_unstable();
