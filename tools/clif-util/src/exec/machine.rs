@@ -1,19 +1,19 @@
 //! One warp that runs a program from a state and says what changed.
 
 use super::state::{LANES, State};
-use cranelift_thisgpu::isa::RegisterClass;
 use cranelift_thisgpu::isa::decode;
 use cranelift_thisgpu::isa::encode::WORD_BYTES;
 use cranelift_thisgpu::isa::table::Effects;
+use cranelift_thisgpu::isa::{Register, RegisterClass};
 use cranelift_thisgpu::sim::Global;
 use cranelift_thisgpu::sim::decoded::Program;
 use cranelift_thisgpu::sim::execute::{Banks, Environment, Shape};
 use cranelift_thisgpu::sim::fault::Stop;
-use cranelift_thisgpu::sim::footprint::Resource;
 use cranelift_thisgpu::sim::memory::{Bytes, Local};
-use cranelift_thisgpu::sim::registers::{Column, GENERAL};
+use cranelift_thisgpu::sim::registers::Column;
 use cranelift_thisgpu::sim::warp::Warp;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// A warp and what it needs beside its program.
@@ -37,35 +37,31 @@ struct Written {
 }
 
 impl Written {
-    fn by(program: &Program) -> Written {
-        let all: Vec<Resource> = program
-            .ops
-            .iter()
-            .flat_map(|op| op.footprint.writes.iter().map(|w| w.0))
-            .collect();
-        let of = |class: RegisterClass| {
-            let mut numbers: Vec<u8> = all
-                .iter()
-                .filter(|r| r.class() == Some(class))
-                .map(|r| r.number())
-                .collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            numbers
-        };
-        let any = program
-            .ops
-            .iter()
-            .filter_map(|op| op.optype)
-            .any(|o| o.info().effects.contains(Effects::ANY_GPR));
+    fn by(words: &[u128]) -> Written {
+        let (mut general, mut uniform, mut predicates) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (inst, _) in words.iter().filter_map(|w| decode(*w).ok()) {
+            for register in inst.definitions() {
+                let file = match register.class() {
+                    RegisterClass::Gpr => &mut general,
+                    RegisterClass::Uniform => &mut uniform,
+                    RegisterClass::Predicate => &mut predicates,
+                };
+                file.insert(register.number());
+            }
+            let effects = inst.optype().info().effects;
+            if effects.contains(Effects::ANY_GPR) {
+                general.extend(0..RegisterClass::Gpr.hardwired());
+            }
+            if effects.contains(Effects::PREDICATES) {
+                predicates.extend(0..RegisterClass::Predicate.hardwired());
+            }
+        }
+        let list = |set: BTreeSet<u8>| set.into_iter().collect();
         Written {
-            general: if any {
-                (0..GENERAL as u8).collect()
-            } else {
-                of(RegisterClass::Gpr)
-            },
-            uniform: of(RegisterClass::Uniform),
-            predicates: of(RegisterClass::Predicate),
+            general: list(general),
+            uniform: list(uniform),
+            predicates: list(predicates),
         }
     }
 }
@@ -73,7 +69,7 @@ impl Written {
 impl<'a> Machine<'a> {
     /// A machine for a program.
     pub fn new(program: &'a Program) -> Machine<'a> {
-        let written = Written::by(program);
+        let written = Written::by(&program.words);
         Machine {
             program,
             warp: Warp::new(Local::new(0, false)),
