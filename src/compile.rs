@@ -75,6 +75,9 @@ impl Pass {
         Pass::Emit,
     ];
 
+    /// The last pass before register allocation.
+    pub const BEFORE_ALLOCATION: Pass = Pass::Lower;
+
     /// Name for `--dump-after` and the table of times.
     pub fn name(self) -> &'static str {
         match self {

@@ -19,6 +19,9 @@ pub struct FileReport {
     pub reasons: BTreeMap<String, usize>,
     /// What failed, one text each.
     pub errors: Vec<String>,
+    /// What print lines print.
+    #[serde(skip)]
+    pub prints: Vec<String>,
     /// Checks that are no run lines and passed.
     #[serde(skip)]
     pub checks: usize,
@@ -48,6 +51,12 @@ impl FileReport {
     pub fn skip(&mut self, reason: impl fmt::Display, lines: usize) {
         self.skipped += lines;
         *self.reasons.entry(reason.to_string()).or_default() += lines.max(1);
+    }
+
+    /// Counts `lines` run lines as failed for one reason.
+    pub fn fail(&mut self, lines: usize, error: impl fmt::Display) {
+        self.failed += lines;
+        self.errors.push(error.to_string());
     }
 
     /// The file's outcome.

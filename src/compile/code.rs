@@ -40,6 +40,11 @@ impl Unit {
         self.functions.iter().map(|(code, _)| code.name.as_str())
     }
 
+    /// Drops the functions that `keep` does not want.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.functions.retain(|(code, _)| keep(&code.name));
+    }
+
     /// Puts the functions together and counts what kernels need with all that they call.
     ///
     /// # Errors

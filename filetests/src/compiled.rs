@@ -1,0 +1,51 @@
+//! What `test compile` and `test pass` print: machine instructions, then a disassembly of the emitted words; or a function after a pass.
+
+use cranelift_thisgpu::asm;
+use cranelift_thisgpu::clif::source::{SourceFile, SourceFunction};
+use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Unit};
+use cranelift_thisgpu::settings::Options;
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// For each function its machine instructions as they go to register allocation, and the disassembly of its words.
+pub fn listings(file: &SourceFile, options: &Options) -> Vec<Result<String, String>> {
+    let listing = |function| {
+        let Compiled { mut text, unit } = compile(file, function, options, Pass::BEFORE_ALLOCATION)?;
+        let code = unit.finish().map_err(|errors| errors.to_string())?;
+        let (disassembly, bad) = asm::listing(code.object());
+        if let Some(word) = bad.first() {
+            return Err(format!("the emitted code does not disassemble: {word}"));
+        }
+        writeln!(text, "\n{}", disassembly.trim_end()).map_err(|error| error.to_string())?;
+        Ok(text)
+    };
+    file.functions.iter().map(listing).collect()
+}
+
+/// For each function its text after `pass`.
+pub fn dumps(file: &SourceFile, options: &Options, pass: Pass) -> Vec<Result<String, String>> {
+    let dump = |function| compile(file, function, options, pass).map(|compiled| compiled.text);
+    file.functions.iter().map(dump).collect()
+}
+
+/// A function compiled by itself.
+struct Compiled {
+    /// Its text after the pass that was asked for.
+    text: String,
+    unit: Unit,
+}
+
+fn compile(file: &SourceFile, function: &SourceFunction, options: &Options, pass: Pass) -> Result<Compiled, String> {
+    let text = Rc::new(RefCell::new(String::new()));
+    let sink = Rc::clone(&text);
+    let mut compiler = Compiler::new(options.clone());
+    compiler.dump_after(&[pass], Box::new(move |dump| sink.borrow_mut().push_str(dump.text)));
+    let mut unit = Unit::new();
+    let name = function.name();
+    compiler
+        .compile_function(&FunctionInput::of_source(function, &name), &mut unit)
+        .map_err(|errors| errors.or_at_line(function.line).in_file(&file.name).to_string())?;
+    let text = text.borrow().clone();
+    Ok(Compiled { text, unit })
+}

@@ -1,0 +1,212 @@
+//! `test run`: run and print lines on the simulator.
+//!
+//! All lines of a function go in one launch, one block of one thread each; if that ends in a fault, each line gets a launch of its own.
+//! Lines with the right result run again side by side in the 32 lanes of a warp, in timed mode: the results must not change,
+//! and no hazard may show.
+
+use crate::program::{Program, Unavailable, kernel_name};
+use crate::report::FileReport;
+use crate::trampoline::{decode_results, encode_arguments, row_bytes};
+use cranelift_codegen::data_value::{DataValue, DisplayDataValues};
+use cranelift_codegen::ir::Signature;
+use cranelift_reader::{Comparison, Invocation, RunCommand};
+use cranelift_thisgpu::clif::source::{RunLine, SourceFile};
+use cranelift_thisgpu::driver::{Device, DeviceError, Grid, Kernel, Module};
+use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::sim::SimConfig;
+
+/// Lanes of a warp.
+const LANES: usize = 32;
+
+/// Runs all lines of a file. With `strict`, what is unsupported is an error rather than skipped.
+pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut FileReport) {
+    let mut lines: Vec<(usize, Vec<RunLine>)> = Vec::new();
+    for (index, function) in file.functions.iter().enumerate() {
+        match function.run_lines(&file.name) {
+            Ok(found) if found.is_empty() => {}
+            Ok(found) => lines.push((index, found)),
+            Err(errors) => report.fail(errors.as_slice().len(), errors),
+        }
+    }
+    let run: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
+    let program = match Program::compile(file, &run, options) {
+        Ok(program) => program,
+        Err(errors) => return report.fail(lines.iter().map(|(_, lines)| lines.len()).sum(), errors.in_file(&file.name)),
+    };
+    let devices = match Devices::load(&program) {
+        Ok(devices) => devices,
+        Err(error) => return report.fail(lines.iter().map(|(_, lines)| lines.len()).sum(), format!("{}: {error}", file.name)),
+    };
+    for (index, lines) in &lines {
+        let function = &file.functions[*index];
+        match program.unavailable.get(&function.name()) {
+            Some(Unavailable::Skipped(reason)) if strict => {
+                report.fail(lines.len(), format!("{}:{}: %{}: {reason}", file.name, function.line, function.name()));
+            }
+            Some(Unavailable::Skipped(reason)) => report.skip(reason, lines.len()),
+            Some(Unavailable::Wrong(error)) => report.fail(lines.len(), error),
+            None => {
+                let lines = Lines { file, signature: &function.func.signature, lines };
+                lines.run(&devices, &kernel_name(*index), report);
+            }
+        }
+    }
+    // A wrong function without run lines is an error all the same.
+    let with_lines: Vec<String> = lines.iter().map(|(index, _)| file.functions[*index].name()).collect();
+    for (name, reason) in &program.unavailable {
+        match reason {
+            Unavailable::Wrong(error) if !with_lines.contains(name) => report.errors.push(error.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// The program on a functional device and on a timed one.
+struct Devices {
+    functional: (Device, Module),
+    timed: (Device, Module),
+}
+
+impl Devices {
+    fn load(program: &Program) -> Result<Self, DeviceError> {
+        let load = |timed| {
+            let device = Device::simulator(SimConfig { timed, ..SimConfig::default() });
+            let module = device.load(&program.code)?;
+            Ok::<_, DeviceError>((device, module))
+        };
+        Ok(Self { functional: load(false)?, timed: load(true)? })
+    }
+}
+
+/// The lines of one function.
+struct Lines<'a> {
+    file: &'a SourceFile,
+    signature: &'a Signature,
+    lines: &'a [RunLine],
+}
+
+/// Results of a launch: one list of values per thread, or why there are none.
+type Outcome = Result<Vec<Vec<DataValue>>, String>;
+
+impl Lines<'_> {
+    fn run(&self, devices: &Devices, kernel: &str, report: &mut FileReport) {
+        let mut rows = Vec::new();
+        for line in self.lines {
+            match encode_arguments(self.signature, arguments(line)) {
+                Ok(row) => rows.push(row),
+                Err(error) => return report.fail(self.lines.len(), self.message(line, &error.to_string())),
+            }
+        }
+        let all: Vec<usize> = (0..rows.len()).collect();
+        let results: Vec<Result<Vec<DataValue>, String>> =
+            match self.launch(&devices.functional, kernel, &rows, &all, 1) {
+                Ok(results) => results.into_iter().map(Ok).collect(),
+                Err(_) => all
+                    .iter()
+                    .map(|index| Ok(self.launch(&devices.functional, kernel, &rows, &[*index], 1)?.remove(0)))
+                    .collect(),
+            };
+        let mut right = Vec::new();
+        for ((index, line), result) in self.lines.iter().enumerate().zip(results) {
+            match result.and_then(|values| judge(&line.command, &values)) {
+                Ok(printed) => {
+                    report.passed += 1;
+                    report.prints.extend(printed);
+                    right.push(index);
+                }
+                Err(error) => report.fail(1, self.message(line, &error)),
+            }
+        }
+        if let Err(error) = self.side_by_side(devices, kernel, &rows, &right) {
+            report.errors.push(self.message(&self.lines[0], &format!("in a full warp: {error}")));
+        }
+    }
+
+    /// Runs lines in all lanes of a warp, each lane another line as far as there are enough.
+    fn side_by_side(&self, devices: &Devices, kernel: &str, rows: &[Vec<u8>], right: &[usize]) -> Result<(), String> {
+        if right.is_empty() {
+            return Ok(());
+        }
+        let chosen: Vec<usize> = right.iter().copied().cycle().take(LANES).collect();
+        let results = self.launch(&devices.timed, kernel, rows, &chosen, LANES)?;
+        for (lane, (index, values)) in chosen.into_iter().zip(results).enumerate() {
+            let line = &self.lines[index];
+            judge(&line.command, &values).map_err(|error| format!("lane {lane}, line {}: {error}", line.line))?;
+        }
+        Ok(())
+    }
+
+    /// Launches the kernel with these rows of arguments, `width` threads to a block.
+    fn launch(&self, on: &(Device, Module), kernel: &str, rows: &[Vec<u8>], chosen: &[usize], width: usize) -> Outcome {
+        let (device, module) = on;
+        let kernel = module.kernel(kernel).map_err(|error| error.to_string())?;
+        self.launch_on(device, &kernel, rows, chosen, width).map_err(|error| error.to_string())?
+    }
+
+    fn launch_on(
+        &self,
+        device: &Device,
+        kernel: &Kernel,
+        rows: &[Vec<u8>],
+        chosen: &[usize],
+        width: usize,
+    ) -> Result<Outcome, DeviceError> {
+        let bytes: Vec<u8> = chosen.iter().flat_map(|index| &rows[*index]).copied().collect();
+        let arguments = device.upload(&bytes)?;
+        let size = row_bytes(&self.signature.returns);
+        let results = device.allocate((chosen.len() * size) as u64)?;
+        let blocks = u32::try_from(chosen.len() / width).unwrap_or(u32::MAX);
+        let grid = Grid::new([blocks, 1, 1], [u32::try_from(width).unwrap_or(u32::MAX), 1, 1]);
+        let report = kernel.launch(grid).arg(&arguments).arg(&results).run()?;
+        if let Some(hazard) = report.hazards.first() {
+            return Ok(Err(hazard.to_string()));
+        }
+        let bytes: Vec<u8> = device.download(&results)?;
+        Ok(Ok(bytes.chunks_exact(size).map(|row| decode_results(self.signature, row)).collect()))
+    }
+
+    fn message(&self, line: &RunLine, text: &str) -> String {
+        format!("{}:{}: {}: {text}", self.file.name, line.line, line.command)
+    }
+}
+
+/// The arguments of a line.
+pub fn arguments(line: &RunLine) -> &[DataValue] {
+    match &line.command {
+        RunCommand::Run(Invocation { args, .. }, ..) | RunCommand::Print(Invocation { args, .. }) => args,
+    }
+}
+
+/// Compares results with what a command expects; gives the text of a print command.
+///
+/// # Errors
+/// Expected and actual values.
+pub fn judge(command: &RunCommand, results: &[DataValue]) -> Result<Option<String>, String> {
+    match command {
+        RunCommand::Print(invocation) => Ok(Some(format!("{invocation} -> {}", DisplayDataValues(results)))),
+        RunCommand::Run(invocation, Comparison::NotEquals, expected) if is_bare(invocation, expected) => match results {
+            [value] if is_zero(value) => Err("the result is zero".to_owned()),
+            [_] => Ok(None),
+            _ => Err(format!("a bare `; run` needs one result, there are {}", results.len())),
+        },
+        RunCommand::Run(_, comparison, expected) => {
+            let same = results.len() == expected.len()
+                && results.iter().zip(expected).all(|(result, expected)| result.bitwise_eq(expected));
+            if same == (*comparison == Comparison::Equals) {
+                return Ok(None);
+            }
+            Err(format!("the result is {}", DisplayDataValues(results)))
+        }
+    }
+}
+
+/// True for what the reader makes of `; run` alone.
+fn is_bare(invocation: &Invocation, expected: &[DataValue]) -> bool {
+    invocation.func == "default" && invocation.args.is_empty() && expected == [DataValue::I8(0)]
+}
+
+fn is_zero(value: &DataValue) -> bool {
+    let mut bytes = [0; crate::trampoline::SLOT_BYTES];
+    value.write_to_slice_le(&mut bytes);
+    bytes.iter().all(|byte| *byte == 0)
+}
