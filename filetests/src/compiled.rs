@@ -11,7 +11,8 @@ use std::rc::Rc;
 /// For each function its machine instructions as they go to register allocation, and the disassembly of its words.
 pub fn listings(file: &SourceFile, options: &Options) -> Vec<Result<String, String>> {
     let listing = |function| {
-        let Compiled { mut text, unit } = compile(file, function, options, Pass::BEFORE_ALLOCATION)?;
+        let Compiled { mut text, unit } =
+            compile(file, function, options, Pass::BEFORE_ALLOCATION)?;
         let code = unit.finish().map_err(|errors| errors.to_string())?;
         let (disassembly, bad) = asm::listing(code.object());
         if let Some(word) = bad.first() {
@@ -36,16 +37,29 @@ struct Compiled {
     unit: Unit,
 }
 
-fn compile(file: &SourceFile, function: &SourceFunction, options: &Options, pass: Pass) -> Result<Compiled, String> {
+fn compile(
+    file: &SourceFile,
+    function: &SourceFunction,
+    options: &Options,
+    pass: Pass,
+) -> Result<Compiled, String> {
     let text = Rc::new(RefCell::new(String::new()));
     let sink = Rc::clone(&text);
     let mut compiler = Compiler::new(options.clone());
-    compiler.dump_after(&[pass], Box::new(move |dump| sink.borrow_mut().push_str(dump.text)));
+    compiler.dump_after(
+        &[pass],
+        Box::new(move |dump| sink.borrow_mut().push_str(dump.text)),
+    );
     let mut unit = Unit::new();
     let name = function.name();
     compiler
         .compile_function(&FunctionInput::of_source(function, &name), &mut unit)
-        .map_err(|errors| errors.or_at_line(function.line).in_file(&file.name).to_string())?;
+        .map_err(|errors| {
+            errors
+                .or_at_line(function.line)
+                .in_file(&file.name)
+                .to_string()
+        })?;
     let text = text.borrow().clone();
     Ok(Compiled { text, unit })
 }

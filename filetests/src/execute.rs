@@ -31,31 +31,58 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
     let run: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
     let program = match Program::compile(file, &run, options) {
         Ok(program) => program,
-        Err(errors) => return report.fail(lines.iter().map(|(_, lines)| lines.len()).sum(), errors.in_file(&file.name)),
+        Err(errors) => {
+            return report.fail(
+                lines.iter().map(|(_, lines)| lines.len()).sum(),
+                errors.in_file(&file.name),
+            );
+        }
     };
     let devices = match Devices::load(&program) {
         Ok(devices) => devices,
-        Err(error) => return report.fail(lines.iter().map(|(_, lines)| lines.len()).sum(), format!("{}: {error}", file.name)),
+        Err(error) => {
+            return report.fail(
+                lines.iter().map(|(_, lines)| lines.len()).sum(),
+                format!("{}: {error}", file.name),
+            );
+        }
     };
     for (index, lines) in &lines {
         let function = &file.functions[*index];
         match program.unavailable.get(&function.name()) {
             Some(Unavailable::Skipped(reason)) if strict => {
-                report.fail(lines.len(), format!("{}:{}: %{}: {reason}", file.name, function.line, function.name()));
+                report.fail(
+                    lines.len(),
+                    format!(
+                        "{}:{}: %{}: {reason}",
+                        file.name,
+                        function.line,
+                        function.name()
+                    ),
+                );
             }
             Some(Unavailable::Skipped(reason)) => report.skip(reason, lines.len()),
             Some(Unavailable::Wrong(error)) => report.fail(lines.len(), error),
             None => {
-                let lines = Lines { file, signature: &function.func.signature, lines };
+                let lines = Lines {
+                    file,
+                    signature: &function.func.signature,
+                    lines,
+                };
                 lines.run(&devices, &kernel_name(*index), report);
             }
         }
     }
     // A wrong function without run lines is an error all the same.
-    let with_lines: Vec<String> = lines.iter().map(|(index, _)| file.functions[*index].name()).collect();
+    let with_lines: Vec<String> = lines
+        .iter()
+        .map(|(index, _)| file.functions[*index].name())
+        .collect();
     for (name, reason) in &program.unavailable {
         match reason {
-            Unavailable::Wrong(error) if !with_lines.contains(name) => report.errors.push(error.clone()),
+            Unavailable::Wrong(error) if !with_lines.contains(name) => {
+                report.errors.push(error.clone())
+            }
             _ => {}
         }
     }
@@ -70,11 +97,17 @@ struct Devices {
 impl Devices {
     fn load(program: &Program) -> Result<Self, DeviceError> {
         let load = |timed| {
-            let device = Device::simulator(SimConfig { timed, ..SimConfig::default() });
+            let device = Device::simulator(SimConfig {
+                timed,
+                ..SimConfig::default()
+            });
             let module = device.load(&program.code)?;
             Ok::<_, DeviceError>((device, module))
         };
-        Ok(Self { functional: load(false)?, timed: load(true)? })
+        Ok(Self {
+            functional: load(false)?,
+            timed: load(true)?,
+        })
     }
 }
 
@@ -94,7 +127,9 @@ impl Lines<'_> {
         for line in self.lines {
             match encode_arguments(self.signature, arguments(line)) {
                 Ok(row) => rows.push(row),
-                Err(error) => return report.fail(self.lines.len(), self.message(line, &error.to_string())),
+                Err(error) => {
+                    return report.fail(self.lines.len(), self.message(line, &error.to_string()));
+                }
             }
         }
         let all: Vec<usize> = (0..rows.len()).collect();
@@ -103,7 +138,11 @@ impl Lines<'_> {
                 Ok(results) => results.into_iter().map(Ok).collect(),
                 Err(_) => all
                     .iter()
-                    .map(|index| Ok(self.launch(&devices.functional, kernel, &rows, &[*index], 1)?.remove(0)))
+                    .map(|index| {
+                        Ok(self
+                            .launch(&devices.functional, kernel, &rows, &[*index], 1)?
+                            .remove(0))
+                    })
                     .collect(),
             };
         let mut right = Vec::new();
@@ -118,12 +157,20 @@ impl Lines<'_> {
             }
         }
         if let Err(error) = self.side_by_side(devices, kernel, &rows, &right) {
-            report.errors.push(self.message(&self.lines[0], &format!("in a full warp: {error}")));
+            report
+                .errors
+                .push(self.message(&self.lines[0], &format!("in a full warp: {error}")));
         }
     }
 
     /// Runs lines in all lanes of a warp, each lane another line as far as there are enough.
-    fn side_by_side(&self, devices: &Devices, kernel: &str, rows: &[Vec<u8>], right: &[usize]) -> Result<(), String> {
+    fn side_by_side(
+        &self,
+        devices: &Devices,
+        kernel: &str,
+        rows: &[Vec<u8>],
+        right: &[usize],
+    ) -> Result<(), String> {
         if right.is_empty() {
             return Ok(());
         }
@@ -131,16 +178,25 @@ impl Lines<'_> {
         let results = self.launch(&devices.timed, kernel, rows, &chosen, LANES)?;
         for (lane, (index, values)) in chosen.into_iter().zip(results).enumerate() {
             let line = &self.lines[index];
-            judge(&line.command, &values).map_err(|error| format!("lane {lane}, line {}: {error}", line.line))?;
+            judge(&line.command, &values)
+                .map_err(|error| format!("lane {lane}, line {}: {error}", line.line))?;
         }
         Ok(())
     }
 
     /// Launches the kernel with these rows of arguments, `width` threads to a block.
-    fn launch(&self, on: &(Device, Module), kernel: &str, rows: &[Vec<u8>], chosen: &[usize], width: usize) -> Outcome {
+    fn launch(
+        &self,
+        on: &(Device, Module),
+        kernel: &str,
+        rows: &[Vec<u8>],
+        chosen: &[usize],
+        width: usize,
+    ) -> Outcome {
         let (device, module) = on;
         let kernel = module.kernel(kernel).map_err(|error| error.to_string())?;
-        self.launch_on(device, &kernel, rows, chosen, width).map_err(|error| error.to_string())?
+        self.launch_on(device, &kernel, rows, chosen, width)
+            .map_err(|error| error.to_string())?
     }
 
     fn launch_on(
@@ -151,18 +207,28 @@ impl Lines<'_> {
         chosen: &[usize],
         width: usize,
     ) -> Result<Outcome, DeviceError> {
-        let bytes: Vec<u8> = chosen.iter().flat_map(|index| &rows[*index]).copied().collect();
+        let bytes: Vec<u8> = chosen
+            .iter()
+            .flat_map(|index| &rows[*index])
+            .copied()
+            .collect();
         let arguments = device.upload(&bytes)?;
         let size = row_bytes(&self.signature.returns);
         let results = device.allocate((chosen.len() * size) as u64)?;
         let blocks = u32::try_from(chosen.len() / width).unwrap_or(u32::MAX);
-        let grid = Grid::new([blocks, 1, 1], [u32::try_from(width).unwrap_or(u32::MAX), 1, 1]);
+        let grid = Grid::new(
+            [blocks, 1, 1],
+            [u32::try_from(width).unwrap_or(u32::MAX), 1, 1],
+        );
         let report = kernel.launch(grid).arg(&arguments).arg(&results).run()?;
         if let Some(hazard) = report.hazards.first() {
             return Ok(Err(hazard.to_string()));
         }
         let bytes: Vec<u8> = device.download(&results)?;
-        Ok(Ok(bytes.chunks_exact(size).map(|row| decode_results(self.signature, row)).collect()))
+        Ok(Ok(bytes
+            .chunks_exact(size)
+            .map(|row| decode_results(self.signature, row))
+            .collect()))
     }
 
     fn message(&self, line: &RunLine, text: &str) -> String {
@@ -173,7 +239,8 @@ impl Lines<'_> {
 /// The arguments of a line.
 pub fn arguments(line: &RunLine) -> &[DataValue] {
     match &line.command {
-        RunCommand::Run(Invocation { args, .. }, ..) | RunCommand::Print(Invocation { args, .. }) => args,
+        RunCommand::Run(Invocation { args, .. }, ..)
+        | RunCommand::Print(Invocation { args, .. }) => args,
     }
 }
 
@@ -183,15 +250,28 @@ pub fn arguments(line: &RunLine) -> &[DataValue] {
 /// Expected and actual values.
 pub fn judge(command: &RunCommand, results: &[DataValue]) -> Result<Option<String>, String> {
     match command {
-        RunCommand::Print(invocation) => Ok(Some(format!("{invocation} -> {}", DisplayDataValues(results)))),
-        RunCommand::Run(invocation, Comparison::NotEquals, expected) if is_bare(invocation, expected) => match results {
-            [value] if is_zero(value) => Err("the result is zero".to_owned()),
-            [_] => Ok(None),
-            _ => Err(format!("a bare `; run` needs one result, there are {}", results.len())),
-        },
+        RunCommand::Print(invocation) => Ok(Some(format!(
+            "{invocation} -> {}",
+            DisplayDataValues(results)
+        ))),
+        RunCommand::Run(invocation, Comparison::NotEquals, expected)
+            if is_bare(invocation, expected) =>
+        {
+            match results {
+                [value] if is_zero(value) => Err("the result is zero".to_owned()),
+                [_] => Ok(None),
+                _ => Err(format!(
+                    "a bare `; run` needs one result, there are {}",
+                    results.len()
+                )),
+            }
+        }
         RunCommand::Run(_, comparison, expected) => {
             let same = results.len() == expected.len()
-                && results.iter().zip(expected).all(|(result, expected)| result.bitwise_eq(expected));
+                && results
+                    .iter()
+                    .zip(expected)
+                    .all(|(result, expected)| result.bitwise_eq(expected));
             if same == (*comparison == Comparison::Equals) {
                 return Ok(None);
             }

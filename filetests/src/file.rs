@@ -4,7 +4,7 @@ use crate::applicability;
 use crate::checks::{self, Check};
 use crate::expectation::{self, Region};
 use crate::report::FileReport;
-use crate::{compiled, execute, interpret};
+use crate::{compiled, execute, interpret, panics};
 use cranelift_codegen::settings::{self, Configurable, SetError};
 use cranelift_reader::RunCommand;
 use cranelift_thisgpu::clif::source::{HeaderLine, SourceFile};
@@ -53,10 +53,19 @@ pub fn test_file(path: &Path, options: &TestOptions) -> FileReport {
     let mut report = FileReport::new(&name);
     match std::fs::read_to_string(path) {
         Ok(text) => {
-            if let Some(blessed) = test_text(&text, options, &mut report)
-                && let Err(error) = std::fs::write(path, blessed)
-            {
-                report.errors.push(format!("{name}: {error}"));
+            let tested = panics::catch(|| {
+                let mut report = FileReport::new(&name);
+                let blessed = test_text(&text, options, &mut report);
+                (report, blessed)
+            });
+            match tested {
+                Ok((outcome, blessed)) => {
+                    report = outcome;
+                    if let Some(Err(error)) = blessed.map(|blessed| std::fs::write(path, blessed)) {
+                        report.errors.push(format!("{name}: {error}"));
+                    }
+                }
+                Err(message) => report.errors.push(format!("{name}: {message}")),
             }
         }
         Err(error) => report.errors.push(format!("{name}: {error}")),
@@ -88,15 +97,30 @@ pub fn test_text(text: &str, options: &TestOptions, report: &mut FileReport) -> 
             return None;
         }
     };
-    let lines: Vec<u32> = file.functions.iter().map(|function| function.line).collect();
+    let lines: Vec<u32> = file
+        .functions
+        .iter()
+        .map(|function| function.line)
+        .collect();
     let regions = expectation::regions(text, &lines);
-    let tester = Tester { text, file: &file, settings, regions };
-    kinds.iter().filter_map(|kind| tester.run(kind, options.bless, report)).last()
+    let tester = Tester {
+        text,
+        file: &file,
+        settings,
+        regions,
+    };
+    kinds
+        .iter()
+        .filter_map(|kind| tester.run(kind, options.bless, report))
+        .last()
 }
 
 /// The line that names this target.
 fn target_line(file: &SourceFile) -> Option<&HeaderLine> {
-    file.header.targets.iter().find(|line| line.words.first().is_some_and(|word| word == TARGET))
+    file.header
+        .targets
+        .iter()
+        .find(|line| line.words.first().is_some_and(|word| word == TARGET))
 }
 
 /// Run lines of a file meant for other targets.
@@ -115,16 +139,29 @@ fn run_forced(file: &SourceFile, options: &TestOptions, report: &mut FileReport)
 
 /// Number of run lines that can be read.
 fn run_line_count(file: &SourceFile) -> usize {
-    let lines = file.functions.iter().filter_map(|function| function.run_lines(&file.name).ok());
+    let lines = file
+        .functions
+        .iter()
+        .filter_map(|function| function.run_lines(&file.name).ok());
     lines.map(|lines| lines.len()).sum()
 }
 
 /// The settings of a file: its `set` lines, its target's options, then those of the caller.
-fn settings_of(file: &SourceFile, options: &TestOptions, with_target: bool) -> Result<Options, String> {
+fn settings_of(
+    file: &SourceFile,
+    options: &TestOptions,
+    with_target: bool,
+) -> Result<Options, String> {
     let mut settings = Options::default();
     let target = with_target.then(|| target_line(file)).flatten();
-    let of_target = target.into_iter().flat_map(|line| line.words[1..].iter().map(|word| (line.line, word)));
-    let of_file = file.header.settings.iter().flat_map(|line| line.words.iter().map(|word| (line.line, word)));
+    let of_target = target
+        .into_iter()
+        .flat_map(|line| line.words[1..].iter().map(|word| (line.line, word)));
+    let of_file = file
+        .header
+        .settings
+        .iter()
+        .flat_map(|line| line.words.iter().map(|word| (line.line, word)));
     for (line, word) in of_file.chain(of_target) {
         set(&mut settings, word).map_err(|error| format!("{}:{line}: {error}", file.name))?;
     }
@@ -153,11 +190,20 @@ fn kinds_of(file: &SourceFile) -> Result<Vec<Kind>, String> {
         .map(|line| kind_of(line).map_err(|error| format!("{}:{}: {error}", file.name, line.line)))
         .collect::<Result<_, _>>()?;
     if kinds.is_empty() {
-        return Err(format!("{}: no `test` line; write one, for example `test run`", file.name));
+        return Err(format!(
+            "{}: no `test` line; write one, for example `test run`",
+            file.name
+        ));
     }
-    let exact = kinds.iter().filter(|kind| kind.comparison() == Some(Comparison::Exact)).count();
+    let exact = kinds
+        .iter()
+        .filter(|kind| kind.comparison() == Some(Comparison::Exact))
+        .count();
     if exact > 1 {
-        return Err(format!("{}: only one test of a file can be precise-output", file.name));
+        return Err(format!(
+            "{}: only one test of a file can be precise-output",
+            file.name
+        ));
     }
     Ok(kinds)
 }
@@ -166,8 +212,15 @@ fn kind_of(line: &HeaderLine) -> Result<Kind, String> {
     let mut words = line.words.iter().map(String::as_str);
     let name = words.next().unwrap_or_default();
     let mut rest: Vec<&str> = words.collect();
-    let exact = rest.iter().position(|word| *word == "precise-output").map(|at| rest.remove(at));
-    let comparison = if exact.is_some() { Comparison::Exact } else { Comparison::Directives };
+    let exact = rest
+        .iter()
+        .position(|word| *word == "precise-output")
+        .map(|at| rest.remove(at));
+    let comparison = if exact.is_some() {
+        Comparison::Exact
+    } else {
+        Comparison::Directives
+    };
     let kind = match name {
         "run" => Kind::Run,
         "interpret" => Kind::Interpret,
@@ -176,13 +229,19 @@ fn kind_of(line: &HeaderLine) -> Result<Kind, String> {
         "pass" => {
             let names = Pass::ALL.map(Pass::name).join(", ");
             let pass = rest.pop().and_then(Pass::from_name);
-            Kind::After(pass.ok_or_else(|| format!("`test pass` needs one of {names}"))?, comparison)
+            Kind::After(
+                pass.ok_or_else(|| format!("`test pass` needs one of {names}"))?,
+                comparison,
+            )
         }
         _ => match Check::ALL.iter().find(|(known, _)| *known == name) {
             Some((_, check)) => Kind::Check(*check, comparison),
             None => {
                 let checks: Vec<&str> = Check::ALL.iter().map(|(name, _)| *name).collect();
-                let known = format!("run, interpret, compile, optimize, pass, {}", checks.join(", "));
+                let known = format!(
+                    "run, interpret, compile, optimize, pass, {}",
+                    checks.join(", ")
+                );
                 return Err(format!("unknown test `{name}`; tests are {known}"));
             }
         },
@@ -197,7 +256,9 @@ impl Kind {
     fn comparison(&self) -> Option<Comparison> {
         match self {
             Self::Run | Self::Interpret => None,
-            Self::Compile(comparison) | Self::After(_, comparison) | Self::Check(_, comparison) => Some(*comparison),
+            Self::Compile(comparison) | Self::After(_, comparison) | Self::Check(_, comparison) => {
+                Some(*comparison)
+            }
         }
     }
 }
@@ -225,7 +286,11 @@ impl Tester<'_> {
             Kind::Compile(_) => compiled::listings(self.file, &self.settings),
             Kind::After(pass, _) => compiled::dumps(self.file, &self.settings, *pass),
             Kind::Check(check, _) => {
-                let output = |function| check.output(function).map_err(|error| format!("{}: {error}", self.file.name));
+                let output = |function| {
+                    check
+                        .output(function)
+                        .map_err(|error| format!("{}: {error}", self.file.name))
+                };
                 self.file.functions.iter().map(output).collect()
             }
         };
@@ -244,11 +309,19 @@ impl Tester<'_> {
                 }
             };
         }
-        for ((function, region), output) in self.file.functions.iter().zip(&self.regions).zip(outputs) {
+        for ((function, region), output) in
+            self.file.functions.iter().zip(&self.regions).zip(outputs)
+        {
             let expected = exact.then(|| region.text(self.text));
             let checked = output.and_then(|output| {
-                checks::compare(function, expected.as_deref(), &output)
-                    .map_err(|error| format!("{}:{}: %{}: {error}", self.file.name, function.line, function.name()))
+                checks::compare(function, expected.as_deref(), &output).map_err(|error| {
+                    format!(
+                        "{}:{}: %{}: {error}",
+                        self.file.name,
+                        function.line,
+                        function.name()
+                    )
+                })
             });
             match checked {
                 Ok(()) => report.checks += 1,
@@ -260,7 +333,12 @@ impl Tester<'_> {
 
     /// The run lines on Cranelift's interpreter. They count as checks: only lines on the target are counted as run lines.
     fn interpret(&self, report: &mut FileReport) {
-        let functions: Vec<_> = self.file.functions.iter().map(|function| &function.func).collect();
+        let functions: Vec<_> = self
+            .file
+            .functions
+            .iter()
+            .map(|function| &function.func)
+            .collect();
         for function in &self.file.functions {
             let lines = match function.run_lines(&self.file.name) {
                 Ok(lines) => lines,
@@ -269,12 +347,18 @@ impl Tester<'_> {
                     continue;
                 }
             };
-            for line in lines.iter().filter(|line| matches!(line.command, RunCommand::Run(..))) {
+            for line in lines
+                .iter()
+                .filter(|line| matches!(line.command, RunCommand::Run(..)))
+            {
                 let results = interpret::call(&functions, &function.func, execute::arguments(line));
                 match results.and_then(|results| execute::judge(&line.command, &results)) {
                     Ok(_) => report.checks += 1,
                     Err(error) => {
-                        report.errors.push(format!("{}:{}: {}: {error}", self.file.name, line.line, line.command));
+                        report.errors.push(format!(
+                            "{}:{}: {}: {error}",
+                            self.file.name, line.line, line.command
+                        ));
                     }
                 }
             }

@@ -12,6 +12,7 @@ pub mod execute;
 pub mod expectation;
 pub mod file;
 pub mod interpret;
+pub mod panics;
 pub mod program;
 pub mod report;
 pub mod trampoline;
@@ -31,7 +32,10 @@ pub fn find_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path.is_dir() {
             files.extend(find_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "clif") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "clif")
+        {
             files.push(path);
         }
     }

@@ -3,6 +3,7 @@
 //! A function that cannot be compiled takes those that call it with it, and nothing else: the rest of the file still runs.
 
 use crate::applicability;
+use crate::panics;
 use crate::trampoline;
 use cranelift_codegen::ir::{ExternalName, Function};
 use cranelift_thisgpu::clif::intrinsics;
@@ -54,7 +55,8 @@ impl Program {
         propagate(file, &mut unavailable);
         for &index in run {
             let function = &file.functions[index];
-            if let Err(reason) = compile_trampoline(&mut compiler, &mut unit, index, &function.func) {
+            if let Err(reason) = compile_trampoline(&mut compiler, &mut unit, index, &function.func)
+            {
                 unavailable.entry(function.name()).or_insert(reason);
             }
         }
@@ -63,7 +65,10 @@ impl Program {
             .map(|index| kernel_name(*index))
             .collect();
         unit.retain(|name| !unavailable.contains_key(name) && !gone.contains(name));
-        Ok(Program { code: unit.finish()?, unavailable })
+        Ok(Program {
+            code: unit.finish()?,
+            unavailable,
+        })
     }
 }
 
@@ -77,7 +82,25 @@ fn compile_function(
     if let Some(reason) = applicability::of_function(&function.func) {
         return Err(Unavailable::Skipped(reason.to_string()));
     }
-    compiler.compile_function(&FunctionInput::of_source(function, name), unit).map_err(|errors| reason_of(&errors))
+    compile_input(compiler, unit, &FunctionInput::of_source(function, name))
+}
+
+/// Compiles one function; a panic of the compiler is a mistake of the compiler and not the end of the tests.
+fn compile_input(
+    compiler: &mut Compiler,
+    unit: &mut Unit,
+    input: &FunctionInput<'_>,
+) -> Result<(), Unavailable> {
+    match panics::catch(|| compiler.compile_function(input, unit)) {
+        Ok(compiled) => compiled.map_err(|errors| reason_of(&errors)),
+        Err(message) => {
+            *compiler = Compiler::new(compiler.options().clone());
+            Err(Unavailable::Wrong(format!(
+                "the compiler panicked: {message} (in function %{})",
+                input.name
+            )))
+        }
+    }
 }
 
 /// Compiles the kernel that calls a function.
@@ -88,7 +111,8 @@ fn compile_trampoline(
     callee: &Function,
 ) -> Result<(), Unavailable> {
     let name = kernel_name(index);
-    let kernel = trampoline::kernel(&name, callee).map_err(|error| Unavailable::Skipped(error.to_string()))?;
+    let kernel = trampoline::kernel(&name, callee)
+        .map_err(|error| Unavailable::Skipped(error.to_string()))?;
     let input = FunctionInput {
         func: &kernel,
         name: &name,
@@ -96,16 +120,21 @@ fn compile_trampoline(
         linkage: Linkage::Local,
         namer: &|_| None,
     };
-    compiler.compile_function(&input, unit).map_err(|errors| reason_of(&errors))
+    compile_input(compiler, unit, &input)
 }
 
 /// One reason for several errors: the first unsupported item if nothing else is wrong.
 fn reason_of(errors: &Errors) -> Unavailable {
-    match errors.as_slice().iter().find_map(|error| match &error.problem {
-        Problem::Unsupported { item, .. } => Some(item),
-        _ => None,
-    }) {
-        Some(item) if errors.only_unsupported() => Unavailable::Skipped(format!("unsupported: {item}")),
+    match errors
+        .as_slice()
+        .iter()
+        .find_map(|error| match &error.problem {
+            Problem::Unsupported { item, .. } => Some(item),
+            _ => None,
+        }) {
+        Some(item) if errors.only_unsupported() => {
+            Unavailable::Skipped(format!("unsupported: {item}"))
+        }
         _ => Unavailable::Wrong(errors.to_string()),
     }
 }
@@ -132,11 +161,17 @@ fn propagate(file: &SourceFile, unavailable: &mut BTreeMap<String, Unavailable>)
             if unavailable.contains_key(&name) {
                 continue;
             }
-            let reason = callees(&function.func).into_iter().find_map(|callee| match unavailable.get(&callee) {
-                Some(Unavailable::Wrong(_)) => Some(Unavailable::Skipped(format!("%{callee}, which it needs, is wrong"))),
-                Some(reason) => Some(reason.clone()),
-                None if defined.contains(&callee) => None,
-                None => Some(Unavailable::Skipped(format!("unsupported: undefined function %{callee}"))),
+            let reason = callees(&function.func).into_iter().find_map(|callee| {
+                match unavailable.get(&callee) {
+                    Some(Unavailable::Wrong(_)) => Some(Unavailable::Skipped(format!(
+                        "%{callee}, which it needs, is wrong"
+                    ))),
+                    Some(reason) => Some(reason.clone()),
+                    None if defined.contains(&callee) => None,
+                    None => Some(Unavailable::Skipped(format!(
+                        "unsupported: undefined function %{callee}"
+                    ))),
+                }
             });
             if let Some(reason) = reason {
                 unavailable.insert(name, reason);
@@ -150,7 +185,14 @@ fn propagate(file: &SourceFile, unavailable: &mut BTreeMap<String, Unavailable>)
 
 /// Names of the functions that `func` declares and that are no intrinsics.
 fn callees(func: &Function) -> Vec<String> {
-    let name = |name: &ExternalName| name.display(Some(&func.params)).to_string().trim_start_matches('%').to_owned();
+    let name = |name: &ExternalName| {
+        name.display(Some(&func.params))
+            .to_string()
+            .trim_start_matches('%')
+            .to_owned()
+    };
     let names = func.dfg.ext_funcs.values().map(|data| name(&data.name));
-    names.filter(|name| !name.starts_with(intrinsics::PREFIX)).collect()
+    names
+        .filter(|name| !name.starts_with(intrinsics::PREFIX))
+        .collect()
 }

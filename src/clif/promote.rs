@@ -637,8 +637,12 @@ fn remove_dead_addresses(func: &mut Function) {
     }
 }
 
-/// Takes the size of slots that no instruction names; how many those are now.
+/// Takes the size of slots that no instruction names; how many those are now. None, if an address points behind its slot: such code
+/// counts on the slots standing one behind the other.
 fn drop_unused_slots(func: &mut Function) -> usize {
+    if addresses_leave_slots(func) {
+        return 0;
+    }
     let mut used: HashSet<StackSlot> = HashSet::new();
     for inst in func
         .layout
@@ -663,6 +667,22 @@ fn drop_unused_slots(func: &mut Function) -> usize {
         }
     }
     dropped
+}
+
+/// True if the address of a slot is taken at an offset outside of it.
+fn addresses_leave_slots(func: &Function) -> bool {
+    func.layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block))
+        .any(|inst| match func.dfg.insts[inst] {
+            InstructionData::StackAddr {
+                stack_slot, offset, ..
+            } => {
+                let size = i64::from(func.sized_stack_slots[stack_slot].size);
+                !(0..size.max(1)).contains(&i64::from(i32::from(offset)))
+            }
+            _ => false,
+        })
 }
 
 #[cfg(test)]

@@ -218,9 +218,6 @@ impl Lower<'_> {
             }
             InstructionData::BranchTable { arg, table, .. } => {
                 let cases = self.func.dfg.jump_tables[table].as_slice().len();
-                let targets: Vec<Block> = (0..=cases)
-                    .map(|i| order.edge(block, if i == cases { 0 } else { i + 1 }))
-                    .collect();
                 if cases == 0 {
                     let call = successors(self.func, last)[0];
                     let target = order.number(call.block(&self.func.dfg.value_lists));
@@ -229,6 +226,9 @@ impl Lower<'_> {
                         args: self.arguments(call),
                     };
                 }
+                let targets: Vec<Block> = (0..=cases)
+                    .map(|i| order.edge(block, if i == cases { 0 } else { i + 1 }))
+                    .collect();
                 // An index past the table goes to the default, which is put behind the cases.
                 let value = self.zero_extended(arg).low();
                 let index = self.minimum_u32(value, Src::imm(cases as u32));

@@ -8,9 +8,7 @@ use crate::isa::{Form, Inst as MachineInst, Optype, PReg, RegisterClass, Role, V
 use crate::vcode::{
     Attachment, CallInfo, Callee, FunctionKind, Parameter, SymbolKind, SymbolUse, Terminator,
 };
-use cranelift_codegen::ir::{
-    self, ArgumentPurpose, FuncRef, Inst, InstructionData, Opcode, SigRef, Value,
-};
+use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, SigRef, Value};
 use smallvec::SmallVec;
 
 /// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
@@ -315,11 +313,6 @@ impl Lower<'_> {
         self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(stack);
         let mut uses = Vec::new();
         for ((&value, place), param) in args.iter().zip(places).zip(&signature.params) {
-            debug_assert_ne!(
-                param.purpose,
-                ArgumentPurpose::VMContext,
-                "an ordinary argument here"
-            );
             let regs = self.extended(value, param);
             match place {
                 Place::Registers(fixed) => uses.extend(regs.as_slice().iter().copied().zip(fixed)),

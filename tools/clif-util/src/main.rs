@@ -7,6 +7,7 @@ mod disasm;
 mod exec;
 mod input;
 mod isa;
+mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ enum Command {
     Exec(exec::Options),
     /// Show the instruction set description.
     Isa(isa::Options),
+    /// Run test files.
+    Test(test::Options),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Command::Disasm(options) => options.run(),
         Command::Exec(options) => options.run(),
         Command::Isa(options) => options.run(),
+        Command::Test(options) => options.run(),
     };
     match result {
         Ok(outcome) => outcome.into(),

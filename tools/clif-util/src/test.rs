@@ -1,0 +1,89 @@
+//! `clif-util test`: test files, their outcome, and totals.
+
+use crate::Outcome;
+use anyhow::{Context, Result};
+use clap::Args;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use thisgpu_filetests::expectation;
+use thisgpu_filetests::file::{TARGET, TestOptions, test_file};
+use thisgpu_filetests::find_files;
+use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
+
+/// Options of `test`.
+#[derive(Args)]
+pub struct Options {
+    /// Test files, and folders with test files.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Test files made for other targets as if they named this one.
+    #[arg(long, value_name = "TARGET", value_parser = [TARGET])]
+    force_target: Option<String>,
+    /// Settings over those of the files.
+    #[arg(long = "set", value_name = "K=V")]
+    settings: Vec<String>,
+    /// One JSON object a file, then one with the totals.
+    #[arg(long)]
+    json: bool,
+    /// Name every file, not only those that fail.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl Options {
+    pub fn run(&self) -> Result<Outcome> {
+        let mut files = Vec::new();
+        for path in &self.paths {
+            files.extend(find_files(path).with_context(|| path.display().to_string())?);
+        }
+        let options = TestOptions {
+            force_target: self.force_target.is_some(),
+            settings: self.settings.clone(),
+            bless: expectation::blessing(),
+        };
+        let reports: Vec<FileReport> = files
+            .par_iter()
+            .map(|file| test_file(file, &options))
+            .collect();
+        let mut totals = Totals::default();
+        for report in &reports {
+            totals.add(report);
+            if self.json {
+                println!("{}", serde_json::to_string(report)?);
+            } else {
+                self.print(report);
+            }
+        }
+        if self.json {
+            println!("{}", serde_json::to_string(&totals)?);
+        } else {
+            for (reason, count) in &totals.reasons {
+                println!("skipped {count}: {reason}");
+            }
+            println!("run lines: {}", totals.lines);
+            println!("{}", totals.files);
+        }
+        Ok(if totals.files.failed == 0 {
+            Outcome::Success
+        } else {
+            Outcome::Failure
+        })
+    }
+
+    fn print(&self, report: &FileReport) {
+        for text in &report.prints {
+            println!("{text}");
+        }
+        for error in &report.errors {
+            println!("{error}");
+        }
+        let outcome = match report.outcome() {
+            FileOutcome::Passed => "ok",
+            FileOutcome::Failed => "FAILED",
+            FileOutcome::Skipped => "skipped",
+        };
+        if self.verbose || report.outcome() == FileOutcome::Failed {
+            println!("{} ... {outcome}", report.file);
+        }
+    }
+}
