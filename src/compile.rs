@@ -293,9 +293,9 @@ impl Compiler {
         let code = watch.pass(Pass::Control, name, || {
             Ok(sched::control::schedule(code, stages::waiting(options)))
         })?;
-        let code = watch
-            .time(Pass::Emit, || emit::emit(&code, &mut unit.constants))
-            .map_err(|error| stages::emit_error(name, &error))?;
+        let code = watch.pass(Pass::Emit, name, || {
+            emit::emit(&code, &mut unit.constants).map_err(|error| stages::emit_error(name, &error))
+        })?;
         unit.push(code, input.linkage);
         Ok(())
     }

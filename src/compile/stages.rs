@@ -3,14 +3,15 @@
 use super::watch::{Stage, internal};
 use crate::analysis::Facts;
 use crate::clif::Prepared;
-use crate::emit::EmitError;
 use crate::emit::linear::Linear;
+use crate::emit::{self, EmitError};
 use crate::error::{Error, Errors, Place, Problem};
 use crate::isa::{PReg, VReg};
 use crate::lower;
 use crate::regalloc::{self, RegallocError};
 use crate::sched::Scheduled;
 use crate::sched::control::Waiting;
+use crate::sched::verify::verify;
 use crate::settings::{Options, Regalloc, Sched};
 use crate::simt::{ConvergenceError, SimtError};
 use crate::vcode::{FunctionKind, VCode};
@@ -104,6 +105,25 @@ impl fmt::Display for Scheduled {
 impl Stage for Scheduled {
     fn defect(&self) -> Option<String> {
         None
+    }
+}
+
+impl fmt::Display for emit::Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} {{", self.name)?;
+        self.words
+            .iter()
+            .try_for_each(|word| writeln!(f, "    {word:032x}"))?;
+        writeln!(f, "}}")
+    }
+}
+
+impl Stage for emit::Code {
+    /// Words that do not wait for what they need.
+    fn defect(&self) -> Option<String> {
+        let hazards = verify(self);
+        let lines: Vec<String> = hazards.iter().map(ToString::to_string).collect();
+        (!lines.is_empty()).then(|| lines.join("; "))
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Accesses {
     pub slow_reads: SmallVec<[Resource; 8]>,
     /// Written. Under a guard the old value stays where the guard is false.
     pub writes: SmallVec<[Write; 4]>,
+    /// Cycles until the sources have been read, an estimate.
+    pub sources: u16,
     /// The writes arrive at a time that is not fixed.
     pub variable: bool,
 }
@@ -62,6 +64,7 @@ impl Accesses {
         let optype = info.optype.info();
         let latency = &optype.latency;
         let mut out = Accesses {
+            sources: latency.sources,
             variable: latency.variable,
             ..Accesses::default()
         };

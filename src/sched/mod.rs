@@ -1,10 +1,15 @@
 //! Scheduling: the order of instructions, and the control bits that make the machine wait for what is not there yet.
 //!
 //! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls, scoreboards and wait
-//! masks for code in its final order.
+//! masks for code in its final order; [`verify`] derives from the finished words alone whether they suffice.
 
 pub mod access;
+mod boards;
 pub mod control;
+mod state;
+#[cfg(test)]
+mod tests;
+pub mod verify;
 
 use crate::emit::linear::Linear;
 use crate::isa::Control;

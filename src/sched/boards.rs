@@ -1,0 +1,127 @@
+//! Which scoreboard each instruction of variable latency signals.
+//!
+//! One walk over the code in its final order with an estimate of the time. A result takes a scoreboard on which nothing is on its way; if there
+//! is none, that whose last result arrives nearest in time, so that who waits for one waits little for the other. Any choice is correct.
+
+use super::access::Accesses;
+use super::state::{Boards, State};
+use crate::emit::linear::Linear;
+use crate::isa::control::SCOREBOARDS;
+
+/// Instructions that are looked at to find out whether a source is overwritten before it has surely been read (*assumed*).
+const LOOK_AHEAD: usize = 400;
+
+/// The scoreboards of all instructions, by block.
+pub fn assign(code: &Linear, accesses: &[Vec<Accesses>]) -> Vec<Vec<Boards>> {
+    let mut clock = Clock::default();
+    let mut state = State::default();
+    let mut found = Vec::with_capacity(code.blocks.len());
+    for (block, list) in accesses.iter().enumerate() {
+        let mut boards = Vec::with_capacity(list.len());
+        for (index, access) in list.iter().enumerate() {
+            let needs = state.needs(access);
+            clock.pass(needs.cycles, needs.wait);
+            state.waited(needs.wait);
+            state.advance(needs.cycles);
+            let mut mine = Boards::default();
+            if access.variable && !access.writes.is_empty() {
+                let latency = access.writes.iter().map(|w| w.latency).max().unwrap_or(0);
+                mine.write = clock.take(latency, 0);
+            }
+            if needs_read_board(code, accesses, block, index) {
+                mine.read = clock.take(access.sources, mine.write);
+            }
+            state.issue(access, mine);
+            boards.push(mine);
+        }
+        found.push(boards);
+    }
+    found
+}
+
+/// Estimated times.
+#[derive(Default)]
+struct Clock {
+    now: u64,
+    /// When each scoreboard is zero again.
+    zero: [u64; SCOREBOARDS as usize],
+}
+
+impl Clock {
+    fn pass(&mut self, cycles: u16, wait: u8) {
+        self.now += u64::from(cycles);
+        let waits = (0..SCOREBOARDS)
+            .filter(|b| wait >> b & 1 != 0)
+            .map(|b| self.zero[usize::from(b)]);
+        self.now = waits.fold(self.now, u64::max);
+    }
+
+    /// A scoreboard for something that is complete in `cycles`, but not one of `taken`.
+    fn take(&mut self, cycles: u16, taken: u8) -> u8 {
+        let end = self.now + u64::from(cycles);
+        let candidates = (0..SCOREBOARDS).filter(|b| taken >> b & 1 == 0);
+        let best = candidates.min_by_key(|&b| {
+            let zero = self.zero[usize::from(b)];
+            if zero <= self.now {
+                (0, 0)
+            } else {
+                (1, zero.abs_diff(end))
+            }
+        });
+        let best = best.expect("more than one scoreboard");
+        let zero = &mut self.zero[usize::from(best)];
+        *zero = (*zero).max(end);
+        1 << best
+    }
+}
+
+/// Whether a source of a slow reader may be overwritten before something else makes sure that it was read: a wait for the result.
+fn needs_read_board(code: &Linear, accesses: &[Vec<Accesses>], block: usize, index: usize) -> bool {
+    let reader = &accesses[block][index];
+    if reader.slow_reads.is_empty() {
+        return false;
+    }
+    let mut seen = vec![false; code.blocks.len()];
+    let mut stack = vec![(block, index + 1)];
+    let mut budget = LOOK_AHEAD;
+    'paths: while let Some((block, first)) = stack.pop() {
+        for (inst, access) in code.blocks[block]
+            .insts
+            .iter()
+            .zip(&accesses[block])
+            .skip(first)
+        {
+            if budget == 0
+                || access
+                    .writes
+                    .iter()
+                    .any(|w| reader.slow_reads.contains(&w.resource))
+            {
+                return true;
+            }
+            budget -= 1;
+            let waits = |r| reader.writes.iter().any(|w| w.resource == r);
+            if access.reads.iter().any(|&r| waits(r))
+                || access.writes.iter().any(|w| waits(w.resource))
+            {
+                continue 'paths;
+            }
+            if inst.leaves_function() {
+                // Everything is waited for here: the result, if there is one, is enough.
+                if reader.writes.is_empty() {
+                    return true;
+                }
+                continue 'paths;
+            }
+            if inst.ends_path() {
+                break;
+            }
+        }
+        for next in code.successors(block) {
+            if !std::mem::replace(&mut seen[next], true) {
+                stack.push((next, 0));
+            }
+        }
+    }
+    false
+}

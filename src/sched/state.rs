@@ -1,0 +1,132 @@
+//! What is still on its way at a point of the program, for the worst of all paths to it.
+
+use super::access::{Accesses, Resource};
+
+/// Results and reads that are not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// For each resource the cycles until a result of fixed latency has arrived.
+    ready: [u16; Resource::COUNT],
+    /// For each resource the scoreboards of results of variable latency.
+    written: [u8; Resource::COUNT],
+    /// For each resource the scoreboards of instructions that may still read it.
+    read: [u8; Resource::COUNT],
+}
+
+/// What an instruction must wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Cycles between the instruction before it and this one.
+    pub cycles: u16,
+    /// Scoreboards.
+    pub wait: u8,
+}
+
+/// Scoreboards of an instruction, as masks of one bit or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Boards {
+    /// Lowered when the results have arrived.
+    pub write: u8,
+    /// Lowered when the sources have been read.
+    pub read: u8,
+}
+
+impl Default for State {
+    /// Nothing is on its way.
+    fn default() -> Self {
+        State {
+            ready: [0; Resource::COUNT],
+            written: [0; Resource::COUNT],
+            read: [0; Resource::COUNT],
+        }
+    }
+}
+
+impl State {
+    /// What an instruction with these accesses must wait for.
+    pub fn needs(&self, accesses: &Accesses) -> Needs {
+        let mut needs = Needs { cycles: 1, wait: 0 };
+        for r in accesses.reads.iter().map(|r| r.index()) {
+            needs.cycles = needs.cycles.max(self.ready[r]);
+            needs.wait |= self.written[r];
+        }
+        for write in &accesses.writes {
+            let r = write.resource.index();
+            // Results arrive in the order of the writes. One of variable latency may arrive at once.
+            let own = if accesses.variable { 1 } else { write.latency };
+            needs.cycles = needs.cycles.max((self.ready[r] + 1).saturating_sub(own));
+            needs.wait |= self.written[r] | self.read[r];
+        }
+        needs
+    }
+
+    /// Scoreboards of everything on its way.
+    pub fn pending(&self) -> u8 {
+        self.written
+            .iter()
+            .chain(&self.read)
+            .fold(0, |all, m| all | m)
+    }
+
+    /// Cycles until everything of fixed latency has arrived.
+    pub fn longest(&self) -> u16 {
+        self.ready.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Scoreboards have become zero.
+    pub fn waited(&mut self, wait: u8) {
+        if wait != 0 {
+            self.written
+                .iter_mut()
+                .chain(&mut self.read)
+                .for_each(|m| *m &= !wait);
+        }
+    }
+
+    /// Cycles have passed.
+    pub fn advance(&mut self, cycles: u16) {
+        self.ready
+            .iter_mut()
+            .for_each(|r| *r = r.saturating_sub(cycles));
+    }
+
+    /// An instruction has issued; what it needed has been waited for.
+    pub fn issue(&mut self, accesses: &Accesses, boards: Boards) {
+        for write in &accesses.writes {
+            let r = write.resource.index();
+            if accesses.variable {
+                self.written[r] |= boards.write;
+            } else {
+                self.ready[r] = self.ready[r].max(write.latency);
+            }
+        }
+        // Who has waited for the results knows that the sources were read.
+        let read = if boards.read != 0 {
+            boards.read
+        } else {
+            boards.write
+        };
+        for r in &accesses.slow_reads {
+            self.read[r.index()] |= read;
+        }
+    }
+
+    /// Takes over what is worse on another path; whether anything was.
+    pub fn merge(&mut self, other: &State) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.ready.iter_mut().zip(&other.ready) {
+            changed |= *theirs > *mine;
+            *mine = (*mine).max(*theirs);
+        }
+        let masks = self
+            .written
+            .iter_mut()
+            .zip(&other.written)
+            .chain(self.read.iter_mut().zip(&other.read));
+        for (mine, theirs) in masks {
+            changed |= *theirs & !*mine != 0;
+            *mine |= theirs;
+        }
+        changed
+    }
+}
