@@ -86,25 +86,30 @@ impl Errors {
 
     /// Line and column of a byte, both counted from 1; a column is a character.
     pub fn position(&self, byte: usize) -> (usize, usize) {
-        let before = &self.text[..byte.min(self.text.len())];
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        (
-            before.matches('\n').count() + 1,
-            before[line_start..].chars().count() + 1,
-        )
+        self.position_among(&line_starts(&self.text), byte)
+    }
+
+    fn position_among(&self, starts: &[usize], byte: usize) -> (usize, usize) {
+        let byte = byte.min(self.text.len());
+        let line = starts.partition_point(|s| *s <= byte);
+        (line, self.text[starts[line - 1]..byte].chars().count() + 1)
     }
 }
 
 impl fmt::Display for Errors {
     /// For each mistake `FILE:LINE:COLUMN: error: …`, the line with carets, and what was expected.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let starts = line_starts(&self.text);
         for (i, d) in self.diagnostics.iter().enumerate() {
-            let (line, column) = self.position(d.span.start);
+            let (line, column) = self.position_among(&starts, d.span.start);
             if i != 0 {
                 writeln!(f)?;
             }
             write!(f, "{}:{line}:{column}: error: {}", self.file, d.message)?;
-            let text = self.text.lines().nth(line - 1).unwrap_or_default();
+            let text = self.text[starts[line - 1]..]
+                .lines()
+                .next()
+                .unwrap_or_default();
             let number = line.to_string();
             let margin = " ".repeat(number.len());
             let indent: String = text
@@ -132,6 +137,13 @@ impl fmt::Display for Errors {
 
 impl std::error::Error for Errors {}
 
+/// Where each line begins.
+pub(super) fn line_starts(text: &str) -> Vec<usize> {
+    std::iter::once(0)
+        .chain(text.match_indices('\n').map(|(i, _)| i + 1))
+        .collect()
+}
+
 /// `a, b or c`.
 fn list(items: &[String]) -> String {
     match items {
@@ -141,8 +153,15 @@ fn list(items: &[String]) -> String {
     }
 }
 
+/// Longest word that suggestions are made for.
+const MAX_SUGGESTED: usize = 64;
+
 /// The known word that a mistyped one probably means.
 pub(super) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // What is that long is no typing mistake.
+    if word.len() > MAX_SUGGESTED {
+        return None;
+    }
     let upper = word.to_ascii_uppercase();
     let distance = |k: &str| edits(&upper, &k.to_ascii_uppercase());
     known

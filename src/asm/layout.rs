@@ -2,7 +2,7 @@
 
 use super::Assembly;
 use super::apply::SymbolUse;
-use super::diagnostic::{Diagnostic, closest};
+use super::diagnostic::{Diagnostic, closest, line_starts};
 use super::directives::{Data, Function, Program};
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::table::{Effects, FieldType};
@@ -11,7 +11,7 @@ use crate::object::{
     DataContents, DataObject, Kernel, Line, Object, ObjectFunction, Relocation, RelocationKind,
     Resources,
 };
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The object of a program. With diagnostics it is not complete.
 pub(super) fn layout(program: Program, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Assembly {
@@ -27,9 +27,7 @@ pub(super) fn layout(program: Program, text: &str, diagnostics: &mut Vec<Diagnos
         }
     }
     symbols.extend(program.externs.iter().cloned());
-    let line_starts: Vec<usize> = std::iter::once(0)
-        .chain(text.match_indices('\n').map(|(i, _)| i + 1))
-        .collect();
+    let line_starts = line_starts(text);
     let line_of = |byte: usize| line_starts.partition_point(|s| *s <= byte) as u32;
     let lines = program
         .functions
@@ -186,14 +184,19 @@ fn finish_data(
 /// What functions use, where no directive says it: their own instructions and those of everything that they may call.
 fn resources(object: &mut Object, written: &[Function]) {
     let own: Vec<Resources> = written.iter().map(own_resources).collect();
-    let index_of = |name: &str| object.functions.iter().position(|f| f.name == name);
+    let indices: HashMap<&str, usize> = object
+        .functions
+        .iter()
+        .enumerate()
+        .map(|(i, f)| (f.name.as_str(), i))
+        .collect();
     let callees: Vec<Vec<usize>> = object
         .functions
         .iter()
         .map(|f| {
             f.relocations
                 .iter()
-                .filter_map(|r| index_of(&r.symbol))
+                .filter_map(|r| indices.get(r.symbol.as_str()).copied())
                 .collect()
         })
         .collect();

@@ -9,7 +9,7 @@ use crate::isa::{Control, Inst, PReg, decode};
 use crate::object::{
     DataContents, Linkage, Object, ObjectFunction, ParameterKind, Relocation, RelocationKind,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use thiserror::Error;
 
@@ -161,29 +161,31 @@ fn function(
     header(function, out);
     let decoded: Vec<Result<Decoded, Illegal>> =
         function.words.iter().map(|w| decode(*w)).collect();
-    let labels = labels(function, &decoded, symbols);
+    let relocations: HashMap<usize, &Relocation> = function
+        .relocations
+        .iter()
+        .map(|r| (r.offset as usize, r))
+        .collect();
+    let labels = labels(&decoded, &relocations, symbols);
     let label = |at: usize| {
         labels
             .get(&at)
             .map(|name| format!("{name}:\n"))
             .unwrap_or_default()
     };
+    let mut lines = function.lines.iter().peekable();
+    let mut line = |offset: usize, out: &mut String| {
+        while let Some(line) = lines.next_if(|l| l.offset as usize <= offset) {
+            let _ = writeln!(out, "    .line {}", line.line);
+        }
+    };
     for (i, instruction) in decoded.iter().enumerate() {
         let offset = i * WORD_BYTES;
         out.push_str(&label(i));
-        for line in function
-            .lines
-            .iter()
-            .filter(|l| l.offset as usize == offset)
-        {
-            let _ = writeln!(out, "    .line {}", line.line);
-        }
+        line(offset, out);
         match instruction {
             Ok((inst, control)) => {
-                let relocation = function
-                    .relocations
-                    .iter()
-                    .find(|r| r.offset as usize == offset);
+                let relocation = relocations.get(&offset).copied();
                 let symbols = |field: u8| symbol(inst, i, field, relocation, &labels);
                 let _ = writeln!(out, "    {}{control} ;", inst.with_symbols(&symbols));
             }
@@ -203,6 +205,7 @@ fn function(
         }
     }
     out.push_str(&label(decoded.len()));
+    line(decoded.len() * WORD_BYTES, out);
 }
 
 /// The word that a branch goes to, if it lies in the function or at its end.
@@ -219,8 +222,8 @@ fn target(inst: &Inst<PReg>, at: usize, field: u8, words: usize) -> Option<usize
 
 /// Names for the words that branches go to, in ascending order, none of them a symbol.
 fn labels(
-    function: &ObjectFunction,
     decoded: &[Result<Decoded, Illegal>],
+    relocations: &HashMap<usize, &Relocation>,
     symbols: &BTreeSet<&str>,
 ) -> BTreeMap<usize, String> {
     let mut targets = BTreeSet::new();
@@ -229,10 +232,7 @@ fn labels(
         .enumerate()
         .filter_map(|(i, d)| d.as_ref().ok().map(|d| (i, d)))
     {
-        let relocated = function
-            .relocations
-            .iter()
-            .any(|r| r.offset as usize == i * WORD_BYTES);
+        let relocated = relocations.contains_key(&(i * WORD_BYTES));
         let fields = 0..inst.info().fields.len() as u8;
         targets.extend(
             fields

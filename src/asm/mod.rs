@@ -66,27 +66,8 @@ pub fn assemble(file: &str, text: &str) -> Result<Assembly, Errors> {
 /// # Errors
 /// All its mistakes.
 pub fn instruction<R: NamedRegister>(text: &str) -> Result<(Inst<R>, Control), Errors> {
-    let failed = |diagnostics| Errors::new("<instruction>", text, diagnostics);
-    let mut diagnostics = Vec::new();
-    let tokens = lexer::tokens(text, &mut diagnostics);
-    if !diagnostics.is_empty() {
-        return Err(failed(diagnostics));
-    }
-    let line = tokens
-        .split(|t| t.kind == TokenKind::Newline)
-        .find(|l| !l.is_empty())
-        .unwrap_or_default();
-    let written = line::Line::new(line, text.len())
-        .instruction()
-        .map_err(|d| failed(vec![d]))?;
-    let assembled = apply::assemble::<R>(&written).map_err(failed)?;
-    match assembled.symbols.first() {
-        Some(symbol) => Err(failed(vec![
-            Diagnostic::new(symbol.span, "a label means nothing without its text")
-                .expect([".+offset"]),
-        ])),
-        None => Ok((assembled.inst, assembled.control)),
-    }
+    let assembled = assembled::<R>(text).map_err(|d| alone(text, d))?;
+    Ok((assembled.inst, assembled.control))
 }
 
 /// Reads and encodes one instruction.
@@ -94,11 +75,43 @@ pub fn instruction<R: NamedRegister>(text: &str) -> Result<(Inst<R>, Control), E
 /// # Errors
 /// All its mistakes, the encoder's refusal included.
 pub fn word(text: &str) -> Result<u128, Errors> {
-    let (inst, control) = instruction::<PReg>(text)?;
-    inst.encode(control).or_else(|_| {
-        // Once more with places.
-        assemble("<instruction>", text).map(|a| a.object.functions[0].words[0])
-    })
+    let assembled = assembled::<PReg>(text).map_err(|d| alone(text, d))?;
+    assembled.word().map_err(|d| alone(text, vec![d]))
+}
+
+fn alone(text: &str, diagnostics: Vec<Diagnostic>) -> Errors {
+    Errors::new("<instruction>", text, diagnostics)
+}
+
+/// The only instruction of a text.
+fn assembled<R: NamedRegister>(text: &str) -> Result<apply::Assembled<R>, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let tokens = lexer::tokens(text, &mut diagnostics);
+    let mut lines = tokens
+        .split(|t| t.kind == TokenKind::Newline)
+        .filter(|l| !l.is_empty());
+    let line = lines.next().unwrap_or_default();
+    if let Some(next) = lines.next() {
+        diagnostics.push(Diagnostic::new(
+            next[0].span,
+            "only one instruction is expected",
+        ));
+    }
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    let end = line.last().map_or(text.len(), |t| t.span.end);
+    let written = line::Line::new(line, end)
+        .instruction()
+        .map_err(|d| vec![d])?;
+    let assembled = apply::assemble::<R>(&written)?;
+    match assembled.symbols.first() {
+        Some(symbol) => Err(vec![
+            Diagnostic::new(symbol.span, "a label means nothing without its text")
+                .expect([".+offset"]),
+        ]),
+        None => Ok(assembled),
+    }
 }
 
 impl Assembly {

@@ -212,13 +212,33 @@ impl FloatFormat {
             }
             FloatFormat::F16 | FloatFormat::Bf16 => {
                 let nearest: f64 = text.parse().map_err(|_| not_a_number())?;
-                self.rounded(with_remainder(nearest, text))
+                self.half(text, nearest)
             }
         };
         if bits == self.infinity() {
             Err(LiteralError::TooLarge(text.to_string()))
         } else {
             Ok(bits)
+        }
+    }
+
+    /// The 16 bits nearest to a decimal, whose nearest f64 is known.
+    ///
+    /// A decimal just beside the middle of two halves becomes that middle in f64. So where the neighbours of the f64 round
+    /// differently, the decimal itself decides.
+    fn half(self, text: &str, nearest: f64) -> u32 {
+        if nearest == 0.0 || !nearest.is_finite() {
+            return self.rounded(nearest);
+        }
+        let below = self.rounded(nearest.next_down());
+        let above = self.rounded(nearest.next_up());
+        if below == above {
+            return below;
+        }
+        match compare_exactly(text, nearest) {
+            Ordering::Less => below,
+            Ordering::Equal => self.rounded(nearest),
+            Ordering::Greater => above,
         }
     }
 
@@ -241,21 +261,10 @@ fn odd_f32(value: f64) -> f32 {
     }
 }
 
-/// `nearest` moved by one step towards the exact value of `text`, when it is not exact.
-///
-/// A decimal that lies just beside the middle of two halves becomes that middle in f64; the step keeps the side, so that the second
-/// rounding is right. A step never crosses a middle: those of 16-bit formats are far apart in f64.
-fn with_remainder(nearest: f64, text: &str) -> f64 {
-    if !nearest.is_finite() || nearest == 0.0 {
-        return nearest;
-    }
-    // Every f64 with the exponent range of these formats has fewer digits than this.
-    let exact = format!("{nearest:.1100e}");
-    match digits_of(text).cmp(&digits_of(&exact)) {
-        Ordering::Less => nearest.next_down(),
-        Ordering::Equal => nearest,
-        Ordering::Greater => nearest.next_up(),
-    }
+/// How the exact value of a decimal compares to the f64 nearest to it.
+fn compare_exactly(text: &str, nearest: f64) -> Ordering {
+    // No f64 has more significant digits than this.
+    digits_of(text).cmp(&digits_of(&format!("{nearest:.800e}")))
 }
 
 /// Decimal exponent and significant digits of a positive decimal, comparable by value.

@@ -16,6 +16,7 @@ pub use read::ReadError;
 pub use write::WriteError;
 
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashSet};
 
 /// `e_machine` of the files (*assigned*: "tg"; no registered machine has it).
 pub const MACHINE: u16 = 0x7467;
@@ -215,22 +216,21 @@ impl Object {
 
     /// Names that are used and not defined here, sorted.
     pub fn undefined(&self) -> Vec<&str> {
-        let used = self
-            .functions
-            .iter()
-            .flat_map(|f| &f.relocations)
-            .chain(self.data.iter().flat_map(|d| &d.relocations));
-        let mut names: Vec<&str> = used
-            .map(|r| r.symbol.as_str())
-            .filter(|name| !self.defines(name))
+        let functions = self.functions.iter();
+        let data = self.data.iter();
+        let defined: HashSet<&str> = functions
+            .clone()
+            .map(|f| f.name.as_str())
+            .chain(data.clone().map(|d| d.name.as_str()))
             .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
-    fn defines(&self, name: &str) -> bool {
-        self.function(name).is_some() || self.data.iter().any(|d| d.name == name)
+        let used = functions
+            .flat_map(|f| &f.relocations)
+            .chain(data.flat_map(|d| &d.relocations));
+        let missing: BTreeSet<&str> = used
+            .map(|r| r.symbol.as_str())
+            .filter(|name| !defined.contains(name))
+            .collect();
+        missing.into_iter().collect()
     }
 }
 
