@@ -223,7 +223,7 @@ fn sources(inst: &Inst<PReg>, info: &OperandInfo, words: u8) -> Option<Vec<Broad
             .collect(),
         FieldType::Signed => immediate(sign_extend(raw, field.width) as u64),
         // The high word of an f64; its low word is 0.
-        FieldType::Float32 if words == 2 => immediate(raw << 32),
+        FieldType::Float32 | FieldType::Unsigned if words == 2 => immediate(raw << 32),
         FieldType::Unsigned | FieldType::Float32 | FieldType::Half2 => immediate(raw),
         FieldType::ConstantMemory => {
             let (bank, offset) = ((raw >> 17) as u8, raw as u32 & 0x1_ffff);
