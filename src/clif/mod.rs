@@ -6,6 +6,8 @@
 //! Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread ids and shared
 //! addresses are i32, which a 64-bit ISA would refuse.
 
+pub mod atomics;
+pub mod conversions;
 mod guard;
 pub mod intrinsics;
 pub mod legalize;
@@ -39,7 +41,7 @@ pub enum Step {
     Verify,
     /// Intrinsics found and checked, thread and launch values rewritten.
     Resolve,
-    /// Unreachable blocks gone, stack slots in SSA form, equal intrinsic calls merged.
+    /// Atomics and conversions that the machine lacks expanded, unreachable blocks gone, stack slots in SSA form, equal intrinsic calls merged.
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
@@ -166,6 +168,8 @@ impl Preparer {
         let context = &mut self.context;
         let intrinsics = resolve::resolve(&mut context.func, options.namer)?;
         observe(Step::Resolve, &context.func);
+        atomics::expand(&mut context.func);
+        conversions::expand(&mut context.func);
 
         context.compute_cfg();
         context.compute_domtree();

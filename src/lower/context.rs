@@ -570,6 +570,70 @@ impl Context for Lower<'_> {
         self.change_sign(ty, x, integer::TABLE_A & integer::TABLE_B, true)
     }
 
+    fn compare_float(&mut self, cc: &FloatCC, x: Value, y: Value) -> PSrc {
+        Lower::compare_float(self, *cc, x, y)
+    }
+    fn float_condition(&mut self, cc: &FloatCC) -> FCMPOp {
+        super::float::condition(*cc)
+    }
+    fn round_float(&mut self, x: Value, rnd: &IRound) -> Regs {
+        Lower::round_float(self, x, *rnd)
+    }
+    fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
+        Lower::copy_sign(self, ty, x, y)
+    }
+    fn divide_single(&mut self, x: Value, y: Value) -> Regs {
+        Lower::divide_single(self, x, y)
+    }
+    fn divide_double(&mut self, x: Value, y: Value) -> Regs {
+        Lower::divide_double(self, x, y)
+    }
+    fn divide_half(&mut self, x: Value, y: Value) -> Regs {
+        let (x, y) = (self.one_half(x), self.one_half(y));
+        Regs::one(self.half_quotient(x, y))
+    }
+    fn divide_halves(&mut self, x: Value, y: Value) -> Regs {
+        Lower::divide_halves(self, x, y)
+    }
+    fn root_single(&mut self, x: Value) -> Regs {
+        Lower::root_single(self, x)
+    }
+    fn root_double(&mut self, x: Value) -> Regs {
+        Lower::root_double(self, x)
+    }
+    fn root_half(&mut self, x: Value) -> Regs {
+        let x = self.one_half(x);
+        Regs::one(Lower::half_root(self, x))
+    }
+    fn root_halves(&mut self, x: Value) -> Regs {
+        Lower::root_halves(self, x)
+    }
+
+    // Conversions.
+
+    fn convert_format(&mut self, ty: Type, x: Value) -> Option<Regs> {
+        Lower::convert_format(self, ty, x)
+    }
+    fn integer_to_float(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
+        Lower::integer_to_float(self, ty, x, signed)
+    }
+    fn float_to_integer(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
+        Lower::float_to_integer(self, ty, x, signed)
+    }
+    fn float_to_integer_checked(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
+        Lower::float_to_integer_checked(self, ty, x, signed)
+    }
+
+    // Atomics.
+
+    fn atomic_of(&mut self, inst: Inst) -> Option<InstOutput> {
+        self.atomic(inst)
+    }
+    fn fence_output(&mut self) -> InstOutput {
+        self.fence();
+        SmallVec::new()
+    }
+
     // Memory and calls.
 
     fn load_of(&mut self, inst: Inst) -> Option<InstOutput> {

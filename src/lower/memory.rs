@@ -72,13 +72,18 @@ impl Lower<'_> {
 
     /// The address of a memory operand, with constants and stack slots folded into the offset.
     pub fn address(&mut self, value: Value, offset: i32, size: u32, flags: MemFlags) -> Address {
-        let space = self.input.facts.provenance.space(self.func, value);
         let data = self.func.dfg.mem_flags[flags];
         let align = if data.aligned() || self.input.assume_aligned {
             size.next_power_of_two()
         } else {
             self.input.facts.alignment.alignment(value, offset)
         };
+        self.address_with(value, offset, align)
+    }
+
+    /// [`Lower::address`] of known alignment.
+    pub(super) fn address_with(&mut self, value: Value, offset: i32, align: u32) -> Address {
+        let space = self.input.facts.provenance.space(self.func, value);
         let (mut base, mut total) = (value, i64::from(offset));
         while let Some((inner, add)) = self.plus_constant(base) {
             let Some(sum) = total.checked_add(add).filter(|s| OFFSETS.contains(s)) else {
@@ -306,7 +311,7 @@ impl Lower<'_> {
     }
 
     /// Loads `bytes` bytes, zero-extended to whole words, in pieces of proven alignment.
-    fn load_bytes(&mut self, address: Address, bytes: u32) -> Regs {
+    pub(super) fn load_bytes(&mut self, address: Address, bytes: u32) -> Regs {
         let piece = address.align.min(16).min(bytes);
         let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
         let mut at = 0;
@@ -362,7 +367,7 @@ impl Lower<'_> {
     }
 
     /// Stores the low `bytes` bytes of a value in pieces of proven alignment.
-    fn store_bytes(&mut self, address: Address, bytes: u32, data: Src) {
+    pub(super) fn store_bytes(&mut self, address: Address, bytes: u32, data: Src) {
         let piece = address.align.min(16).min(bytes);
         let mut at = 0;
         while at < bytes {

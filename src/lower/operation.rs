@@ -7,7 +7,7 @@
 use super::Lower;
 use super::source::{Base, Halves, Outputs, Regs, Source, Src};
 use crate::isa::encode::mode_of;
-use crate::isa::generated::{HSel2, MOVW, mov};
+use crate::isa::generated::{HSel2, LoadSize, MOVW, ldc, mov};
 use crate::isa::inst::FieldEnum;
 use crate::isa::table::{
     Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo, OptypeInfo,
@@ -164,7 +164,7 @@ impl Lower<'_> {
         let field = &form.fields[operand.field as usize];
         match (operand.class, field.ty) {
             (Some(RegisterClass::Gpr), _) => {
-                let src = if way(form, operand, &src) == Some(Way::Direct) {
+                let src = if applies(operand, &src) {
                     src
                 } else {
                     self.plain(src, form, operand)
@@ -281,6 +281,10 @@ impl Lower<'_> {
                 self.regs_of(value).slice(word as usize, src.words as usize)
             }
             Base::Imm(value) if src.words == 1 => Regs::one(self.constant(value as u32)),
+            // Narrow parameters stand where no operand reaches.
+            Base::Constant { bank, offset } if !offset.is_multiple_of(4) => {
+                Regs::one(self.load_constant(bank, offset))
+            }
             // The words of a wide operand need registers of their own. MOV.64 reads registers only (errata I-66).
             Base::Imm(_) | Base::Constant { .. } => {
                 let mut regs = SmallVec::<[VReg; 4]>::new();
@@ -295,6 +299,25 @@ impl Lower<'_> {
     /// MOV of an immediate into a register of its own.
     pub(super) fn immediate(&mut self, value: u32) -> VReg {
         self.move_word(Src::imm(value))
+    }
+
+    /// LDC of a byte or a half word, as aligned as its offset.
+    fn load_constant(&mut self, bank: u8, offset: u32) -> VReg {
+        let size = if offset.is_multiple_of(2) {
+            LoadSize::U16
+        } else {
+            LoadSize::U8
+        };
+        self.operation(
+            Optype::LDC,
+            ldc::Options::new(size).word(),
+            &[
+                (Role::Bank, Source::Number(i64::from(bank))),
+                (Role::A, Source::Value(Src::ZERO)),
+                (Role::Addr, Source::Number(i64::from(offset))),
+            ],
+        )
+        .reg()
     }
 
     fn move_word(&mut self, src: Src) -> VReg {
@@ -461,6 +484,10 @@ fn fold(field: &FieldInfo, src: &Src) -> Option<u64> {
             let value = if src.abs { value & !sign } else { value };
             let value = if src.neg { value ^ sign } else { value };
             (value as u32 == 0).then_some(value >> 32)
+        }
+        (FieldType::Unsigned, 1) if field.width < 32 => {
+            let fits = src.is_plain() && value >> field.width == 0;
+            fits.then_some(value as u64)
         }
         (_, 1) => {
             let value = value as u32;
