@@ -507,6 +507,15 @@ impl Context for Lower<'_> {
         let mask: SmallVec<[u8; 16]> = self.func.dfg.immediates[mask].as_slice().into();
         self.shuffle(a, b, &mask)
     }
+    fn packed_sum(&mut self, ty: Type, x: Src, y: Src, subtract: bool) -> Regs {
+        Lower::packed_sum(self, ty, x, y, subtract)
+    }
+    fn packed_shift(&mut self, ty: Type, x: Value, n: Value, left: bool) -> Regs {
+        Lower::packed_shift(self, ty, x, n, left)
+    }
+    fn packed_shift_signed(&mut self, x: Value, n: Value) -> Regs {
+        Lower::packed_shift_signed(self, x, n)
+    }
     fn any_true(&mut self, vector: Value) -> PSrc {
         Lower::any_true(self, vector)
     }

@@ -98,6 +98,9 @@ impl Lower<'_> {
 
     /// The absolute value, as an unsigned number, of one word or several.
     pub(super) fn magnitude(&mut self, x: Src) -> Src {
+        if let (Some(value), 1) = (x.as_imm(), x.words) {
+            return Src::imm((value as u32 as i32).unsigned_abs());
+        }
         if x.words == 1 {
             let out = self.operation(Optype::IABS, 0, &[(Role::B, Source::Value(x))]);
             return out.src();
@@ -125,7 +128,10 @@ impl Lower<'_> {
 
     /// Numbers below 2^16 and divisors above zero; a magnitude of 2^15 counts as well.
     fn divide16(&mut self, a: Src, b: Src, part: Part) -> Regs {
-        let reciprocal = self.reciprocal(b, IntFormat::U32);
+        let reciprocal = match b.as_imm() {
+            Some(divisor) => Src::imm((1.0 / divisor as f32).to_bits()),
+            None => self.reciprocal(b, IntFormat::U32),
+        };
         let dividend = self.f32_of(a, IntFormat::U32);
         let raised = self.operation(
             Optype::FADD,

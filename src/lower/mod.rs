@@ -22,6 +22,7 @@ mod memory;
 mod multiply;
 mod operation;
 mod overflow;
+mod packed;
 mod shift;
 mod source;
 mod values;

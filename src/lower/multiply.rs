@@ -50,6 +50,13 @@ impl Lower<'_> {
 
     /// `from` − `what` where `sign` is negative.
     fn subtract_if_negative(&mut self, from: Src, sign: Src, what: Src) -> Regs {
+        if let Some(value) = sign.as_imm() {
+            return if value >> 63 == 0 {
+                self.gpr(from)
+            } else {
+                self.subtract_wide(from, what)
+            };
+        }
         let mask = Src::reg(self.sign_word(sign.high()));
         let low = self.logic3(what.low(), mask, Src::ZERO, TABLE_A & TABLE_B);
         let high = self.logic3(what.high(), mask, Src::ZERO, TABLE_A & TABLE_B);

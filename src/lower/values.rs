@@ -379,9 +379,30 @@ impl Lower<'_> {
                 opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16
             }
             Some(InstructionData::Unary {
-                opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz,
+                opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz | Opcode::Bswap,
                 ..
             }) => true,
+            // These read zero-extended operands and make nothing above the type.
+            Some(InstructionData::Binary {
+                opcode:
+                    Opcode::Ushr
+                    | Opcode::Umulhi
+                    | Opcode::Umin
+                    | Opcode::Umax
+                    | Opcode::Udiv
+                    | Opcode::Urem,
+                ..
+            }) => !self.type_of(value).is_vector(),
+            Some(InstructionData::Binary {
+                opcode: Opcode::Band,
+                args,
+            }) => args.iter().any(|&arg| self.constant_of(arg).is_some()),
+            // PRMT puts zeros above a lane that it moves down.
+            Some(InstructionData::BinaryImm8 {
+                opcode: Opcode::Extractlane,
+                arg,
+                imm,
+            }) => !(u32::from(imm) * self.type_of(arg).lane_bits()).is_multiple_of(32),
             _ => false,
         }
     }

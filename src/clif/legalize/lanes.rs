@@ -59,10 +59,9 @@ fn is_lane_wise(opcode: Opcode, ty: Type) -> bool {
     match opcode {
         Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fma => ty != F16X2,
         Opcode::Fmin | Opcode::Fmax if ty == F16X2 => !PACKED_HALF_MINIMUM,
-        Opcode::Iadd
-        | Opcode::Isub
-        | Opcode::Ineg
-        | Opcode::Iabs
+        Opcode::Ishl | Opcode::Ushr => ty.lane_bits() > 32,
+        Opcode::Sshr => ty.lane_bits() != 32,
+        Opcode::Iabs
         | Opcode::Imul
         | Opcode::Umulhi
         | Opcode::Smulhi
@@ -81,9 +80,6 @@ fn is_lane_wise(opcode: Opcode, ty: Type) -> bool {
         | Opcode::SsubSat
         | Opcode::SqmulRoundSat
         | Opcode::X86Pmulhrsw
-        | Opcode::Ishl
-        | Opcode::Ushr
-        | Opcode::Sshr
         | Opcode::Rotl
         | Opcode::Rotr
         | Opcode::Popcnt
