@@ -90,7 +90,7 @@ pub fn test_text(text: &str, options: &TestOptions, report: &mut FileReport) -> 
         report.skip(format!("no `target {TARGET}`"), run_line_count(&file));
         return None;
     }
-    let (settings, kinds) = match (settings_of(&file, options, true), kinds_of(&file)) {
+    let (settings, kinds) = match (settings_of(&file, &options.settings, true), kinds_of(&file)) {
         (Ok(settings), Ok(kinds)) => (settings, kinds),
         (Err(error), _) | (_, Err(error)) => {
             report.errors.push(error);
@@ -128,7 +128,7 @@ fn run_forced(file: &SourceFile, options: &TestOptions, report: &mut FileReport)
     if let Some(reason) = applicability::of_file(file) {
         return report.skip(reason, run_line_count(file));
     }
-    match settings_of(file, options, false) {
+    match settings_of(file, &options.settings, false) {
         Ok(settings) => execute::run_file(file, &settings, false, report),
         Err(error) => report.errors.push(error),
     }
@@ -147,9 +147,12 @@ fn run_line_count(file: &SourceFile) -> usize {
 }
 
 /// The settings of a file: its `set` lines, its target's options, then those of the caller.
-fn settings_of(
+///
+/// # Errors
+/// An unknown setting or an illegal value, with its line.
+pub fn settings_of(
     file: &SourceFile,
-    options: &TestOptions,
+    over: &[String],
     with_target: bool,
 ) -> Result<Options, String> {
     let mut settings = Options::default();
@@ -165,7 +168,7 @@ fn settings_of(
     for (line, word) in of_file.chain(of_target) {
         set(&mut settings, word).map_err(|error| format!("{}:{line}: {error}", file.name))?;
     }
-    for word in &options.settings {
+    for word in over {
         settings.set(word).map_err(|error| error.to_string())?;
     }
     Ok(settings)

@@ -351,6 +351,35 @@ fn collatz() {
 }
 
 #[test]
+fn prefix_sum() {
+    on_both("prefix_sum", |device, module| {
+        let mut random = Random(8);
+        for blocks in [1u32, 3] {
+            let x: Vec<u32> = (0..blocks * 256).map(|_| random.bits32()).collect();
+            let dx = device.upload(&x).unwrap();
+            let out = device.allocate(u64::from(blocks) * 1024).unwrap();
+            let grid = Grid::new([blocks, 1, 1], [256, 1, 1]);
+            clean(
+                module
+                    .kernel("prefix_sum")
+                    .unwrap()
+                    .launch(grid)
+                    .arg(&dx)
+                    .arg(&out),
+            );
+            let mut expected = Vec::new();
+            for block in x.chunks_exact(256) {
+                expected.extend(block.iter().scan(0u32, |sum, v| {
+                    *sum = sum.wrapping_add(*v);
+                    Some(*sum)
+                }));
+            }
+            assert_eq!(device.download::<u32>(&out).unwrap(), expected);
+        }
+    });
+}
+
+#[test]
 fn matmul8() {
     on_both("matmul8", |device, module| {
         let mut random = Random(9);

@@ -120,29 +120,6 @@ impl Assembly {
     /// # Errors
     /// Relocations that only a linker can fill in.
     pub fn words(&self) -> Result<Vec<u128>, Vec<LinkError>> {
-        let mut starts = Vec::new();
-        let mut next = 0;
-        for function in &self.object.functions {
-            starts.push((function.name.as_str(), next));
-            next += function.len();
-        }
-        let address = |name: &str| {
-            starts
-                .iter()
-                .find(|(n, _)| *n == name)
-                .map(|(_, start)| *start)
-        };
-        let mut words = Vec::new();
-        let mut errors = Vec::new();
-        for (function, (_, start)) in self.object.functions.iter().zip(&starts) {
-            let mut function = function.clone();
-            errors.extend(function.link(*start, &address).err().into_iter().flatten());
-            words.extend(function.words);
-        }
-        if errors.is_empty() {
-            Ok(words)
-        } else {
-            Err(errors)
-        }
+        self.object.linked_words()
     }
 }

@@ -1,6 +1,6 @@
 //! Filling in the addresses of symbols.
 
-use super::{ObjectFunction, Relocation, RelocationKind};
+use super::{Object, ObjectFunction, Relocation, RelocationKind};
 use crate::isa::encode::WORD_BYTES;
 use thiserror::Error;
 
@@ -146,6 +146,39 @@ impl Relocation {
                 Ok(())
             }
             _ => Err(self.bad_place(owner)),
+        }
+    }
+}
+
+impl Object {
+    /// The words of all functions one after another, with relocations between them filled in.
+    ///
+    /// # Errors
+    /// Relocations that only a linker can fill in.
+    pub fn linked_words(&self) -> Result<Vec<u128>, Vec<LinkError>> {
+        let mut starts = Vec::new();
+        let mut next = 0;
+        for function in &self.functions {
+            starts.push((function.name.as_str(), next));
+            next += function.len();
+        }
+        let address = |name: &str| {
+            starts
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, start)| *start)
+        };
+        let mut words = Vec::new();
+        let mut errors = Vec::new();
+        for (function, (_, start)) in self.functions.iter().zip(&starts) {
+            let mut function = function.clone();
+            errors.extend(function.link(*start, &address).err().into_iter().flatten());
+            words.extend(function.words);
+        }
+        if errors.is_empty() {
+            Ok(words)
+        } else {
+            Err(errors)
         }
     }
 }

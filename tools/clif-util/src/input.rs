@@ -43,12 +43,29 @@ pub fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>> {
     Ok(BufReader::with_capacity(1 << 16, Box::new(file)))
 }
 
-/// Writes a file.
+/// Writes a file as a whole or not at all: a failure leaves what was there before.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if is_standard(path) {
         let mut out = std::io::stdout().lock();
         out.write_all(bytes)?;
         return Ok(out.flush()?);
     }
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    let cannot = || format!("cannot write {}", path.display());
+    // Devices and pipes are not replaced.
+    if std::fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+        return std::fs::write(path, bytes).with_context(cannot);
+    }
+    let mut name = path
+        .file_name()
+        .with_context(|| format!("{} names no file", path.display()))?
+        .to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written =
+        std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // What cannot be removed was never made.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written.with_context(cannot)
 }

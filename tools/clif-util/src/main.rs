@@ -3,10 +3,14 @@
 //! One file per subcommand. Exit status: 0 success, 1 failure of what was asked, 2 usage. `-` as a file is standard input.
 
 mod asm;
+mod compile;
 mod disasm;
 mod exec;
 mod input;
 mod isa;
+mod launch;
+mod run;
+mod source;
 mod test;
 
 use clap::{Parser, Subcommand};
@@ -22,6 +26,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compile CLIF to assembly text, words or an object.
+    Compile(compile::Options),
+    /// Run the `; run:` and `; print:` lines of CLIF files on the simulator.
+    Run(run::Options),
+    /// Run one kernel on the simulator.
+    Launch(launch::Options),
     /// Assemble text to words or an object.
     Asm(asm::Options),
     /// Disassemble an object or lines of hexadecimal words.
@@ -37,6 +47,9 @@ enum Command {
 fn main() -> ExitCode {
     env_logger::init();
     let result = match Arguments::parse().command {
+        Command::Compile(options) => options.run(),
+        Command::Run(options) => options.run(),
+        Command::Launch(options) => options.run(),
         Command::Asm(options) => options.run(),
         Command::Disasm(options) => options.run(),
         Command::Exec(options) => options.run(),
@@ -48,7 +61,7 @@ fn main() -> ExitCode {
         // Whoever reads the output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            source::print_error(&error);
             ExitCode::from(1)
         }
     }

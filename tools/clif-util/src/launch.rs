@@ -1,0 +1,190 @@
+//! `clif-util launch FILE --kernel NAME`: runs one kernel on the simulator.
+
+mod argument;
+
+use crate::compile::Format;
+use crate::{Outcome, input, source};
+use anyhow::{Context, Result};
+use argument::{LaunchArgument, Prepared};
+use clap::Args;
+use cranelift_thisgpu::asm;
+use cranelift_thisgpu::compile::Compiler;
+use cranelift_thisgpu::driver::{Device, Grid};
+use cranelift_thisgpu::object::Object;
+use cranelift_thisgpu::sim::{Report, SimConfig, Stats};
+use std::path::{Path, PathBuf};
+
+/// Options of `launch`.
+#[derive(Args)]
+pub struct Options {
+    /// CLIF, assembly text (.s) or an object.
+    file: PathBuf,
+    /// The kernel.
+    #[arg(long, value_name = "NAME")]
+    kernel: String,
+    /// Blocks.
+    #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extent)]
+    grid: [u32; 3],
+    /// Threads of a block.
+    #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extent)]
+    block: [u32; 3],
+    /// Dynamic shared memory.
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    shared: u32,
+    /// The next argument: i32, i64, f32, f64 (inf, nan, -0.0 too) by value; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address.
+    #[arg(long = "arg", value_name = "KIND:VALUE", allow_hyphen_values = true)]
+    arguments: Vec<LaunchArgument>,
+    /// Write argN.bin of inout and zero buffers there, N counting all arguments from 0.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print counts.
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    stats: Option<Format>,
+    /// Count cycles and look for hazards.
+    #[arg(long)]
+    timed: bool,
+    /// Look for uninitialised reads, races in shared memory and uniform writes in divergent code.
+    #[arg(long)]
+    check: bool,
+    /// Warp instructions that a warp may issue.
+    #[arg(long, value_name = "N")]
+    budget: Option<u64>,
+    /// A setting for CLIF, over those of the file.
+    #[arg(long = "set", value_name = "K=V")]
+    settings: Vec<String>,
+}
+
+/// Reads `X`, `X,Y` or `X,Y,Z`.
+fn parse_extent(text: &str) -> Result<[u32; 3], String> {
+    let mut extent = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > extent.len() {
+        return Err("at most three numbers: X,Y,Z".to_owned());
+    }
+    for (place, part) in extent.iter_mut().zip(parts) {
+        *place = part
+            .trim()
+            .parse()
+            .map_err(|_| format!("`{part}` is no number"))?;
+    }
+    Ok(extent)
+}
+
+impl Options {
+    /// Compiles or reads the file and runs the kernel.
+    pub fn run(self) -> Result<Outcome> {
+        let object = self.object()?;
+        let defaults = SimConfig::default();
+        let device = Device::simulator(SimConfig {
+            timed: self.timed,
+            check: self.check,
+            budget: self.budget.unwrap_or(defaults.budget),
+            ..defaults
+        });
+        let module = device
+            .load(&object)
+            .with_context(|| input::name(&self.file))?;
+        let kernel = module
+            .kernel(&self.kernel)
+            .with_context(|| input::name(&self.file))?;
+        let arguments: Vec<Prepared> = self
+            .arguments
+            .iter()
+            .map(|argument| argument.prepare(&device))
+            .collect::<Result<_>>()?;
+        let mut launch = kernel
+            .launch(Grid::new(self.grid, self.block))
+            .shared(self.shared);
+        for argument in &arguments {
+            launch = launch.arg(argument);
+        }
+        let report = launch.run_to_report()?;
+        for hazard in &report.hazards {
+            eprintln!("hazard: {hazard}");
+        }
+        for finding in &report.findings {
+            eprintln!("finding: {finding}");
+        }
+        if let Some(fault) = &report.fault {
+            eprintln!("error: {fault}");
+        }
+        if let Some(format) = self.stats {
+            println!("{}", stats(&report.stats, format));
+        }
+        if let Some(directory) = &self.out
+            && report.fault.is_none()
+        {
+            write_buffers(directory, &arguments)?;
+        }
+        Ok(outcome(&report))
+    }
+
+    /// What the file holds: by its contents an object, by its extension assembly text, otherwise CLIF.
+    fn object(&self) -> Result<Object> {
+        let name = input::name(&self.file);
+        if self
+            .file
+            .extension()
+            .is_some_and(|extension| extension == "s")
+        {
+            let assembly = asm::assemble(&name, &input::text(&self.file)?)?;
+            return Ok(assembly.object);
+        }
+        if self
+            .file
+            .extension()
+            .is_some_and(|extension| extension == "elf" || extension == "o")
+        {
+            return Object::read(&input::bytes(&self.file)?).with_context(|| name);
+        }
+        let file = source::read(&self.file, std::slice::from_ref(&self.kernel))?;
+        let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
+        Ok(source::compile(&mut compiler, &file)?.into_object())
+    }
+}
+
+/// Faults, hazards and findings are failures.
+fn outcome(report: &Report) -> Outcome {
+    if report.fault.is_none() && report.hazards.is_empty() && report.findings.is_empty() {
+        Outcome::Success
+    } else {
+        Outcome::Failure
+    }
+}
+
+/// The counts.
+fn stats(stats: &Stats, format: Format) -> String {
+    let Stats {
+        cycles,
+        warp_instructions,
+        thread_instructions,
+        hazards,
+        faults,
+    } = *stats;
+    match format {
+        Format::Text => format!(
+            "{cycles} cycles, {warp_instructions} warp instructions, {thread_instructions} thread instructions, \
+             {hazards} hazards, {faults} faults"
+        ),
+        Format::Json => serde_json::json!({
+            "cycles": cycles,
+            "warp_instructions": warp_instructions,
+            "thread_instructions": thread_instructions,
+            "hazards": hazards,
+            "faults": faults,
+        })
+        .to_string(),
+    }
+}
+
+/// Writes the buffers that the kernel may have changed.
+fn write_buffers(directory: &Path, arguments: &[Prepared]) -> Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    for (index, argument) in arguments.iter().enumerate() {
+        if let Some(bytes) = argument.result()? {
+            input::write(&directory.join(format!("arg{index}.bin")), &bytes)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! `clif-util run FILES`: the run and print lines of CLIF files, on the simulator.
+
+use crate::{Outcome, source};
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
+use thisgpu_filetests::execute;
+use thisgpu_filetests::report::{FileReport, Totals};
+
+/// Options of `run`.
+#[derive(Args)]
+pub struct Options {
+    /// CLIF files with `; run:` and `; print:` lines.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// A setting, over those of the file.
+    #[arg(long = "set", value_name = "K=V")]
+    settings: Vec<String>,
+}
+
+impl Options {
+    /// Runs the lines of all files, and prints what they print and what failed.
+    pub fn run(self) -> Result<Outcome> {
+        let mut totals = Totals::default();
+        for path in &self.files {
+            let file = source::read(path, &[])?;
+            let settings = source::settings(&file, &self.settings)?;
+            let mut report = FileReport::new(&file.name);
+            execute::run_file(&file, &settings, true, &mut report);
+            report.prints.iter().for_each(|text| println!("{text}"));
+            report
+                .errors
+                .iter()
+                .for_each(|error| eprintln!("error: {error}"));
+            totals.add(&report);
+        }
+        println!("{}", totals.lines);
+        Ok(if totals.files.failed == 0 {
+            Outcome::Success
+        } else {
+            Outcome::Failure
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! Reading CLIF and compiling it, as several commands do.
+
+use crate::input;
+use anyhow::Result;
+use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::{Code, Compiler};
+use cranelift_thisgpu::error::Errors;
+use cranelift_thisgpu::settings::Options;
+use std::path::Path;
+use thisgpu_filetests::{file, panics};
+
+/// Reads a CLIF file and marks the named functions as kernels.
+pub fn read(path: &Path, kernels: &[String]) -> Result<SourceFile> {
+    let mut file = SourceFile::parse(&input::name(path), &input::text(path)?)?;
+    file.mark_kernels(kernels)?;
+    Ok(file)
+}
+
+/// The settings of the file's header, and those of the command line over them.
+pub fn settings(file: &SourceFile, settings: &[String]) -> Result<Options> {
+    file::settings_of(file, settings, true).map_err(anyhow::Error::msg)
+}
+
+/// Compiles all functions of a file. A mistake of the compiler is an error like others.
+pub fn compile(compiler: &mut Compiler, file: &SourceFile) -> Result<Code> {
+    match panics::catch(|| compiler.file(file)) {
+        Ok(compiled) => Ok(compiled?),
+        Err(message) => anyhow::bail!(
+            "{}: internal error: {message}; please report it with the input",
+            file.name
+        ),
+    }
+}
+
+/// Prints an error, each of several on a line of its own.
+pub fn print_error(error: &anyhow::Error) {
+    match error.downcast_ref::<Errors>() {
+        Some(errors) => errors
+            .as_slice()
+            .iter()
+            .for_each(|error| eprintln!("error: {error}")),
+        None => eprintln!("error: {error:#}"),
+    }
+}
