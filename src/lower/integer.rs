@@ -127,6 +127,24 @@ impl Lower<'_> {
 
     /// a + b + carry of one word, and the carry out. `not` of an operand is `~`, the only modifier that `.X` knows.
     pub fn add_carry(&mut self, a: Src, b: Src, carry: PSrc) -> (VReg, PSrc) {
+        // Under .X the bit of `-` means `~`, so an immediate must have its complement applied before a form is chosen.
+        let inverted = |s: Src| {
+            let s = self.below_copies(s);
+            let plain = Src {
+                not: false,
+                whole: None,
+                ..s
+            };
+            match s.base {
+                Base::Imm(_) if s.not => plain.complemented(),
+                Base::Imm(_) => s,
+                _ => Src {
+                    neg: s.not,
+                    ..plain
+                },
+            }
+        };
+        let (a, b) = (inverted(a), inverted(b));
         let (a, b) = if matches!(a.base, Base::Imm(v) if v != 0)
             || matches!(a.base, Base::Constant { .. })
         {
@@ -134,22 +152,12 @@ impl Lower<'_> {
         } else {
             (a, b)
         };
-        // Under .X the bit of `-` means `~`.
-        let inverted = |s: Src| match s.base {
-            Base::Imm(_) => s,
-            _ => Src {
-                neg: s.not,
-                not: false,
-                whole: None,
-                ..s
-            },
-        };
         let out = self.operation(
             Optype::IADD,
             iadd::Options::new(IExt::X).word(),
             &[
-                (Role::A, Source::Value(inverted(a))),
-                (Role::B, Source::Value(inverted(b))),
+                (Role::A, Source::Value(a)),
+                (Role::B, Source::Value(b)),
                 (Role::Pp, Source::Predicate(carry)),
             ],
         );

@@ -57,15 +57,20 @@ impl Lower<'_> {
 
     /// A source with copies looked through: the words of extensions, concatenations, truncations and casts are words of their operands.
     fn simplified(&self, source: Source) -> Source {
-        let Source::Value(mut src) = source else {
-            return source;
-        };
+        match source {
+            Source::Value(src) => Source::Value(self.below_copies(src)),
+            other => other,
+        }
+    }
+
+    /// An operand with copies looked through; its modifiers stay.
+    pub(super) fn below_copies(&self, mut src: Src) -> Src {
         while let Base::Value { value, word } = src.base
             && let Some(base) = self.copied_words(value, word, src.words)
         {
             src.base = base;
         }
-        Source::Value(src)
+        src
     }
 
     /// Where words of a value that is put together from others come from.
@@ -94,7 +99,7 @@ impl Lower<'_> {
             InstructionData::Binary {
                 opcode: Opcode::Iconcat,
                 args: [low, high],
-            } => {
+            } if self.type_of(low).bits() >= 32 => {
                 let half = self.words_of(low) as u8;
                 if word + words <= half {
                     Some(self.base_of(low, word))
