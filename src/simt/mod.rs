@@ -1,11 +1,15 @@
 //! What a machine function needs because its lanes run in groups.
 //!
 //! From lowered code, in this order: device functions get one place to return from ([`returns`]), jump tables the code that reads them
-//! ([`tables`]), and divergent branches convergence barriers ([`convergence`]).
+//! ([`tables`]), short sides of divergent branches become guarded ([`if_convert`]), and what is left of those branches gets convergence
+//! barriers ([`convergence`]).
 
 mod barriers;
 pub mod convergence;
 mod edit;
+pub mod if_convert;
+#[cfg(test)]
+mod if_convert_tests;
 mod meeting;
 mod regions;
 pub mod returns;
@@ -20,6 +24,7 @@ use thiserror::Error;
 
 pub use barriers::{BARRIERS, TooManyBarriers};
 pub use convergence::{ConvergenceError, insert_barriers};
+pub use if_convert::convert_ifs;
 pub use returns::join_returns;
 pub use tables::load_jump_tables;
 
@@ -40,5 +45,5 @@ pub enum SimtError {
 /// See [`SimtError`].
 pub fn run(code: VCode<VReg>, constants: &mut Constants) -> Result<VCode<VReg>, SimtError> {
     let code = load_jump_tables(join_returns(code), constants)?;
-    Ok(insert_barriers(code)?)
+    Ok(insert_barriers(convert_ifs(code))?)
 }

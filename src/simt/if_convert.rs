@@ -1,0 +1,407 @@
+//! If-conversion: the short sides of a divergent branch run under a guard instead of behind it.
+//!
+//! Lanes that disagree run both sides one after the other anyway, and pay for the branch and the convergence barrier besides. Where both sides of
+//! a divergent branch go straight to the same block, are short, and may be guarded, their instructions move before the branch, which becomes a
+//! jump: what only computes runs in all lanes; what touches memory, and what depends on it, under the branch's guard, so that no register is
+//! read that was not written. A parameter of the join for which the sides have different arguments is chosen: the instruction that makes the one
+//! argument gets the guard and keeps the other where it is false, or there is a SEL (PLOP3 for predicates). If nothing else comes to the join
+//! it becomes part of the branching block, so that an outer branch can follow.
+//!
+//! Convergent instructions, calls, barriers and instructions that carry a guard already are never touched.
+
+use super::edit::Editor;
+use crate::isa::table::Effects;
+use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
+use crate::vcode::{Attachment, Block, Entry, Guard, SourceLine, Terminator, VCode};
+use cranelift_entity::EntityRef;
+use hashbrown::HashSet;
+use smallvec::SmallVec;
+
+/// Most instructions of one side (*assumed*: about what a branch with its barrier costs a warp whose lanes agree).
+const SIDE: usize = 7;
+/// Most instructions of both sides and of the choices together.
+const TOTAL: usize = 12;
+/// Most accesses to memory of both sides.
+const ACCESSES: usize = 4;
+
+/// Converts what is worth it, inner branches first.
+pub fn convert_ifs(code: VCode<VReg>) -> VCode<VReg> {
+    let candidate = |t: &Terminator<VReg>| {
+        matches!(
+            t,
+            Terminator::Branch {
+                divergent: true,
+                ..
+            }
+        )
+    };
+    if !code.blocks.values().any(|b| candidate(&b.terminator)) {
+        return code;
+    }
+    let uses = count_uses(&code);
+    let mut entered: Vec<usize> = code.predecessors().values().map(|p| p.len()).collect();
+    entered.resize(code.blocks.len(), 0);
+    let mut conversion = Conversion {
+        editor: Editor::new(code),
+        uses,
+        entered,
+        partial: HashSet::new(),
+    };
+    for block in conversion.editor.blocks().rev() {
+        conversion.convert(block);
+    }
+    conversion.editor.finish()
+}
+
+/// How often each register is read, by index.
+fn count_uses(code: &VCode<VReg>) -> Vec<u32> {
+    let mut uses = vec![0; code.vreg_count as usize];
+    let instructions = code.insts.iter().flat_map(|e| code.uses(e));
+    let ends = code.blocks.values().flat_map(|b| b.terminator.uses());
+    instructions.chain(ends).for_each(|r| uses[r.index()] += 1);
+    uses
+}
+
+struct Conversion {
+    editor: Editor<VReg>,
+    uses: Vec<u32>,
+    /// Number of edges to each block.
+    entered: Vec<usize>,
+    /// Registers that are written under the guard of a side only.
+    partial: HashSet<VReg>,
+}
+
+/// One way from the branch to the join.
+struct Side {
+    block: Block,
+    guard: Guard<VReg>,
+    args: Vec<VReg>,
+}
+
+impl Conversion {
+    fn convert(&mut self, block: Block) {
+        let Terminator::Branch {
+            guard,
+            taken,
+            fallthrough,
+            divergent: true,
+        } = *self.editor.terminator(block)
+        else {
+            return;
+        };
+        let opposite = Guard {
+            negated: !guard.negated,
+            ..guard
+        };
+        let (Some((then, join)), Some((otherwise, other_join))) =
+            (self.side(taken, guard), self.side(fallthrough, opposite))
+        else {
+            return;
+        };
+        if join != other_join
+            || then.block == otherwise.block
+            || join == block
+            || !self.is_worth_it(&then, &otherwise)
+        {
+            return;
+        }
+        let line = self.editor.data(block).line;
+        for side in [&otherwise, &then] {
+            for entry in std::mem::take(self.editor.body(side.block)) {
+                let entry = self.guarded_if_needed(entry, side.guard);
+                self.editor.body(block).push(entry);
+            }
+        }
+        let alike = self.editor.data(join).divergent == self.editor.data(block).divergent;
+        let merges = alike && self.entered[join.index()] == 2;
+        let params = self.editor.data(join).params.clone();
+        let mut chosen = Vec::new();
+        for (&param, (&a, &b)) in params.iter().zip(then.args.iter().zip(&otherwise.args)) {
+            if a == b && !merges {
+                chosen.push(a);
+                continue;
+            }
+            let result = if merges {
+                param
+            } else {
+                self.editor.code().new_vreg(param.class())
+            };
+            self.choose(block, result, [(a, then.guard), (b, otherwise.guard)], line);
+            chosen.push(result);
+        }
+        self.uses.resize(self.editor.code().vreg_count as usize, 1);
+        for side in [&then, &otherwise] {
+            // Out of reach from now on.
+            self.editor.data(side.block).terminator = Terminator::Exit;
+            self.entered[side.block.index()] = 0;
+        }
+        if merges {
+            let rest = std::mem::take(self.editor.body(join));
+            self.editor.body(block).extend(rest);
+            let ended = self.editor.data(join).clone();
+            self.editor.data(join).params.clear();
+            self.editor.data(join).terminator = Terminator::Exit;
+            self.entered[join.index()] = 0;
+            let data = self.editor.data(block);
+            (data.terminator, data.line) = (ended.terminator, ended.line);
+        } else {
+            self.entered[join.index()] -= 1;
+            self.editor.data(block).terminator = Terminator::Jump {
+                target: join,
+                args: chosen,
+            };
+        }
+    }
+
+    /// The way through `block`, if only the branch leads there and it may be guarded.
+    fn side(&mut self, block: Block, guard: Guard<VReg>) -> Option<(Side, Block)> {
+        let Terminator::Jump { target, ref args } = *self.editor.terminator(block) else {
+            return None;
+        };
+        let args = args.clone();
+        let only = self.entered[block.index()] == 1 && self.editor.data(block).params.is_empty();
+        let body = self.editor.body(block);
+        let mut partial = HashSet::new();
+        let legal =
+            body.len() <= SIDE && body.iter().all(|entry| may_be_guarded(entry, &mut partial));
+        if !only || !legal {
+            return None;
+        }
+        self.partial.extend(partial);
+        Some((Side { block, guard, args }, target))
+    }
+
+    fn is_worth_it(&mut self, then: &Side, otherwise: &Side) -> bool {
+        let pairs = || {
+            then.args
+                .iter()
+                .zip(&otherwise.args)
+                .filter(|(a, b)| a != b)
+        };
+        let choosable = pairs().all(|(a, b)| {
+            let both = self.partial.contains(a) && self.partial.contains(b);
+            // Lanes that disagree cannot choose for a uniform register.
+            a.class() != RegisterClass::Uniform
+                && (!both || self.is_only_argument(*a) || self.is_only_argument(*b))
+        });
+        let (mut count, mut accesses) = (pairs().count(), 0);
+        for side in [then, otherwise] {
+            count += self.editor.body(side.block).len();
+            accesses += self
+                .editor
+                .body(side.block)
+                .iter()
+                .filter(|e| !only_computes(&e.inst))
+                .count();
+        }
+        choosable && count <= TOTAL && accesses <= ACCESSES
+    }
+
+    /// Whether `reg` is read nowhere but in one place.
+    fn is_only_argument(&self, reg: VReg) -> bool {
+        self.uses.get(reg.index()) == Some(&1)
+    }
+
+    /// An instruction of a side where both sides run.
+    fn guarded_if_needed(&mut self, mut entry: Entry<VReg>, guard: Guard<VReg>) -> Entry<VReg> {
+        let partial = entry.inst.definitions().any(|r| self.partial.contains(&r));
+        if only_computes(&entry.inst) && !partial {
+            return entry;
+        }
+        entry.inst.set_guard(Some(guard.reg), guard.negated);
+        let results = entry.inst.definitions().count();
+        if results > 0 {
+            // Nobody reads the results where the guard is false.
+            entry.attachment = self
+                .editor
+                .attach(Attachment::Else(SmallVec::from_elem(None, results)));
+        }
+        entry
+    }
+
+    /// `result` = the first of `ways` where its guard holds, else the second.
+    fn choose(
+        &mut self,
+        block: Block,
+        result: VReg,
+        ways: [(VReg, Guard<VReg>); 2],
+        line: SourceLine,
+    ) {
+        let [(a, guard), (b, _)] = ways;
+        for ((made, guard), (kept, _)) in [(ways[0], ways[1]), (ways[1], ways[0])] {
+            if a != b && self.keeps_at_definition(block, result, (made, guard), kept) {
+                return;
+            }
+        }
+        let entry = match (self.partial.contains(&a), self.partial.contains(&b)) {
+            (false, false) => {
+                let inst = match result.class() {
+                    _ if a == b => copy(result, a),
+                    RegisterClass::Predicate => select_predicate(guard, result, a, b),
+                    _ => select(guard, result, a, b),
+                };
+                Entry {
+                    inst,
+                    line,
+                    attachment: None,
+                }
+            }
+            // What is kept may be in the same register only if nobody else reads it.
+            (true, true) if !self.is_only_argument(b) => {
+                self.guarded_copy(result, ways[1], a, line)
+            }
+            (true, _) => self.guarded_copy(result, ways[0], b, line),
+            (false, true) => self.guarded_copy(result, ways[1], a, line),
+        };
+        self.editor.body(block).push(entry);
+    }
+
+    /// `@guard result = made`, else `kept`.
+    fn guarded_copy(
+        &mut self,
+        result: VReg,
+        (made, guard): (VReg, Guard<VReg>),
+        kept: VReg,
+        line: SourceLine,
+    ) -> Entry<VReg> {
+        let mut inst = copy(result, made);
+        inst.set_guard(Some(guard.reg), guard.negated);
+        Entry {
+            inst,
+            line,
+            attachment: self
+                .editor
+                .attach(Attachment::Else(SmallVec::from_elem(Some(kept), 1))),
+        }
+    }
+
+    /// Lets the instruction that makes `made`, which is for nothing but the choice, make the result and keep `kept` where its guard is false;
+    /// false if that cannot be done.
+    fn keeps_at_definition(
+        &mut self,
+        block: Block,
+        result: VReg,
+        (made, guard): (VReg, Guard<VReg>),
+        kept: VReg,
+    ) -> bool {
+        let lost = self.partial.contains(&kept) && !self.is_only_argument(kept);
+        if lost || !self.is_only_argument(made) {
+            return false;
+        }
+        let body = self.editor.body(block);
+        let defined = |reg: VReg| {
+            body.iter()
+                .position(|e| e.inst.definitions().any(|d| d == reg))
+        };
+        let (place, kept_place) = (defined(made), defined(kept));
+        let Some(place) = place.filter(|&p| body[p].inst.definitions().eq([made])) else {
+            return false;
+        };
+        let entry = body[place];
+        // What only computes can go to the end of the block: all that it reads is written once. The others stay in their order.
+        let movable = only_computes(&entry.inst) && entry.attachment.is_none();
+        let in_place =
+            entry.inst.guard() == (Some(guard.reg), guard.negated) && self.partial.contains(&made);
+        if !movable && !(in_place && kept_place.is_none_or(|k| k < place)) {
+            return false;
+        }
+        let mut inst = entry.inst;
+        let operand = inst
+            .operands()
+            .find(|o| o.regs == [Some(made)])
+            .map(|o| o.info)
+            .expect("it writes one register");
+        inst.set_regs(operand, &[Some(result)]);
+        inst.set_guard(Some(guard.reg), guard.negated);
+        let attachment = self
+            .editor
+            .attach(Attachment::Else(SmallVec::from_elem(Some(kept), 1)));
+        let entry = Entry {
+            inst,
+            attachment,
+            ..entry
+        };
+        let body = self.editor.body(block);
+        if movable {
+            body.remove(place);
+            body.push(entry);
+        } else {
+            body[place] = entry;
+        }
+        true
+    }
+}
+
+/// Whether an instruction has no effect but its results, so that it may run in lanes that do not need it.
+fn only_computes(inst: &Inst<VReg>) -> bool {
+    let effects = inst.optype().info().effects;
+    effects.0 & !Effects::SPECIAL.0 == 0 && inst.is_unguarded()
+}
+
+/// Whether an instruction may run under a guard, or where it is not needed; collects the registers that are written under the guard only.
+fn may_be_guarded(entry: &Entry<VReg>, partial: &mut HashSet<VReg>) -> bool {
+    let memory = Effects::LOAD
+        .union(Effects::STORE)
+        .union(Effects::ATOMIC)
+        .union(Effects::GLOBAL)
+        .union(Effects::SHARED);
+    let memory = memory
+        .union(Effects::LOCAL)
+        .union(Effects::GENERIC)
+        .union(Effects::CONSTANT);
+    let inst = &entry.inst;
+    let uniform = inst
+        .definitions()
+        .any(|r| r.class() == RegisterClass::Uniform);
+    if uniform || !inst.is_unguarded() || inst.operand(Role::Pg).is_none() {
+        return false;
+    }
+    if only_computes(inst) && !inst.uses().any(|r| partial.contains(&r)) {
+        return true;
+    }
+    partial.extend(inst.definitions());
+    let accesses = inst.optype().info().effects.0 & !memory.0 == 0;
+    (only_computes(inst) || accesses)
+        && (entry.attachment.is_none() || inst.definitions().next().is_none())
+}
+
+/// `result = value`.
+fn copy(result: VReg, value: VReg) -> Inst<VReg> {
+    /// The truth table of the first input alone.
+    const FIRST: u64 = 0xf0;
+    if result.class() == RegisterClass::Predicate {
+        let mut inst = Inst::new(Form::PLOP3_X);
+        inst.set(Role::Pu, result);
+        inst.set(Role::Pa, value);
+        inst.set_named("lut", FIRST);
+        return inst;
+    }
+    let mut inst = Inst::new(Form::MOV_R);
+    inst.set(Role::D, result);
+    inst.set(Role::B, value);
+    inst
+}
+
+/// `SEL result, a, b, guard`.
+fn select(guard: Guard<VReg>, result: VReg, a: VReg, b: VReg) -> Inst<VReg> {
+    let mut inst = Inst::new(Form::SEL_RR);
+    inst.set(Role::D, result);
+    inst.set(Role::A, a);
+    inst.set(Role::B, b);
+    inst.set(Role::Pp, guard.reg);
+    inst.set_named("pp.not", u64::from(guard.negated));
+    inst
+}
+
+/// `PLOP3 result, guard, a, b, 0xca`: document 003 numbers the truth table by `pa`·4 + `pb`·2 + `pc`.
+fn select_predicate(guard: Guard<VReg>, result: VReg, a: VReg, b: VReg) -> Inst<VReg> {
+    const CHOICE: u64 = 0xca;
+    let mut inst = Inst::new(Form::PLOP3_X);
+    inst.set(Role::Pu, result);
+    inst.set(Role::Pa, guard.reg);
+    inst.set_named("pa.not", u64::from(guard.negated));
+    inst.set(Role::Pb, a);
+    inst.set(Role::Pc, b);
+    inst.set_named("lut", CHOICE);
+    inst
+}
