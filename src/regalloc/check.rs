@@ -9,6 +9,8 @@
 //! is written in a divergent block; R1 is not overwritten.
 
 use super::liveness::edge_arguments;
+use super::moves;
+use super::parallel::Copy;
 use crate::abi;
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Form, PInst, PReg, Register, RegisterClass, Role, VReg};
@@ -304,6 +306,23 @@ fn added(after: &VCode<PReg>, index: usize, state: &mut State) -> Result<usize, 
             for (to, from) in to.iter().zip(&from) {
                 state.held[location(*to)] = old.held[location(*from)].clone();
             }
+            Ok(1)
+        }
+        // Between register files.
+        Form::SEL_RI | Form::ISETP_RI | Form::MOV_U | Form::R2UR_R => {
+            let (to, from) = match inst.form() {
+                Form::SEL_RI => (Role::D, Role::Pp),
+                Form::ISETP_RI => (Role::Pu, Role::A),
+                _ => (Role::D, Role::B),
+            };
+            let (Some(to), Some(from)) = (inst.reg(to), inst.reg(from)) else {
+                return Err("a copy without registers".to_string());
+            };
+            let expected = moves::copy(Copy { from, to });
+            if *inst != expected {
+                return Err(format!("is no copy, which would be `{expected}`"));
+            }
+            state.copy(from, to);
             Ok(1)
         }
         Form::PLOP3_X if table(inst) == 0xf0 => {

@@ -57,6 +57,8 @@ pub(super) struct Colouring {
     pub entry: SmallVec<[Copy; 4]>,
     /// Registers that hold something behind it.
     pub entry_busy: RegisterSet,
+    /// Every register that the colouring names.
+    pub used: RegisterSet,
     pressure: Pressure,
     webs: Webs,
 }
@@ -137,6 +139,7 @@ pub(super) fn colour(
         }
         scan.exit(block).map_err(|e| fail(e.at("terminator")))?;
     }
+    out.used = scan.picker.used;
     // Arguments go to their parameters' registers, which are all known now.
     for block in code.blocks.keys() {
         for (arg, param) in edge_arguments(code, block) {
@@ -150,6 +153,15 @@ pub(super) fn colour(
                 out.exits[block.as_u32() as usize].before.push(copy);
             }
         }
+    }
+    let sites = out
+        .sites
+        .iter()
+        .flat_map(|(_, site)| site.before.iter().chain(&site.after));
+    let exits = out.exits.iter().flat_map(|exit| &exit.before);
+    for copy in sites.chain(exits).chain(&out.entry) {
+        out.used.insert(copy.from);
+        out.used.insert(copy.to);
     }
     Ok(())
 }

@@ -8,15 +8,14 @@
 //! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos, "Optimal register
 //!    allocation for SSA-form programs in polynomial time"), with webs of values that copies would join, and aligned runs for wide
 //!    operands.
-//! 3. Either [`direct`] emits this colouring with parallel copies, or regalloc2 allocates again below the number of registers the
-//!    colouring needed and keeps only the colours of wide operands ([`through_regalloc2`]).
+//! 3. Either this colouring is the allocation, with parallel copies, or regalloc2 allocates again below the number of registers the
+//!    colouring needed and keeps only the colours of wide operands ([`through_regalloc2`]); [`write`] writes the code.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
 //! 5. [`check`] derives from the allocated code alone, by following values through registers and memory, that every use reads the
 //!    value it read before.
 
 mod check;
 mod colouring;
-mod direct;
 mod frame;
 mod liveness;
 mod moves;
@@ -27,17 +26,20 @@ mod pressure;
 mod registers;
 mod rewrite;
 mod spill;
+mod through_regalloc2;
 mod uniform;
 mod webs;
+mod write;
 
 #[cfg(test)]
 mod tests;
 
 use crate::abi;
 use crate::isa::table::Effects;
-use crate::isa::{PReg, RegisterClass, VReg};
+use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, VCode};
 use thiserror::Error;
+use through_regalloc2::Answer;
 
 /// How the registers are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,15 +164,61 @@ pub fn allocate(
     }
     refuse_implicit_registers(&code)?;
     let code = fit(code, options, scratch)?;
+    let spill_bytes = code.frame.spill_bytes;
     let mut report = Report {
-        spill_bytes: code.frame.spill_bytes,
+        spill_bytes,
         ..Report::default()
     };
-    let (allocated, origin) = direct::emit(&code, &scratch.colouring, &mut report);
+    let answer = match options.path {
+        Path::Direct => None,
+        Path::Regalloc2 | Path::Auto => ask_regalloc2(&code, options, scratch)?,
+    };
+    let (allocated, origin) = write::write(&code, &scratch.colouring, answer.as_ref(), &mut report);
     if cfg!(debug_assertions) {
         check::check(&code, &allocated, &origin).map_err(RegallocError::Check)?;
     }
     Ok(frame::finish(allocated, report))
+}
+
+/// regalloc2's allocation of the classes that it can have; none when it needs more GPRs than there are.
+fn ask_regalloc2(
+    code: &VCode<VReg>,
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<Option<Answer>, RegallocError> {
+    let Scratch {
+        liveness,
+        colouring,
+        ..
+    } = scratch;
+    let mut classes = through_regalloc2::classes(code, colouring);
+    loop {
+        let answer =
+            Answer::find(code, liveness, colouring, classes).map_err(RegallocError::Check)?;
+        if answer.gprs() > usize::from(options.gpr_limit) {
+            return Ok(None);
+        }
+        // Its liveness is that of one thread: what it moves to a uniform register where lanes are elsewhere would be lost to them.
+        let uniform = RegisterClass::Uniform as usize;
+        if !classes[uniform] || !writes_divergent_uniform(code, &answer) {
+            return Ok(Some(answer));
+        }
+        classes[uniform] = false;
+    }
+}
+
+fn writes_divergent_uniform(code: &VCode<VReg>, answer: &Answer) -> bool {
+    let mut blocks = code.blocks.iter().peekable();
+    answer
+        .edits()
+        .filter(|(_, _, copy)| copy.to.class() == RegisterClass::Uniform && copy.from != copy.to)
+        .any(|(inst, ..)| {
+            while blocks
+                .next_if(|(block, data)| through_regalloc2::number(*block, data.insts.end) < inst)
+                .is_some()
+            {}
+            blocks.peek().is_some_and(|(_, data)| data.divergent)
+        })
 }
 
 /// Spills until a colouring exists, and leaves it in `scratch`. Uniform values first, then predicates, because both go to GPRs.

@@ -8,23 +8,29 @@ use crate::isa::{Form, Inst, PInst, PReg, Register, RegisterClass, Role, VInst, 
 const FIRST: u64 = 0xf0;
 const XOR: u64 = 0x3c;
 
-/// `to` = `from`.
+/// `to` = `from`; a predicate in a GPR is 0 or 1.
+///
+/// # Panics
+/// For a copy between predicates and uniform registers, which nothing asks for.
 pub(super) fn copy(copy: Copy) -> PInst {
-    match copy.to.class() {
-        RegisterClass::Gpr => {
-            let mut inst = Inst::new(Form::MOV_R);
-            inst.set(Role::D, copy.to);
-            inst.set(Role::B, copy.from);
-            inst
-        }
-        RegisterClass::Uniform => {
-            let mut inst = Inst::new(Form::UMOV_U);
-            inst.set(Role::D, copy.to);
-            inst.set(Role::B, copy.from);
-            inst
-        }
-        RegisterClass::Predicate => predicates(copy.to, copy.from, None, FIRST),
+    let Copy { from, to } = copy;
+    match (from.class(), to.class()) {
+        (RegisterClass::Gpr, RegisterClass::Gpr) => unary(Form::MOV_R, to, from),
+        (RegisterClass::Uniform, RegisterClass::Uniform) => unary(Form::UMOV_U, to, from),
+        (RegisterClass::Predicate, RegisterClass::Predicate) => predicates(to, from, None, FIRST),
+        (RegisterClass::Predicate, RegisterClass::Gpr) => predicate_to_gpr(to, from),
+        (RegisterClass::Gpr, RegisterClass::Predicate) => gpr_to_predicate(to, from),
+        (RegisterClass::Uniform, RegisterClass::Gpr) => uniform_to_gpr(to, from),
+        (RegisterClass::Gpr, RegisterClass::Uniform) => gpr_to_uniform(to, from),
+        (from, to) => unreachable!("no copy from {from:?} to {to:?}"),
     }
+}
+
+fn unary(form: Form, to: PReg, from: PReg) -> PInst {
+    let mut inst = Inst::new(form);
+    inst.set(Role::D, to);
+    inst.set(Role::B, from);
+    inst
 }
 
 /// `to` and `to + 1` = `from` and `from + 1`; both even.
@@ -119,7 +125,9 @@ fn pair(x: Copy, y: Copy) -> Option<Copy> {
     let follows = |a: PReg, b: PReg| {
         a.class() == b.class() && a.number().is_multiple_of(2) && b.number() == a.number() + 1
     };
-    let wide = low.to.class() != RegisterClass::Predicate
+    let one_file = low.to.class() == low.from.class() && high.to.class() == high.from.class();
+    let wide = one_file
+        && low.to.class() != RegisterClass::Predicate
         && follows(low.to, high.to)
         && follows(low.from, high.from);
     // The second must not read what the first wrote: it never does, a low half is even and a high half odd.
@@ -214,7 +222,7 @@ pub(super) fn spill_load(v: VReg, pointer: VReg, offset: u32) -> VInst {
 }
 
 /// `to` = 1 if the predicate holds, else 0.
-pub(super) fn predicate_to_gpr(to: VReg, predicate: VReg) -> VInst {
+pub(super) fn predicate_to_gpr<R: Register>(to: R, predicate: R) -> Inst<R> {
     // SEL gives its first operand where the predicate holds: zero where the negated one does, else one.
     let mut inst = Inst::new(Form::SEL_RI);
     inst.set(Role::D, to);
@@ -227,7 +235,7 @@ pub(super) fn predicate_to_gpr(to: VReg, predicate: VReg) -> VInst {
 }
 
 /// The predicate `to` holds if `from` is not 0.
-pub(super) fn gpr_to_predicate(to: VReg, from: VReg) -> VInst {
+pub(super) fn gpr_to_predicate<R: Register>(to: R, from: R) -> Inst<R> {
     let mut inst = Inst::new(Form::ISETP_RI);
     inst.set(Role::Pu, to);
     inst.set(Role::A, from);
@@ -240,8 +248,16 @@ pub(super) fn gpr_to_predicate(to: VReg, from: VReg) -> VInst {
     inst
 }
 
+/// The uniform register `to` = `from`, which is the same for all lanes.
+pub(super) fn gpr_to_uniform<R: Register>(to: R, from: R) -> Inst<R> {
+    let mut inst = Inst::new(Form::R2UR_R);
+    inst.set(Role::D, to);
+    inst.set(Role::B, from);
+    inst
+}
+
 /// `to` = the uniform value `from`.
-pub(super) fn uniform_to_gpr(to: VReg, from: VReg) -> VInst {
+pub(super) fn uniform_to_gpr<R: Register>(to: R, from: R) -> Inst<R> {
     let mut inst = Inst::new(Form::MOV_U);
     inst.set(Role::D, to);
     inst.set(Role::B, from);

@@ -25,6 +25,8 @@ pub(super) struct Picker<'a> {
     pub colour: &'a mut Vec<u8>,
     /// Registers that hold values which are alive here.
     pub occupied: RegisterSet,
+    /// Registers given to any value so far.
+    pub used: RegisterSet,
     all: [Numbers; 3],
     /// Masks to try one after the other, by class.
     stages: [Vec<Numbers>; 3],
@@ -71,6 +73,7 @@ impl<'a> Picker<'a> {
             webs,
             colour,
             occupied: RegisterSet::default(),
+            used: RegisterSet::default(),
             all,
             stages,
             wanted: all.map(|a| vec![Vec::new(); a.last().map_or(0, |l| usize::from(l) + 1)]),
@@ -294,6 +297,7 @@ impl<'a> Picker<'a> {
         let class = v.class() as usize;
         self.colour[v.index()] = c;
         self.occupied.of_mut(v.class()).insert(c);
+        self.used.of_mut(v.class()).insert(c);
         self.occupant_end[class][usize::from(c)] = self.live.end(v);
         if self.webs.set_colour(v, c) {
             for &m in self.webs.members(v) {

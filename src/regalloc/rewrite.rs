@@ -7,7 +7,7 @@
 use super::pressure::stack_pointer;
 use super::{moves, spill, uniform};
 use crate::abi;
-use crate::isa::{Form, Inst, Register, RegisterClass, Role, VInst, VReg};
+use crate::isa::{Register, RegisterClass, VInst, VReg};
 use crate::vcode::{Attachment, Block, Entry, SourceLine, Terminator, VCode};
 use cranelift_entity::EntityRef;
 use hashbrown::HashMap;
@@ -268,12 +268,7 @@ impl Rewriter<'_> {
             (Place::Gpr(home), RegisterClass::Predicate) => {
                 self.push(moves::gpr_to_predicate(copy, home), line)
             }
-            (Place::Gpr(home), _) => {
-                let mut inst = Inst::new(Form::R2UR_R);
-                inst.set(Role::D, copy);
-                inst.set(Role::B, home);
-                self.push(inst, line);
-            }
+            (Place::Gpr(home), _) => self.push(moves::gpr_to_uniform(copy, home), line),
         }
         self.kept.push(Kept {
             value: v,

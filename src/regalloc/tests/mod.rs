@@ -45,7 +45,7 @@ fn check(seeds: std::ops::Range<u64>, shape: &Shape, options: &Options) {
 }
 
 fn paths() -> [Options; 2] {
-    [Path::Direct, Path::Auto].map(|path| Options {
+    [Path::Direct, Path::Regalloc2].map(|path| Options {
         path,
         ..Options::default()
     })
@@ -54,7 +54,7 @@ fn paths() -> [Options; 2] {
 #[test]
 fn straight() {
     for options in paths() {
-        check(0..40, &plain(120, 12), &options);
+        check(0..14, &plain(120, 12), &options);
         check(
             40..80,
             &Shape {
