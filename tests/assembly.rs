@@ -191,6 +191,11 @@ fn mistakes_of_directives_and_labels() {
             ".const\nIADD R0, R1, R2\n",
             "instructions belong to a function",
         ),
+        (
+            ".kernel f\n.param 8 at 0x1160\n",
+            "the parameters of a kernel are at",
+        ),
+        (".data d\n.zero 0xffffffffff\n.byte 1\n", "so many zeros"),
         (".word 1\n", "data belongs behind"),
         (".const\n.byte 256\n", "out of range, 0 to 0xff"),
         (".data d align 3\n", "power of two"),

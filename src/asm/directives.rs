@@ -284,7 +284,7 @@ impl Program {
                 }
                 "at" => {
                     line.next();
-                    at = Some(one(number(line, 32))?.0 as u32);
+                    at = Some(one(number(line, 32))?.0);
                 }
                 _ => {
                     return Err(vec![line.unexpected([
@@ -303,12 +303,17 @@ impl Program {
             )]);
         }
         let offset = at.unwrap_or_else(|| next_parameter(&function.parameters, size));
-        if !(PARAMETERS..PARAMETERS + MAX_PARAMETERS - size + 1).contains(&offset) {
-            return Err(vec![Diagnostic::new(
-                span,
-                format!("the parameters of a kernel take at most {MAX_PARAMETERS} bytes"),
-            )]);
+        let (start, end) = (
+            u64::from(PARAMETERS),
+            u64::from(PARAMETERS + MAX_PARAMETERS),
+        );
+        if offset < start || offset + u64::from(size) > end {
+            let message = format!(
+                "the parameters of a kernel are at {start:#x} to {end:#x} of constant bank 0"
+            );
+            return Err(vec![Diagnostic::new(span, message)]);
         }
+        let offset = offset as u32;
         function.parameters.push(Parameter { offset, size, kind });
         Ok(())
     }
@@ -360,6 +365,9 @@ impl Program {
             (Section::Constants, _) => Ok(&mut self.constants),
             (Section::Data, Some(data)) => {
                 if let Some(zeros) = data.zeros.take() {
+                    if zeros > MAX_ZEROS {
+                        return Err(vec![too_many_zeros(span)]);
+                    }
                     data.bytes.resize(zeros as usize, 0);
                 }
                 Ok(&mut data.bytes)
@@ -415,22 +423,22 @@ impl Program {
         }
         let bytes = self.bytes(span)?;
         if bytes.len() as u64 + count > MAX_ZEROS {
-            return Err(vec![Diagnostic::new(
-                place,
-                "so many zeros belong to a data object of their own",
-            )]);
+            return Err(vec![too_many_zeros(place)]);
         }
         bytes.resize(bytes.len() + count as usize, 0);
         Ok(())
     }
 }
 
-/// Where a parameter of `size` bytes comes behind the others: naturally aligned.
-pub(super) fn next_parameter(parameters: &[Parameter], size: u32) -> u32 {
-    parameters
-        .last()
-        .map_or(PARAMETERS, |p| p.offset + p.size)
-        .next_multiple_of(size)
+/// Where a parameter of `size` bytes comes behind the others: naturally aligned. Beyond 32 bits where the others are already absurd.
+pub(super) fn next_parameter(parameters: &[Parameter], size: u32) -> u64 {
+    let end = |p: &Parameter| u64::from(p.offset) + u64::from(p.size);
+    let start = parameters.last().map_or(PARAMETERS.into(), end);
+    start.next_multiple_of(size.max(1).into())
+}
+
+fn too_many_zeros(span: Span) -> Diagnostic {
+    Diagnostic::new(span, "so many zeros belong to a data object of their own")
 }
 
 fn number(line: &mut Line<'_, '_>, width: u32) -> Result<(u64, Span), Diagnostic> {

@@ -126,8 +126,8 @@ fn header(function: &ObjectFunction, out: &mut String) {
             } else {
                 ""
             };
-            let usual = next_parameter(&kernel.parameters[..i], p.size.max(1));
-            let at = if p.offset == usual {
+            let usual = next_parameter(&kernel.parameters[..i], p.size);
+            let at = if u64::from(p.offset) == usual {
                 String::new()
             } else {
                 format!(" at {:#x}", p.offset)

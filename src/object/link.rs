@@ -113,7 +113,7 @@ impl Relocation {
             RelocationKind::Abs32Lo => Ok(target as u32),
             RelocationKind::Abs32Hi => Ok((target >> 32) as u32),
             RelocationKind::Rel => {
-                let next = base + u64::from(self.offset) + WORD_BYTES as u64;
+                let next = base.wrapping_add(u64::from(self.offset) + WORD_BYTES as u64);
                 let value = target.wrapping_sub(next) as i64;
                 i32::try_from(value)
                     .map(|v| v as u32)
