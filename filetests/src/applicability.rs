@@ -2,7 +2,7 @@
 //!
 //! Looked at only with a forced target: a file that names `thisgpu` itself is meant for it, and what it asks for must work.
 
-use cranelift_codegen::ir::types::F128;
+use cranelift_codegen::ir::types::{F128, I128};
 use cranelift_codegen::ir::{Endianness, Function, Opcode, Type};
 use cranelift_thisgpu::clif::source::{Header, SourceFile};
 use std::fmt;
@@ -22,6 +22,10 @@ pub enum Reason {
     Float128,
     /// Vectors whose size is known at run time.
     DynamicVectors,
+    /// Bits of NaN results that CLIF leaves open and one architecture promises.
+    OtherArchitecture,
+    /// Floats to i128: no back end of upstream has it, and the interpreter saturates unsigned results to the signed range.
+    FloatToInt128,
 }
 
 impl fmt::Display for Reason {
@@ -33,6 +37,8 @@ impl fmt::Display for Reason {
             Self::Exceptions => "exceptions",
             Self::Float128 => "f128",
             Self::DynamicVectors => "dynamic vectors",
+            Self::OtherArchitecture => "NaN bits of another architecture",
+            Self::FloatToInt128 => "float to i128, defined by the interpreter only",
         })
     }
 }
@@ -44,6 +50,9 @@ const NARROW_TARGETS: [&str; 2] = ["pulley32", "pulley32be"];
 pub fn of_file(file: &SourceFile) -> Option<Reason> {
     if only_narrow_targets(&file.header) {
         return Some(Reason::NarrowPointers);
+    }
+    if file.name.contains("-nondeterministic-") {
+        return Some(Reason::OtherArchitecture);
     }
     let pinned = |word: &String| {
         matches!(
@@ -93,6 +102,11 @@ fn of_instruction(func: &Function, inst: cranelift_codegen::ir::Inst) -> Option<
         Opcode::GetPinnedReg | Opcode::SetPinnedReg => Some(Reason::PinnedRegister),
         Opcode::TryCall | Opcode::TryCallIndirect | Opcode::GetExceptionHandlerAddress => {
             Some(Reason::Exceptions)
+        }
+        Opcode::FcvtToSint | Opcode::FcvtToUint | Opcode::FcvtToSintSat | Opcode::FcvtToUintSat
+            if func.dfg.value_type(func.dfg.first_result(inst)) == I128 =>
+        {
+            Some(Reason::FloatToInt128)
         }
         Opcode::AtomicLoad | Opcode::AtomicStore | Opcode::AtomicRmw | Opcode::AtomicCas => {
             let flags = func.dfg.mem_flags[data.memflags()?];

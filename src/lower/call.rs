@@ -166,13 +166,17 @@ impl Lower<'_> {
         }
         let values: Vec<Value> = self.func.dfg.inst_args(inst).to_vec();
         let returns = self.func.signature.returns.clone();
-        let Some(fixed) = self.results_in_registers(inst, &returns) else {
-            return Terminator::Exit;
-        };
+        let (places, stack) = abi::places(Self::argument_words(&returns));
+        self.frame.incoming_bytes = self.frame.incoming_bytes.max(stack);
         let mut placed = Vec::new();
-        for ((value, regs), param) in values.into_iter().zip(fixed).zip(&returns) {
+        for ((value, place), param) in values.into_iter().zip(places).zip(&returns) {
             let value = self.extended(value, param);
-            placed.extend(value.as_slice().iter().copied().zip(regs));
+            match place {
+                Place::Registers(regs) => {
+                    placed.extend(value.as_slice().iter().copied().zip(regs));
+                }
+                Place::Stack(offset) => self.store_stack(value, offset, true),
+            }
         }
         Terminator::Return {
             address: self.return_address(),
@@ -180,25 +184,70 @@ impl Lower<'_> {
         }
     }
 
-    fn results_in_registers(
-        &mut self,
-        inst: Inst,
-        returns: &[ir::AbiParam],
-    ) -> Option<Vec<SmallVec<[PReg; 4]>>> {
+    /// Hands the results of a call on to this function's caller.
+    fn return_outputs(&mut self, outputs: &[Output], returns: &[ir::AbiParam]) -> Terminator<VReg> {
         let (places, stack) = abi::places(Self::argument_words(returns));
-        if stack > 0 {
-            self.unsupported(inst, "return at most 12 words; return more through memory");
-            return None;
+        self.frame.incoming_bytes = self.frame.incoming_bytes.max(stack);
+        let mut placed = Vec::new();
+        for (output, place) in outputs.iter().zip(places) {
+            let Output::Regs(regs) = *output else {
+                unreachable!("results of calls are registers")
+            };
+            match place {
+                Place::Registers(fixed) => {
+                    placed.extend(regs.as_slice().iter().copied().zip(fixed))
+                }
+                Place::Stack(offset) => self.store_stack(regs, offset, true),
+            }
         }
-        Some(
-            places
-                .into_iter()
-                .map(|p| match p {
-                    Place::Registers(r) => r,
-                    Place::Stack(_) => unreachable!("no stack is used"),
-                })
-                .collect(),
-        )
+        Terminator::Return {
+            address: self.return_address(),
+            values: placed,
+        }
+    }
+
+    /// Stores the words of an argument or a result to the stack. Incoming ones are addressed past the frame.
+    fn store_stack(&mut self, regs: Regs, offset: u32, incoming: bool) {
+        let pointer = self.stack_pointer();
+        for (i, &reg) in regs.as_slice().iter().enumerate() {
+            let at = i64::from(offset) + 4 * i as i64;
+            self.operation(
+                Optype::STL,
+                stl::Options::new(StoreSize::W32).word(),
+                &[
+                    (Role::A, Source::Value(Src::reg(pointer))),
+                    (Role::B, Source::Value(Src::reg(reg))),
+                    (Role::Addr, Source::Number(if incoming { 0 } else { at })),
+                ],
+            );
+            if incoming {
+                self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
+                    field: "addr",
+                    kind: SymbolKind::AbsoluteLow,
+                    name: INCOMING.to_string(),
+                    addend: at,
+                }));
+            }
+        }
+    }
+
+    /// Loads the words of a result that a callee left on the stack.
+    fn load_outgoing(&mut self, offset: u32, words: usize) -> Regs {
+        let pointer = self.stack_pointer();
+        let regs: SmallVec<[VReg; 4]> = (0..words as i64)
+            .map(|i| {
+                self.operation(
+                    Optype::LDL,
+                    ldl::Options::new(LoadSize::W32).word(),
+                    &[
+                        (Role::A, Source::Value(Src::reg(pointer))),
+                        (Role::Addr, Source::Number(i64::from(offset) + 4 * i)),
+                    ],
+                )
+                .reg()
+            })
+            .collect();
+        Regs::new(&regs)
     }
 
     /// An argument or result in registers, extended as its declaration says.
@@ -214,20 +263,34 @@ impl Lower<'_> {
     /// `call` and `call_indirect`.
     pub(super) fn call(&mut self, inst: Inst) -> Option<InstOutput> {
         let (callee, signature) = self.callee(inst)?;
+        Some(self.call_with(inst, callee, &signature))
+    }
+
+    fn call_with(
+        &mut self,
+        inst: Inst,
+        callee: Callee<VReg>,
+        signature: &ir::Signature,
+    ) -> InstOutput {
         let args = self.call_arguments(inst);
-        let info = self.place_arguments(&signature, &args);
-        let Some(results) = self.results_in_registers(inst, &signature.returns) else {
-            return Some(self.undefined_results(inst));
-        };
+        let info = self.place_arguments(signature, &args);
+        let (results, stack) = abi::places(Self::argument_words(&signature.returns));
+        self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(stack);
         let mut defs = Vec::new();
         let mut outputs = InstOutput::new();
-        for fixed in results {
-            let regs: SmallVec<[VReg; 4]> = fixed
-                .iter()
-                .map(|_| self.builder.vreg(RegisterClass::Gpr))
-                .collect();
-            defs.extend(regs.iter().copied().zip(fixed));
-            outputs.push(Output::Regs(Regs::new(&regs)));
+        let mut on_stack = Vec::new();
+        for (place, param) in results.into_iter().zip(&signature.returns) {
+            match place {
+                Place::Registers(fixed) => {
+                    let regs: SmallVec<[VReg; 4]> = fixed
+                        .iter()
+                        .map(|_| self.builder.vreg(RegisterClass::Gpr))
+                        .collect();
+                    defs.extend(regs.iter().copied().zip(fixed));
+                    outputs.push(Output::Regs(Regs::new(&regs)));
+                }
+                Place::Stack(offset) => on_stack.push((offset, param.value_type)),
+            }
         }
         let mut machine = match &callee {
             Callee::Symbol(_) => MachineInst::<VReg>::new(Form::CALL_I),
@@ -256,20 +319,11 @@ impl Lower<'_> {
         };
         self.builder
             .emit_with(machine, Attachment::Call(Box::new(call)));
-        Some(outputs)
-    }
-
-    fn undefined_results(&mut self, inst: Inst) -> InstOutput {
-        let results: Vec<Value> = self.func.dfg.inst_results(inst).to_vec();
-        results
-            .into_iter()
-            .map(|v| {
-                let regs: SmallVec<[VReg; 4]> = (0..self.words_of(v))
-                    .map(|_| self.builder.vreg(RegisterClass::Gpr))
-                    .collect();
-                Output::Regs(Regs::new(&regs))
-            })
-            .collect()
+        for (offset, ty) in on_stack {
+            let words = super::source::words_of_bits(ty.bits());
+            outputs.push(Output::Regs(self.load_outgoing(offset, words)));
+        }
+        outputs
     }
 
     fn call_arguments(&self, inst: Inst) -> Vec<Value> {
@@ -316,20 +370,7 @@ impl Lower<'_> {
             let regs = self.extended(value, param);
             match place {
                 Place::Registers(fixed) => uses.extend(regs.as_slice().iter().copied().zip(fixed)),
-                Place::Stack(offset) => {
-                    let pointer = self.stack_pointer();
-                    for (i, &reg) in regs.as_slice().iter().enumerate() {
-                        self.operation(
-                            Optype::STL,
-                            stl::Options::new(StoreSize::W32).word(),
-                            &[
-                                (Role::A, Source::Value(Src::reg(pointer))),
-                                (Role::B, Source::Value(Src::reg(reg))),
-                                (Role::Addr, Source::Number(i64::from(offset) + 4 * i as i64)),
-                            ],
-                        );
-                    }
-                }
+                Place::Stack(offset) => self.store_stack(regs, offset, false),
             }
         }
         uses
@@ -340,13 +381,6 @@ impl Lower<'_> {
         let Some((callee, signature)) = self.callee(inst) else {
             unreachable!("only tail calls end a block")
         };
-        let (_, stack) = abi::places(Self::argument_words(&signature.params));
-        if stack > 0 {
-            self.unsupported(inst, "pass at most 12 words of arguments in a tail call");
-            return Terminator::Exit;
-        }
-        let args = self.call_arguments(inst);
-        let mut values = self.place_arguments(&signature, &args);
         if let FunctionKind::Kernel(_) = self.input.kind {
             self.unsupported(
                 inst,
@@ -354,6 +388,15 @@ impl Lower<'_> {
             );
             return Terminator::Exit;
         }
+        let (_, stack) = abi::places(Self::argument_words(&signature.params));
+        if stack > 0 {
+            // Arguments on the stack would overwrite this function's own: call, and hand the results on. It takes stack where a jump would not.
+            self.frame.has_calls = true;
+            let outputs = self.call_with(inst, callee, &signature);
+            return self.return_outputs(&outputs, &signature.returns);
+        }
+        let args = self.call_arguments(inst);
+        let mut values = self.place_arguments(&signature, &args);
         let address = self.return_address();
         values.extend(address.into_iter().zip(abi::RETURN_ADDRESS));
         Terminator::TailCall { callee, values }

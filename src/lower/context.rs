@@ -660,6 +660,17 @@ impl Context for Lower<'_> {
             None => self.call(inst),
         }
     }
+    fn stack_pointer_address(&mut self) -> Regs {
+        let pointer = self.stack_pointer();
+        self.local_address(pointer)
+    }
+    fn frame_pointer_address(&mut self) -> Regs {
+        self.frame_address(super::call::INCOMING, 0)
+    }
+    fn function_address(&mut self, callee: FuncRef) -> Regs {
+        let name = self.function_name(callee);
+        self.data_address(&name, 0)
+    }
     fn symbol_of(&mut self, inst: Inst) -> Option<InstOutput> {
         self.symbol(inst)
     }

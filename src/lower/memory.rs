@@ -220,10 +220,15 @@ impl Lower<'_> {
 
     /// The address of a stack slot as a generic pointer.
     pub fn stack_address(&mut self, slot: StackSlot, offset: i32) -> Regs {
-        let pointer = self.stack_pointer();
         let offset =
             i64::from(self.slots[cranelift_entity::EntityRef::index(slot)]) + i64::from(offset);
-        // The immediate is filled in when the frame is laid out; it must be a form with an immediate.
+        self.frame_address(SLOTS, offset)
+    }
+
+    /// The generic address of a part of the frame; its offset from R1 is filled in when the frame is laid out.
+    pub(super) fn frame_address(&mut self, part: &str, addend: i64) -> Regs {
+        let pointer = self.stack_pointer();
+        // It must be a form with an immediate.
         let low = self.operation(
             Optype::IADD,
             0,
@@ -236,11 +241,16 @@ impl Lower<'_> {
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             field: "vb",
             kind: SymbolKind::AbsoluteLow,
-            name: SLOTS.to_string(),
-            addend: offset,
+            name: part.to_string(),
+            addend,
         }));
+        self.local_address(low.reg())
+    }
+
+    /// A byte offset in local memory as a generic address.
+    pub(super) fn local_address(&mut self, offset: VReg) -> Regs {
         let high = self.gpr(Src::imm((crate::abi::LOCAL_WINDOW >> 32) as u32));
-        Regs::new(&[low.reg(), high.word(0)])
+        Regs::new(&[offset, high.word(0)])
     }
 
     /// The uniform part of an address as a source; zero when there is none.

@@ -239,7 +239,7 @@ pub struct Frame {
     pub slot_bytes: u32,
     /// Bytes of spill slots; known after allocation.
     pub spill_bytes: u32,
-    /// Bytes of arguments that the caller put on the stack.
+    /// Bytes of the caller's frame that hold arguments, and take results, which are not in registers.
     pub incoming_bytes: u32,
     /// Whether it calls.
     pub has_calls: bool,
