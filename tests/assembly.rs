@@ -393,3 +393,34 @@ fn mutilated_texts_do_not_panic() {
         }
     }
 }
+
+/// What the compiler makes, its listing says: `--emit asm` assembles to the same object.
+#[test]
+fn compiled_objects_survive_their_listing() {
+    use cranelift_thisgpu::compile::Compiler;
+    use cranelift_thisgpu::settings::Options;
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    let mut compared = 0;
+    for folder in ["kernels", "run/integer", "run/vector"] {
+        let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
+            continue;
+        };
+        for path in entries.filter_map(|e| e.ok()).map(|e| e.path()) {
+            let Ok(text) = std::fs::read_to_string(&path) else {
+                continue;
+            };
+            // Whether it compiles is for the filetests to say.
+            let Ok(code) = Compiler::new(Options::default()).compile_clif(&text) else {
+                continue;
+            };
+            let (text, bad) = listing(code.object());
+            assert_eq!(bad, [], "{}", path.display());
+            let again =
+                assemble("listing", &text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            assert_eq!(&again.object, code.object(), "{}\n{text}", path.display());
+            assert_eq!(again.object.write().unwrap(), code.to_elf().unwrap());
+            compared += 1;
+        }
+    }
+    assert!(compared > 5, "only {compared} files compile");
+}
