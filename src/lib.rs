@@ -16,6 +16,7 @@ pub mod error;
 #[macro_use]
 pub mod isa;
 pub mod lower;
+pub mod module;
 pub mod object;
 pub mod regalloc;
 pub mod sched;

@@ -6,7 +6,6 @@ use crate::expectation::{self, Region};
 use crate::report::FileReport;
 use crate::{compiled, execute, interpret, panics};
 use cranelift_codegen::settings::{self, Configurable, SetError};
-use cranelift_reader::RunCommand;
 use cranelift_thisgpu::clif::source::{HeaderLine, SourceFile};
 use cranelift_thisgpu::compile::Pass;
 use cranelift_thisgpu::settings::Options;
@@ -283,7 +282,11 @@ impl Tester<'_> {
                 return None;
             }
             Kind::Interpret => {
-                self.interpret(report);
+                // They count as checks: only lines on the target are counted as run lines.
+                let mut interpreted = FileReport::new(&report.file);
+                interpret::run_file(self.file, &mut interpreted);
+                report.checks += interpreted.passed;
+                report.errors.extend(interpreted.errors);
                 return None;
             }
             Kind::Compile(_) => compiled::listings(self.file, &self.settings),
@@ -332,39 +335,5 @@ impl Tester<'_> {
             }
         }
         None
-    }
-
-    /// The run lines on Cranelift's interpreter. They count as checks: only lines on the target are counted as run lines.
-    fn interpret(&self, report: &mut FileReport) {
-        let functions: Vec<_> = self
-            .file
-            .functions
-            .iter()
-            .map(|function| &function.func)
-            .collect();
-        for function in &self.file.functions {
-            let lines = match function.run_lines(&self.file.name) {
-                Ok(lines) => lines,
-                Err(errors) => {
-                    report.errors.push(errors.to_string());
-                    continue;
-                }
-            };
-            for line in lines
-                .iter()
-                .filter(|line| matches!(line.command, RunCommand::Run(..)))
-            {
-                let results = interpret::call(&functions, &function.func, execute::arguments(line));
-                match results.and_then(|results| execute::judge(&line.command, &results)) {
-                    Ok(_) => report.checks += 1,
-                    Err(error) => {
-                        report.errors.push(format!(
-                            "{}:{}: {}: {error}",
-                            self.file.name, line.line, line.command
-                        ));
-                    }
-                }
-            }
-        }
     }
 }

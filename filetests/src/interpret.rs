@@ -1,11 +1,13 @@
 //! `test interpret`: the run lines on Cranelift's interpreter, a check of the tests themselves.
 
+use crate::report::FileReport;
+use crate::{execute, panics};
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::Function;
 use cranelift_interpreter::environment::FunctionStore;
 use cranelift_interpreter::interpreter::{Interpreter, InterpreterState};
 use cranelift_interpreter::step::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use cranelift_thisgpu::clif::source::SourceFile;
 
 /// Steps after which a function counts as endless.
 const FUEL: u64 = 50_000_000;
@@ -33,6 +35,36 @@ pub fn call(
             Err(error) => Err(format!("the interpreter fails: {error}")),
         }
     };
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err("the interpreter gave up".to_owned()))
+    panics::catch(run).unwrap_or_else(|message| Err(format!("the interpreter {message}")))
+}
+
+/// Interprets all run and print lines of a file.
+pub fn run_file(file: &SourceFile, report: &mut FileReport) {
+    let functions: Vec<_> = file
+        .functions
+        .iter()
+        .map(|function| &function.func)
+        .collect();
+    for function in &file.functions {
+        let lines = match function.run_lines(&file.name) {
+            Ok(lines) => lines,
+            Err(errors) => {
+                report.fail(errors.as_slice().len(), errors);
+                continue;
+            }
+        };
+        for line in &lines {
+            let results = call(&functions, &function.func, execute::arguments(line));
+            match results.and_then(|results| execute::judge(&line.command, &results)) {
+                Ok(printed) => {
+                    report.passed += 1;
+                    report.prints.extend(printed);
+                }
+                Err(error) => report.fail(
+                    1,
+                    format!("{}:{}: {}: {error}", file.name, line.line, line.command),
+                ),
+            }
+        }
+    }
 }

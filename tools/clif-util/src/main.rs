@@ -3,12 +3,16 @@
 //! One file per subcommand. Exit status: 0 success, 1 failure of what was asked, 2 usage. `-` as a file is standard input.
 
 mod asm;
+mod bugpoint;
+mod cat;
 mod compile;
 mod disasm;
 mod exec;
 mod input;
+mod interpret;
 mod isa;
 mod launch;
+mod pass;
 mod run;
 mod source;
 mod test;
@@ -42,6 +46,16 @@ enum Command {
     Isa(isa::Options),
     /// Run test files.
     Test(test::Options),
+    /// Run the `; run:` and `; print:` lines of CLIF files on Cranelift's interpreter.
+    Interpret(interpret::Options),
+    /// Print the functions of CLIF files.
+    Cat(cat::Options),
+    /// Print the control-flow graphs of CLIF files in dot format.
+    PrintCfg(cat::Options),
+    /// Print functions after passes of the compiler.
+    Pass(pass::Options),
+    /// Make a CLIF file smaller that makes the compiler fail.
+    Bugpoint(bugpoint::Options),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +69,11 @@ fn main() -> ExitCode {
         Command::Exec(options) => options.run(),
         Command::Isa(options) => options.run(),
         Command::Test(options) => options.run(),
+        Command::Interpret(options) => options.run(),
+        Command::Cat(options) => options.cat(),
+        Command::PrintCfg(options) => options.print_cfg(),
+        Command::Pass(options) => options.run(),
+        Command::Bugpoint(options) => options.run(),
     };
     match result {
         Ok(outcome) => outcome.into(),

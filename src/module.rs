@@ -1,0 +1,459 @@
+//! The compiler behind Cranelift's [`Module`] interface: a front end written for `cranelift_object` or `cranelift_jit` changes the type
+//! of its module and gets a GPU object.
+//!
+//! Kernels are named with [`GpuModule::declare_kernel`]. Functions that are imported under the name of an intrinsic
+//! (`gpu_tid_x`) are that intrinsic. Everything is compiled when it is defined; [`GpuModule::finish`] puts it together.
+//!
+//! The trait asks for a `TargetIsa`, which nobody outside of Cranelift can implement. A stock 64-bit one stands in to answer `isa()`;
+//! no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
+
+use crate::clif::source::KernelOptions;
+use crate::compile::{Code, Compiler, FunctionInput, Unit};
+use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::object::{self, DataContents, DataObject, RelocationKind};
+use crate::settings::Options;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{self, UserExternalName};
+use cranelift_codegen::isa::{self, CallConv, OwnedTargetIsa, TargetFrontendConfig, TargetIsa};
+use cranelift_codegen::{CodegenError, Context, settings};
+use cranelift_module::{
+    DataDescription, DataId, FuncId, FuncOrDataId, Init, Linkage, Module, ModuleDeclarations,
+    ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
+};
+use std::collections::{HashMap, HashSet};
+use target_lexicon::PointerWidth;
+
+/// Calling convention of functions that the front end does not give one.
+const CALL_CONV: CallConv = CallConv::Fast;
+/// Alignment of data whose description asks for none.
+const DATA_ALIGN: u32 = 16;
+
+/// A module for the thisgpu target.
+pub struct GpuModule {
+    compiler: Compiler,
+    unit: Unit,
+    declarations: ModuleDeclarations,
+    kernels: HashMap<FuncId, KernelOptions>,
+    defined_functions: HashSet<FuncId>,
+    defined_data: HashSet<DataId>,
+    stand_in: OwnedTargetIsa,
+}
+
+impl GpuModule {
+    /// An empty module.
+    ///
+    /// # Errors
+    /// When this build of Cranelift has not even the ISA that stands in.
+    pub fn new(options: Options) -> ModuleResult<Self> {
+        let unsupported =
+            |error: String| ModuleError::Compilation(CodegenError::Unsupported(error));
+        let builder =
+            isa::lookup_by_name("riscv64").map_err(|error| unsupported(error.to_string()))?;
+        let stand_in = builder
+            .finish(settings::Flags::new(settings::builder()))
+            .map_err(ModuleError::Compilation)?;
+        Ok(Self {
+            compiler: Compiler::new(options),
+            unit: Unit::new(),
+            declarations: ModuleDeclarations::default(),
+            kernels: HashMap::new(),
+            defined_functions: HashSet::new(),
+            defined_data: HashSet::new(),
+            stand_in,
+        })
+    }
+
+    /// Makes a declared function a kernel. It must not be defined yet.
+    pub fn declare_kernel(&mut self, function: FuncId, options: KernelOptions) {
+        self.kernels.insert(function, options);
+    }
+
+    /// Puts together what was defined.
+    ///
+    /// # Errors
+    /// All functions and data objects that are declared to be defined here and are not.
+    pub fn finish(self) -> Result<Code, Errors> {
+        let mut errors = ErrorList::new();
+        let mut missing = |what: &str, name: &str| {
+            let problem = Problem::Syntax(format!("{what} `{name}` is declared and never defined"));
+            errors.push(Error::new(problem, Place::default()));
+        };
+        for (id, declaration) in self.declarations.get_functions() {
+            if declaration.linkage.requires_definition() && !self.defined_functions.contains(&id) {
+                missing("function", &declaration.linkage_name(id));
+            }
+        }
+        for (id, declaration) in self.declarations.get_data_objects() {
+            if declaration.linkage.requires_definition() && !self.defined_data.contains(&id) {
+                missing("data object", &declaration.linkage_name(id));
+            }
+        }
+        errors.finish(())?;
+        self.unit.finish()
+    }
+
+    /// The symbol that a reference in data or code stands for.
+    fn symbol(declarations: &ModuleDeclarations, namespace: u32, index: u32) -> Option<String> {
+        match namespace {
+            0 => {
+                let id = FuncId::from_u32(index);
+                Some(
+                    declarations
+                        .get_function_decl(id)
+                        .linkage_name(id)
+                        .into_owned(),
+                )
+            }
+            1 => {
+                let id = DataId::from_u32(index);
+                Some(declarations.get_data_decl(id).linkage_name(id).into_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Who sees the symbol.
+fn linkage(linkage: Linkage) -> object::Linkage {
+    match linkage {
+        Linkage::Import | Linkage::Preemptible | Linkage::Export => object::Linkage::Global,
+        Linkage::Local | Linkage::Hidden => object::Linkage::Local,
+    }
+}
+
+/// The library's errors as the trait's.
+fn module_error(errors: Errors) -> ModuleError {
+    if errors.only_unsupported() {
+        ModuleError::Compilation(CodegenError::Unsupported(errors.to_string()))
+    } else {
+        ModuleError::Backend(errors.into())
+    }
+}
+
+fn thread_local(name: &str) -> ModuleError {
+    let message = format!("unsupported: thread-local data `{name}`: use stack slots");
+    ModuleError::Compilation(CodegenError::Unsupported(message))
+}
+
+impl Module for GpuModule {
+    fn isa(&self) -> &dyn TargetIsa {
+        &*self.stand_in
+    }
+
+    fn declarations(&self) -> &ModuleDeclarations {
+        &self.declarations
+    }
+
+    fn get_name(&self, name: &str) -> Option<FuncOrDataId> {
+        self.declarations.get_name(name)
+    }
+
+    fn target_config(&self) -> TargetFrontendConfig {
+        TargetFrontendConfig {
+            default_call_conv: CALL_CONV,
+            pointer_width: PointerWidth::U64,
+            ..self.stand_in.frontend_config()
+        }
+    }
+
+    fn make_context(&self) -> Context {
+        let mut context = Context::new();
+        context.func.signature.call_conv = CALL_CONV;
+        context
+    }
+
+    fn clear_context(&self, context: &mut Context) {
+        context.clear();
+        context.func.signature.call_conv = CALL_CONV;
+    }
+
+    fn make_signature(&self) -> ir::Signature {
+        ir::Signature::new(CALL_CONV)
+    }
+
+    fn clear_signature(&self, signature: &mut ir::Signature) {
+        signature.clear(CALL_CONV);
+    }
+
+    fn declare_function(
+        &mut self,
+        name: &str,
+        linkage: Linkage,
+        signature: &ir::Signature,
+    ) -> ModuleResult<FuncId> {
+        self.declarations
+            .declare_function(name, linkage, signature)
+            .map(|(id, _)| id)
+    }
+
+    fn declare_anonymous_function(&mut self, signature: &ir::Signature) -> ModuleResult<FuncId> {
+        self.declarations.declare_anonymous_function(signature)
+    }
+
+    fn declare_data(
+        &mut self,
+        name: &str,
+        linkage: Linkage,
+        writable: bool,
+        tls: bool,
+    ) -> ModuleResult<DataId> {
+        if tls {
+            return Err(thread_local(name));
+        }
+        self.declarations
+            .declare_data(name, linkage, writable, tls)
+            .map(|(id, _)| id)
+    }
+
+    fn declare_anonymous_data(&mut self, writable: bool, tls: bool) -> ModuleResult<DataId> {
+        if tls {
+            return Err(thread_local("anonymous"));
+        }
+        self.declarations.declare_anonymous_data(writable, tls)
+    }
+
+    fn define_function_with_control_plane(
+        &mut self,
+        id: FuncId,
+        context: &mut Context,
+        _control_plane: &mut ControlPlane,
+    ) -> ModuleResult<()> {
+        let declaration = self.declarations.get_function_decl(id);
+        let name = declaration.linkage_name(id).into_owned();
+        if !declaration.linkage.is_definable() {
+            return Err(ModuleError::InvalidImportDefinition(name));
+        }
+        if self.defined_functions.contains(&id) {
+            return Err(ModuleError::DuplicateDefinition(name));
+        }
+        let declarations = &self.declarations;
+        let input = FunctionInput {
+            func: &context.func,
+            name: &name,
+            kernel: self.kernels.get(&id).copied(),
+            linkage: linkage(declaration.linkage),
+            namer: &|user: &UserExternalName| {
+                Self::symbol(declarations, user.namespace, user.index)
+            },
+        };
+        self.compiler
+            .compile_function(&input, &mut self.unit)
+            .map_err(module_error)?;
+        self.defined_functions.insert(id);
+        Ok(())
+    }
+
+    fn define_function_bytes(
+        &mut self,
+        id: FuncId,
+        _alignment: u64,
+        _bytes: &[u8],
+        _relocations: &[ModuleReloc],
+    ) -> ModuleResult<()> {
+        let name = self.declarations.get_function_decl(id).linkage_name(id);
+        let message = format!(
+            "unsupported: `{name}` as bytes: registers and local memory of machine code are unknown; define CLIF"
+        );
+        Err(ModuleError::Compilation(CodegenError::Unsupported(message)))
+    }
+
+    fn define_data(&mut self, id: DataId, data: &DataDescription) -> ModuleResult<()> {
+        let declaration = self.declarations.get_data_decl(id);
+        let name = declaration.linkage_name(id).into_owned();
+        if !declaration.linkage.is_definable() {
+            return Err(ModuleError::InvalidImportDefinition(name));
+        }
+        if self.defined_data.contains(&id) {
+            return Err(ModuleError::DuplicateDefinition(name));
+        }
+        let contents = match &data.init {
+            Init::Bytes { contents } => DataContents::Bytes(contents.to_vec()),
+            Init::Zeros { size } => DataContents::Zeros(*size as u64),
+            Init::Uninitialized => {
+                return Err(ModuleError::Undeclared(format!("contents of `{name}`")));
+            }
+        };
+        let functions = data
+            .function_relocs
+            .iter()
+            .map(|(offset, id)| (*offset, &data.function_decls[*id], 0));
+        let objects = data
+            .data_relocs
+            .iter()
+            .map(|(offset, id, addend)| (*offset, &data.data_decls[*id], *addend));
+        let mut relocations = Vec::new();
+        for (offset, target, addend) in functions.chain(objects) {
+            let symbol = match target {
+                ModuleRelocTarget::User { namespace, index } => {
+                    Self::symbol(&self.declarations, *namespace, *index)
+                }
+                _ => None,
+            };
+            let Some(symbol) = symbol else {
+                let message = format!(
+                    "unsupported: the address of {target} in `{name}`: use functions and data of the module"
+                );
+                return Err(ModuleError::Compilation(CodegenError::Unsupported(message)));
+            };
+            relocations.push(object::Relocation {
+                offset,
+                kind: RelocationKind::Abs64,
+                symbol,
+                addend,
+            });
+        }
+        relocations.sort();
+        self.unit.push_data(DataObject {
+            linkage: linkage(declaration.linkage),
+            writable: declaration.writable,
+            align: data
+                .align
+                .and_then(|align| u32::try_from(align).ok())
+                .unwrap_or(DATA_ALIGN),
+            name,
+            contents,
+            relocations,
+        });
+        self.defined_data.insert(id);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::{Device, Grid};
+    use crate::sim::SimConfig;
+    use cranelift_codegen::ir::types::{I32, I64};
+    use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData};
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    /// A module with a table in data, a function that reads it, and a kernel that calls the function for every thread.
+    fn module() -> GpuModule {
+        let mut module = GpuModule::new(Options::default()).unwrap();
+        let table = module
+            .declare_data("table", Linkage::Local, false, false)
+            .unwrap();
+        let mut contents = DataDescription::new();
+        contents.define(
+            (1..=8i32)
+                .flat_map(|i| (i * i).to_le_bytes())
+                .collect::<Vec<u8>>()
+                .into(),
+        );
+        module.define_data(table, &contents).unwrap();
+
+        let mut signature = module.make_signature();
+        signature.params.push(AbiParam::new(I32));
+        signature.returns.push(AbiParam::new(I32));
+        let square = module
+            .declare_function("square", Linkage::Local, &signature)
+            .unwrap();
+        let mut tid = module.make_signature();
+        tid.returns.push(AbiParam::new(I32));
+        let tid = module
+            .declare_function("gpu_tid_x", Linkage::Import, &tid)
+            .unwrap();
+        let mut signature = module.make_signature();
+        signature.params.push(AbiParam::new(I64));
+        let kernel = module
+            .declare_function("squares", Linkage::Export, &signature)
+            .unwrap();
+        module.declare_kernel(kernel, KernelOptions::default());
+
+        let mut functions = FunctionBuilderContext::new();
+        let mut context = module.make_context();
+        context.func.signature = module
+            .declarations()
+            .get_function_decl(square)
+            .signature
+            .clone();
+        let mut builder = FunctionBuilder::new(&mut context.func, &mut functions);
+        let block = builder.create_block();
+        builder.append_block_params_for_function_params(block);
+        builder.switch_to_block(block);
+        let base = module.declare_data_in_func(table, builder.func);
+        let base = builder.ins().symbol_value(I64, base);
+        let index = builder.block_params(block)[0];
+        let index = builder.ins().uextend(I64, index);
+        let four = builder.ins().iconst(I64, 4);
+        let offset = builder.ins().imul(index, four);
+        let address = builder.ins().iadd(base, offset);
+        let value = builder
+            .ins()
+            .load(I32, MemFlagsData::new().with_aligned(), address, 0);
+        builder.ins().return_(&[value]);
+        builder.seal_all_blocks();
+        builder.finalize(module.target_config());
+        module.define_function(square, &mut context).unwrap();
+
+        module.clear_context(&mut context);
+        context.func.signature = signature;
+        let mut builder = FunctionBuilder::new(&mut context.func, &mut functions);
+        let block = builder.create_block();
+        builder.append_block_params_for_function_params(block);
+        builder.switch_to_block(block);
+        let tid = module.declare_func_in_func(tid, builder.func);
+        let square = module.declare_func_in_func(square, builder.func);
+        let call = builder.ins().call(tid, &[]);
+        let index = builder.inst_results(call)[0];
+        let call = builder.ins().call(square, &[index]);
+        let value = builder.inst_results(call)[0];
+        let out = builder.block_params(block)[0];
+        let index = builder.ins().uextend(I64, index);
+        let four = builder.ins().iconst(I64, 4);
+        let offset = builder.ins().imul(index, four);
+        let address = builder.ins().iadd(out, offset);
+        builder
+            .ins()
+            .store(MemFlagsData::new().with_aligned(), value, address, 0);
+        builder.ins().return_(&[]);
+        builder.seal_all_blocks();
+        builder.finalize(module.target_config());
+        module.define_function(kernel, &mut context).unwrap();
+        module
+    }
+
+    #[test]
+    fn a_front_end_for_other_modules_makes_a_kernel_that_runs() {
+        let code = module().finish().unwrap();
+        let device = Device::simulator(SimConfig::default());
+        let loaded = device.load(&code).unwrap();
+        let out = device.allocate(32).unwrap();
+        let kernel = loaded.kernel("squares").unwrap();
+        kernel
+            .launch(Grid::new([1, 1, 1], [8, 1, 1]))
+            .arg(&out)
+            .run()
+            .unwrap();
+        assert_eq!(
+            device.download::<i32>(&out).unwrap(),
+            [1, 4, 9, 16, 25, 36, 49, 64]
+        );
+    }
+
+    #[test]
+    fn what_is_declared_must_be_defined_once() {
+        let mut module = module();
+        let FuncOrDataId::Func(squares) = module.get_name("squares").unwrap() else {
+            panic!("a function")
+        };
+        let again = module.define_function(squares, &mut Context::new());
+        assert!(matches!(again, Err(ModuleError::DuplicateDefinition(name)) if name == "squares"));
+        let signature = module.make_signature();
+        module
+            .declare_function("late", Linkage::Export, &signature)
+            .unwrap();
+        let errors = module.finish().unwrap_err().to_string();
+        assert_eq!(errors, "function `late` is declared and never defined");
+    }
+
+    #[test]
+    fn thread_local_data_is_refused() {
+        let mut module = GpuModule::new(Options::default()).unwrap();
+        let error = module
+            .declare_data("x", Linkage::Local, true, true)
+            .unwrap_err();
+        assert!(error.to_string().contains("use stack slots"), "{error}");
+    }
+}

@@ -1,0 +1,103 @@
+//! `clif-util bugpoint FILE`: makes a file smaller while the compiler keeps failing on it in the same way.
+//!
+//! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions, blocks and
+//! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
+
+mod reduce;
+
+use crate::{Outcome, input, source};
+use anyhow::{Result, bail};
+use clap::Args;
+use cranelift_codegen::ir::Function;
+use cranelift_thisgpu::clif::source::{KernelOptions, SourceFile, SourceFunction};
+use cranelift_thisgpu::compile::{Compiler, FunctionInput, Unit};
+use cranelift_thisgpu::error::Problem;
+use cranelift_thisgpu::object::Linkage;
+use cranelift_thisgpu::settings;
+use reduce::Reducer;
+use std::path::{Path, PathBuf};
+use thisgpu_filetests::file::TARGET;
+use thisgpu_filetests::panics;
+
+/// Options of `bugpoint`.
+#[derive(Args)]
+pub struct Options {
+    /// A CLIF file that makes the compiler fail.
+    file: PathBuf,
+    /// The target.
+    #[arg(long, value_name = "TARGET", value_parser = [TARGET], default_value = TARGET)]
+    target: String,
+    /// A setting, over those of the file.
+    #[arg(long = "set", value_name = "K=V")]
+    settings: Vec<String>,
+    /// Tell what is tried.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl Options {
+    /// Prints the smallest function found.
+    pub fn run(self) -> Result<Outcome> {
+        let file = source::read(&self.file, &[])?;
+        let settings = source::settings(&file, &self.settings)?;
+        let Some((function, message)) = first_failure(&file, &settings) else {
+            bail!(
+                "{}: the compiler does not fail on any of its functions",
+                file.name
+            );
+        };
+        if self.verbose {
+            eprintln!("%{}: {message}", function.name());
+        }
+        let fails = |func: &Function| failure(func, function.kernel, &settings).is_some();
+        let reducer = Reducer {
+            fails: &fails,
+            verbose: self.verbose,
+        };
+        let reduced = reducer.reduce(function.func.clone());
+        let message = failure(&reduced, function.kernel, &settings).unwrap_or(message);
+        let mark = function.kernel.map_or(String::new(), |kernel| {
+            format!("; kernel shared={}\n", kernel.shared_bytes)
+        });
+        let text = format!("test compile\ntarget {TARGET}\n\n;; {message}\n{mark}{reduced}");
+        input::write(Path::new("-"), text.as_bytes())?;
+        Ok(Outcome::Success)
+    }
+}
+
+/// The first function on which the compiler fails, and how.
+fn first_failure<'a>(
+    file: &'a SourceFile,
+    settings: &settings::Options,
+) -> Option<(&'a SourceFunction, String)> {
+    (file.functions.iter()).find_map(|function| {
+        failure(&function.func, function.kernel, settings).map(|message| (function, message))
+    })
+}
+
+/// How the compiler fails on a function, if it does.
+fn failure(
+    func: &Function,
+    kernel: Option<KernelOptions>,
+    settings: &settings::Options,
+) -> Option<String> {
+    let input = FunctionInput {
+        func,
+        name: "reduced",
+        kernel,
+        linkage: Linkage::Global,
+        namer: &|_| None,
+    };
+    let compile = || Compiler::new(settings.clone()).compile_function(&input, &mut Unit::new());
+    match panics::catch(compile) {
+        Err(message) => Some(message),
+        Ok(Ok(())) => None,
+        Ok(Err(errors)) => errors
+            .as_slice()
+            .iter()
+            .find_map(|error| match &error.problem {
+                Problem::Internal(message) => Some(message.replace('\n', " ")),
+                _ => None,
+            }),
+    }
+}

@@ -1,0 +1,48 @@
+//! `clif-util interpret FILES`: the run and print lines of CLIF files, on Cranelift's interpreter.
+
+use crate::{Outcome, source};
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
+use thisgpu_filetests::report::{FileReport, Totals};
+use thisgpu_filetests::{find_files, interpret};
+
+/// Options of `interpret`.
+#[derive(Args)]
+pub struct Options {
+    /// CLIF files, and folders with CLIF files.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Name every file.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl Options {
+    /// Interprets the lines of all files, and prints what they print and what failed.
+    pub fn run(self) -> Result<Outcome> {
+        let mut totals = Totals::default();
+        for path in &self.files {
+            for path in find_files(path)? {
+                let file = source::read(&path, &[])?;
+                if self.verbose {
+                    println!("{}", file.name);
+                }
+                let mut report = FileReport::new(&file.name);
+                interpret::run_file(&file, &mut report);
+                report.prints.iter().for_each(|text| println!("{text}"));
+                report
+                    .errors
+                    .iter()
+                    .for_each(|error| eprintln!("error: {error}"));
+                totals.add(&report);
+            }
+        }
+        println!("{}", totals.lines);
+        Ok(if totals.files.failed == 0 {
+            Outcome::Success
+        } else {
+            Outcome::Failure
+        })
+    }
+}

@@ -1,0 +1,55 @@
+//! `clif-util pass FILE PASSES`: the functions after passes of the compiler, checked by the file's filecheck directives.
+
+use crate::{Outcome, input, source};
+use anyhow::{Result, anyhow};
+use clap::Args;
+use cranelift_thisgpu::compile::Pass;
+use std::path::{Path, PathBuf};
+use thisgpu_filetests::file::TARGET;
+use thisgpu_filetests::{checks, compiled};
+
+/// Options of `pass`.
+#[derive(Args)]
+pub struct Options {
+    /// A CLIF file.
+    file: PathBuf,
+    /// The target.
+    #[arg(long, value_name = "TARGET", value_parser = [TARGET], default_value = TARGET)]
+    target: String,
+    /// A setting, over those of the file.
+    #[arg(long = "set", value_name = "K=V")]
+    settings: Vec<String>,
+    /// The passes after which the functions are printed, in the compiler's order.
+    #[arg(required = true, value_parser = parse_pass)]
+    passes: Vec<Pass>,
+}
+
+fn parse_pass(text: &str) -> Result<Pass, String> {
+    Pass::from_name(text)
+        .ok_or_else(|| format!("passes are {}", Pass::ALL.map(Pass::name).join(", ")))
+}
+
+impl Options {
+    /// Prints the functions after each pass and checks the directives on what the last one gives.
+    pub fn run(self) -> Result<Outcome> {
+        let file = source::read(&self.file, &[])?;
+        let settings = source::settings(&file, &self.settings)?;
+        let mut outcome = Outcome::Success;
+        for (index, pass) in self.passes.iter().enumerate() {
+            let last = index + 1 == self.passes.len();
+            for (function, dump) in file
+                .functions
+                .iter()
+                .zip(compiled::dumps(&file, &settings, *pass))
+            {
+                let text = dump.map_err(|error| anyhow!(error))?;
+                input::write(Path::new("-"), format!("{}\n", text.trim_end()).as_bytes())?;
+                if let (true, Err(error)) = (last, checks::compare(function, None, &text)) {
+                    eprintln!("error: {}:{}: {error}", file.name, function.line);
+                    outcome = Outcome::Failure;
+                }
+            }
+        }
+        Ok(outcome)
+    }
+}
