@@ -41,6 +41,9 @@ pub const STACK_POINTER: PReg = PReg::gpr(1);
 pub const RETURN_ADDRESS: [PReg; 2] = [PReg::gpr(2), PReg::gpr(3)];
 /// First and last register of arguments and results.
 pub const ARGUMENTS: std::ops::RangeInclusive<u8> = 4..=15;
+/// Bytes of its caller's frame that a function of the tail-call convention owns at least, so that it can jump to functions with more arguments
+/// than its own (*assigned*; a jump with more becomes a call).
+pub const TAIL_ARGUMENT_BYTES: u32 = 256;
 /// Registers that a callee keeps.
 pub const CALLEE_SAVED: std::ops::RangeInclusive<u8> = 16..=31;
 /// Highest register number that may be allocated (errata G-07 leaves the top to be confirmed; design.md section 8 says 254).

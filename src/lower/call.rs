@@ -9,6 +9,7 @@ use crate::vcode::{
     Attachment, CallInfo, Callee, FunctionKind, Parameter, SymbolKind, SymbolUse, Terminator,
 };
 use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, SigRef, Value};
+use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
 /// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
@@ -54,7 +55,7 @@ impl Lower<'_> {
             return;
         }
         let (places, stack) = abi::places(Self::argument_words(&self.func.signature.params));
-        self.frame.incoming_bytes = stack;
+        self.frame.incoming_bytes = stack.max(Self::argument_area(&self.func.signature));
         for (value, place) in params.into_iter().zip(places) {
             match place {
                 // Arguments arrive whether or not they are read.
@@ -273,7 +274,7 @@ impl Lower<'_> {
         signature: &ir::Signature,
     ) -> InstOutput {
         let args = self.call_arguments(inst);
-        let info = self.place_arguments(signature, &args);
+        let info = self.place_arguments(signature, &args, false);
         let (results, stack) = abi::places(Self::argument_words(&signature.returns));
         self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(stack);
         let mut defs = Vec::new();
@@ -361,19 +362,38 @@ impl Lower<'_> {
         (self.input.names)(&self.func.dfg.ext_funcs[func_ref].name)
     }
 
-    /// Puts arguments into their registers and stores those of the stack.
-    fn place_arguments(&mut self, signature: &ir::Signature, args: &[Value]) -> Vec<(VReg, PReg)> {
-        let (places, stack) = abi::places(Self::argument_words(&signature.params));
-        self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(stack);
+    /// Puts arguments into their registers and stores those of the stack: of a call below the frame's own data, of a jump where this
+    /// function's own arguments were (`incoming`; they have been read at entry).
+    fn place_arguments(
+        &mut self,
+        signature: &ir::Signature,
+        args: &[Value],
+        incoming: bool,
+    ) -> Vec<(VReg, PReg)> {
+        let (places, _) = abi::places(Self::argument_words(&signature.params));
+        if !incoming {
+            let area = Self::argument_area(signature);
+            self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(area);
+        }
         let mut uses = Vec::new();
         for ((&value, place), param) in args.iter().zip(places).zip(&signature.params) {
             let regs = self.extended(value, param);
             match place {
                 Place::Registers(fixed) => uses.extend(regs.as_slice().iter().copied().zip(fixed)),
-                Place::Stack(offset) => self.store_stack(regs, offset, false),
+                Place::Stack(offset) => self.store_stack(regs, offset, incoming),
             }
         }
         uses
+    }
+
+    /// Bytes of the caller's frame that belong to a function: its stack arguments, and for the tail-call convention at least what the
+    /// functions it jumps to may need.
+    fn argument_area(signature: &ir::Signature) -> u32 {
+        let (_, stack) = abi::places(Self::argument_words(&signature.params));
+        match signature.call_conv {
+            CallConv::Tail => stack.max(abi::TAIL_ARGUMENT_BYTES),
+            _ => stack,
+        }
     }
 
     /// `return_call` and `return_call_indirect`: the callee returns to this function's caller.
@@ -389,14 +409,14 @@ impl Lower<'_> {
             return Terminator::Exit;
         }
         let (_, stack) = abi::places(Self::argument_words(&signature.params));
-        if stack > 0 {
-            // Arguments on the stack would overwrite this function's own: call, and hand the results on. It takes stack where a jump would not.
+        if stack > Self::argument_area(&self.func.signature) {
+            // The caller left no room for so many arguments: call, and hand the results on. It takes stack where a jump would not.
             self.frame.has_calls = true;
             let outputs = self.call_with(inst, callee, &signature);
             return self.return_outputs(&outputs, &signature.returns);
         }
         let args = self.call_arguments(inst);
-        let mut values = self.place_arguments(&signature, &args);
+        let mut values = self.place_arguments(&signature, &args, true);
         let address = self.return_address();
         values.extend(address.into_iter().zip(abi::RETURN_ADDRESS));
         Terminator::TailCall { callee, values }
