@@ -7,7 +7,7 @@
 use super::Lower;
 use super::integer::{TABLE_A, TABLE_B};
 use super::memory::Address;
-use super::source::{InstOutput, Output, PSrc, Regs, Source, Src};
+use super::source::{InstOutput, Output, PSrc, Regs, Source, Src, VALUE_CLASS};
 use crate::analysis::provenance::Space;
 use crate::isa::generated::{
     AtomOp, AtomType, CASType, IType, MemScope, RedOp, atom, atom_cas, membar, red,
@@ -65,7 +65,7 @@ impl Lower<'_> {
                 let operand = self.src(operand);
                 let asked = self.is_asked(self.func.dfg.first_result(inst));
                 let old = self.read_modify_write(op, ty, address, operand, asked)?;
-                Some(old.map(Output::Regs).into_iter().collect())
+                Some(SmallVec::from_slice(&[Output::Regs(old)]))
             }
             InstructionData::AtomicCas {
                 flags,
@@ -122,17 +122,14 @@ impl Lower<'_> {
         let asked = self.is_asked(self.func.dfg.first_result(inst));
         // The thread's own memory too is reached by a generic address.
         let address = self.generic(address, args[0]);
-        match self.emit_atomic(
+        Output::Regs(self.emit_atomic(
             AtomOp::Add,
             Some(RedOp::Add),
             atype,
             address,
             operand,
             asked,
-        ) {
-            Some(old) => Output::Regs(old),
-            None => Output::Regs(self.gpr(Src::ZERO)),
-        }
+        ))
     }
 
     /// The same place as a generic address where the space has no atomic operations.
@@ -156,12 +153,12 @@ impl Lower<'_> {
         address: Address,
         operand: Src,
         asked: bool,
-    ) -> Option<Option<Regs>> {
+    ) -> Option<Regs> {
         if address.space == Space::Local {
             let old = self.load_bytes(address, ty.bytes());
             let new = self.apply(op, Src::regs(old), operand);
             self.store_bytes(address, ty.bytes(), new);
-            return Some(Some(old));
+            return Some(old);
         }
         let wide = ty.bits() == 64;
         let (unsigned, signed) = if wide {
@@ -227,7 +224,7 @@ impl Lower<'_> {
         Src::regs(Regs::new(&regs))
     }
 
-    /// ATOMG, ATOMS or ATOM; RED when nobody wants the old value.
+    /// ATOMG, ATOMS or ATOM, and the old value; RED when nobody wants that.
     fn emit_atomic(
         &mut self,
         op: AtomOp,
@@ -236,7 +233,7 @@ impl Lower<'_> {
         address: Address,
         operand: Src,
         asked: bool,
-    ) -> Option<Regs> {
+    ) -> Regs {
         let operand = Src::regs(self.gpr(operand));
         let sources = [
             (Role::A, Source::Value(address.base)),
@@ -249,7 +246,8 @@ impl Lower<'_> {
                 red::Options::new(atype, red_op).word(),
                 &sources,
             );
-            return None;
+            let unread = [self.builder.vreg(VALUE_CLASS); 2];
+            return Regs::new(&unread[..operand.words as usize]);
         }
         let optype = match address.space {
             Space::Global => Optype::ATOMG,
@@ -257,7 +255,7 @@ impl Lower<'_> {
             Space::Local | Space::Constant | Space::Generic => Optype::ATOM,
         };
         let out = self.operation(optype, atom::Options::new(atype, op).word(), &sources);
-        Some(out.d())
+        out.d()
     }
 
     fn compare_and_swap(
