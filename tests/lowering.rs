@@ -220,3 +220,79 @@ block0(v0: i32, v1: i8):
         ],
     );
 }
+
+/// Instructions of a function of one block that returns the result of one operation.
+fn instructions(parameters: &str, result: &str, body: &str) -> usize {
+    let names: Vec<String> = parameters
+        .split(", ")
+        .enumerate()
+        .map(|(i, ty)| format!("v{i}: {ty}"))
+        .collect();
+    let text = lowered(&format!(
+        "function %f({parameters}) -> {result} {{
+        block0({}):
+            {body}
+            return v9
+        }}",
+        names.join(", ")
+    ));
+    text.lines()
+        .skip_while(|line| !line.starts_with("block"))
+        .skip(1)
+        .take_while(|line| !line.trim_start().starts_with("return"))
+        .count()
+}
+
+#[test]
+fn integer_operations_take_few_instructions() {
+    for (most, parameters, result, body) in [
+        (2, "i64, i64", "i64", "v9 = iadd v0, v1"),
+        (2, "i64, i64", "i64", "v9 = isub v0, v1"),
+        (3, "i64, i64", "i64", "v9 = imul v0, v1"),
+        (
+            1,
+            "i32, i32, i64",
+            "i64",
+            "v3 = sextend.i64 v0\n v4 = sextend.i64 v1\n v5 = imul v3, v4\n v9 = iadd v5, v2",
+        ),
+        (6, "i64, i64", "i64", "v9 = umulhi v0, v1"),
+        (12, "i128, i128", "i128", "v9 = imul v0, v1"),
+        (4, "i128, i128", "i128", "v9 = iadd v0, v1"),
+        // Two comparisons, and the choice of a word.
+        (
+            3,
+            "i64, i64, i32, i32",
+            "i32",
+            "v4 = icmp slt v0, v1\n v9 = select v4, v2, v3",
+        ),
+        (2, "i64", "i64", "v1 = iconst.i64 13\n v9 = ishl v0, v1"),
+        (2, "i64", "i64", "v1 = iconst.i64 13\n v9 = ushr v0, v1"),
+        (2, "i64", "i64", "v1 = iconst.i64 45\n v9 = sshr v0, v1"),
+        (2, "i64", "i64", "v1 = iconst.i64 45\n v9 = rotl v0, v1"),
+        (2, "i64, i32", "i64", "v9 = ishl v0, v1"),
+        (4, "i128", "i128", "v1 = iconst.i64 45\n v9 = sshr v0, v1"),
+        (2, "i32", "i32", "v9 = clz v0"),
+        (3, "i32", "i32", "v9 = ctz v0"),
+        (2, "i64", "i64", "v9 = bswap v0"),
+        (10, "i32", "i32", "v9 = bitrev v0"),
+        (5, "i64", "i64", "v9 = iabs v0"),
+        (18, "i32, i32", "i32", "v9 = udiv v0, v1"),
+        (52, "i64, i64", "i64", "v9 = udiv v0, v1"),
+        (
+            1,
+            "i32",
+            "i32",
+            "v1 = iconst.i32 9\n v2 = ishl v0, v1\n v9 = sshr v2, v1",
+        ),
+        (5, "i8x4, i8x4", "i8x4", "v9 = iadd v0, v1"),
+        (4, "i16x2, i16x2", "i16x2", "v9 = isub v0, v1"),
+        (2, "i32x2, i32x2", "i16x4", "v9 = snarrow v0, v1"),
+        (14, "i8x4, i8x4", "i8x4", "v9 = sadd_sat v0, v1"),
+    ] {
+        let count = instructions(parameters, result, body);
+        assert!(
+            count <= most && count > 0,
+            "{count} instructions for {body}"
+        );
+    }
+}

@@ -413,6 +413,22 @@ impl Context for Lower<'_> {
 
     // Wide, counting, overflowing and dividing integers; lanes.
 
+    fn limits(&mut self, least: i64, greatest: i64) -> Option<I2IDType> {
+        match (least, greatest) {
+            (-0x80, 0x7f) => Some(I2IDType::S8),
+            (0, 0xff) => Some(I2IDType::U8),
+            (-0x8000, 0x7fff) => Some(I2IDType::S16),
+            (0, 0xffff) => Some(I2IDType::U16),
+            _ => None,
+        }
+    }
+    fn field_width(&mut self, up: u32, down: u32) -> Option<u32> {
+        (up == down && up > 0).then(|| 32 - up)
+    }
+    fn compare_mask(&mut self, cc: &IntCC, x: Value, y: Value) -> Regs {
+        Regs::one(Lower::compare_mask(self, *cc, x, y))
+    }
+
     fn absolute_wide(&mut self, x: Src) -> Regs {
         let magnitude = self.magnitude(x);
         self.gpr(magnitude)

@@ -3,8 +3,8 @@
 use super::Lower;
 use super::source::{Base, Outputs, PSrc, Regs, Source, Src};
 use crate::isa::generated::{
-    BoolOp, CWMode, CompOp, EXBool, IExt, IType, LOHI, PRMTMode, SHFDType, SHFDir, iadd, imad,
-    imnmx, imul, isetp, lop3, prmt, shf,
+    BMBF, BoolOp, CWMode, CompOp, EXBool, IExt, IType, LOHI, PRMTMode, SHFDType, SHFDir, iadd,
+    imad, imnmx, imul, iset, isetp, lop3, prmt, shf,
 };
 use crate::isa::{Optype, Role, VReg};
 use cranelift_codegen::ir::Value;
@@ -407,20 +407,8 @@ impl Lower<'_> {
         .pu()
     }
 
-    /// An integer comparison of any width: the low word unsigned, the others by ISETP.X (errata I-48).
-    pub fn compare(&mut self, cc: IntCC, x: Value, y: Value) -> PSrc {
-        if matches!(cc, IntCC::Equal | IntCC::NotEqual) && self.constant_of(y) == Some(0) {
-            // Against zero, a tree of bitwise operations tests itself.
-            let nonzero = if self.is_used_once(x) {
-                self.logic_test(x)
-            } else {
-                None
-            };
-            let narrow = self.type_of(x).bits() < 32;
-            if let Some(p) = nonzero.or_else(|| narrow.then(|| self.predicate_of(x))) {
-                return if cc == IntCC::Equal { p.negate() } else { p };
-            }
-        }
+    /// The operands of a comparison, extended as it reads them.
+    fn compared(&mut self, cc: IntCC, x: Value, y: Value) -> (Src, Src) {
         let signed = matches!(
             cc,
             IntCC::SignedLessThan
@@ -428,24 +416,42 @@ impl Lower<'_> {
                 | IntCC::SignedGreaterThan
                 | IntCC::SignedGreaterThanOrEqual
         );
-        let (a, b) = if signed {
+        if signed {
             (self.sign_extended(x), self.sign_extended(y))
         } else {
             (self.zero_extended(x), self.zero_extended(y))
-        };
+        }
+    }
+
+    /// ISET: a comparison of words as a mask.
+    pub fn compare_mask(&mut self, cc: IntCC, x: Value, y: Value) -> VReg {
+        let (a, b) = self.compared(cc, x, y);
+        let (cc, a, b) = special_second(cc, a, b);
+        let (op, signed) = condition(cc);
+        let itype = if signed { IType::S32 } else { IType::U32 };
+        self.operation(
+            Optype::ISET,
+            iset::Options::new(IExt::NoX, itype, op, BoolOp::And, BMBF::Bm).word(),
+            &[
+                (Role::A, Source::Value(a)),
+                (Role::B, Source::Value(b)),
+                (Role::Pp, Source::Predicate(PSrc::TRUE)),
+                // Without .X the field is not read and holds its default.
+                (Role::Pq, Source::Predicate(PSrc::FALSE)),
+            ],
+        )
+        .reg()
+    }
+
+    /// An integer comparison of any width: the low word unsigned, the others by ISETP.X (errata I-48).
+    pub fn compare(&mut self, cc: IntCC, x: Value, y: Value) -> PSrc {
+        let (a, b) = self.compared(cc, x, y);
         self.compare_wide(cc, a, b)
     }
 
     /// [`Lower::compare`] of operands that are extended already.
     pub fn compare_wide(&mut self, cc: IntCC, a: Src, b: Src) -> PSrc {
-        let special = |s: &Src| {
-            matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. })
-        };
-        let (cc, a, b) = if special(&a) && !special(&b) {
-            (cc.swap_args(), b, a)
-        } else {
-            (cc, a, b)
-        };
+        let (cc, a, b) = special_second(cc, a, b);
         let (op, signed) = condition(cc);
         // The sign alone decides x < 0 and x >= 0.
         if b.as_imm() == Some(0) && signed && matches!(op, CompOp::Lt | CompOp::Ge) {
@@ -462,6 +468,18 @@ impl Lower<'_> {
             result = Some(self.compare_word(op, itype, a.slice(i, 1), b.slice(i, 1), result));
         }
         result.expect("at least one word")
+    }
+}
+
+/// A comparison with the immediate or constant operand, if there is one, on the right, where forms take it.
+fn special_second(cc: IntCC, a: Src, b: Src) -> (IntCC, Src, Src) {
+    let special = |s: &Src| {
+        matches!(s.base, Base::Imm(v) if v != 0) || matches!(s.base, Base::Constant { .. })
+    };
+    if special(&a) && !special(&b) {
+        (cc.swap_args(), b, a)
+    } else {
+        (cc, a, b)
     }
 }
 

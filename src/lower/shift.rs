@@ -85,6 +85,10 @@ impl Lower<'_> {
         // The neighbours that the bits come from.
         let neighbours = moved(&words, 1, shift, fill);
         for (&word, neighbour) in words.iter().zip(neighbours) {
+            if !shift.rotates() && word == fill && neighbour == fill {
+                regs.push(self.gpr(fill).word(0));
+                continue;
+            }
             let (direction, part, low, high) = if shift.is_left() {
                 (SHFDir::L, LOHI::Hi, neighbour, word)
             } else {

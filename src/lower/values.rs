@@ -416,6 +416,18 @@ impl Lower<'_> {
         if let Some(v) = self.signed_constant_of(value) {
             return Src::imm(v as u32);
         }
+        if let Some(InstructionData::BinaryImm8 {
+            opcode: Opcode::Extractlane,
+            arg,
+            imm,
+        }) = self.def_data(value)
+        {
+            // One PRMT takes the lane out and repeats its sign.
+            let first = u32::from(imm) * bits;
+            let word = self.src(arg).slice((first / 32) as u8, 1);
+            let selector = super::vector::signed_lane(first % 32 / 8, bits);
+            return Src::reg(self.permute(word, Src::ZERO, Src::imm(selector)));
+        }
         Src::reg(self.sign_extend_word(src, bits))
     }
 

@@ -3,10 +3,10 @@
 
 use super::Lower;
 use super::integer::{TABLE_A, TABLE_B};
-use super::source::{PSrc, Regs, Src, words_of_bits};
+use super::source::{PSrc, Regs, Source, Src, words_of_bits};
 use crate::analysis::uses::UseCount;
-use crate::isa::VReg;
-use crate::isa::generated::{CompOp, IType};
+use crate::isa::generated::{CompOp, I2IPDType, IType, i2ip};
+use crate::isa::{Optype, Role, VReg};
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value};
 use smallvec::SmallVec;
 
@@ -16,6 +16,14 @@ const IDENTITY: u32 = 0x3210;
 pub(super) const LOW_HALVES: u32 = 0x5410;
 /// PRMT: the low bytes of two registers, below zeros of neither (the upper half repeats byte 0).
 pub(super) const LOW_BYTES: u32 = 0x0040;
+
+/// PRMT: the lane of 8 or 16 bits from `byte` on, sign-extended.
+pub(super) fn signed_lane(byte: u32, bits: u32) -> u32 {
+    let last = byte + bits / 8 - 1;
+    let sign = 8 | last;
+    let middle = if bits == 16 { last } else { sign };
+    sign << 12 | sign << 8 | middle << 4 | byte
+}
 
 /// The lanes of a vector that is put together: each inserted one, above a vector that has the others.
 struct Build {
@@ -98,6 +106,9 @@ impl Lower<'_> {
 
     /// One word with these lanes over those of `base`.
     fn lanes_of_word(&mut self, base: Src, lanes: &[Option<Value>], bits: u32) -> VReg {
+        if let Some(word) = self.limited_lanes(lanes, bits) {
+            return word;
+        }
         if let [Some(a), Some(b)] = *lanes
             && bits == 16
         {
@@ -119,6 +130,68 @@ impl Lower<'_> {
             word = Src::reg(self.permute(word, lane, Src::imm(selector)));
         }
         self.gpr(word).word(0)
+    }
+
+    /// I2IP: lanes that are words limited to the range of a lane.
+    fn limited_lanes(&mut self, lanes: &[Option<Value>], bits: u32) -> Option<VReg> {
+        let mut words: SmallVec<[Value; 4]> = SmallVec::new();
+        let mut kind = None;
+        for &lane in lanes {
+            let (word, signed) = self.limited(lane?, bits)?;
+            if *kind.get_or_insert(signed) != signed {
+                return None;
+            }
+            words.push(word);
+        }
+        let format = match (bits, kind?) {
+            (8, true) => I2IPDType::S8,
+            (8, false) => I2IPDType::U8,
+            (_, true) => I2IPDType::S16,
+            (_, false) => I2IPDType::U16,
+        };
+        // Two lanes at a time from the top; the earlier ones move up.
+        let mut packed = Src::ZERO;
+        for pair in words.chunks(2).rev() {
+            let (low, high) = (self.sign_extended(pair[0]), self.sign_extended(pair[1]));
+            let out = self.operation(
+                Optype::I2IP,
+                i2ip::Options::new(format).word(),
+                &[
+                    (Role::A, Source::Value(high)),
+                    (Role::B, Source::Value(low)),
+                    (Role::C, Source::Value(packed)),
+                ],
+            );
+            packed = out.src();
+        }
+        Some(self.gpr(packed).word(0))
+    }
+
+    /// The value that `lane`, of `bits` bits, is the limited form of, and whether the limits are those of signed lanes.
+    fn limited(&self, lane: Value, bits: u32) -> Option<(Value, bool)> {
+        let Some(InstructionData::Unary {
+            opcode: Opcode::Ireduce,
+            arg,
+        }) = self.def_data(lane)
+        else {
+            return None;
+        };
+        let side = |value: Value, opcode: Opcode| match self.def_data(value)? {
+            InstructionData::Binary {
+                opcode: found,
+                args: [x, limit],
+            } if found == opcode => Some((x, self.signed_constant_of(limit)?)),
+            _ => None,
+        };
+        let (below, least) = side(arg, Opcode::Smax)?;
+        let (value, greatest) = side(below, Opcode::Smin)?;
+        let signed = (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
+        let fits = self.type_of(value).bits() <= 32;
+        match (least, greatest) {
+            limits if fits && limits == signed => Some((value, true)),
+            (0, greatest) if fits && greatest == (1 << bits) - 1 => Some((value, false)),
+            _ => None,
+        }
     }
 
     fn collect_lanes(&self, vector: Value, ty: Type) -> Build {

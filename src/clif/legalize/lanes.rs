@@ -234,6 +234,9 @@ impl Expander<'_, '_> {
         let lane = self.ty.lane_type();
         let bits = i64::from(lane.bits());
         match opcode {
+            Opcode::UaddSat | Opcode::UsubSat | Opcode::SaddSat | Opcode::SsubSat if bits < 32 => {
+                Some(self.saturated(opcode, args[0], args[1]))
+            }
             Opcode::UaddSat => {
                 let (sum, over) = self.pos.ins().uadd_overflow(args[0], args[1]);
                 let limit = self.constant(lane, -1);
@@ -287,6 +290,28 @@ impl Expander<'_, '_> {
             }
             _ => None,
         }
+    }
+
+    /// A saturating sum or difference of narrow lanes: exact in 32 bits, then limited.
+    fn saturated(&mut self, opcode: Opcode, x: Value, y: Value) -> Value {
+        let lane = self.ty.lane_type();
+        let bits = lane.bits();
+        let signed = matches!(opcode, Opcode::SaddSat | Opcode::SsubSat);
+        let (x, y) = (self.extend(x, I32, signed), self.extend(y, I32, signed));
+        let exact = match opcode {
+            Opcode::UaddSat | Opcode::SaddSat => self.pos.ins().iadd(x, y),
+            _ => self.pos.ins().isub(x, y),
+        };
+        let (least, greatest) = if signed {
+            (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits))
+        } else {
+            (0, (1 << bits) - 1)
+        };
+        let greatest = self.constant(I32, greatest);
+        let least = self.constant(I32, least);
+        let limited = self.pos.ins().smin(exact, greatest);
+        let limited = self.pos.ins().smax(limited, least);
+        self.pos.ins().ireduce(lane, limited)
     }
 
     fn all_true(&mut self, vector: Value) -> Value {
