@@ -35,11 +35,42 @@ fn complemented(table: u8, input: usize) -> u8 {
     (0..8u8).fold(0, |new, index| new | (table >> (index ^ bit) & 1) << index)
 }
 
+/// The truth table when an input is known; it does not depend on it any more.
+fn known(table: u8, input: usize, value: u8) -> u8 {
+    let bit = 4 >> input;
+    (0..8u8).fold(0, |new, index| {
+        let read = if value == 0 {
+            index & !bit
+        } else {
+            index | bit
+        };
+        new | (table >> read & 1) << index
+    })
+}
+
 impl Lower<'_> {
     /// LOP3: one word from three by truth table. Complements fold into the table, an immediate or constant goes to slot B.
-    pub fn logic3(&mut self, a: Src, b: Src, c: Src, table: u8) -> VReg {
-        self.logic3_with(a, b, c, table, EXBool::Por, PSrc::FALSE)
-            .reg()
+    pub fn logic3(&mut self, a: Src, b: Src, c: Src, mut table: u8) -> VReg {
+        let inputs = [a, b, c].map(|input| self.below_copies(input));
+        for (i, input) in inputs.iter().enumerate() {
+            // Inputs of all zeros or all ones are known to the table.
+            match input.as_imm() {
+                Some(0) => table = known(table, i, 0),
+                Some(0xffff_ffff) => table = known(table, i, 1),
+                _ => {}
+            }
+        }
+        let copied = [TABLE_A, TABLE_B, TABLE_C].iter().position(|&t| t == table);
+        match (table, copied) {
+            (0, _) => self.gpr(Src::ZERO).word(0),
+            (0xff, _) => self.gpr(Src::imm(u32::MAX)).word(0),
+            (_, Some(input)) if inputs[input].is_plain() => self.gpr(inputs[input]).word(0),
+            _ => {
+                let [a, b, c] = inputs;
+                self.logic3_with(a, b, c, table, EXBool::Por, PSrc::FALSE)
+                    .reg()
+            }
+        }
     }
 
     /// LOP3 whose `pu` says whether the result is not zero.
@@ -529,6 +560,11 @@ mod tests {
                     );
                 }
                 for input in 0..3 {
+                    let mut z = x;
+                    z[input] = 1;
+                    assert_eq!(apply(known(table, input, 1), x), apply(table, z));
+                    z[input] = 0;
+                    assert_eq!(apply(known(table, input, 0), x), apply(table, z));
                     let mut y = x;
                     y[input] ^= 1;
                     assert_eq!(apply(complemented(table, input), y), apply(table, x));

@@ -13,7 +13,7 @@ use crate::isa::table::{
     Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo, OptypeInfo,
 };
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg};
-use cranelift_codegen::ir::{InstructionData, Opcode, Value};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
 
 /// How a source gets into an operand of a form.
@@ -96,6 +96,16 @@ impl Lower<'_> {
                 opcode: Opcode::Ireduce,
                 arg,
             } => Some(self.base_of(arg, word)),
+            InstructionData::Binary {
+                opcode: opcode @ (Opcode::Ushr | Opcode::Ishl),
+                args: [_, amount],
+            } if self.type_of(value) == types::I64
+                && words == 1
+                && self.constant_of(amount).is_some_and(|n| n & 63 >= 32) =>
+            {
+                // Such a shift leaves one word of zeros.
+                (word == u8::from(opcode == Opcode::Ushr)).then_some(Base::Imm(0))
+            }
             InstructionData::Binary {
                 opcode: Opcode::Iconcat,
                 args: [low, high],

@@ -88,9 +88,11 @@ impl Meetings {
         self.graph.successors(block).filter(|&s| !self.ends[s])
     }
 
-    /// Whether lanes may part at the end of a block.
+    /// Whether lanes that go on may part at the end of a block. Those that merely end on one side leave the others together.
     pub fn parts(&self, block: usize) -> bool {
-        self.divergent[block]
+        let mut ways = self.lasting_ways(block);
+        let first = ways.next();
+        self.divergent[block] && ways.any(|way| Some(way) != first)
     }
 
     /// Where the lanes that go different ways from the end of `block` meet; none when they need not.
