@@ -107,7 +107,7 @@ fn path_has_hazard(code: &Code, random: &mut Random) -> bool {
         };
         writes.retain(|_, w| {
             if w.variable {
-                !w.boards[0].is_some_and(|b| control.wait() >> b & 1 != 0)
+                w.boards[0].is_none_or(|b| control.wait() >> b & 1 == 0)
             } else {
                 w.arrives > now
             }

@@ -302,7 +302,8 @@ impl Conversion {
         let movable = only_computes(&entry.inst) && entry.attachment.is_none();
         let in_place =
             entry.inst.guard() == (Some(guard.reg), guard.negated) && self.partial.contains(&made);
-        if !movable && !(in_place && kept_place.is_none_or(|k| k < place)) {
+        let kept_before = kept_place.is_none_or(|k| k < place);
+        if !movable && (!in_place || !kept_before) {
             return false;
         }
         let mut inst = entry.inst;
