@@ -77,7 +77,7 @@ block2:
         });
         let module = device.load(&code).expect("the code loads");
         let (dx, dy) = (device.upload(x).unwrap(), device.upload(y).unwrap());
-        let out = device.allocate((x.len() * bytes) as u64).unwrap();
+        let out = device.allocate(size_of_val(x) as u64).unwrap();
         let n = x.len() as u32;
         module
             .kernel("k")
@@ -327,7 +327,7 @@ fn roots_f64() {
         let root = 1u128 << 53 | u128::from(random.next() >> 11) << 1 | 1;
         let square = root * root;
         let shift = 128 - square.leading_zeros() - 53;
-        let odd = u64::from(square.leading_zeros() % 2 == 0);
+        let odd = u64::from(square.leading_zeros().is_multiple_of(2));
         let x = (square >> shift) as u64 & ((1 << 52) - 1) | (1023 + odd) << 52;
         inputs.extend([(x, 0), (x + 1, 0), (x - 1, 0)]);
     }

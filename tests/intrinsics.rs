@@ -77,7 +77,7 @@ fn kernel(row: &Intrinsic, constant: Option<u32>) -> String {
 }
 
 /// Runs a kernel on the block; the words of the result buffer, or the report of a fault.
-fn run(text: &str, input: &[u32], results: usize) -> Result<Vec<u32>, Report> {
+fn run(text: &str, input: &[u32], results: usize) -> Result<Vec<u32>, Box<Report>> {
     let code = Compiler::new(Options::default())
         .compile_clif(text)
         .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
@@ -98,7 +98,7 @@ fn run(text: &str, input: &[u32], results: usize) -> Result<Vec<u32>, Report> {
         .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.hazards, [], "hazards");
     if report.fault.is_some() {
-        return Err(report);
+        return Err(Box::new(report));
     }
     Ok(device.download(&r).unwrap())
 }
