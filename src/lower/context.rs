@@ -11,7 +11,7 @@ use crate::isa::{Optype, Role};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{
-    BlockCall, Inst, InstructionData, StackSlot, TrapCode, Type, Value, ValueList,
+    BlockCall, Inst, InstructionData, MemFlags, StackSlot, TrapCode, Type, Value, ValueList,
 };
 use generated_code::{Context, Product};
 use smallvec::SmallVec;
@@ -636,6 +636,10 @@ impl Context for Lower<'_> {
 
     // Conversions.
 
+    fn cast_bits(&mut self, ty: Type, flags: MemFlags, x: Value) -> InstOutput {
+        let regs = Lower::cast_bits(self, ty, flags, x);
+        self.output_src(regs)
+    }
     fn convert_format(&mut self, ty: Type, x: Value) -> Option<Regs> {
         Lower::convert_format(self, ty, x)
     }
