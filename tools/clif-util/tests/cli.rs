@@ -1,0 +1,611 @@
+//! The commands from outside: exit statuses, messages, what is written and what is not.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of its own for a test, removed afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("clif-util-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, contents).unwrap();
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn clif_util(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_clif-util"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Runs a command that must succeed; its standard output.
+fn succeed(arguments: &[&str]) -> String {
+    let output = clif_util(arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// Runs a command that must fail with this status; its standard error.
+fn fail(status: i32, arguments: &[&str]) -> String {
+    let output = clif_util(arguments);
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stderr)
+}
+
+fn kernel(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filetests/kernels");
+    root.join(format!("{name}.clif")).display().to_string()
+}
+
+#[test]
+fn bad_input_is_one_clear_error_and_leaves_no_file() {
+    let folder = Folder::new("bad");
+    let cases = [
+        (
+            "unparsable",
+            "function %f() {\nblock0:\n    v0 = bogus.i32 1\n    return\n}\n",
+            ":3: ",
+            "bogus",
+        ),
+        (
+            "verifier",
+            "function %f(i32) -> i64 {\nblock0(v0: i32):\n    return v0\n}\n",
+            ":3: ",
+            "invalid CLIF",
+        ),
+        (
+            "unsupported",
+            "function %f(f128) -> f128 {\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    return v1\n}\n",
+            ":3: ",
+            "fadd.f128",
+        ),
+        (
+            "result",
+            "; kernel\nfunction %k(i32) -> i32 {\nblock0(v0: i32):\n    return v0\n}\n",
+            ":2: ",
+            "returns nothing",
+        ),
+        (
+            "unknown",
+            "function %f() {\n    fn0 = %gpu_tid_q() -> i32\nblock0:\n    v0 = call fn0()\n    return\n}\n",
+            ":4: ",
+            "%gpu_tid_x",
+        ),
+        (
+            "signature",
+            "function %f() {\n    fn0 = %gpu_tid_x() -> i64\nblock0:\n    v0 = call fn0()\n    return\n}\n",
+            ":4: ",
+            "() -> i32",
+        ),
+        (
+            "shared",
+            "; kernel shared=1000000\nfunction %k() {\nblock0:\n    return\n}\n",
+            ":2: ",
+            "shared memory",
+        ),
+        (
+            "mark",
+            "; kernel fast\nfunction %k() {\nblock0:\n    return\n}\n",
+            ":1: ",
+            "shared=BYTES",
+        ),
+    ];
+    for (name, source, place, expected) in cases {
+        let file = folder.file(&format!("{name}.clif"), source);
+        let out = folder.path(&format!("{name}.elf"));
+        let message = fail(1, &["compile", &file, "--target", "thisgpu", "-o", &out]);
+        assert!(
+            message.contains(&format!("{name}.clif{place}")) && message.contains(expected),
+            "{name}: {message}"
+        );
+        assert_eq!(message.lines().count(), 1, "{name}: {message}");
+        assert!(!Path::new(&out).exists(), "{name} leaves a file");
+    }
+    let missing = fail(
+        1,
+        &[
+            "compile",
+            &folder.path("missing.clif"),
+            "--target",
+            "thisgpu",
+        ],
+    );
+    assert!(missing.contains("missing.clif"), "{missing}");
+}
+
+#[test]
+fn all_unsupported_items_are_reported_at_once() {
+    let folder = Folder::new("unsupported");
+    let one = |name: &str| {
+        format!(
+            "function %{name}(f128) -> f128 {{\nblock0(v0: f128):\n    v1 = fmul v0, v0\n    v2 = fadd v1, v0\n    return v2\n}}\n"
+        )
+    };
+    let file = folder.file("two.clif", one("a") + &one("b"));
+    let message = fail(1, &["compile", &file, "--target", "thisgpu"]);
+    for part in [
+        ":3: unsupported: fmul.f128",
+        ":4: unsupported: fadd.f128",
+        ":9: ",
+        ":10: ",
+        "%a",
+        "%b",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    fail(2, &["compile", "x.clif"]);
+    fail(2, &["compile", "x.clif", "--target", "x86_64"]);
+    fail(
+        2,
+        &[
+            "compile",
+            "x.clif",
+            "--target",
+            "thisgpu",
+            "--dump-after",
+            "nothing",
+        ],
+    );
+    fail(2, &["launch", "x.clif", "--kernel", "k", "--grid", "1"]);
+    fail(
+        2,
+        &[
+            "launch", "x.clif", "--kernel", "k", "--grid", "1,1,1,1", "--block", "1",
+        ],
+    );
+    fail(
+        2,
+        &[
+            "launch", "x.clif", "--kernel", "k", "--grid", "1", "--block", "1", "--arg", "u8:1",
+        ],
+    );
+    fail(2, &["nothing"]);
+    let settings = fail(
+        1,
+        &[
+            "compile",
+            &kernel("fmix64"),
+            "--target",
+            "thisgpu",
+            "--set",
+            "regs=3",
+        ],
+    );
+    assert!(settings.contains("24 to 254"), "{settings}");
+}
+
+#[test]
+fn all_outputs_of_a_compilation_are_the_same_code() {
+    let folder = Folder::new("emit");
+    let source = kernel("saxpy_f32");
+    let compile = |extra: &[&str]| {
+        succeed(&[&["compile", source.as_str(), "--target", "thisgpu"], extra].concat())
+    };
+    let assembly = compile(&[]);
+    assert!(assembly.contains("FFMA"), "{assembly}");
+    let hex = compile(&["--emit", "hex"]);
+    let (elf, s) = (folder.path("k.elf"), folder.path("k.s"));
+    let report = compile(&["-o", &elf, "--resource-usage=json"]);
+    assert_eq!(compile(&["-o", &s]), "");
+    assert_eq!(std::fs::read_to_string(&s).unwrap(), assembly);
+    assert_eq!(succeed(&["disasm", &elf]), assembly);
+    assert_eq!(succeed(&["asm", &s, "--hex"]), hex);
+    let again = folder.path("again.elf");
+    succeed(&["asm", &s, "-o", &again]);
+    assert_eq!(
+        std::fs::read(&again).unwrap(),
+        std::fs::read(&elf).unwrap(),
+        "the text assembles to the same object"
+    );
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let report = &report.as_array().unwrap()[0];
+    assert_eq!(report["name"], "saxpy_f32");
+    assert_eq!(
+        report["instructions"].as_u64().unwrap() as usize,
+        hex.lines().count()
+    );
+    for key in [
+        "registers",
+        "predicates",
+        "uniform",
+        "spill_bytes",
+        "local_bytes",
+        "shared_bytes",
+        "loops",
+    ] {
+        assert!(report.get(key).is_some(), "{key}: {report}");
+    }
+    assert!(compile(&["--emit", "vcode"]).starts_with("kernel saxpy_f32"));
+}
+
+#[test]
+fn every_pass_can_be_dumped_and_timed() {
+    let output = clif_util(&[
+        "compile",
+        &kernel("collatz"),
+        "--target",
+        "thisgpu",
+        "--dump-after",
+        "all",
+        "-T",
+        "-p",
+        "-D",
+    ]);
+    assert!(output.status.success());
+    let report = text(&output.stderr);
+    for pass in [
+        "verify", "promote", "mid-end", "lower", "allocate", "layout", "control",
+    ] {
+        assert!(
+            report.contains(&format!("; %collatz after {pass}\n")),
+            "{pass}: {report}"
+        );
+        assert!(
+            report.contains(&format!("\n{pass:<12}")),
+            "{pass} is not timed: {report}"
+        );
+    }
+}
+
+/// The bytes of numbers.
+fn bytes(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+#[test]
+fn a_launch_runs_clif_text_and_objects_alike() {
+    let folder = Folder::new("launch");
+    let source = kernel("saxpy_f32");
+    let (elf, s) = (folder.path("k.elf"), folder.path("k.s"));
+    succeed(&["compile", &source, "--target", "thisgpu", "-o", &elf]);
+    succeed(&["compile", &source, "--target", "thisgpu", "-o", &s]);
+    let x: Vec<f32> = (0..100).map(|i| i as f32).collect();
+    let y: Vec<f32> = (0..100).map(|i| 0.5 * i as f32).collect();
+    let (x_file, y_file) = (
+        folder.file("x.bin", bytes(&x)),
+        folder.file("y.bin", bytes(&y)),
+    );
+    let (x_arg, y_arg) = (format!("in:{x_file}"), format!("inout:{y_file}"));
+    let expected: Vec<f32> = x
+        .iter()
+        .zip(&y)
+        .map(|(x, y)| 2.0f32.mul_add(*x, *y))
+        .collect();
+    for (index, file) in [&source, &s, &elf].into_iter().enumerate() {
+        let out = folder.path(&format!("out{index}"));
+        let stats = succeed(&[
+            "launch",
+            file,
+            "--kernel",
+            "saxpy_f32",
+            "--grid",
+            "4",
+            "--block",
+            "32",
+            "--arg",
+            "i32:100",
+            "--arg",
+            "f32:2",
+            "--arg",
+            &x_arg,
+            "--arg",
+            &y_arg,
+            "--out",
+            &out,
+            "--stats=json",
+            "--timed",
+            "--check",
+        ]);
+        let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+        assert!(stats["cycles"].as_u64().unwrap() > 0, "{stats}");
+        assert_eq!(
+            (&stats["hazards"], &stats["faults"]),
+            (&0.into(), &0.into())
+        );
+        assert!(stats["thread_instructions"].as_u64() > stats["warp_instructions"].as_u64());
+        assert_eq!(
+            std::fs::read(Path::new(&out).join("arg3.bin")).unwrap(),
+            bytes(&expected)
+        );
+        assert!(
+            !Path::new(&out).join("arg2.bin").exists(),
+            "`in` buffers are not written"
+        );
+    }
+}
+
+const FAULTS: &str = "\
+; kernel
+function %outside(i64) {
+block0(v0: i64):
+    v1 = load.i32 aligned v0+4096
+    store aligned v1, v0
+    return
+}
+
+; kernel
+function %forever(i64) {
+block0(v0: i64):
+    jump block1
+block1:
+    jump block1
+}
+
+; kernel
+function %traps(i64) {
+    fn0 = %gpu_tid_x() -> i32
+block0(v0: i64):
+    v1 = call fn0()
+    v2 = iconst.i32 37
+    v3 = icmp eq v1, v2
+    trapnz v3, user7
+    return
+}
+
+; kernel
+function %divergent(i64) {
+    fn0 = %gpu_tid_x() -> i32
+    fn1 = %gpu_bar_sync()
+block0(v0: i64):
+    v1 = call fn0()
+    v2 = iconst.i32 5
+    v3 = icmp ult v1, v2
+    brif v3, block1, block2
+block1:
+    call fn1()
+    jump block2
+block2:
+    store aligned v1, v0
+    return
+}
+";
+
+#[test]
+fn a_fault_names_kernel_block_thread_instruction_and_line() {
+    let folder = Folder::new("faults");
+    let file = folder.file("faults.clif", FAULTS);
+    let cases: [(&str, u32, &str, &[&str]); 4] = [
+        ("outside", 4, "(0,0,0)", &["LDG", "out of bounds"]),
+        ("forever", 14, "(0,0,0)", &["BRA", "budget"]),
+        ("traps", 23, "(37,0,0)", &["TRAP", "user7"]),
+        ("divergent", 35, "(0,0,0)", &["BAR", "barrier divergence"]),
+    ];
+    for (kernel, line, thread, expected) in cases {
+        let out = folder.path(kernel);
+        let arguments = [
+            "launch",
+            &file,
+            "--kernel",
+            kernel,
+            "--grid",
+            "1",
+            "--block",
+            "64",
+            "--arg",
+            "zero:64",
+            "--budget",
+            "10000",
+            "--stats=json",
+            "--out",
+            &out,
+        ];
+        let output = clif_util(&arguments);
+        let (stats, message) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{kernel}: {message}");
+        for part in [
+            format!("kernel {kernel}"),
+            "block (0,0,0)".into(),
+            format!("thread {thread}"),
+            format!("line {line}"),
+        ] {
+            assert!(message.contains(&part), "{kernel}: {part}: {message}");
+        }
+        assert!(
+            expected.iter().all(|part| message.contains(part)),
+            "{kernel}: {message}"
+        );
+        let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+        assert_eq!(stats["faults"], 1, "{kernel}");
+        assert!(
+            !Path::new(&out).exists(),
+            "{kernel}: results of a launch that failed"
+        );
+    }
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_errors() {
+    let file = kernel("fmix64");
+    let launch = |arguments: &[&str]| {
+        fail(
+            1,
+            &[
+                &[
+                    "launch", &file, "--kernel", "fmix64", "--grid", "1", "--block", "32",
+                ],
+                arguments,
+            ]
+            .concat(),
+        )
+    };
+    let few = launch(&["--arg", "i32:1"]);
+    assert!(few.contains("takes 2 arguments, 1 were given"), "{few}");
+    let wrong = launch(&["--arg", "i64:1", "--arg", "zero:8"]);
+    assert!(wrong.contains("argument 0"), "{wrong}");
+    let missing = launch(&["--arg", "i32:1", "--arg", "in:nowhere.bin"]);
+    assert!(missing.contains("nowhere.bin"), "{missing}");
+    let unknown = fail(
+        1,
+        &[
+            "launch", &file, "--kernel", "nope", "--grid", "1", "--block", "1",
+        ],
+    );
+    assert!(unknown.contains("%fmix64"), "{unknown}");
+}
+
+const RUN: &str = "\
+test run
+test interpret
+target thisgpu
+
+function %double(i32) -> i32 {
+block0(v0: i32):
+    v1 = iadd v0, v0
+    return v1
+}
+; run: %double(3) == 6
+; print: %double(5)
+";
+
+#[test]
+fn run_lines_run_and_are_counted() {
+    let folder = Folder::new("run");
+    let good = folder.file("good.clif", RUN);
+    assert_eq!(
+        succeed(&["run", &good]),
+        "%double(5) -> [10]\n2 passed, 0 failed, 0 skipped\n"
+    );
+    assert_eq!(
+        succeed(&["interpret", &good]),
+        "%double(5) -> [10]\n2 passed, 0 failed, 0 skipped\n"
+    );
+    let bad = folder.file("bad.clif", RUN.replace("== 6", "== 7"));
+    let message = fail(1, &["run", &bad]);
+    assert!(
+        message.contains("bad.clif:10: ") && message.contains("6"),
+        "{message}"
+    );
+    let totals = succeed(&["test", &good]);
+    assert!(
+        totals.ends_with("\n1 passed, 0 failed, 0 skipped\n"),
+        "{totals}"
+    );
+    let output = clif_util(&["test", "--json", &good, &bad]);
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<serde_json::Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&lines[0]["passed"], &lines[0]["failed"]),
+        (&2.into(), &0.into())
+    );
+    assert_eq!(
+        (&lines[1]["passed"], &lines[1]["failed"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        lines[1]["errors"].as_array().unwrap().len(),
+        2,
+        "on the target and on the interpreter: {}",
+        lines[1]
+    );
+    assert_eq!(lines[2]["files"]["failed"], 1);
+}
+
+#[test]
+fn files_for_other_targets_are_skipped_or_forced() {
+    let folder = Folder::new("forced");
+    let other = RUN.replace("target thisgpu", "target x86_64");
+    let file = folder.file("other.clif", &other);
+    let skipped = succeed(&["test", &file]);
+    assert!(
+        skipped.contains("no `target thisgpu`")
+            && skipped.ends_with("0 passed, 0 failed, 1 skipped\n"),
+        "{skipped}"
+    );
+    assert!(
+        succeed(&["test", "--force-target", "thisgpu", &file])
+            .ends_with("1 passed, 0 failed, 0 skipped\n")
+    );
+    let f128 = "test run\ntarget x86_64\nfunction %f(f128) -> f128 {\nblock0(v0: f128):\n    return v0\n}\n; run: %f(0x1.0) == 0x1.0\n";
+    let file = folder.file("f128.clif", f128);
+    let skipped = succeed(&["test", "--force-target", "thisgpu", &file]);
+    assert!(
+        skipped.contains("skipped 1: f128") && skipped.ends_with("0 passed, 0 failed, 1 skipped\n"),
+        "{skipped}"
+    );
+}
+
+#[test]
+fn an_expectation_is_compared_and_rewritten() {
+    let folder = Folder::new("bless");
+    let source = "test optimize precise-output\ntarget thisgpu\n\nfunction %f(i32) -> i32 {\nblock0(v0: i32):\n    v1 = iconst.i32 0\n    v2 = iadd v0, v1\n    return v2\n}\n\n;; kept\n";
+    let file = folder.file("f.clif", source);
+    let message = clif_util(&["test", &file]);
+    assert_eq!(message.status.code(), Some(1));
+    assert!(
+        text(&message.stdout).contains("CRANELIFT_TEST_BLESS"),
+        "{}",
+        text(&message.stdout)
+    );
+    let bless = Command::new(env!("CARGO_BIN_EXE_clif-util"))
+        .args(["test", &file])
+        .env("CRANELIFT_TEST_BLESS", "1")
+        .status()
+        .unwrap();
+    assert!(bless.success());
+    let blessed = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        blessed.contains("}\n; function %f(i32) -> i32") && blessed.ends_with("\n;; kept\n"),
+        "{blessed}"
+    );
+    succeed(&["test", &file]);
+}
+
+#[test]
+fn functions_print_as_text_as_graph_and_after_passes() {
+    let file = kernel("collatz");
+    let text = succeed(&["cat", &file]);
+    assert!(
+        text.starts_with("function %collatz(i32, i64, i64)"),
+        "{text}"
+    );
+    let graph = succeed(&["print-cfg", &file]);
+    assert!(
+        graph.starts_with("digraph \"%collatz\"") && graph.contains("block3"),
+        "{graph}"
+    );
+    assert!(succeed(&["pass", &file, "mid-end", "lower"]).contains("kernel collatz"));
+    let message = fail(1, &["bugpoint", &file]);
+    assert!(message.contains("does not fail"), "{message}");
+}
