@@ -4,6 +4,7 @@
 //! Lines with the right result run again side by side in the 32 lanes of a warp, in timed mode: the results must not change,
 //! and no hazard may show.
 
+use crate::applicability::Reason;
 use crate::program::{Program, Unavailable, kernel_name};
 use crate::report::FileReport;
 use crate::trampoline::{decode_results, encode_arguments, row_bytes};
@@ -29,7 +30,7 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
         }
     }
     let run: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
-    let program = match Program::compile(file, &run, options) {
+    let program = match Program::compile(file, &run, options, !strict) {
         Ok(program) => program,
         Err(errors) => {
             return report.fail(
@@ -120,8 +121,16 @@ struct Lines<'a> {
     strict: bool,
 }
 
-/// Results of a launch: one list of values per thread, or why there are none.
-type Outcome = Result<Vec<Vec<DataValue>>, String>;
+/// Most instructions of a launch that runs again side by side: timed mode is slow, and long lines are loops.
+const MAX_REPEATED: u64 = 200_000;
+
+/// What came of a launch.
+struct Launched {
+    /// Results, one list for each thread.
+    values: Vec<Vec<DataValue>>,
+    /// Instructions that warps issued.
+    instructions: u64,
+}
 
 impl Lines<'_> {
     fn run(&self, devices: &Devices, kernel: &str, report: &mut FileReport) {
@@ -135,17 +144,22 @@ impl Lines<'_> {
             }
         }
         let all: Vec<usize> = (0..rows.len()).collect();
+        let mut instructions = 0;
         let results: Vec<Result<Vec<DataValue>, String>> =
             match self.launch(&devices.functional, kernel, &rows, &all, 1) {
-                Ok(results) => results.into_iter().map(Ok).collect(),
-                Err(_) => all
-                    .iter()
-                    .map(|index| {
-                        Ok(self
-                            .launch(&devices.functional, kernel, &rows, &[*index], 1)?
-                            .remove(0))
-                    })
-                    .collect(),
+                Ok(launched) => {
+                    instructions = launched.instructions;
+                    launched.values.into_iter().map(Ok).collect()
+                }
+                Err(_) => {
+                    let mut alone = |index: &usize| {
+                        let on = &devices.functional;
+                        let mut launched = self.launch(on, kernel, &rows, &[*index], 1)?;
+                        instructions += launched.instructions;
+                        Ok(launched.values.remove(0))
+                    };
+                    all.iter().map(&mut alone).collect()
+                }
             };
         let mut right = Vec::new();
         for ((index, line), result) in self.lines.iter().enumerate().zip(results) {
@@ -153,7 +167,7 @@ impl Lines<'_> {
                 && !self.strict
                 && differs_in_nans(&line.command, values, self.signature)
             {
-                report.skip("NaN bits that CLIF leaves open", 1);
+                report.skip(Reason::OtherArchitecture, 1);
                 continue;
             }
             match result.and_then(|values| judge(&line.command, &values)) {
@@ -164,6 +178,9 @@ impl Lines<'_> {
                 }
                 Err(error) => report.fail(1, self.message(line, &error)),
             }
+        }
+        if instructions > MAX_REPEATED {
+            return;
         }
         if let Err(error) = self.side_by_side(devices, kernel, &rows, &right) {
             report
@@ -184,8 +201,8 @@ impl Lines<'_> {
             return Ok(());
         }
         let chosen: Vec<usize> = right.iter().copied().cycle().take(LANES).collect();
-        let results = self.launch(&devices.timed, kernel, rows, &chosen, LANES)?;
-        for (lane, (index, values)) in chosen.into_iter().zip(results).enumerate() {
+        let launched = self.launch(&devices.timed, kernel, rows, &chosen, LANES)?;
+        for (lane, (index, values)) in chosen.into_iter().zip(launched.values).enumerate() {
             let line = &self.lines[index];
             judge(&line.command, &values)
                 .map_err(|error| format!("lane {lane}, line {}: {error}", line.line))?;
@@ -201,7 +218,7 @@ impl Lines<'_> {
         rows: &[Vec<u8>],
         chosen: &[usize],
         width: usize,
-    ) -> Outcome {
+    ) -> Result<Launched, String> {
         let (device, module) = on;
         let kernel = module.kernel(kernel).map_err(|error| error.to_string())?;
         self.launch_on(device, &kernel, rows, chosen, width)
@@ -215,7 +232,7 @@ impl Lines<'_> {
         rows: &[Vec<u8>],
         chosen: &[usize],
         width: usize,
-    ) -> Result<Outcome, DeviceError> {
+    ) -> Result<Result<Launched, String>, DeviceError> {
         let bytes: Vec<u8> = chosen
             .iter()
             .flat_map(|index| &rows[*index])
@@ -234,10 +251,13 @@ impl Lines<'_> {
             return Ok(Err(hazard.to_string()));
         }
         let bytes: Vec<u8> = device.download(&results)?;
-        Ok(Ok(bytes
-            .chunks_exact(size)
-            .map(|row| decode_results(self.signature, row))
-            .collect()))
+        let rows = bytes.chunks_exact(size);
+        Ok(Ok(Launched {
+            values: rows
+                .map(|row| decode_results(self.signature, row))
+                .collect(),
+            instructions: report.stats.warp_instructions,
+        }))
     }
 
     fn message(&self, line: &RunLine, text: &str) -> String {

@@ -127,10 +127,6 @@ fn run_forced(file: &SourceFile, options: &TestOptions, report: &mut FileReport)
     if let Some(reason) = applicability::of_file(file) {
         return report.skip(reason, run_line_count(file));
     }
-    let runs = |line: &HeaderLine| line.words.first().is_some_and(|word| word == "run");
-    if !file.header.tests.iter().any(runs) {
-        return report.skip("no `test run`", run_line_count(file));
-    }
     match settings_of(file, &options.settings, false) {
         Ok(settings) => execute::run_file(file, &settings, false, report),
         Err(error) => report.errors.push(error),

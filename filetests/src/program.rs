@@ -38,17 +38,34 @@ pub fn kernel_name(index: usize) -> String {
 }
 
 impl Program {
-    /// Compiles `file`, with a kernel for each function at the positions `run`.
+    /// Compiles `file`, with a kernel for each function at the positions `run`. A file that is `forced` onto this target may hold
+    /// functions that do not apply to it.
     ///
     /// # Errors
     /// What is wrong with the file as a whole, as names that are defined twice.
-    pub fn compile(file: &SourceFile, run: &[usize], options: &Options) -> Result<Program, Errors> {
+    pub fn compile(
+        file: &SourceFile,
+        run: &[usize],
+        options: &Options,
+        forced: bool,
+    ) -> Result<Program, Errors> {
         let mut compiler = Compiler::new(options.clone());
         let mut unit = Unit::new();
         let mut unavailable = BTreeMap::new();
         for function in &file.functions {
             let name = function.name();
-            if let Err(reason) = compile_function(&mut compiler, &mut unit, function, &name) {
+            let inapplicable = forced
+                .then(|| applicability::of_function(&function.func))
+                .flatten();
+            let compiled = match inapplicable {
+                Some(reason) => Err(Unavailable::Skipped(reason.to_string())),
+                None => compile_input(
+                    &mut compiler,
+                    &mut unit,
+                    &FunctionInput::of_source(function, &name),
+                ),
+            };
+            if let Err(reason) = compiled {
                 unavailable.insert(name, reason.in_file(file, function));
             }
         }
@@ -70,19 +87,6 @@ impl Program {
             unavailable,
         })
     }
-}
-
-/// Compiles one function of the file.
-fn compile_function(
-    compiler: &mut Compiler,
-    unit: &mut Unit,
-    function: &SourceFunction,
-    name: &str,
-) -> Result<(), Unavailable> {
-    if let Some(reason) = applicability::of_function(&function.func) {
-        return Err(Unavailable::Skipped(reason.to_string()));
-    }
-    compile_input(compiler, unit, &FunctionInput::of_source(function, name))
 }
 
 /// Compiles one function; a panic of the compiler is a mistake of the compiler and not the end of the tests.

@@ -287,6 +287,16 @@ impl Lower<'_> {
         self.builder.end_unit();
     }
 
+    /// Asks for the operands of an instruction that is not lowered, so that what is unsupported among them is reported too.
+    fn ask_operands(&mut self, inst: Inst) {
+        for &value in self.func.dfg.inst_args(inst) {
+            let ty = self.type_of(value);
+            if !ty.is_dynamic_vector() && ty.bits() <= 128 {
+                self.regs_of(value);
+            }
+        }
+    }
+
     fn instruction(&mut self, inst: Inst) {
         let results = self.func.dfg.inst_results(inst);
         let asked = results.iter().any(|&v| self.homes[v].is_asked());
@@ -305,7 +315,10 @@ impl Lower<'_> {
                     self.bind(value, output);
                 }
             }
-            None => self.unsupported(inst, "rewrite it with operations that are supported"),
+            None => {
+                self.unsupported(inst, "rewrite it with operations that are supported");
+                self.ask_operands(inst);
+            }
         }
         self.builder.end_unit();
     }

@@ -406,8 +406,8 @@ fn a_fault_names_kernel_block_thread_instruction_and_line() {
     let cases: [(&str, u32, &str, &[&str]); 4] = [
         ("outside", 4, "(0,0,0)", &["LDG", "out of bounds"]),
         ("forever", 14, "(0,0,0)", &["BRA", "budget"]),
-        ("traps", 23, "(37,0,0)", &["TRAP", "user7"]),
-        ("divergent", 35, "(0,0,0)", &["BAR", "barrier divergence"]),
+        ("traps", 24, "(37,0,0)", &["TRAP", "user7"]),
+        ("divergent", 38, "(0,0,0)", &["BAR", "barrier divergence"]),
     ];
     for (kernel, line, thread, expected) in cases {
         let out = folder.path(kernel);
@@ -502,11 +502,11 @@ fn run_lines_run_and_are_counted() {
     let good = folder.file("good.clif", RUN);
     assert_eq!(
         succeed(&["run", &good]),
-        "%double(5) -> [10]\n2 passed, 0 failed, 0 skipped\n"
+        "%double(5) -> 10\n2 passed, 0 failed, 0 skipped\n"
     );
     assert_eq!(
         succeed(&["interpret", &good]),
-        "%double(5) -> [10]\n2 passed, 0 failed, 0 skipped\n"
+        "%double(5) -> 10\n2 passed, 0 failed, 0 skipped\n"
     );
     let bad = folder.file("bad.clif", RUN.replace("== 6", "== 7"));
     let message = fail(1, &["run", &bad]);
