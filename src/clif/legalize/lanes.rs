@@ -1,7 +1,7 @@
 //! Vectors lane by lane.
 //!
 //! A result is put together from its lanes: `scalar_to_vector` of lane 0, then `insertlane`s, which lowering turns into a few byte
-//! permutations. What lowering does on whole registers (bitwise operations, `splat`, `shuffle`, packed halves, …) stays.
+//! permutations. What lowering does on whole registers (bitwise operations, sums, `splat`, `shuffle`, packed halves, …) stays.
 
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -49,16 +49,31 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
         Opcode::Swizzle | Opcode::X86Pshufb => {
             Some(expander.swizzle(args[0], args[1], opcode == Opcode::X86Pshufb))
         }
-        _ if is_lane_wise(opcode, ty) => expander.lane_wise(inst, &args),
+        _ if is_lane_wise(opcode, types.first().copied().unwrap_or(ty)) => {
+            expander.lane_wise(inst, &args)
+        }
         _ => None,
     }
 }
 
-/// Whether each lane of the result is computed from the same lane of the operands, and lowering has no rule for the whole vector.
+/// Whether each lane of the result is computed from the same lane of the operands, the first of which has type `ty`, and lowering has no
+/// rule for the whole vector.
 fn is_lane_wise(opcode: Opcode, ty: Type) -> bool {
     match opcode {
-        Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fma => ty != F16X2,
-        Opcode::Fmin | Opcode::Fmax if ty == F16X2 => !PACKED_HALF_MINIMUM,
+        // Packed halves have operations of their own.
+        Opcode::Fadd
+        | Opcode::Fsub
+        | Opcode::Fmul
+        | Opcode::Fma
+        | Opcode::Fmin
+        | Opcode::Fmax
+        | Opcode::Fdiv
+        | Opcode::Sqrt
+        | Opcode::Ceil
+        | Opcode::Floor
+        | Opcode::Trunc
+        | Opcode::Nearest
+        | Opcode::Fcmp => ty != F16X2,
         Opcode::Ishl | Opcode::Ushr => ty.lane_bits() > 32,
         Opcode::Sshr => ty.lane_bits() != 32,
         Opcode::Iabs
@@ -88,16 +103,6 @@ fn is_lane_wise(opcode: Opcode, ty: Type) -> bool {
         | Opcode::Cls
         | Opcode::Bitrev
         | Opcode::Icmp
-        | Opcode::Fcmp
-        | Opcode::Fdiv
-        | Opcode::Sqrt
-        | Opcode::Fmin
-        | Opcode::Fmax
-        | Opcode::Fcopysign
-        | Opcode::Ceil
-        | Opcode::Floor
-        | Opcode::Trunc
-        | Opcode::Nearest
         | Opcode::FcvtFromSint
         | Opcode::FcvtFromUint
         | Opcode::FcvtToSint
@@ -108,9 +113,6 @@ fn is_lane_wise(opcode: Opcode, ty: Type) -> bool {
         _ => false,
     }
 }
-
-/// Whether lowering has rules for the minimum and maximum of f16x2.
-const PACKED_HALF_MINIMUM: bool = false;
 
 /// `uload8x8` and its like: the narrow vector, then its lanes extended.
 fn load_and_widen(pos: &mut FuncCursor<'_>, inst: Inst, opcode: Opcode, ty: Type) -> Option<Value> {
