@@ -1,5 +1,6 @@
 //! The test kinds that print something of one function and compare it with its comments.
 
+use crate::compiled::without_locations;
 use crate::expectation;
 use cranelift_codegen::Context;
 use cranelift_codegen::cfg_printer::CFGPrinter;
@@ -44,7 +45,7 @@ impl Check {
     pub fn output(self, function: &SourceFunction) -> Result<String, String> {
         let func = &function.func;
         match self {
-            Check::Cat => Ok(func.to_string()),
+            Check::Cat => Ok(without_locations(func).to_string()),
             Check::Verifier => verifier(function).map(|()| String::new()),
             Check::PrintCfg => {
                 let mut text = String::new();
@@ -56,7 +57,7 @@ impl Check {
             Check::Domtree => domtree(function),
             Check::AliasAnalysis => {
                 verify(func)?;
-                let mut context = Context::for_function(func.clone());
+                let mut context = Context::for_function(without_locations(func));
                 context.flowgraph();
                 context
                     .replace_redundant_loads()
