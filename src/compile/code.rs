@@ -45,11 +45,25 @@ impl Unit {
         self.functions.retain(|(code, _)| keep(&code.name));
     }
 
-    /// Puts the functions together and counts what kernels need with all that they call.
+    /// Names that functions refer to and nothing here defines, some more than once.
+    pub(super) fn undefined(&self) -> impl Iterator<Item = &str> {
+        let defined: std::collections::HashSet<&str> = self
+            .function_names()
+            .chain(self.data.iter().map(|data| data.name.as_str()))
+            .collect();
+        self.functions
+            .iter()
+            .flat_map(|(code, _)| &code.relocations)
+            .map(|(_, symbol)| symbol.name.as_str())
+            .filter(move |name| !defined.contains(name))
+    }
+
+    /// Puts the functions together, with those of the library that they call, and counts what kernels need with all that they call.
     ///
     /// # Errors
     /// A name that is defined twice.
-    pub fn finish(self) -> Result<Code, Errors> {
+    pub fn finish(mut self) -> Result<Code, Errors> {
+        super::library::complete(&mut self)?;
         let mut names: Vec<&str> = self
             .function_names()
             .chain(self.data.iter().map(|data| data.name.as_str()))

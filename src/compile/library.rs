@@ -1,0 +1,112 @@
+//! Functions that front ends call by name without defining them: the C library's memory functions, roundings, the conversions of f16, and
+//! Cranelift's own library calls.
+//!
+//! They are CLIF (`library.clif`), compiled when a unit calls or takes the address of one that it does not define. A function of the unit goes first.
+
+use super::{Compiler, FunctionInput, Unit};
+use crate::clif::source::SourceFile;
+use crate::error::Errors;
+use crate::object::Linkage;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+const TEXT: &str = include_str!("library.clif");
+
+/// The functions, and by each of their names which one it is.
+struct Library {
+    file: SourceFile,
+    names: HashMap<String, usize>,
+}
+
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let file = SourceFile::parse("library.clif", TEXT)
+        .unwrap_or_else(|errors| unreachable!("the library is valid: {errors}"));
+    let mut names = HashMap::new();
+    for (index, function) in file.functions.iter().enumerate() {
+        names.insert(function.name(), index);
+        // The line above the function: a single word is Cranelift's name.
+        let above = TEXT
+            .lines()
+            .take(function.line as usize - 1)
+            .filter(|line| !line.starts_with(";;"))
+            .last()
+            .and_then(|line| line.strip_prefix("; "));
+        if let Some(name) = above.filter(|name| !name.contains(' ')) {
+            names.insert(name.to_owned(), index);
+        }
+    }
+    Library { file, names }
+});
+
+/// Adds the library's functions that `unit` refers to and does not define.
+///
+/// # Errors
+/// None are expected: the library compiles.
+pub(super) fn complete(unit: &mut Unit) -> Result<(), Errors> {
+    let missing: BTreeSet<String> = unit
+        .undefined()
+        .filter(|name| LIBRARY.names.contains_key(*name))
+        .map(str::to_owned)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut compiler = Compiler::default();
+    for name in missing {
+        let function = &LIBRARY.file.functions[LIBRARY.names[&name]];
+        let input = FunctionInput {
+            linkage: Linkage::Local,
+            ..FunctionInput::of_source(function, &name)
+        };
+        compiler.compile_function(&input, unit)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_codegen::ir::LibCall;
+
+    /// Cranelift's library calls but for those of other machines and of thread-local storage.
+    #[test]
+    fn cranelifts_calls_are_there() {
+        for call in LibCall::all_libcalls() {
+            let elsewhere = matches!(
+                call,
+                LibCall::Probestack
+                    | LibCall::ElfTlsGetAddr
+                    | LibCall::ElfTlsGetOffset
+                    | LibCall::X86Pshufb
+            );
+            let name = call.to_string();
+            assert_eq!(LIBRARY.names.contains_key(&name), !elsewhere, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_unit_gets_what_it_calls_and_nothing_else() {
+        let text = "function %f(f16, i64) -> f32 {
+            fn0 = %__extendhfsf2(f16) -> f32
+            fn1 = %memset(i64, i32, i64) -> i64
+        block0(v0: f16, v1: i64):
+            v2 = iconst.i32 0
+            v3 = call fn1(v1, v2, v1)
+            v4 = call fn0(v0)
+            return v4
+        }
+        function %memset(i64, i32, i64) -> i64 {
+        block0(v0: i64, v1: i32, v2: i64):
+            return v0
+        }";
+        let code = Compiler::default().compile_clif(text).unwrap();
+        let mut names: Vec<&str> = code
+            .object()
+            .functions
+            .iter()
+            .map(|function| function.name.as_str())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ["__extendhfsf2", "f", "memset"]);
+    }
+}
