@@ -5,7 +5,7 @@
 //! one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a text are reported together.
 
 mod code;
-mod library;
+pub mod library;
 mod resources;
 mod stages;
 mod watch;

@@ -8,7 +8,7 @@ use crate::trampoline;
 use cranelift_codegen::ir::{ExternalName, Function};
 use cranelift_thisgpu::clif::intrinsics;
 use cranelift_thisgpu::clif::source::{KernelOptions, SourceFile, SourceFunction};
-use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, Unit};
+use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, Unit, library};
 use cranelift_thisgpu::error::{Errors, Problem};
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings::Options;
@@ -171,7 +171,7 @@ fn propagate(file: &SourceFile, unavailable: &mut BTreeMap<String, Unavailable>)
                         "%{callee}, which it needs, is wrong"
                     ))),
                     Some(reason) => Some(reason.clone()),
-                    None if defined.contains(&callee) => None,
+                    None if defined.contains(&callee) || library::provides(&callee) => None,
                     None => Some(Unavailable::Skipped(format!(
                         "unsupported: undefined function %{callee}"
                     ))),

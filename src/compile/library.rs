@@ -38,6 +38,11 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
     Library { file, names }
 });
 
+/// Whether the library has a function of this name.
+pub fn provides(name: &str) -> bool {
+    LIBRARY.names.contains_key(name)
+}
+
 /// Adds the library's functions that `unit` refers to and does not define.
 ///
 /// # Errors
@@ -45,7 +50,7 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
 pub(super) fn complete(unit: &mut Unit) -> Result<(), Errors> {
     let missing: BTreeSet<String> = unit
         .undefined()
-        .filter(|name| LIBRARY.names.contains_key(*name))
+        .filter(|name| provides(name))
         .map(str::to_owned)
         .collect();
     if missing.is_empty() {
@@ -80,7 +85,7 @@ mod tests {
                     | LibCall::X86Pshufb
             );
             let name = call.to_string();
-            assert_eq!(LIBRARY.names.contains_key(&name), !elsewhere, "{name}");
+            assert_eq!(provides(&name), !elsewhere, "{name}");
         }
     }
 
