@@ -201,6 +201,11 @@ fn mistakes_of_directives_and_labels() {
         (".data d align 3\n", "power of two"),
         (".data d\n.quad nobody\n", "there is no symbol `nobody`"),
         ("MOV R0, lo(nobody)\n", "there is no symbol `nobody`"),
+        ("a: MOV R0, lo(a)\n", "`a` is a label, and only functions"),
+        (
+            "BRA .+0x80000000\n",
+            "out of range, -0x80000000 to 0x7fffffff",
+        ),
         (
             "IADD R0, R1, R2 ; IADD R0, R1, R2\n",
             "one instruction a line",

@@ -448,11 +448,8 @@ impl<R: NamedRegister> Filling<R> {
         else {
             return self.inst.set_field(field, 0);
         };
-        match literal::signed(
-            *negative,
-            text,
-            self.info.fields[field as usize].width.into(),
-        ) {
+        let width = self.info.fields[field as usize].width.into();
+        match literal::distance(*negative, text, width) {
             Ok(value) => self.set(field, value, *span),
             Err(e) => self.error(Diagnostic::new(*span, e.to_string())),
         }

@@ -131,6 +131,12 @@ fn resolve(
             addend: symbol.addend,
         }));
     }
+    if function.labels.contains_key(name) {
+        return Err(Diagnostic::new(
+            symbol.span,
+            format!("`{name}` is a label, and only functions and data objects have addresses"),
+        ));
+    }
     let known = symbols
         .iter()
         .chain(function.labels.keys())

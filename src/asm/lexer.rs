@@ -35,10 +35,13 @@ fn continues_word(c: char) -> bool {
     begins_word(c) || c.is_ascii_digit() || c == '.'
 }
 
+/// The mark that some editors put at the start of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The tokens of a text, with a final [`TokenKind::Newline`]; characters that begin no token are reported and left out.
 pub(super) fn tokens<'a>(text: &'a str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Token<'a>> {
     let mut out = Vec::new();
-    let mut at = 0;
+    let mut at = text.len() - text.trim_start_matches(BYTE_ORDER_MARK).len();
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         let start = at;
@@ -158,6 +161,14 @@ mod tests {
         let tokens = tokens(text, &mut diagnostics);
         assert_eq!(diagnostics, []);
         tokens.into_iter().map(|t| t.kind).collect()
+    }
+
+    #[test]
+    fn passes_over_a_byte_order_mark() {
+        assert_eq!(
+            kinds("\u{feff}NOP"),
+            [TokenKind::Word("NOP"), TokenKind::Newline]
+        );
     }
 
     #[test]

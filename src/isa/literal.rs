@@ -379,13 +379,26 @@ pub fn unsigned(negative: bool, text: &str, width: u32) -> Result<u64, LiteralEr
 /// # Errors
 /// When it is no integer in range.
 pub fn signed(negative: bool, text: &str, width: u32) -> Result<u64, LiteralError> {
+    let high = if width == 32 { 32 } else { width - 1 };
+    twos_complement(negative, text, width, (1i128 << high) - 1)
+}
+
+/// The bits of a signed distance in two's complement: no number stands for a negative one.
+///
+/// # Errors
+/// When it is no integer of `width` bits.
+pub fn distance(negative: bool, text: &str, width: u32) -> Result<u64, LiteralError> {
+    twos_complement(negative, text, width, (1i128 << (width - 1)) - 1)
+}
+
+fn twos_complement(
+    negative: bool,
+    text: &str,
+    width: u32,
+    high: i128,
+) -> Result<u64, LiteralError> {
     let value = i128::from(magnitude(text)?) * if negative { -1 } else { 1 };
     let low = -(1i128 << (width - 1));
-    let high = if width == 32 {
-        (1i128 << 32) - 1
-    } else {
-        (1i128 << (width - 1)) - 1
-    };
     if !(low..=high).contains(&value) {
         return Err(out_of_range(
             format!("{}{text}", if negative { "-" } else { "" }),
@@ -521,6 +534,11 @@ mod tests {
             FloatFormat::F32.parse(false, "x", 32),
             Err(LiteralError::NotANumber(_))
         ));
+        assert!(matches!(
+            distance(false, "0x80000000", 32),
+            Err(LiteralError::OutOfRange { .. })
+        ));
+        assert_eq!(distance(true, "0x80000000", 32), Ok(0x8000_0000));
         assert_eq!(signed(true, "1", 32), Ok(0xffff_ffff));
         assert_eq!(signed(false, "4294967295", 32), Ok(0xffff_ffff));
     }

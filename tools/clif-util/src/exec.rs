@@ -73,7 +73,7 @@ fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Resul
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match serde_json::from_slice::<State>(&line) {
+        match serde_json::from_slice::<State>(line.trim_ascii_end()) {
             Ok(state) => machine.run(&state, out)?,
             Err(error) => {
                 // The line is this one, whatever line the parser counts.

@@ -7,7 +7,7 @@ use cranelift_thisgpu::isa::Form;
 use cranelift_thisgpu::isa::encode::value_text;
 use cranelift_thisgpu::isa::generated::{CONTROL, ENUMS, OPTYPES};
 use cranelift_thisgpu::isa::table::{
-    EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OptypeInfo,
+    EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OptypeInfo, Provenance,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -80,11 +80,12 @@ impl Selection {
         for (optype, forms) in &self.optypes {
             let _ = writeln!(
                 out,
-                "\n{} = {} ({}), {}",
+                "\n{} ({}), {}; number {}, {}",
                 optype.name,
-                optype.number,
                 optype.mnemonic,
-                optype.provenance.name()
+                optype.provenance.name(),
+                optype.number,
+                numbers("Optype").name()
             );
             for line in optype.syntax {
                 let _ = writeln!(out, "    {line}");
@@ -160,6 +161,12 @@ fn form_text(form: &FormInfo, out: &mut String) {
     }
 }
 
+/// Where the numbers of an enumeration come from.
+fn numbers(name: &str) -> Provenance {
+    let found = ENUMS.iter().find(|e| e.name == name);
+    found.map_or(Provenance::Assigned, |e| e.provenance)
+}
+
 fn fields(fields: &[FieldInfo], out: &mut String) {
     let mut fields: Vec<&FieldInfo> = fields.iter().collect();
     fields.sort_by_key(|f| f.bit);
@@ -170,8 +177,9 @@ fn fields(fields: &[FieldInfo], out: &mut String) {
             FieldValue::Constant(v) => format!(" == {}", value_text(&f.ty, v)),
         };
         let code = match (f.value, f.ty) {
+            // A documented name may stand for a number that is not.
             (FieldValue::Default(v) | FieldValue::Constant(v), FieldType::Enum(_)) => {
-                format!(" ({v})")
+                format!(" ({v}, {})", numbers(f.type_name).name())
             }
             _ => String::new(),
         };

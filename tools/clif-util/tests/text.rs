@@ -175,6 +175,39 @@ fn exec_runs_states() {
 }
 
 #[test]
+fn isa_tells_assigned_numbers_of_documented_names() {
+    let out = run(&["isa", "HADD2"], "");
+    let table = text(&out.stdout);
+    for line in [
+        "HADD2 (HADD2), documented; number 1, assigned",
+        "0..7      Optype       optype == HADD2 (1, assigned)",
+        "80..81    HSel2        ra.hsel2 = H1_H0 (0, assigned)",
+    ] {
+        assert!(table.contains(line), "{line}\n{table}");
+    }
+    let out = run(&["isa", "IADD_RR"], "");
+    assert!(text(&out.stdout).contains("ext = NoX (0, documented)"));
+}
+
+#[test]
+fn exec_names_what_is_given_twice() {
+    let program = file("twice.s", b"MOV R0, R1 ;\n");
+    for (state, part) in [
+        (r#"{"gpr":{"R1":1,"R1":2}}"#, "`R1` is given twice"),
+        (r#"{"gpr":{"R01":1}}"#, "there is no register `R01`"),
+        (r#"{"const":{"0":"00","0":"11"}}"#, "`0` is given twice"),
+        (r#"{"active":1,"active":2}"#, "`active` is given twice"),
+        (r#"{"gpr":{}"#, "EOF while parsing an object, column 9"),
+    ] {
+        let out = run(&["exec", &program, "--state", "-"], &format!("{state}\n"));
+        assert_eq!(out.status.code(), Some(1), "{state}");
+        let errors = text(&out.stderr);
+        assert!(errors.starts_with("<stdin>:1: "), "{errors}");
+        assert!(errors.contains(part), "{errors}");
+    }
+}
+
+#[test]
 fn exec_refuses_memory_and_control() {
     let out = run(
         &["exec", "-"],

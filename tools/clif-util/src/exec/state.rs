@@ -83,7 +83,8 @@ impl<'de> Deserialize<'de> for Lanes {
 fn register<E: de::Error>(class: RegisterClass, name: &str) -> Result<u8, E> {
     let number = name
         .strip_prefix(class.prefix())
-        .filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+        .filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
+        .filter(|digits| *digits == "0" || !digits.starts_with('0'));
     let number: Option<u8> = number.and_then(|digits| digits.parse().ok());
     number
         .filter(|n| *n < class.hardwired())
@@ -123,8 +124,15 @@ where
     V: Deserialize<'de>,
 {
     let Pairs(list) = map.next_value::<Pairs<String, V>>()?;
+    let mut seen = [false; 256];
     list.into_iter()
-        .map(|(k, v)| Ok((key(&k)?, value(v)?)))
+        .map(|(k, v)| {
+            let number = key(&k)?;
+            if std::mem::replace(&mut seen[usize::from(number)], true) {
+                return Err(de::Error::custom(format!("`{k}` is given twice")));
+            }
+            Ok((number, value(v)?))
+        })
         .collect()
 }
 
@@ -163,7 +171,13 @@ impl<'de> Deserialize<'de> for State {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<State, A::Error> {
                 const KEYS: &[&str] = &["gpr", "ur", "pred", "const", "active"];
                 let mut state = State::default();
+                let mut seen = [false; KEYS.len()];
                 while let Some(key) = map.next_key::<String>()? {
+                    if let Some(index) = KEYS.iter().position(|k| *k == key)
+                        && std::mem::replace(&mut seen[index], true)
+                    {
+                        return Err(de::Error::custom(format!("`{key}` is given twice")));
+                    }
                     match key.as_str() {
                         "gpr" => {
                             let name = |n: &str| register(RegisterClass::Gpr, n);
@@ -179,7 +193,7 @@ impl<'de> Deserialize<'de> for State {
                         }
                         "const" => {
                             let bank = |n: &str| {
-                                let number = n.parse().ok().filter(|b| *b < BANKS);
+                                let number = n.parse().ok().filter(|b: &u8| *b < BANKS);
                                 number.ok_or_else(|| {
                                     de::Error::custom(format!("there is no constant bank `{n}`"))
                                 })
