@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use isagen::diagnostic::{Diagnostic, has_errors, render};
 use isagen::diff::diff;
@@ -87,6 +87,9 @@ fn print_reference(description: &Path) -> Result<bool> {
     Ok(machine.is_some())
 }
 
+/// What is found right must have been something.
+const NOTHING_DEFINED: &str = "the files define nothing: no line of them begins with `__Def`";
+
 fn check(files: &[PathBuf]) -> Result<bool> {
     let mut sources = SourceMap::default();
     for file in files {
@@ -94,6 +97,12 @@ fn check(files: &[PathBuf]) -> Result<bool> {
     }
     let (machine, diagnostics) = load_with_warnings(&sources);
     print_diagnostics(&diagnostics, &sources);
+    if machine
+        .as_ref()
+        .is_some_and(|m| m.enums.is_empty() && m.optypes.is_empty())
+    {
+        bail!(NOTHING_DEFINED);
+    }
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let warnings = diagnostics.len() - errors;
     let mut out = std::io::stdout();
@@ -123,6 +132,9 @@ fn compare(against: &Path, files: &[PathBuf]) -> Result<bool> {
     let parsed = !has_errors(&diagnostics);
     diagnostics.extend(comparison.differences);
     print_diagnostics(&diagnostics, &sources);
+    if parsed && comparison.definitions == 0 {
+        bail!(NOTHING_DEFINED);
+    }
     writeln!(
         std::io::stdout(),
         "{} definitions compared, among them {} forms with {} fields: {} differences",

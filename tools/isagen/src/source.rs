@@ -32,6 +32,8 @@ pub struct SourceFile {
     pub text: String,
 }
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The texts a machine is read from.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
@@ -39,11 +41,16 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// Adds a text and returns its index.
+    /// Adds a text, without the byte order mark it may begin with, and returns its index.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> u32 {
+        let mut text = text.into();
+        // Behind the mark the first line would not begin with `__Def`, and its definition would pass for prose.
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len_utf8());
+        }
         self.files.push(SourceFile {
             name: name.into(),
-            text: text.into(),
+            text,
         });
         (self.files.len() - 1) as u32
     }

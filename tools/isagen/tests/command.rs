@@ -89,6 +89,30 @@ fn diff_fails_if_a_file_says_something_else() {
 }
 
 #[test]
+fn files_without_definitions_are_no_success() {
+    let path = file("prose.txt", "IADD adds.\n").display().to_string();
+    for arguments in [
+        &["check", &path][..],
+        &["diff", "--against", &description(), &path],
+    ] {
+        let output = isagen(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let text = stderr(&output);
+        assert!(text.contains("the files define nothing"), "{text}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_hides_no_definition() {
+    let special = std::fs::read_to_string(format!("{}/special.isa", description()))
+        .expect("special.isa is readable");
+    let first = special.find("__Def").expect("a definition");
+    let path = file("marked.isa", &format!("\u{feff}{}", &special[first..]));
+    let output = isagen(&["diff", "--against", &description(), &path.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
 fn wrong_usage_and_missing_files() {
     assert_eq!(isagen(&["check"]).status.code(), Some(2));
     assert_eq!(isagen(&["compare"]).status.code(), Some(2));
