@@ -48,7 +48,7 @@ impl Lower<'_> {
             let selector = places
                 .iter()
                 .enumerate()
-                .fold(0, |s, (i, place)| s | place % 4 << (4 * i));
+                .fold(0, |s, (i, place)| s | ((place % 4) << (4 * i)));
             words.push(self.permute(source, Src::ZERO, Src::imm(selector)));
         }
         Src::regs(Regs::new(&words))
