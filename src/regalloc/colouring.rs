@@ -59,7 +59,8 @@ pub(super) struct Colouring {
     pub entry_busy: RegisterSet,
     /// Every register that the colouring names.
     pub used: RegisterSet,
-    pressure: Pressure,
+    /// Of the code that was coloured.
+    pub pressure: Pressure,
     webs: Webs,
 }
 

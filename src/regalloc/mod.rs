@@ -134,6 +134,18 @@ pub enum RegallocError {
         /// Of which class.
         class: RegisterClass,
     },
+    /// A uniform value has no GPR form where one is needed.
+    #[error(
+        "{function}: {block}: unsupported: {form} writes or reads a uniform register that cannot live in a divergent block"
+    )]
+    DivergentWrite {
+        /// Function.
+        function: String,
+        /// Where.
+        block: Block,
+        /// The instruction's form.
+        form: &'static str,
+    },
     /// The allocator made a mistake (found in debug builds only).
     #[error("wrong register allocation: {0}")]
     Check(String),
@@ -164,20 +176,71 @@ pub fn allocate(
     }
     refuse_implicit_registers(&code)?;
     let code = fit(code, options, scratch)?;
-    let spill_bytes = code.frame.spill_bytes;
-    let mut report = Report {
-        spill_bytes,
-        ..Report::default()
-    };
+    refuse_divergent_writes(&code)?;
     let answer = match options.path {
         Path::Direct => None,
         Path::Regalloc2 | Path::Auto => ask_regalloc2(&code, options, scratch)?,
     };
-    let (allocated, origin) = write::write(&code, &scratch.colouring, answer.as_ref(), &mut report);
+    let first = finish(&code, &scratch.colouring, answer.as_ref())?;
+    if options.path != Path::Auto || answer.is_none() {
+        return Ok(first);
+    }
+    // Both are at hand: registers by steps of occupancy decide, then what the copies cost.
+    let second = finish(&code, &scratch.colouring, None)?;
+    let cost = |r: &Report| {
+        (
+            r.registers.next_multiple_of(8),
+            r.moves + 2 * r.saved,
+            r.registers,
+        )
+    };
+    Ok(if cost(&second.1) < cost(&first.1) {
+        second
+    } else {
+        first
+    })
+}
+
+/// Writes the code of one allocation, checks it in debug builds, adds the frame.
+fn finish(
+    code: &VCode<VReg>,
+    colouring: &colouring::Colouring,
+    answer: Option<&Answer>,
+) -> Result<(VCode<PReg>, Report), RegallocError> {
+    let mut report = Report {
+        spill_bytes: code.frame.spill_bytes,
+        ..Report::default()
+    };
+    let (allocated, origin) = write::write(code, colouring, answer, &mut report);
     if cfg!(debug_assertions) {
-        check::check(&code, &allocated, &origin).map_err(RegallocError::Check)?;
+        check::check(code, &allocated, &origin).map_err(RegallocError::Check)?;
     }
     Ok(frame::finish(allocated, report))
+}
+
+/// Uniform values must not be written where lanes are elsewhere; spilling has avoided it where it can be avoided.
+fn refuse_divergent_writes(code: &VCode<VReg>) -> Result<(), RegallocError> {
+    for (block, data) in code.blocks.iter().filter(|(_, data)| data.divergent) {
+        for entry in code.block_insts(block) {
+            if code
+                .definitions(entry)
+                .any(|v| v.class() == RegisterClass::Uniform)
+            {
+                return Err(RegallocError::DivergentWrite {
+                    function: code.name.clone(),
+                    block,
+                    form: entry.inst.info().name,
+                });
+            }
+        }
+        let edges = liveness::edge_arguments(code, block).map(|(_, param)| param);
+        debug_assert!(
+            !edges
+                .chain(data.params.iter().copied())
+                .any(|v| v.class() == RegisterClass::Uniform)
+        );
+    }
+    Ok(())
 }
 
 /// regalloc2's allocation of the classes that it can have; none when it needs more GPRs than there are.
@@ -229,6 +292,11 @@ fn fit(
 ) -> Result<VCode<VReg>, RegallocError> {
     let mut capacity = spill::Capacity::new(options.gpr_limit);
     let mut temporary = vec![false; code.vreg_count as usize];
+    scratch.plan.begin(&code);
+    if uniform::choose_parameters(&code, &mut scratch.plan) {
+        scratch.plan.settle(&code);
+        code = rewrite::apply(code, &scratch.plan, &mut temporary);
+    }
     loop {
         for class in [
             RegisterClass::Uniform,
@@ -263,10 +331,7 @@ fn fit(
         match colouring::colour(&code, liveness, options.gpr_limit, colouring) {
             Ok(()) => return Ok(code),
             // Aligned runs may not fit into what is left between other values: try with fewer of those.
-            Err(RegallocError::TooFew {
-                class: RegisterClass::Gpr,
-                ..
-            }) if capacity.shrink() => {}
+            Err(RegallocError::TooFew { class, .. }) if capacity.shrink(class) => {}
             Err(error) => return Err(error),
         }
     }

@@ -40,12 +40,19 @@ impl Capacity {
         }
     }
 
-    /// Lowers what GPRs may hold; false when too little would be left for any instruction.
-    pub fn shrink(&mut self) -> bool {
-        let gprs = &mut self.registers[RegisterClass::Gpr as usize];
-        *gprs -= 2;
-        self.across_call = self.across_call.saturating_sub(1);
-        *gprs >= SMALLEST
+    /// Lowers what a class may hold; false when too little would be left for any instruction.
+    pub fn shrink(&mut self, class: RegisterClass) -> bool {
+        let registers = &mut self.registers[class as usize];
+        let (step, least) = if class == RegisterClass::Gpr {
+            (2, SMALLEST)
+        } else {
+            (1, 4)
+        };
+        *registers = registers.saturating_sub(step);
+        if class == RegisterClass::Gpr {
+            self.across_call = self.across_call.saturating_sub(1);
+        }
+        *registers >= least
     }
 }
 
@@ -105,7 +112,7 @@ impl Spiller {
                 plan,
             };
             let uses: Vec<VReg> = data.terminator.uses().into_iter().filter(mine).collect();
-            walk.before(&uses, end_position(code, block), limit)?;
+            walk.before(&uses, 0, end_position(code, block), limit)?;
             for (index, entry) in data.insts.clone().zip(code.block_insts(block)).rev() {
                 let at = position(block, index);
                 let defs: Vec<VReg> = code.definitions(entry).filter(mine).collect();
@@ -114,7 +121,8 @@ impl Spiller {
                 if code.call(entry).is_some() {
                     walk.reduce(across, 0, &[], at)?;
                 }
-                let slack = slack.min(walk.before(&uses, at, limit)?);
+                let early = walk.early_results(entry);
+                let slack = slack.min(walk.before(&uses, early, at, limit)?);
                 walk.plan.set_slack(index, slack);
             }
             let params: Vec<VReg> = data.params.iter().copied().filter(mine).collect();
@@ -167,9 +175,25 @@ struct Walk<'a, 's> {
 }
 
 impl Walk<'_, '_> {
-    /// The place before an instruction that reads `uses`. Returns how many more values would fit.
-    fn before(&mut self, uses: &[VReg], at: u32, limit: u32) -> Result<u32, Block> {
-        let mut transient = 0;
+    /// Results under a guard that need a register beside those of the sources, because the value they keep lives on. Asked behind
+    /// the instruction.
+    fn early_results(&self, entry: &Entry<VReg>) -> u32 {
+        let kept: Vec<VReg> = self
+            .code
+            .else_values(entry)
+            .iter()
+            .copied()
+            .flatten()
+            .collect();
+        let needs = |(i, v): &(usize, &VReg)| {
+            v.class() == self.class && (self.spiller.alive.contains(**v) || kept[..*i].contains(v))
+        };
+        kept.iter().enumerate().filter(needs).count() as u32
+    }
+
+    /// The place before an instruction that reads `uses` and writes `early` registers at the same time. Returns how many more values would fit.
+    fn before(&mut self, uses: &[VReg], early: u32, at: u32, limit: u32) -> Result<u32, Block> {
+        let mut transient = early;
         for (i, v) in uses.iter().enumerate() {
             if !self.plan.is_chosen(*v) {
                 self.spiller.alive.insert(*v);

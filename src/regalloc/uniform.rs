@@ -1,9 +1,29 @@
 //! Instructions that read a uniform value from GPRs instead.
 
+use super::liveness::edge_arguments;
+use super::rewrite::Plan;
 use crate::isa::generated::Optype;
 use crate::isa::table::{Direction, FieldValue, FormInfo};
-use crate::isa::{Form, Inst, RegisterClass, Role, VInst, VReg};
+use crate::isa::{Form, Inst, Register, RegisterClass, Role, VInst, VReg};
+use crate::vcode::VCode;
 use hashbrown::HashMap;
+
+/// Chooses the uniform block parameters that would be written in a divergent block, by their own or by an edge into it. True if any.
+pub(super) fn choose_parameters(code: &VCode<VReg>, plan: &mut Plan) -> bool {
+    for (block, data) in code.blocks.iter().filter(|(_, data)| data.divergent) {
+        let passed = edge_arguments(code, block).map(|(_, param)| param);
+        for v in data
+            .params
+            .iter()
+            .copied()
+            .chain(passed)
+            .filter(|v| v.class() == RegisterClass::Uniform)
+        {
+            plan.choose(v);
+        }
+    }
+    !plan.is_empty()
+}
 
 /// The form of the same operation that has a GPR wherever `form` has a uniform register: the `stype` with `R` for `U`.
 fn sibling(form: Form) -> Option<Form> {

@@ -542,7 +542,7 @@ impl Generator {
         }
     }
 
-    /// Parameter classes of a join or a loop; the divergent have no uniform ones.
+    /// Parameter classes of a join or a loop.
     fn parameter_classes(&mut self, uniform: bool) -> Vec<RegisterClass> {
         let mut classes = vec![RegisterClass::Gpr; self.random.below(5)];
         classes.extend(vec![RegisterClass::Predicate; self.random.below(2)]);
@@ -571,7 +571,7 @@ impl Generator {
             divergent,
         };
         let head = self.close(branch);
-        let classes = self.parameter_classes(!divergent);
+        let classes = self.parameter_classes(true);
         self.divergent = divergent;
         let mut sides = Vec::new();
         let mut starts = Vec::new();
@@ -608,7 +608,7 @@ impl Generator {
     fn repeat(&mut self) {
         let outside = self.divergent;
         let divergent = outside || self.random.percent(50);
-        let classes = self.parameter_classes(!divergent);
+        let classes = self.parameter_classes(true);
         let args = classes.iter().map(|c| self.any(*c)).collect();
         let header = Block::new(self.code.blocks.len() + 1);
         self.close(Terminator::Jump {
