@@ -19,6 +19,7 @@ use crate::clif::{self, Preparer};
 use crate::emit;
 use crate::error::{ErrorList, Errors};
 use crate::object::Linkage;
+use crate::sched::control::Waiting;
 use crate::settings::{OptLevel, Options};
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, sched, simt};
@@ -48,6 +49,8 @@ pub enum Pass {
     Lower,
     /// Jump tables read, lanes kept together.
     Converge,
+    /// Instructions ordered within blocks.
+    Order,
     /// Registers allocated.
     Allocate,
     /// Blocks in order, branches as instructions.
@@ -60,7 +63,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes in order.
-    pub const ALL: [Pass; 13] = [
+    pub const ALL: [Pass; 14] = [
         Pass::Verify,
         Pass::Intrinsics,
         Pass::Promote,
@@ -70,6 +73,7 @@ impl Pass {
         Pass::Analyze,
         Pass::Lower,
         Pass::Converge,
+        Pass::Order,
         Pass::Allocate,
         Pass::Layout,
         Pass::Control,
@@ -91,6 +95,7 @@ impl Pass {
             Pass::Analyze => "analyze",
             Pass::Lower => "lower",
             Pass::Converge => "converge",
+            Pass::Order => "order",
             Pass::Allocate => "allocate",
             Pass::Layout => "layout",
             Pass::Control => "control",
@@ -281,6 +286,12 @@ impl Compiler {
         })?;
         let code = watch.pass(Pass::Converge, name, || {
             simt::run(code, &mut unit.constants).map_err(|error| stages::simt_error(name, &error))
+        })?;
+        let code = watch.pass(Pass::Order, name, || {
+            Ok(match stages::waiting(options) {
+                Waiting::Needed => sched::order::order(code),
+                Waiting::Serial => code,
+            })
         })?;
         let code = watch.pass(Pass::Allocate, name, || {
             let allocated = regalloc::allocate(code, &stages::allocation(options), allocation);

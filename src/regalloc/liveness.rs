@@ -15,7 +15,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Liveness {
+pub(crate) struct Liveness {
     /// Row index of a value in the sets.
     global: Vec<u32>,
     /// The values of the sets.

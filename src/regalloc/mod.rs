@@ -17,7 +17,7 @@
 mod check;
 mod colouring;
 mod frame;
-mod liveness;
+pub(crate) mod liveness;
 mod moves;
 mod operands;
 mod parallel;

@@ -7,6 +7,7 @@ use super::access::Accesses;
 use super::state::{Boards, State};
 use crate::emit::linear::Linear;
 use crate::isa::control::SCOREBOARDS;
+use smallvec::SmallVec;
 
 /// Instructions that are looked at to find out whether a source is overwritten before it has surely been read (*assumed*).
 const LOOK_AHEAD: usize = 400;
@@ -81,7 +82,7 @@ fn needs_read_board(code: &Linear, accesses: &[Vec<Accesses>], block: usize, ind
     if reader.slow_reads.is_empty() {
         return false;
     }
-    let mut seen = vec![false; code.blocks.len()];
+    let mut seen: SmallVec<[usize; 16]> = SmallVec::new();
     let mut stack = vec![(block, index + 1)];
     let mut budget = LOOK_AHEAD;
     'paths: while let Some((block, first)) = stack.pop() {
@@ -118,7 +119,8 @@ fn needs_read_board(code: &Linear, accesses: &[Vec<Accesses>], block: usize, ind
             }
         }
         for next in code.successors(block) {
-            if !std::mem::replace(&mut seen[next], true) {
+            if !seen.contains(&next) {
+                seen.push(next);
                 stack.push((next, 0));
             }
         }

@@ -17,6 +17,7 @@ use crate::emit::linear::{Linear, LinearBlock, LinearInst};
 use crate::isa::control::SCOREBOARDS;
 use crate::isa::{Control, Form, PInst, Scoreboard};
 use crate::vcode::SourceLine;
+use std::collections::BTreeSet;
 
 /// How much an instruction waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,20 +95,21 @@ impl Needed<'_> {
             return wishes;
         }
         entry[0] = Some(Box::default());
-        let mut dirty = vec![false; count];
-        dirty[0] = true;
-        while let Some(block) = dirty.iter().position(|d| *d) {
-            dirty[block] = false;
+        let mut dirty = BTreeSet::from([0]);
+        while let Some(block) = dirty.pop_first() {
             let mut state = entry[block].clone().expect("a block that was entered");
             wishes[block] = self.block(block, &mut state);
             for next in self.code.successors(block) {
-                dirty[next] |= match &mut entry[next] {
+                let changed = match &mut entry[next] {
                     Some(old) => old.merge(&state),
                     empty => {
                         *empty = Some(state.clone());
                         true
                     }
                 };
+                if changed {
+                    dirty.insert(next);
+                }
             }
         }
         wishes

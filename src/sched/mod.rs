@@ -6,6 +6,10 @@
 pub mod access;
 mod boards;
 pub mod control;
+mod dependence;
+pub mod order;
+#[cfg(test)]
+mod order_tests;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -40,14 +40,17 @@ pub struct Assignment {
 pub fn assign(regions: &[LiveRange]) -> Result<Vec<Assignment>, TooManyBarriers> {
     let mut found: Vec<Assignment> = Vec::with_capacity(regions.len());
     for region in regions {
-        let users = |number: u8| {
-            let earlier = regions.iter().zip(&found);
-            earlier
-                .filter(move |(other, a)| a.number == number && overlap(other, region))
-                .map(|(other, _)| other)
-        };
+        let rivals: Vec<(&LiveRange, u8)> = regions
+            .iter()
+            .zip(&found)
+            .filter(|(other, _)| overlap(other, region))
+            .map(|(other, a)| (other, a.number))
+            .collect();
+        let taken = rivals
+            .iter()
+            .fold(0u32, |mask, (_, number)| mask | 1 << number);
         let free = (0..BARRIERS)
-            .find(|&n| users(n).next().is_none())
+            .find(|n| taken >> n & 1 == 0)
             .map(|number| Assignment {
                 number,
                 saves_outer: false,
@@ -57,9 +60,11 @@ pub fn assign(regions: &[LiveRange]) -> Result<Vec<Assignment>, TooManyBarriers>
             if region.starts.len() > 1 {
                 return None;
             }
-            let number = (0..BARRIERS)
-                .rev()
-                .find(|&n| users(n).all(|outer| holds(outer, region)))?;
+            let number = (0..BARRIERS).rev().find(|&n| {
+                rivals
+                    .iter()
+                    .all(|(outer, number)| *number != n || holds(outer, region))
+            })?;
             Some(Assignment {
                 number,
                 saves_outer: true,

@@ -20,12 +20,24 @@ use thiserror::Error;
 /// # Errors
 /// See [`ConvergenceError`].
 pub fn insert_barriers(code: VCode<VReg>) -> Result<VCode<VReg>, ConvergenceError> {
-    let mut code = make_places(split_at_calls(code));
-    check_uniform_writes(&mut code)?;
-    let ranges = sorted_regions(&code);
-    if ranges.is_empty() {
+    let parts = |t: &Terminator<VReg>| {
+        matches!(
+            t,
+            Terminator::Branch {
+                divergent: true,
+                ..
+            } | Terminator::Table {
+                divergent: true,
+                ..
+            }
+        )
+    };
+    if !code.blocks.values().any(|b| parts(&b.terminator)) && !code.insts.iter().any(is_call) {
         return Ok(code);
     }
+    let (mut code, meetings, regions) = make_places(split_at_calls(code));
+    check_uniform_writes(&mut code, &meetings, &regions)?;
+    let ranges = sorted_ranges(&code, &meetings, regions);
     let assignments = assign(&ranges)?;
     let mut editor = Editor::new(code);
     for (range, assignment) in ranges.iter().zip(&assignments) {
@@ -54,9 +66,11 @@ pub enum ConvergenceError {
 }
 
 /// Marks blocks that may run while some lanes are elsewhere, and refuses writes to uniform registers there.
-fn check_uniform_writes(code: &mut VCode<VReg>) -> Result<(), ConvergenceError> {
-    let meetings = Meetings::of(code);
-    let found = regions(&meetings);
+fn check_uniform_writes(
+    code: &mut VCode<VReg>,
+    meetings: &Meetings,
+    found: &[Region],
+) -> Result<(), ConvergenceError> {
     let mut apart = vec![false; code.blocks.len()];
     for branch in (0..code.blocks.len()).filter(|&b| meetings.parts(b)) {
         let meeting = meetings
@@ -132,14 +146,15 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
 }
 
 /// Adds the blocks that regions lack, until all have a block to start at the end of and a meeting point that only they reach.
-fn make_places(mut code: VCode<VReg>) -> VCode<VReg> {
+fn make_places(mut code: VCode<VReg>) -> (VCode<VReg>, Meetings, Vec<Region>) {
     loop {
-        let found = regions(&Meetings::of(&code));
+        let meetings = Meetings::of(&code);
+        let found = regions(&meetings);
         if found
             .iter()
             .all(|r| !r.shared && r.starts.iter().all(|s| matches!(s, Start::EndOf(_))))
         {
-            return code;
+            return (code, meetings, found);
         }
         let mut editor = Editor::new(code);
         // What a new block changes for other regions at the same place is seen in the next round.
@@ -196,10 +211,9 @@ fn divert(editor: &mut Editor<VReg>, target: usize, from: impl Fn(usize) -> bool
     }
 }
 
-/// The regions of divergent branches and of calls, outer ones first.
-fn sorted_regions(code: &VCode<VReg>) -> Vec<LiveRange> {
-    let meetings = Meetings::of(code);
-    let mut found: Vec<LiveRange> = regions(&meetings).into_iter().filter_map(placed).collect();
+/// Where the barriers of divergent branches and of calls are in use, outer ones first.
+fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Vec<Region>) -> Vec<LiveRange> {
+    let mut found: Vec<LiveRange> = regions.into_iter().filter_map(placed).collect();
     for block in code
         .blocks
         .keys()
@@ -232,7 +246,7 @@ fn sorted_regions(code: &VCode<VReg>) -> Vec<LiveRange> {
             .map(|&s| meetings.dominators().depth(s))
             .min()
     };
-    found.sort_by_key(|r| (depth(r), std::cmp::Reverse(size(r)), r.meeting));
+    found.sort_by_cached_key(|r| (depth(r), std::cmp::Reverse(size(r)), r.meeting));
     found
 }
 

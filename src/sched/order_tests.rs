@@ -1,0 +1,166 @@
+//! Reordered blocks keep what depends on each other in order, use no more registers than allowed, and are found faster where they are.
+
+use super::dependence::keeps_its_place;
+use super::order::order;
+use crate::emit::testing::kernel;
+use crate::isa::encode::all_forms;
+use crate::isa::table::{Direction, Effects};
+use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
+use crate::sim::semantics::tests::random::Random;
+use crate::vcode::{Entry, Terminator, VCode};
+use std::collections::{HashMap, HashSet};
+
+/// A random instruction that reads what there is and makes new values.
+fn random_inst(
+    random: &mut Random,
+    forms: &[Form],
+    values: &mut HashMap<RegisterClass, Vec<VReg>>,
+    count: &mut u32,
+) -> Inst<VReg> {
+    let mut inst = Inst::new(random.pick(forms));
+    for operand in inst.info().operands.iter().filter(|o| o.role != Role::Pg) {
+        let Some(class) = operand.class else { continue };
+        let known = values.entry(class).or_default();
+        let out = operand.direction == Direction::Out;
+        if !out && known.is_empty() {
+            continue;
+        }
+        let regs: Vec<Option<VReg>> = (0..inst.register_count(operand))
+            .map(|_| {
+                if out {
+                    *count += 1;
+                    Some(VReg::new(class, *count - 1))
+                } else {
+                    Some(random.pick(known))
+                }
+            })
+            .collect();
+        inst.set_regs(operand, &regs);
+    }
+    let made: Vec<VReg> = inst.definitions().collect();
+    for reg in made {
+        values
+            .entry(crate::isa::Register::class(reg))
+            .or_default()
+            .push(reg);
+    }
+    inst
+}
+
+fn random_block(random: &mut Random, forms: &[Form]) -> VCode<VReg> {
+    let (mut values, mut count) = (HashMap::new(), 0);
+    let len = random.below(40);
+    let insts = (0..len)
+        .map(|_| random_inst(random, forms, &mut values, &mut count))
+        .collect();
+    let mut code = kernel(vec![(insts, Terminator::Exit)]);
+    code.vreg_count = count;
+    code
+}
+
+/// Whether the order of two instructions may be seen, from their effects.
+fn must_stay_in_order(a: &Inst<VReg>, b: &Inst<VReg>) -> bool {
+    let effects = |i: &Inst<VReg>| i.optype().info().effects;
+    let (x, y) = (effects(a), effects(b));
+    let writes = Effects::STORE.union(Effects::ATOMIC);
+    let memory = writes.union(Effects::LOAD);
+    let apart = [Effects::GLOBAL, Effects::SHARED, Effects::LOCAL];
+    // Different windows never overlap; constant memory is never written.
+    let disjoint = apart
+        .iter()
+        .any(|s| x.contains(*s) && apart.iter().any(|t| t != s && y.contains(*t)));
+    let constant = x.contains(Effects::CONSTANT) || y.contains(Effects::CONSTANT);
+    let seen = x.intersects(memory)
+        && y.intersects(memory)
+        && (x.intersects(writes) || y.intersects(writes))
+        && !disjoint
+        && !constant;
+    seen || x.contains(Effects::CONVERGENT) && y.contains(Effects::CONVERGENT)
+        || keeps_its_place(a)
+        || keeps_its_place(b)
+}
+
+#[test]
+fn what_depends_on_each_other_stays_in_order() {
+    let mut random = Random::for_test("order");
+    let forms: Vec<Form> = all_forms().collect();
+    let mut moved = 0;
+    for _ in 0..1500 {
+        let code = random_block(&mut random, &forms);
+        let done = order(code.clone());
+        assert_eq!(code.insts.len(), done.insts.len());
+        let mut left: Vec<usize> = (0..code.insts.len()).collect();
+        // Instructions make distinct values or are taken for the first equal one that is left.
+        let places: Vec<usize> = done
+            .insts
+            .iter()
+            .map(|e: &Entry<VReg>| {
+                let at = left
+                    .iter()
+                    .position(|&i| code.insts[i].inst == e.inst)
+                    .expect("the same instructions");
+                left.remove(at)
+            })
+            .collect();
+        moved += usize::from(!places.is_sorted());
+        for (i, &a) in places.iter().enumerate() {
+            for &b in &places[i + 1..] {
+                // b now stands behind a; if it stood before, nothing may have told them apart.
+                let (first, second) = (&code.insts[b].inst, &code.insts[a].inst);
+                assert!(
+                    a < b || !must_stay_in_order(first, second),
+                    "{first} // {second}\n{code}\n{done}"
+                );
+            }
+        }
+        let mut known = HashSet::new();
+        for entry in &done.insts {
+            assert!(
+                entry.inst.uses().all(|r| known.contains(&r)),
+                "{code}\n{done}"
+            );
+            known.extend(entry.inst.definitions());
+        }
+    }
+    assert!(moved > 500, "{moved}");
+}
+
+#[test]
+fn loads_are_issued_before_the_first_waits() {
+    let reg = |n| VReg::new(RegisterClass::Gpr, n);
+    let load = |result, address| {
+        let mut inst = Inst::new(Form::LDG_R);
+        inst.set(Role::D, reg(result));
+        let operand = inst.operand(Role::A).unwrap();
+        inst.set_regs(operand, &[Some(reg(address)), Some(reg(address + 1))]);
+        inst
+    };
+    let add = |result, a, b| {
+        let mut inst = Inst::new(Form::IADD_RR);
+        inst.set(Role::D, reg(result));
+        inst.set(Role::A, reg(a));
+        inst.set(Role::B, reg(b));
+        inst
+    };
+    let store = |address, value| {
+        let mut inst = Inst::new(Form::STS_RR);
+        inst.set(Role::A, reg(address));
+        inst.set(Role::B, reg(value));
+        inst
+    };
+    let insts = vec![
+        load(10, 0),
+        add(11, 10, 10),
+        load(12, 2),
+        add(13, 12, 12),
+        add(14, 11, 13),
+        store(4, 14),
+    ];
+    let mut code = kernel(vec![(insts, Terminator::Exit)]);
+    code.vreg_count = 20;
+    code.entry = (0..6)
+        .map(|n| (reg(n), crate::isa::PReg::gpr(4 + n as u8)))
+        .collect();
+    let kinds: Vec<Optype> = order(code).insts.iter().map(|e| e.inst.optype()).collect();
+    assert_eq!(kinds[..2], [Optype::LDG, Optype::LDG]);
+}
