@@ -2,8 +2,9 @@
 //!
 //! List scheduling on the dependence graph ([`super::dependence`]): of the instructions whose operands are there that on the longest path to
 //! the end of the block goes first, so that loads are issued early and what is independent fills the time until they arrive. When as many
-//! values are alive as the function needs anyway, the instruction that frees most goes first instead: more registers would mean fewer warps,
-//! which hide more than an order can. The new order is kept only if it is estimated to be faster than the old one and needs no more registers.
+//! values are alive as the function needs anyway (up to the step in which registers are given out), the instruction that frees most goes first
+//! instead: more registers would mean fewer warps, which hide more than an order can. The new order is kept only if it is estimated to be
+//! faster than the old one and needs no more registers.
 
 use super::dependence::{Dependences, keeps_its_place};
 use crate::isa::{Register, RegisterClass, VReg};
@@ -11,8 +12,12 @@ use crate::regalloc::liveness::Liveness;
 use crate::vcode::{Block, Entry, VCode};
 use hashbrown::HashMap;
 
-/// Values of each class that may be alive in any case (*assumed*): so few that they limit nothing.
-const FREE: [u32; 3] = [24, 32, 4];
+/// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.
+const FREE: [u32; 3] = [0, 32, 4];
+/// Registers are given to warps in steps of this many (design.md section 8); what a step leaves free costs nothing.
+const STEP: u32 = 8;
+/// Registers of a step that are left to the gaps of aligned operands (*assumed*).
+const GAPS: u32 = 2;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
 const LONGEST_RUN: usize = 400;
 
@@ -25,7 +30,9 @@ pub fn order(mut code: VCode<VReg>) -> VCode<VReg> {
         .keys()
         .map(|b| block_peak(&code, &live, b))
         .collect();
-    let limit = peaks.iter().fold(Pressure(FREE), |all, p| all.max(*p));
+    let mut limit = peaks.iter().fold(Pressure(FREE), |all, p| all.max(*p));
+    let words = &mut limit.0[RegisterClass::Gpr as usize];
+    *words = (*words).max(words.next_multiple_of(STEP).saturating_sub(GAPS));
     for block in code.blocks.keys().collect::<Vec<_>>() {
         let mut behind = alive_at_end(&code, &live, block);
         let (mut end, start) = (
