@@ -114,10 +114,9 @@ impl Dependences {
                 .info()
                 .effects
                 .contains(Effects::CONVERGENT)
+                && let Some(earlier) = convergent.replace(node)
             {
-                if let Some(earlier) = convergent.replace(node) {
-                    graph.edge(earlier, node, 1);
-                }
+                graph.edge(earlier, node, 1);
             }
             writers.extend(code.definitions(entry).map(|reg| (reg, node)));
         }
