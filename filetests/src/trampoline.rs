@@ -17,6 +17,10 @@ use cranelift_thisgpu::clif::intrinsics;
 /// Bytes of a slot: the widest value that CLIF passes in one piece on this target.
 pub const SLOT_BYTES: usize = 16;
 
+/// Bytes of shared memory that every kernel has. The lines of a function that run side by side share them, so such a function keeps to
+/// its lane's part.
+pub const SHARED_BYTES: u32 = 4096;
+
 /// Why a function cannot be called by a run line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {

@@ -33,14 +33,16 @@ fn is_wide(func: &Function, inst: Inst) -> bool {
     let InstructionData::Unary { opcode, arg } = func.dfg.insts[inst] else {
         return false;
     };
+    let (from, to) = (
+        func.dfg.value_type(arg),
+        func.dfg.value_type(func.dfg.first_result(inst)),
+    );
+    // CLIF also lets vectors pass here.
+    let is_float = |ty| matches!(ty, types::F16 | types::F32 | types::F64);
     match opcode {
-        Opcode::FcvtFromSint | Opcode::FcvtFromUint => {
-            func.dfg.value_type(arg) == types::I128
-                && func.dfg.value_type(func.dfg.first_result(inst)) != types::F128
-        }
+        Opcode::FcvtFromSint | Opcode::FcvtFromUint => from == types::I128 && is_float(to),
         Opcode::FcvtToSint | Opcode::FcvtToUint | Opcode::FcvtToSintSat | Opcode::FcvtToUintSat => {
-            func.dfg.value_type(func.dfg.first_result(inst)) == types::I128
-                && func.dfg.value_type(arg) != types::F128
+            to == types::I128 && is_float(from)
         }
         _ => false,
     }

@@ -27,7 +27,7 @@ use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::entities::AnyEntity;
-use cranelift_codegen::ir::{Function, Inst, Opcode};
+use cranelift_codegen::ir::{Function, Inst, Opcode, Type};
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::verifier::VerifierErrors;
 use resolve::{Intrinsics, Namer};
@@ -158,6 +158,7 @@ impl Preparer {
     ) -> Result<Prepared, Errors> {
         refuse_dynamic_vectors(&func)?;
         verify(&func)?;
+        refuse_wide_values(&func)?;
         if let Some(kernel) = options.kernel {
             check_kernel(&func, kernel)?;
         }
@@ -335,6 +336,41 @@ fn refuse_dynamic_vectors(func: &Function) -> Result<(), Errors> {
     };
     Err(Error::new(problem, Place::of_function(func)).into())
 }
+
+/// Values of more than 128 bits have no registers.
+fn refuse_wide_values(func: &Function) -> Result<(), Errors> {
+    let is_wide = |ty: Type| ty.bits() > MAX_VALUE_BITS;
+    if !func
+        .dfg
+        .values()
+        .any(|value| is_wide(func.dfg.value_type(value)))
+    {
+        return Ok(());
+    }
+    let remedy = "split its vectors into ones of at most 128 bits";
+    let mut errors = ErrorList::new();
+    for inst in func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block))
+    {
+        let mut values = func
+            .dfg
+            .inst_values(inst)
+            .chain(func.dfg.inst_results(inst).iter().copied());
+        if values.any(|value| is_wide(func.dfg.value_type(value))) {
+            errors.push(Error::unsupported(Place::of_inst(func, inst), remedy));
+        }
+    }
+    // Nobody uses them, but they are in the way all the same.
+    if errors.is_empty() {
+        errors.push(Error::unsupported(Place::of_function(func), remedy));
+    }
+    errors.finish(())
+}
+
+/// Widest values that registers hold.
+const MAX_VALUE_BITS: u32 = 128;
 
 /// True if the function has values that Cranelift's mid-end may fail on; see [`guard`]. Such a function stays as it is
 /// when that happens.

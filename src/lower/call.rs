@@ -335,6 +335,7 @@ impl Lower<'_> {
         }
     }
 
+    /// What a call calls, and how; none when the address has another type than addresses have.
     fn callee(&mut self, inst: Inst) -> Option<(Callee<VReg>, ir::Signature)> {
         match self.func.dfg.insts[inst] {
             InstructionData::Call { func_ref, .. } => {
@@ -344,6 +345,9 @@ impl Lower<'_> {
             }
             InstructionData::CallIndirect { sig_ref, .. } => {
                 let address = self.func.dfg.inst_args(inst)[0];
+                if self.type_of(address) != ir::types::I64 {
+                    return None;
+                }
                 let src = self.src(address);
                 let regs = self.gpr(src);
                 let signature = self.signature(sig_ref);
@@ -399,7 +403,8 @@ impl Lower<'_> {
     /// `return_call` and `return_call_indirect`: the callee returns to this function's caller.
     pub(super) fn tail_call(&mut self, inst: Inst) -> Terminator<VReg> {
         let Some((callee, signature)) = self.callee(inst) else {
-            unreachable!("only tail calls end a block")
+            self.unsupported(inst, "function addresses have 64 bits");
+            return Terminator::Exit;
         };
         if let FunctionKind::Kernel(_) = self.input.kind {
             self.unsupported(

@@ -26,7 +26,11 @@ impl Lower<'_> {
         else {
             return None;
         };
-        let wide = self.type_of(self.func.dfg.first_result(inst)) == types::I64;
+        let ty = self.type_of(self.func.dfg.first_result(inst));
+        let wide = ty == types::I64;
+        if !wide && ty != types::I32 {
+            return None;
+        }
         let regs = match self.input.facts.intrinsics.symbol(global_value) {
             Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
                 Lowering::Special(special) => self.special(special),
@@ -37,6 +41,8 @@ impl Lower<'_> {
                 self.gpr(Src::wide_imm(u128::from(crate::abi::SHARED_WINDOW), 2))
             }
             Some(GpuSymbol::Shared) => self.gpr(Src::ZERO),
+            // Data lies in global memory, whose addresses have 64 bits.
+            None if !wide => return None,
             None => {
                 let GlobalValueData::Symbol { name, offset, .. } =
                     &self.func.global_values[global_value]

@@ -453,8 +453,12 @@ impl Lower<'_> {
         } else {
             self.load_bytes(address, bytes)
         };
-        if big && bytes > 1 {
-            regs = self.reverse_bytes(Src::regs(regs), bytes);
+        let lane = match opcode {
+            Opcode::Load => ty.lane_bits() / 8,
+            _ => bytes,
+        };
+        if big && lane > 1 {
+            regs = self.reverse_lanes(Src::regs(regs), lane, bytes);
         }
         if let Some(signed) = extend {
             if signed && bytes < 4 && !signed_small {
@@ -496,10 +500,15 @@ impl Lower<'_> {
         }
         let address = self.address_of_access(arg, offset.into(), bytes, flags);
         let mut data = self.src(value);
+        let lane = match opcode {
+            Opcode::Store => ty.lane_bits() / 8,
+            _ => bytes,
+        };
         if self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big
-            && bytes > 1
+            && lane > 1
         {
-            data = Src::regs(self.reverse_bytes(data.slice(0, bytes.div_ceil(4) as u8), bytes));
+            let whole = data.slice(0, bytes.div_ceil(4) as u8);
+            data = Src::regs(self.reverse_lanes(whole, lane, bytes));
         }
         self.store_bytes(address, bytes, data);
         Some(SmallVec::new())
@@ -513,6 +522,27 @@ impl Lower<'_> {
         let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
         for word in (0..src.words).rev() {
             words.push(self.permute(src.slice(word, 1), Src::ZERO, Src::imm(0x0123)));
+        }
+        Regs::new(&words)
+    }
+
+    /// The low `bytes` bytes of a value with the bytes of each lane in opposite order: the lanes of a vector lie in memory in their order,
+    /// whatever the byte order is.
+    fn reverse_lanes(&mut self, src: Src, lane: u32, bytes: u32) -> Regs {
+        if lane == bytes {
+            return self.reverse_bytes(src, bytes);
+        }
+        let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
+        if lane == 2 {
+            for word in 0..src.words {
+                words.push(self.permute(src.slice(word, 1), Src::ZERO, Src::imm(0x2301)));
+            }
+            return Regs::new(&words);
+        }
+        let step = (lane / 4) as u8;
+        for word in (0..src.words).step_by(step.into()) {
+            let reversed = self.reverse_bytes(src.slice(word, step), lane);
+            words.extend_from_slice(reversed.as_slice());
         }
         Regs::new(&words)
     }

@@ -6,7 +6,7 @@
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::types::{F16X2, I8, I16, I32};
+use cranelift_codegen::ir::types::{F16X2, F128, I8, I16, I32};
 use cranelift_codegen::ir::{
     Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value,
 };
@@ -23,7 +23,8 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
     let args: SmallVec<[Value; 4]> = pos.func.dfg.inst_args(inst).into();
     let vector = |ty: Type| ty.is_vector() && ty.bits() <= MAX_BITS;
     let types: SmallVec<[Type; 4]> = args.iter().map(|&a| pos.func.dfg.value_type(a)).collect();
-    if !vector(ty) && !types.iter().any(|&t| vector(t)) {
+    let scalar_blend = opcode == Opcode::Blendv && ty.bits() <= MAX_BITS && ty != F128;
+    if !vector(ty) && !types.iter().any(|&t| vector(t)) && !scalar_blend {
         return None;
     }
     if types.iter().any(|&t| t.bits() > MAX_BITS) || ty.bits() > MAX_BITS {
@@ -49,7 +50,9 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
         Opcode::Swizzle | Opcode::X86Pshufb => {
             Some(expander.swizzle(args[0], args[1], opcode == Opcode::X86Pshufb))
         }
-        _ if is_lane_wise(opcode, types.first().copied().unwrap_or(ty)) => {
+        _ if is_lane_wise(opcode, types.first().copied().unwrap_or(ty))
+            && types[0].lane_count() == ty.lane_count() =>
+        {
             expander.lane_wise(inst, &args)
         }
         _ => None,
@@ -169,13 +172,26 @@ impl Expander<'_, '_> {
         self.pos.ins().iconst(ty, value)
     }
 
-    /// The vector of these lanes.
+    /// The vector of these lanes; a single lane is a scalar.
     fn build(&mut self, lanes: &[Value]) -> Value {
+        if let ([lane], false) = (lanes, self.ty.is_vector()) {
+            return *lane;
+        }
         let mut vector = self.pos.ins().scalar_to_vector(self.ty, lanes[0]);
         for (i, &lane) in lanes.iter().enumerate().skip(1) {
             vector = self.pos.ins().insertlane(vector, lane, i as u8);
         }
         vector
+    }
+
+    /// The bits of a scalar.
+    fn as_integer(&mut self, value: Value) -> Value {
+        let ty = self.type_of(value);
+        if ty.is_int() {
+            return value;
+        }
+        let flags = MemFlagsData::new();
+        self.pos.ins().bitcast(ty.as_int(), flags, value)
     }
 
     fn extend(&mut self, value: Value, to: Type, signed: bool) -> Value {
@@ -285,10 +301,11 @@ impl Expander<'_, '_> {
                 }
                 Some(self.pos.ins().ireduce(lane, result))
             }
-            Opcode::Blendv if lane.is_int() => {
+            Opcode::Blendv => {
+                let control = self.as_integer(args[0]);
                 let amount = self.constant(I32, bits - 1);
-                let mask = self.pos.ins().sshr(args[0], amount);
-                Some(self.pos.ins().bitselect(mask, args[1], args[2]))
+                let sign = self.pos.ins().ushr(control, amount);
+                Some(self.pos.ins().select(sign, args[1], args[2]))
             }
             _ => None,
         }
@@ -320,11 +337,8 @@ impl Expander<'_, '_> {
         let ty = self.type_of(vector);
         let mut all: Option<Value> = None;
         for i in 0..ty.lane_count() as u8 {
-            let mut lane = self.lane(vector, i);
-            if ty.lane_type().is_float() {
-                let int = ty.lane_type().as_int();
-                lane = self.pos.ins().bitcast(int, MemFlagsData::new(), lane);
-            }
+            let lane = self.lane(vector, i);
+            let lane = self.as_integer(lane);
             let zero = self.constant(ty.lane_type().as_int(), 0);
             let set = self.pos.ins().icmp(IntCC::NotEqual, lane, zero);
             all = Some(match all {
