@@ -2,7 +2,7 @@
 
 use super::generated::{Form, MAX_REGISTERS, Optype, Role};
 use super::register::{PReg, Register, RegisterClass, VReg};
-use super::table::{Direction, FieldInfo, FormInfo, OperandInfo};
+use super::table::{FieldInfo, FormInfo, OperandInfo};
 use std::marker::PhantomData;
 
 /// A machine instruction whose registers are of phase `R`.
@@ -221,6 +221,8 @@ impl<R: Register> Inst<R> {
             operand.name
         );
         let first = operand.first as usize;
+        let most = (usize::from(operand.max_width) / 32).max(1);
+        self.regs[first..first + most].fill(None);
         self.regs[first..first + regs.len()].copy_from_slice(regs);
         let fixed = regs[0].is_none();
         assert!(
@@ -277,20 +279,34 @@ impl<R: Register> Inst<R> {
         }
     }
 
-    /// Registers written, hard-wired ones left out.
-    pub fn definitions(&self) -> impl Iterator<Item = R> + '_ {
-        self.registers(Direction::Out)
+    /// Registers written, hard-wired ones left out, in the order of the operands.
+    pub fn definitions(&self) -> Registers<'_, R> {
+        Registers {
+            regs: &self.regs,
+            entries: self.info().writes,
+        }
     }
 
-    /// Registers read, hard-wired ones left out.
-    pub fn uses(&self) -> impl Iterator<Item = R> + '_ {
-        self.registers(Direction::In)
+    /// Registers read, hard-wired ones left out, in the order of the operands.
+    pub fn uses(&self) -> Registers<'_, R> {
+        Registers {
+            regs: &self.regs,
+            entries: self.info().reads,
+        }
     }
 
-    fn registers(&self, direction: Direction) -> impl Iterator<Item = R> + '_ {
-        self.operands()
-            .filter(move |o| o.info.direction == direction)
-            .flat_map(|o| o.regs.iter().copied().flatten())
+    /// Whether every entry that its operand is too narrow for is empty, as [`Inst::set_regs`] leaves it. A width changed afterwards
+    /// could break it.
+    pub fn has_clean_entries(&self) -> bool {
+        let mut used = [false; MAX_REGISTERS];
+        for o in self.operands() {
+            let first = o.info.first as usize;
+            used[first..first + o.regs.len()].fill(true);
+        }
+        self.regs
+            .iter()
+            .zip(used)
+            .all(|(r, used)| used || r.is_none())
     }
 
     /// The same instruction with its registers replaced, e.g. by allocation.
@@ -318,6 +334,30 @@ impl<R: Register> Inst<R> {
             word: self.word,
             regs,
         }
+    }
+}
+
+/// Registers of an instruction; see [`Inst::uses`] and [`Inst::definitions`].
+#[derive(Clone, Debug)]
+pub struct Registers<'a, R> {
+    regs: &'a [Option<R>; MAX_REGISTERS],
+    /// Entries still to come, a bit each.
+    entries: u16,
+}
+
+impl<R: Register> Iterator for Registers<'_, R> {
+    type Item = R;
+
+    #[inline]
+    fn next(&mut self) -> Option<R> {
+        while self.entries != 0 {
+            let entry = self.entries.trailing_zeros() as usize;
+            self.entries &= self.entries - 1;
+            if let Some(reg) = self.regs[entry] {
+                return Some(reg);
+            }
+        }
+        None
     }
 }
 

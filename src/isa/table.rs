@@ -170,6 +170,10 @@ pub struct FormInfo {
     pub exceptions: &'static [ExceptionInfo],
     /// Entries of [`super::Inst`]'s register array in use.
     pub register_count: u8,
+    /// Entries of the register array that belong to operands that are read, a bit each.
+    pub reads: u16,
+    /// Entries of the register array that belong to operands that are written, a bit each.
+    pub writes: u16,
     /// Operand index of each [`Role`], or 255.
     pub roles: [u8; Role::COUNT],
     /// Fields that must hold one of their type's members: `(field, mask of legal codes)`.

@@ -12,6 +12,7 @@ mod verify;
 pub use build::{BlockFacts, VCodeBuilder};
 pub use verify::VerifyError;
 
+use crate::isa::inst::Registers;
 use crate::isa::{Inst, PReg, Register, VReg};
 use cranelift_codegen::ir;
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -387,25 +388,28 @@ impl<R: Register> VCode<R> {
     }
 
     /// Every register that an instruction reads: operands, values kept, a call's arguments.
-    pub fn uses<'a>(&'a self, entry: &'a Entry<R>) -> impl Iterator<Item = R> + 'a {
-        let call = self
-            .call(entry)
-            .into_iter()
-            .flat_map(|c| c.uses.iter().map(|u| u.0));
-        entry
-            .inst
-            .uses()
-            .chain(self.else_values(entry).iter().copied().flatten())
-            .chain(call)
+    pub fn uses<'a>(&'a self, entry: &'a Entry<R>) -> Uses<'a, R> {
+        let (kept, call): (&[Option<R>], &[(R, PReg)]) =
+            match entry.attachment.map(|a| &self.attachments[a]) {
+                Some(Attachment::Else(values)) => (values, &[]),
+                Some(Attachment::Call(info)) => (&[], &info.uses),
+                _ => (&[], &[]),
+            };
+        Uses {
+            operands: entry.inst.uses(),
+            kept: kept.iter(),
+            call: call.iter(),
+        }
     }
 
     /// Every register that an instruction writes: operands and a call's results.
-    pub fn definitions<'a>(&'a self, entry: &'a Entry<R>) -> impl Iterator<Item = R> + 'a {
-        let call = self
-            .call(entry)
-            .into_iter()
-            .flat_map(|c| c.defs.iter().map(|u| u.0));
-        entry.inst.definitions().chain(call)
+    pub fn definitions<'a>(&'a self, entry: &'a Entry<R>) -> Uses<'a, R> {
+        let call: &[(R, PReg)] = self.call(entry).map_or(&[], |info| &info.defs);
+        Uses {
+            operands: entry.inst.definitions(),
+            kept: [].iter(),
+            call: call.iter(),
+        }
     }
 
     /// Predecessors of every block; a block that branches twice to the same one is listed twice.
@@ -418,6 +422,26 @@ impl<R: Register> VCode<R> {
             }
         }
         map
+    }
+}
+
+/// Registers of an instruction with those that its attachment names; see [`VCode::uses`] and [`VCode::definitions`].
+#[derive(Clone, Debug)]
+pub struct Uses<'a, R> {
+    operands: Registers<'a, R>,
+    kept: std::slice::Iter<'a, Option<R>>,
+    call: std::slice::Iter<'a, (R, PReg)>,
+}
+
+impl<R: Register> Iterator for Uses<'_, R> {
+    type Item = R;
+
+    #[inline]
+    fn next(&mut self) -> Option<R> {
+        self.operands
+            .next()
+            .or_else(|| self.kept.by_ref().copied().flatten().next())
+            .or_else(|| self.call.next().map(|(r, _)| *r))
     }
 }
 

@@ -41,6 +41,14 @@ impl<R: Register> VCode<R> {
                 ));
             }
             next = data.insts.end;
+            if let Some(entry) = self
+                .block_insts(block)
+                .iter()
+                .find(|e| !e.inst.has_clean_entries())
+            {
+                let message = format!("{} has registers beyond its width", entry.inst);
+                return Err(fail(block, message));
+            }
             for target in data.terminator.successors() {
                 if target.index() >= self.blocks.len() {
                     return Err(fail(block, format!("successor {target} does not exist")));

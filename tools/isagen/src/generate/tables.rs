@@ -152,12 +152,14 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
         .fold(0, |m, f| m | mask(f));
     let _ = writeln!(
         w,
-        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_count: {},",
+        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_count: {}, reads: {:#x}, writes: {:#x},",
         form.name,
         machine.optypes[form.optype].name,
         form.stype.0,
         form.provenance,
-        register_entries(form)
+        register_entries(form),
+        entry_mask(form, Direction::In),
+        entry_mask(form, Direction::Out),
     );
     let index: Vec<u8> = roles
         .iter()
@@ -276,6 +278,19 @@ fn entries(form: &Form, operand: &Operand) -> usize {
 
 fn register_entries(form: &Form) -> usize {
     form.operands.iter().map(|o| entries(form, o)).sum()
+}
+
+/// The entries of the operands of a direction, a bit each.
+fn entry_mask(form: &Form, direction: Direction) -> u16 {
+    let (mut mask, mut first) = (0, 0);
+    for operand in &form.operands {
+        let count = entries(form, operand);
+        if operand.direction == direction {
+            mask |= ((1 << count) - 1) << first;
+        }
+        first += count;
+    }
+    mask
 }
 
 fn write_operand(form: &Form, operand: &Operand, first: usize, w: &mut String) {
