@@ -167,6 +167,7 @@ pub struct Compiler {
     options: Options,
     preparer: Preparer,
     lowering: lower::Scratch,
+    ordering: sched::order::Scratch,
     allocation: regalloc::Scratch,
     watch: Watch,
 }
@@ -266,6 +267,7 @@ impl Compiler {
             options,
             preparer,
             lowering,
+            ordering,
             allocation,
             watch,
         } = self;
@@ -289,7 +291,7 @@ impl Compiler {
         })?;
         let code = watch.pass(Pass::Order, name, || {
             Ok(match stages::waiting(options) {
-                Waiting::Needed => sched::order::order(code),
+                Waiting::Needed => sched::order::order(code, ordering),
                 Waiting::Serial => code,
             })
         })?;
@@ -322,6 +324,7 @@ fn prepare(
 ) -> Result<clif::Prepared, Errors> {
     let steps = clif::Options {
         kernel: input.kernel,
+        verify: options.enable_verifier,
         optimize: options.opt_level != OptLevel::None,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
     };

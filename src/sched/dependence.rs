@@ -1,19 +1,59 @@
 //! What must stay in order within a run of instructions before allocation.
+//!
+//! Everything is indexed by node (position in the run) or by value; the lists are kept from run to run, so a graph costs no allocation
+//! once they have grown.
 
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, Register, RegisterClass, VReg};
 use crate::vcode::{Entry, VCode};
-use hashbrown::HashMap;
+use smallvec::SmallVec;
+use std::ops::Range;
 
-/// The dependence graph of a run of instructions; nodes are positions in it.
-#[derive(Clone, Debug, Default)]
+/// An edge: the cycles from the issue of one node to that of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The node at the other end.
+    pub node: u32,
+    /// From issue to issue.
+    pub cycles: u32,
+}
+
+/// The dependence graph of a run of instructions.
+#[derive(Debug, Default)]
 pub struct Dependences {
-    /// For each node the later nodes that depend on it, and the cycles from its issue to theirs.
-    pub successors: Vec<Vec<(u32, u32)>>,
-    /// For each node how many edges enter it.
-    pub predecessors: Vec<u32>,
-    /// For each node the cycles from its issue to the end of the run on the longest path, its own results included.
-    pub height: Vec<u32>,
+    nodes: Vec<Node>,
+    /// What each node reads, and how often, node after node.
+    uses: Vec<(VReg, u32)>,
+    /// What each node writes, and the cycles until it can be read, node after node.
+    results: Vec<(VReg, u32)>,
+    /// Edges into each node, node after node.
+    incoming: Vec<Edge>,
+    /// Edges out of each node, once [`Dependences::link`] has made them.
+    outgoing: Vec<Edge>,
+    /// By value the node that writes it and the cycles that takes; only entries of the run are set.
+    writer: Vec<Option<(u32, u32)>>,
+    spaces: [Space; SPACES.len()],
+}
+
+/// A node: its parts of the lists of the graph.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    uses: Range<u32>,
+    results: Range<u32>,
+    incoming: Range<u32>,
+    outgoing: Range<u32>,
+    height: u32,
+}
+
+/// Accesses to a kind of memory since the last that wrote to it.
+#[derive(Debug, Default)]
+struct Space {
+    write: Option<u32>,
+    reads: Vec<u32>,
+}
+
+fn part<'a, T>(list: &'a [T], range: &Range<u32>) -> &'a [T] {
+    &list[range.start as usize..range.end as usize]
 }
 
 /// Whether an instruction keeps its place: everything before it stays before it, everything behind it behind.
@@ -33,37 +73,16 @@ pub fn keeps_its_place(inst: &Inst<VReg>) -> bool {
     inst.optype().info().effects.intersects(fixed)
 }
 
-/// The memory that an instruction touches.
-#[derive(Clone, Copy)]
-struct Access {
-    spaces: Effects,
-    writes: bool,
-}
-
-const SPACES: Effects = Effects::GLOBAL
-    .union(Effects::SHARED)
-    .union(Effects::LOCAL)
-    .union(Effects::GENERIC);
-
-impl Access {
-    fn of(inst: &Inst<VReg>) -> Option<Access> {
-        let effects = inst.optype().info().effects;
-        let spaces = Effects(effects.0 & SPACES.0);
-        let touches =
-            effects.intersects(Effects::LOAD.union(Effects::STORE).union(Effects::ATOMIC));
-        let writes = effects.intersects(Effects::STORE.union(Effects::ATOMIC));
-        (touches && spaces.0 != 0).then_some(Access { spaces, writes })
-    }
-
-    /// Whether the order of two accesses can be seen.
-    fn conflicts(self, other: Access) -> bool {
-        let generic = self.spaces.union(other.spaces).contains(Effects::GENERIC);
-        (self.writes || other.writes) && (generic || self.spaces.intersects(other.spaces))
-    }
-}
+/// Kinds of memory; the last overlaps with all.
+const SPACES: [Effects; 4] = [
+    Effects::GLOBAL,
+    Effects::SHARED,
+    Effects::LOCAL,
+    Effects::GENERIC,
+];
 
 /// Cycles from the issue of `inst` until a register that it writes can be used.
-pub fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
+fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
     let latency = &inst.optype().info().latency;
     let wide = || {
         let mut results = inst
@@ -73,74 +92,179 @@ pub fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
     };
     u32::from(match reg.class() {
         RegisterClass::Predicate => latency.predicate,
-        _ if wide() => latency.wide,
+        _ if latency.wide != latency.result && wide() => latency.wide,
         _ => latency.result,
     })
 }
 
 impl Dependences {
-    /// The graph of `run`; `needed` says whether a register is read behind it.
-    pub fn of(
+    /// Makes the graph of `run`; `needed` says whether a register is read behind it.
+    pub fn build(
+        &mut self,
         code: &VCode<VReg>,
         run: &[Entry<VReg>],
         needed: impl Fn(VReg) -> bool,
-    ) -> Dependences {
-        let mut graph = Dependences {
-            successors: vec![Vec::new(); run.len()],
-            predecessors: vec![0; run.len()],
-            height: vec![0; run.len()],
-        };
-        let mut writers: HashMap<VReg, u32> = HashMap::new();
-        let mut accesses: Vec<(u32, Access)> = Vec::new();
+    ) {
+        self.clear(code.vreg_count as usize);
         let mut convergent: Option<u32> = None;
         for (node, entry) in (0u32..).zip(run) {
+            let start = (self.uses.len(), self.results.len(), self.incoming.len());
             for reg in code.uses(entry) {
-                if let Some(&writer) = writers.get(&reg) {
-                    graph.edge(writer, node, latency_of(&run[writer as usize].inst, reg));
-                }
-            }
-            if let Some(access) = Access::of(&entry.inst) {
-                // Behind an earlier write to the same place in memory the order is given by that.
-                for &(earlier, other) in &accesses {
-                    if access.conflicts(other) {
-                        graph.edge(earlier, node, 1);
+                match self.uses[start.0..].iter_mut().find(|(r, _)| *r == reg) {
+                    Some((_, times)) => *times += 1,
+                    None => {
+                        self.uses.push((reg, 1));
+                        if let Some((writer, cycles)) = self.writer[reg.index()] {
+                            self.edge(start.2, writer, cycles);
+                        }
                     }
                 }
-                accesses.push((node, access));
             }
-            if entry
-                .inst
-                .optype()
-                .info()
-                .effects
-                .contains(Effects::CONVERGENT)
+            let effects = entry.inst.optype().info().effects;
+            self.access(start.2, node, effects);
+            if effects.contains(Effects::CONVERGENT)
                 && let Some(earlier) = convergent.replace(node)
             {
-                graph.edge(earlier, node, 1);
+                self.edge(start.2, earlier, 1);
             }
-            writers.extend(code.definitions(entry).map(|reg| (reg, node)));
+            for reg in code.definitions(entry) {
+                let cycles = latency_of(&entry.inst, reg);
+                self.results.push((reg, cycles));
+                self.writer[reg.index()] = Some((node, cycles));
+            }
+            self.nodes.push(Node {
+                uses: start.0 as u32..self.uses.len() as u32,
+                results: start.1 as u32..self.results.len() as u32,
+                incoming: start.2 as u32..self.incoming.len() as u32,
+                outgoing: 0..0,
+                height: 0,
+            });
         }
-        for node in (0..run.len()).rev() {
-            let results = code
-                .definitions(&run[node])
-                .filter(|r| needed(*r))
-                .map(|r| latency_of(&run[node].inst, r));
-            let behind = graph.successors[node]
-                .iter()
-                .map(|&(next, cycles)| cycles + graph.height[next as usize]);
-            graph.height[node] = results.chain(behind).max().unwrap_or(1);
+        for node in (0..self.nodes.len()).rev() {
+            let own = part(&self.results, &self.nodes[node].results).iter();
+            let own = own.filter(|(r, _)| needed(*r)).map(|(_, cycles)| *cycles);
+            let height = self.nodes[node].height.max(own.max().unwrap_or(0)).max(1);
+            self.nodes[node].height = height;
+            for edge in part(&self.incoming, &self.nodes[node].incoming.clone()) {
+                let before = &mut self.nodes[edge.node as usize].height;
+                *before = (*before).max(edge.cycles + height);
+            }
         }
-        graph
     }
 
-    fn edge(&mut self, from: u32, to: u32, cycles: u32) {
-        let list = &mut self.successors[from as usize];
-        match list.iter_mut().find(|(next, _)| *next == to) {
-            Some((_, longest)) => *longest = (*longest).max(cycles),
-            None => {
-                list.push((to, cycles));
-                self.predecessors[to as usize] += 1;
+    fn clear(&mut self, values: usize) {
+        for (reg, _) in self.results.drain(..) {
+            if let Some(writer) = self.writer.get_mut(reg.index()) {
+                *writer = None;
             }
         }
+        self.writer.resize(values, None);
+        self.nodes.clear();
+        self.uses.clear();
+        self.incoming.clear();
+        self.outgoing.clear();
+        for space in &mut self.spaces {
+            space.write = None;
+            space.reads.clear();
+        }
+    }
+
+    /// Adds an edge to the node whose edges begin at `start`.
+    fn edge(&mut self, start: usize, from: u32, cycles: u32) {
+        match self.incoming[start..].iter_mut().find(|e| e.node == from) {
+            Some(edge) => edge.cycles = edge.cycles.max(cycles),
+            None => self.incoming.push(Edge { node: from, cycles }),
+        }
+    }
+
+    /// Adds the edges that keep an access to memory in order with earlier ones: a write with every access that may be to the same place
+    /// since the write before, a read with the last write.
+    fn access(&mut self, start: usize, node: u32, effects: Effects) {
+        let writes = effects.intersects(Effects::STORE.union(Effects::ATOMIC));
+        if !writes && !effects.contains(Effects::LOAD) {
+            return;
+        }
+        let generic = effects.contains(Effects::GENERIC);
+        for (i, space) in SPACES.into_iter().enumerate() {
+            let mine = effects.contains(space);
+            let any = effects.intersects(SPACES.into_iter().fold(Effects(0), Effects::union));
+            if !any || !(mine || generic || space == Effects::GENERIC) {
+                continue;
+            }
+            let mut before: SmallVec<[u32; 8]> = self.spaces[i].write.into_iter().collect();
+            if writes {
+                before.extend_from_slice(&self.spaces[i].reads);
+            }
+            for earlier in before {
+                self.edge(start, earlier, 1);
+            }
+            let space = &mut self.spaces[i];
+            if writes && (mine || generic) {
+                space.write = Some(node);
+                space.reads.clear();
+            } else if mine {
+                space.reads.push(node);
+            }
+        }
+    }
+
+    /// Makes the edges out of each node from those into each.
+    pub fn link(&mut self) {
+        for edge in &self.incoming {
+            self.nodes[edge.node as usize].outgoing.end += 1;
+        }
+        let mut sum = 0;
+        for node in &mut self.nodes {
+            let count = node.outgoing.end;
+            node.outgoing = sum..sum;
+            sum += count;
+        }
+        self.outgoing
+            .resize(sum as usize, Edge { node: 0, cycles: 0 });
+        for to in 0..self.nodes.len() {
+            for edge in part(&self.incoming, &self.nodes[to].incoming.clone()) {
+                let place = &mut self.nodes[edge.node as usize].outgoing.end;
+                self.outgoing[*place as usize] = Edge {
+                    node: to as u32,
+                    cycles: edge.cycles,
+                };
+                *place += 1;
+            }
+        }
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The registers that a node reads, and how often.
+    pub fn uses(&self, node: usize) -> &[(VReg, u32)] {
+        part(&self.uses, &self.nodes[node].uses)
+    }
+
+    /// The registers that a node writes, and the cycles until each can be read.
+    pub fn results(&self, node: usize) -> &[(VReg, u32)] {
+        part(&self.results, &self.nodes[node].results)
+    }
+
+    /// The nodes that must come before a node.
+    pub fn incoming(&self, node: usize) -> &[Edge] {
+        part(&self.incoming, &self.nodes[node].incoming)
+    }
+
+    /// The nodes that must come behind a node; none before [`Dependences::link`].
+    pub fn outgoing(&self, node: usize) -> &[Edge] {
+        part(&self.outgoing, &self.nodes[node].outgoing)
+    }
+
+    /// Cycles from the issue of a node to the end of the run on the longest path, its own results included.
+    pub fn height(&self, node: usize) -> u32 {
+        self.nodes[node].height
+    }
+
+    /// Whether a register is written in the run.
+    pub fn writes(&self, reg: VReg) -> bool {
+        self.writer[reg.index()].is_some()
     }
 }

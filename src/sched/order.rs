@@ -9,8 +9,8 @@
 use super::dependence::{Dependences, keeps_its_place};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
+use crate::regalloc::pressure::LiveSet;
 use crate::vcode::{Block, Entry, VCode};
-use hashbrown::HashMap;
 
 /// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.
 const FREE: [u32; 3] = [0, 32, 4];
@@ -21,24 +21,43 @@ const GAPS: u32 = 2;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
 const LONGEST_RUN: usize = 400;
 
+/// Shortest run that has more than one order worth a look.
+const SHORTEST_RUN: usize = 3;
+
+/// Memory that is kept between functions.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    live: Liveness,
+    /// Values alive behind the instructions that are looked at.
+    behind: LiveSet,
+    graph: Dependences,
+    walk: Walk,
+    /// For each node how many of the nodes before it have not been issued.
+    waiting: Vec<u32>,
+    ready: Vec<u32>,
+    order: Vec<u32>,
+    entries: Vec<Entry<VReg>>,
+}
+
 /// Orders the instructions of every block.
-pub fn order(mut code: VCode<VReg>) -> VCode<VReg> {
-    let mut live = Liveness::default();
-    live.compute(&code);
-    let peaks: Vec<Pressure> = code
-        .blocks
-        .keys()
-        .map(|b| block_peak(&code, &live, b))
-        .collect();
-    let mut limit = peaks.iter().fold(Pressure(FREE), |all, p| all.max(*p));
+pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
+    if code.blocks.values().all(|b| b.insts.len() < SHORTEST_RUN) {
+        return code;
+    }
+    scratch.live.compute_sets(&code);
+    let mut limit = Pressure(FREE);
+    for block in code.blocks.keys() {
+        limit = limit.max(scratch.peak(&code, block));
+    }
     let words = &mut limit.0[RegisterClass::Gpr as usize];
     *words = (*words).max(words.next_multiple_of(STEP).saturating_sub(GAPS));
     for block in code.blocks.keys().collect::<Vec<_>>() {
-        let mut behind = alive_at_end(&code, &live, block);
-        let (mut end, start) = (
-            code.blocks[block].insts.end as usize,
-            code.blocks[block].insts.start as usize,
-        );
+        let range = code.blocks[block].insts.clone();
+        let (start, mut end) = (range.start as usize, range.end as usize);
+        if end - start < SHORTEST_RUN {
+            continue;
+        }
+        scratch.enter_from_behind(&code, block);
         // From the last run to the first: what is alive behind each is known then.
         while end > start {
             let mut first = end;
@@ -50,17 +69,19 @@ pub fn order(mut code: VCode<VReg>) -> VCode<VReg> {
             }
             if first == end {
                 first -= 1;
-            } else if let Some(order) = order_run(&code, &code.insts[first..end], &behind, limit) {
-                let run: Vec<Entry<VReg>> = order
-                    .iter()
-                    .map(|&i| code.insts[first + i as usize])
-                    .collect();
-                code.insts[first..end].copy_from_slice(&run);
+            } else if scratch.order_run(&code, &code.insts[first..end], limit) {
+                let run = &mut code.insts[first..end];
+                scratch.entries.clear();
+                scratch
+                    .entries
+                    .extend(scratch.order.iter().map(|&i| run[i as usize]));
+                run.copy_from_slice(&scratch.entries);
             }
-            code.insts[first..end]
-                .iter()
-                .rev()
-                .for_each(|e| behind.step_back(&code, e));
+            if first > start {
+                for entry in code.insts[first..end].iter().rev() {
+                    step_back(&mut scratch.behind, &code, entry);
+                }
+            }
             end = first;
         }
     }
@@ -72,6 +93,10 @@ pub fn order(mut code: VCode<VReg>) -> VCode<VReg> {
 struct Pressure([u32; 3]);
 
 impl Pressure {
+    fn of(alive: &LiveSet) -> Pressure {
+        Pressure(RegisterClass::ALL.map(|class| alive.count(class)))
+    }
+
     fn max(self, other: Pressure) -> Pressure {
         Pressure([0, 1, 2].map(|c| self.0[c].max(other.0[c])))
     }
@@ -81,207 +106,224 @@ impl Pressure {
     }
 }
 
-/// The values alive at a place.
-#[derive(Clone, Debug, Default)]
-struct Alive {
-    values: hashbrown::HashSet<VReg>,
-    count: Pressure,
+/// From behind an instruction to before it.
+fn step_back(alive: &mut LiveSet, code: &VCode<VReg>, entry: &Entry<VReg>) {
+    code.definitions(entry).for_each(|r| {
+        alive.remove(r);
+    });
+    code.uses(entry).for_each(|r| {
+        alive.insert(r);
+    });
 }
 
-impl Alive {
-    fn insert(&mut self, reg: VReg) {
-        self.count.0[reg.class() as usize] += u32::from(self.values.insert(reg));
-    }
-
-    fn remove(&mut self, reg: VReg) {
-        self.count.0[reg.class() as usize] -= u32::from(self.values.remove(&reg));
-    }
-
-    /// From behind an instruction to before it.
-    fn step_back(&mut self, code: &VCode<VReg>, entry: &Entry<VReg>) {
-        code.definitions(entry).for_each(|r| self.remove(r));
-        code.uses(entry).for_each(|r| self.insert(r));
-    }
-}
-
-/// What is alive before the terminator of a block.
-fn alive_at_end(code: &VCode<VReg>, live: &Liveness, block: Block) -> Alive {
-    let mut alive = Alive::default();
-    live.live_out(block)
-        .chain(code.blocks[block].terminator.uses())
-        .for_each(|r| alive.insert(r));
-    alive
-}
-
-fn block_peak(code: &VCode<VReg>, live: &Liveness, block: Block) -> Pressure {
-    let mut alive = alive_at_end(code, live, block);
-    let mut peak = alive.count;
-    for entry in code.block_insts(block).iter().rev() {
-        code.definitions(entry).for_each(|r| alive.insert(r));
-        peak = peak.max(alive.count);
-        alive.step_back(code, entry);
-        peak = peak.max(alive.count);
-    }
-    peak
-}
-
-/// A run of instructions while it is walked forwards.
-struct Walk<'a> {
-    code: &'a VCode<VReg>,
-    run: &'a [Entry<VReg>],
-    graph: &'a Dependences,
-    behind: &'a Alive,
-    /// Reads of each register in the run that are still to come.
-    reads: HashMap<VReg, u32>,
+/// A walk over a run in some order: what is alive, and when what arrives.
+#[derive(Debug, Default)]
+struct Walk {
+    /// By value the reads in the run that are still to come: all 0 behind it.
+    reads: Vec<u32>,
+    /// Cycle in which each node was issued.
+    issued: Vec<u32>,
+    /// Values alive before the run.
+    before: Pressure,
     count: Pressure,
     peak: Pressure,
-    /// Earliest issue of each instruction by those it depends on.
-    earliest: Vec<u32>,
     now: u32,
     /// When all results that are needed behind the run are there.
     end: u32,
 }
 
-impl<'a> Walk<'a> {
-    fn new(
-        code: &'a VCode<VReg>,
-        run: &'a [Entry<VReg>],
-        graph: &'a Dependences,
-        behind: &'a Alive,
-    ) -> Self {
-        let mut reads: HashMap<VReg, u32> = HashMap::new();
-        let mut before = behind.clone();
-        for entry in run.iter().rev() {
-            code.uses(entry)
-                .for_each(|r| *reads.entry(r).or_default() += 1);
-            before.step_back(code, entry);
+impl Walk {
+    /// Counts what is alive before the run.
+    fn prepare(&mut self, graph: &Dependences, behind: &LiveSet, values: usize) {
+        if self.reads.len() < values {
+            self.reads.resize(values, 0);
         }
-        let count = before.count;
-        Walk {
-            code,
-            run,
-            graph,
-            behind,
-            reads,
-            count,
-            peak: count,
-            earliest: vec![0; run.len()],
-            now: 0,
-            end: 0,
+        self.before = Pressure::of(behind);
+        self.issued.clear();
+        self.issued.resize(graph.len(), 0);
+        for node in 0..graph.len() {
+            for &(reg, times) in graph.uses(node) {
+                let reads = &mut self.reads[reg.index()];
+                let from_before = !graph.writes(reg) && !behind.contains(reg) && *reads == 0;
+                self.before.0[reg.class() as usize] += u32::from(from_before);
+                *reads += times;
+            }
         }
-    }
-
-    /// Change of the number of values of a class that are alive, if `node` were next.
-    fn change(&self, node: usize, class: RegisterClass) -> i32 {
-        let entry = &self.run[node];
-        let made = self
-            .code
-            .definitions(entry)
-            .filter(|r| r.class() == class && self.is_read(*r))
-            .count() as i32;
-        let mut used: smallvec::SmallVec<[VReg; 12]> = self
-            .code
-            .uses(entry)
-            .filter(|r| r.class() == class)
-            .collect();
-        used.sort_unstable();
-        let freed = used.chunk_by(|a, b| a == b).filter(|u| {
-            self.reads[&u[0]] as usize == u.len() && !self.behind.values.contains(&u[0])
-        });
-        made - freed.count() as i32
-    }
-
-    fn is_read(&self, reg: VReg) -> bool {
-        self.reads.contains_key(&reg) || self.behind.values.contains(&reg)
-    }
-
-    /// Issues `node` next.
-    fn issue(&mut self, node: usize) {
-        let entry = &self.run[node];
-        let at = self.now.max(self.earliest[node]);
-        self.now = at + 1;
-        self.end = self.end.max(at + self.own_height(node));
-        for &(next, cycles) in &self.graph.successors[node] {
-            let earliest = &mut self.earliest[next as usize];
-            *earliest = (*earliest).max(at + cycles);
-        }
-        // Operands and results are alive together for a moment.
-        let mut during = self.count;
-        for reg in self.code.definitions(entry) {
-            during.0[reg.class() as usize] += 1;
-        }
-        self.peak = self.peak.max(during);
-        for class in RegisterClass::ALL {
-            let change = self.change(node, class);
-            let count = &mut self.count.0[class as usize];
-            *count = count.saturating_add_signed(change);
-        }
-        for reg in self.code.uses(entry) {
-            *self.reads.get_mut(&reg).expect("it was counted") -= 1;
-        }
-    }
-
-    /// Cycles until the results of `node` that are needed behind the run are there.
-    fn own_height(&self, node: usize) -> u32 {
-        let entry = &self.run[node];
-        let needed = self
-            .code
-            .definitions(entry)
-            .filter(|r| self.behind.values.contains(r));
-        needed
-            .map(|r| super::dependence::latency_of(&entry.inst, r))
-            .max()
-            .unwrap_or(1)
-    }
-}
-
-/// A better order of a run, as positions in it; none when the old one is as good.
-fn order_run(
-    code: &VCode<VReg>,
-    run: &[Entry<VReg>],
-    behind: &Alive,
-    limit: Pressure,
-) -> Option<Vec<u32>> {
-    if run.len() < 3 {
-        return None;
-    }
-    let graph = Dependences::of(code, run, |r| behind.values.contains(&r));
-    let mut old = Walk::new(code, run, &graph, behind);
-    (0..run.len()).for_each(|node| old.issue(node));
-    let mut walk = Walk::new(code, run, &graph, behind);
-    let mut waiting = graph.predecessors.clone();
-    let mut ready: Vec<usize> = (0..run.len()).filter(|&n| waiting[n] == 0).collect();
-    let mut order = Vec::with_capacity(run.len());
-    while !ready.is_empty() {
-        let node = ready.swap_remove(choose(&walk, &ready, limit));
-        walk.issue(node);
-        order.push(node as u32);
-        for &(next, _) in &graph.successors[node] {
-            waiting[next as usize] -= 1;
-            if waiting[next as usize] == 0 {
-                ready.push(next as usize);
+        for node in 0..graph.len() {
+            for (reg, _) in graph.results(node) {
+                self.before.0[reg.class() as usize] -= u32::from(behind.contains(*reg));
             }
         }
     }
-    (walk.end < old.end && walk.peak.fits(limit.max(old.peak))).then_some(order)
+
+    /// Goes to the start of the run.
+    fn restart(&mut self) {
+        (self.count, self.peak) = (self.before, self.before);
+        (self.now, self.end) = (0, 0);
+    }
+
+    /// Goes back to the start of the run after a walk.
+    fn rewind(&mut self, graph: &Dependences) {
+        for node in 0..graph.len() {
+            for &(reg, times) in graph.uses(node) {
+                self.reads[reg.index()] += times;
+            }
+        }
+        self.restart();
+    }
+
+    /// Changes of the numbers of values that are alive, by class, if `node` were next.
+    fn change(&self, graph: &Dependences, behind: &LiveSet, node: usize) -> [i32; 3] {
+        let mut change = [0; 3];
+        for &(reg, _) in graph.results(node) {
+            let read = self.reads[reg.index()] > 0 || behind.contains(reg);
+            change[reg.class() as usize] += i32::from(read);
+        }
+        for &(reg, times) in graph.uses(node) {
+            let last = self.reads[reg.index()] == times && !behind.contains(reg);
+            change[reg.class() as usize] -= i32::from(last);
+        }
+        change
+    }
+
+    /// The earliest cycle for a node behind those it depends on, which have been issued.
+    fn earliest(&self, graph: &Dependences, node: usize) -> u32 {
+        let arrivals = graph.incoming(node).iter();
+        arrivals
+            .map(|edge| self.issued[edge.node as usize] + edge.cycles)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Issues `node` next.
+    fn issue(&mut self, graph: &Dependences, behind: &LiveSet, node: usize) {
+        let at = self.now.max(self.earliest(graph, node));
+        self.issued[node] = at;
+        self.now = at + 1;
+        let needed = graph.results(node).iter();
+        let needed = needed.filter(|(reg, _)| behind.contains(*reg));
+        self.end = self.end.max(at + needed.map(|r| r.1).max().unwrap_or(1));
+        // Operands and results are alive together for a moment.
+        let mut during = self.count;
+        for (reg, _) in graph.results(node) {
+            during.0[reg.class() as usize] += 1;
+        }
+        self.peak = self.peak.max(during);
+        let changes = self.change(graph, behind, node);
+        for (count, change) in self.count.0.iter_mut().zip(changes) {
+            *count = count.saturating_add_signed(change);
+        }
+        for &(reg, times) in graph.uses(node) {
+            self.reads[reg.index()] -= times;
+        }
+    }
+}
+
+impl Scratch {
+    /// Makes `behind` what is alive before the terminator of a block.
+    fn enter_from_behind(&mut self, code: &VCode<VReg>, block: Block) {
+        self.behind.reset(code.vreg_count as usize);
+        for reg in self.live.live_out(block) {
+            self.behind.insert(reg);
+        }
+        for reg in code.blocks[block].terminator.uses() {
+            self.behind.insert(reg);
+        }
+    }
+
+    /// The most values that are alive at once in a block.
+    fn peak(&mut self, code: &VCode<VReg>, block: Block) -> Pressure {
+        self.enter_from_behind(code, block);
+        let mut peak = Pressure::of(&self.behind);
+        for entry in code.block_insts(block).iter().rev() {
+            code.definitions(entry).for_each(|r| {
+                self.behind.insert(r);
+            });
+            peak = peak.max(Pressure::of(&self.behind));
+            step_back(&mut self.behind, code, entry);
+            peak = peak.max(Pressure::of(&self.behind));
+        }
+        peak
+    }
+
+    /// Looks for a better order of a run and leaves it, as positions in the run, in `order`; false when the old one is as good.
+    fn order_run(&mut self, code: &VCode<VReg>, run: &[Entry<VReg>], limit: Pressure) -> bool {
+        if run.len() < SHORTEST_RUN {
+            return false;
+        }
+        let Scratch {
+            behind,
+            graph,
+            walk,
+            ..
+        } = self;
+        graph.build(code, run, |r| behind.contains(r));
+        walk.prepare(graph, behind, code.vreg_count as usize);
+        walk.restart();
+        (0..run.len()).for_each(|node| walk.issue(graph, behind, node));
+        let old = (walk.end, walk.peak);
+        // No order ends before the longest path does, or before everything is issued.
+        let longest = (0..run.len()).map(|node| graph.height(node)).max();
+        if old.0 <= longest.unwrap_or(0).max(run.len() as u32) {
+            return false;
+        }
+        walk.rewind(graph);
+        graph.link();
+        self.list_schedule(limit);
+        self.walk.end < old.0 && self.walk.peak.fits(limit.max(old.1))
+    }
+
+    /// Issues what is ready, one after the other, until all of the run is.
+    fn list_schedule(&mut self, limit: Pressure) {
+        let Scratch {
+            behind,
+            graph,
+            walk,
+            waiting,
+            ready,
+            order,
+            ..
+        } = self;
+        waiting.clear();
+        waiting.extend((0..graph.len()).map(|node| graph.incoming(node).len() as u32));
+        ready.clear();
+        ready.extend((0..graph.len() as u32).filter(|&node| waiting[node as usize] == 0));
+        order.clear();
+        while !ready.is_empty() {
+            let node = ready.swap_remove(choose(walk, graph, behind, ready, limit));
+            walk.issue(graph, behind, node as usize);
+            order.push(node);
+            for edge in graph.outgoing(node as usize) {
+                let left = &mut waiting[edge.node as usize];
+                *left -= 1;
+                if *left == 0 {
+                    ready.push(edge.node);
+                }
+            }
+        }
+    }
 }
 
 /// The position in `ready` of the instruction to issue next.
-fn choose(walk: &Walk<'_>, ready: &[usize], limit: Pressure) -> usize {
+fn choose(
+    walk: &Walk,
+    graph: &Dependences,
+    behind: &LiveSet,
+    ready: &[u32],
+    limit: Pressure,
+) -> usize {
     // The result of one more instruction of any width must fit.
     let full = RegisterClass::ALL.into_iter().find(|&c| {
         let margin = if c == RegisterClass::Gpr { 4 } else { 1 };
         walk.count.0[c as usize] + margin > limit.0[c as usize]
     });
-    let key = |node: usize| {
-        let change = full.map_or(0, |class| walk.change(node, class));
-        let wait = walk.earliest[node].saturating_sub(walk.now);
-        (
-            change,
-            wait,
-            std::cmp::Reverse(walk.graph.height[node]),
-            node,
-        )
+    let key = |node: u32| {
+        let change = full.map_or(0, |class| {
+            walk.change(graph, behind, node as usize)[class as usize]
+        });
+        let wait = (walk.earliest(graph, node as usize)).saturating_sub(walk.now);
+        let height = std::cmp::Reverse(graph.height(node as usize));
+        (change, wait, height, node)
     };
     (0..ready.len())
         .min_by_key(|&i| key(ready[i]))

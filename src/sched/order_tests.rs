@@ -1,7 +1,7 @@
 //! Reordered blocks keep what depends on each other in order, use no more registers than allowed, and are found faster where they are.
 
 use super::dependence::keeps_its_place;
-use super::order::order;
+use super::order::{Scratch, order};
 use crate::emit::testing::kernel;
 use crate::isa::encode::all_forms;
 use crate::isa::table::{Direction, Effects};
@@ -84,10 +84,10 @@ fn must_stay_in_order(a: &Inst<VReg>, b: &Inst<VReg>) -> bool {
 fn what_depends_on_each_other_stays_in_order() {
     let mut random = Random::for_test("order");
     let forms: Vec<Form> = all_forms().collect();
-    let mut moved = 0;
+    let (mut moved, mut scratch) = (0, Scratch::default());
     for _ in 0..1500 {
         let code = random_block(&mut random, &forms);
-        let done = order(code.clone());
+        let done = order(code.clone(), &mut scratch);
         assert_eq!(code.insts.len(), done.insts.len());
         let mut left: Vec<usize> = (0..code.insts.len()).collect();
         // Instructions make distinct values or are taken for the first equal one that is left.
@@ -161,6 +161,10 @@ fn loads_are_issued_before_the_first_waits() {
     code.entry = (0..6)
         .map(|n| (reg(n), crate::isa::PReg::gpr(4 + n as u8)))
         .collect();
-    let kinds: Vec<Optype> = order(code).insts.iter().map(|e| e.inst.optype()).collect();
+    let kinds: Vec<Optype> = order(code, &mut Scratch::default())
+        .insts
+        .iter()
+        .map(|e| e.inst.optype())
+        .collect();
     assert_eq!(kinds[..2], [Optype::LDG, Optype::LDG]);
 }
