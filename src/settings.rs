@@ -21,6 +21,8 @@ pub struct Options {
     pub assume_aligned: bool,
     /// Turn short divergent branches into guarded instructions.
     pub if_convert: bool,
+    /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a panic.
+    pub enable_verifier: bool,
     /// Verify the code after each pass.
     pub verify: bool,
 }
@@ -34,6 +36,7 @@ impl Default for Options {
             sched: Sched::Full,
             assume_aligned: false,
             if_convert: true,
+            enable_verifier: true,
             verify: cfg!(debug_assertions),
         }
     }
@@ -179,6 +182,7 @@ pub static SETTINGS: &[Setting] = &[
     named!("sched", sched: Sched, "control bits from latencies, or waiting for everything"),
     named!("assume_aligned", assume_aligned: bool, "trust that every access is naturally aligned"),
     named!("if_convert", if_convert: bool, "guard the instructions of short divergent branches"),
+    named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),
 ];
 

@@ -37,17 +37,17 @@ enum Operand {
 /// A call: which intrinsic (by the address of its row), of what.
 type Key = (*const Intrinsic, SmallVec<[Operand; 4]>);
 
-/// Merges and drops. The dominator tree must be up to date and stays so. Aliases are resolved on return.
+/// Merges and drops, if there is any call to merge. The dominator tree must be up to date and stays so. Aliases are resolved on
+/// return if anything has changed.
 pub fn merge_calls(
     func: &mut Function,
     domtree: &DominatorTree,
     intrinsics: &Intrinsics,
 ) -> Merged {
-    let merged = if has_pure_calls(func, intrinsics) {
-        merge(func, domtree, intrinsics)
-    } else {
-        0
-    };
+    if !has_pure_calls(func, intrinsics) {
+        return Merged::default();
+    }
+    let merged = merge(func, domtree, intrinsics);
     func.dfg.resolve_all_aliases();
     Merged {
         merged,
@@ -126,7 +126,8 @@ fn operand(func: &Function, value: Value) -> Operand {
     })
 }
 
-fn drop_unused(func: &mut Function, intrinsics: &Intrinsics) -> usize {
+/// Drops instructions without effect whose results are unused; returns how many. Aliases must be resolved.
+pub fn drop_unused(func: &mut Function, intrinsics: &Intrinsics) -> usize {
     let uses = UseCounts::compute(func, intrinsics);
     let blocks: Vec<Block> = func.layout.blocks().collect();
     let mut dropped = 0;

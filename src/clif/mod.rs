@@ -91,6 +91,8 @@ impl fmt::Display for Step {
 pub struct Options<'a> {
     /// What the kernel mark says; `None` for a device function.
     pub kernel: Option<KernelOptions>,
+    /// Whether Cranelift's verifier runs first. Without it invalid CLIF may end in a panic.
+    pub verify: bool,
     /// Whether Cranelift's mid-end runs.
     pub optimize: bool,
     /// Names of the functions and symbols that the embedding knows by number.
@@ -101,6 +103,7 @@ impl Options<'_> {
     /// A device function of a text, optimised.
     pub const DEVICE: Options<'static> = Options {
         kernel: None,
+        verify: true,
         optimize: true,
         namer: &|_| None,
     };
@@ -157,7 +160,9 @@ impl Preparer {
         observe: &mut dyn FnMut(Step, &Function),
     ) -> Result<Prepared, Errors> {
         refuse_dynamic_vectors(&func)?;
-        verify(&func)?;
+        if options.verify {
+            verify(&func)?;
+        }
         refuse_wide_values(&func)?;
         if let Some(kernel) = options.kernel {
             check_kernel(&func, kernel)?;
@@ -181,6 +186,8 @@ impl Preparer {
             .map_err(internal)?;
         promote::promote(&mut context.func, &context.cfg, &context.domtree);
         context.remove_constant_phis(flags).map_err(internal)?;
+        // Where promotion left aliases the mid-end would fail.
+        context.func.dfg.resolve_all_aliases();
         merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
         observe(Step::Promote, &context.func);
 
@@ -210,6 +217,8 @@ impl Preparer {
             context.remove_constant_phis(flags).map_err(internal)?;
             context.func.dfg.resolve_all_aliases();
             merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
+        } else {
+            merge::drop_unused(&mut context.func, &intrinsics);
         }
         observe(Step::Optimize, &context.func);
 

@@ -8,7 +8,7 @@
 use super::RegallocError;
 use super::liveness::{Liveness, edge_arguments, end_position, entry_position, position};
 use super::parallel::Copy;
-use super::pick::{NoRegister, Picker};
+use super::pick::{NoRegister, Picker, Tables};
 use super::pressure::{Pressure, stack_pointer};
 use super::registers::{Numbers, RegisterSet};
 use super::webs::{NONE, Webs};
@@ -59,9 +59,8 @@ pub(super) struct Colouring {
     pub entry_busy: RegisterSet,
     /// Every register that the colouring names.
     pub used: RegisterSet,
-    /// Of the code that was coloured.
-    pub pressure: Pressure,
     webs: Webs,
+    tables: Tables,
 }
 
 impl Colouring {
@@ -78,10 +77,10 @@ impl Colouring {
 pub(super) fn colour(
     code: &VCode<VReg>,
     live: &Liveness,
+    pressure: &Pressure,
     gpr_limit: u8,
     out: &mut Colouring,
 ) -> Result<(), RegallocError> {
-    out.pressure.compute(code, live);
     out.webs.compute(code, live);
     out.sites.clear();
     out.exits.clear();
@@ -91,8 +90,9 @@ pub(super) fn colour(
         code,
         gpr_limit,
         live,
-        &out.pressure,
+        pressure,
         &mut out.webs,
+        &mut out.tables,
         &mut out.colour,
     );
     let mut scan = Scan {

@@ -35,6 +35,10 @@ pub(crate) struct Liveness {
     /// Positions of uses, ascending for each value.
     use_positions: Vec<u32>,
     defined: Vec<u64>,
+    /// Uses of values outside of their block: `(row, block)`.
+    crossing: Vec<(u32, u32)>,
+    /// All uses in order: `(value, position)`.
+    uses: Vec<(u32, u32)>,
 }
 
 /// The position of a block's entry.
@@ -58,18 +62,22 @@ pub(super) fn end_position<R: Register>(code: &VCode<R>, block: Block) -> u32 {
 impl Liveness {
     /// Computes everything for `code`.
     pub fn compute(&mut self, code: &VCode<VReg>) {
+        self.compute_sets(code);
+        self.collect_uses(code);
+        self.find_ends(code);
+    }
+
+    /// Computes the sets alone: what [`Liveness::live_in`] and [`Liveness::live_out`] and their likes need.
+    pub fn compute_sets(&mut self, code: &VCode<VReg>) {
         let values = code.vreg_count as usize;
-        let blocks = code.blocks.len();
         for list in [
             &mut self.def_block,
             &mut self.def_position,
             &mut self.global,
-            &mut self.end,
         ] {
             list.clear();
             list.resize(values, NONE);
         }
-        self.names.clear();
         for (v, _) in &code.entry {
             self.define(*v, code.entry_block(), 0);
         }
@@ -83,14 +91,19 @@ impl Liveness {
                 }
             }
         }
-        self.collect_uses(code);
+        self.names.clear();
+        self.crossing.clear();
+        if code.blocks.len() > 1 {
+            self.collect_names(code);
+        }
         self.words = self.names.len().div_ceil(64);
         for set in [&mut self.live_in, &mut self.live_out, &mut self.defined] {
             set.clear();
-            set.resize(blocks * self.words, 0);
+            set.resize(code.blocks.len() * self.words, 0);
         }
-        self.solve(code);
-        self.find_ends(code);
+        if self.words > 0 {
+            self.solve(code);
+        }
     }
 
     fn define(&mut self, v: VReg, block: Block, position: u32) {
@@ -98,51 +111,58 @@ impl Liveness {
         self.def_position[v.index()] = position;
     }
 
-    /// Collects the uses of every value in order, and the names of the sets.
-    fn collect_uses(&mut self, code: &VCode<VReg>) {
-        self.use_start.clear();
-        self.use_start.resize(code.vreg_count as usize + 1, 0);
-        let each = |f: &mut dyn FnMut(VReg, Block, u32)| {
-            for (block, data) in code.blocks.iter() {
-                for (i, entry) in data.insts.clone().zip(code.block_insts(block)) {
-                    for v in code.uses(entry) {
-                        f(v, block, position(block, i));
+    /// Finds the values of the sets and where they are used outside of their block.
+    fn collect_names(&mut self, code: &VCode<VReg>) {
+        for (block, data) in code.blocks.iter() {
+            let number = block.index() as u32;
+            let mut note = |v: VReg| {
+                if self.def_block[v.index()] != number {
+                    let row = &mut self.global[v.index()];
+                    if *row == NONE {
+                        *row = self.names.len() as u32;
+                        self.names.push(v);
                     }
+                    self.crossing.push((*row, number));
                 }
-                for v in data.terminator.uses() {
-                    f(v, block, end_position(code, block));
-                }
+            };
+            for entry in code.block_insts(block) {
+                code.uses(entry).for_each(&mut note);
             }
-        };
-        let (starts, global, names, def_block) = (
-            &mut self.use_start,
-            &mut self.global,
-            &mut self.names,
-            &self.def_block,
-        );
-        each(&mut |v, block, _| {
-            starts[v.index() + 1] += 1;
-            if def_block[v.index()] != block.index() as u32 && global[v.index()] == NONE {
-                global[v.index()] = names.len() as u32;
-                names.push(v);
+            data.terminator.uses().into_iter().for_each(note);
+        }
+    }
+
+    /// Collects the positions of the uses of every value, in order.
+    fn collect_uses(&mut self, code: &VCode<VReg>) {
+        let starts = &mut self.use_start;
+        starts.clear();
+        starts.resize(code.vreg_count as usize + 1, 0);
+        self.uses.clear();
+        for (block, data) in code.blocks.iter() {
+            let mut note = |v: VReg, position: u32| {
+                starts[v.index() + 1] += 1;
+                self.uses.push((v.index() as u32, position));
+            };
+            for (i, entry) in data.insts.clone().zip(code.block_insts(block)) {
+                code.uses(entry).for_each(|v| note(v, position(block, i)));
             }
-        });
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
+            let end = end_position(code, block);
+            data.terminator.uses().iter().for_each(|v| note(*v, end));
+        }
+        let mut sum = 0;
+        for start in starts.iter_mut() {
+            sum += *start;
+            *start = sum;
         }
         self.use_positions.clear();
-        self.use_positions
-            .resize(*starts.last().expect("one more than values") as usize, 0);
-        let positions = &mut self.use_positions;
-        each(&mut |v, _, position| {
-            let place = &mut starts[v.index()];
-            positions[*place as usize] = position;
+        self.use_positions.resize(self.uses.len(), 0);
+        for &(v, position) in &self.uses {
+            let place = &mut starts[v as usize];
+            self.use_positions[*place as usize] = position;
             *place += 1;
-        });
-        // Each start has moved to its end, which is the next one's start.
-        for i in (1..starts.len()).rev() {
-            starts[i] = starts[i - 1];
         }
+        // Each start has moved to its end, which is the next one's start.
+        starts.copy_within(..code.vreg_count as usize, 1);
         starts[0] = 0;
     }
 
@@ -155,19 +175,8 @@ impl Liveness {
                 self.defined[block as usize * words + word] |= bit;
             }
         }
-        for (block, data) in code.blocks.iter() {
-            let base = block.index() * words;
-            let uses = code
-                .block_insts(block)
-                .iter()
-                .flat_map(|e| code.uses(e))
-                .chain(data.terminator.uses());
-            for v in uses {
-                let row = self.global[v.index()];
-                if row != NONE && self.def_block[v.index()] != block.index() as u32 {
-                    self.live_in[base + row as usize / 64] |= 1 << (row % 64);
-                }
-            }
+        for &(row, block) in &self.crossing {
+            self.live_in[block as usize * words + row as usize / 64] |= 1 << (row % 64);
         }
         loop {
             let mut changed = false;
@@ -192,6 +201,8 @@ impl Liveness {
     }
 
     fn find_ends(&mut self, code: &VCode<VReg>) {
+        self.end.clear();
+        self.end.resize(code.vreg_count as usize, NONE);
         for (v, end) in self.end.iter_mut().enumerate() {
             let range = self.use_start[v] as usize..self.use_start[v + 1] as usize;
             *end = self.use_positions[range]

@@ -29,11 +29,67 @@ pub(super) struct Picker<'a> {
     pub used: RegisterSet,
     all: [Numbers; 3],
     /// Masks to try one after the other, by class.
-    stages: [Vec<Numbers>; 3],
-    /// Positions at which webs and runs will want a register, ascending, by class and register.
+    stages: [[Numbers; 2]; 3],
+    tables: &'a mut Tables,
+}
+
+/// What is known of each register, by class and number; kept between functions.
+#[derive(Debug)]
+pub(super) struct Tables {
+    /// Positions at which webs and runs will want the register, ascending.
     wanted: [Vec<Vec<u32>>; 3],
-    /// Where the life of a register's present value ends.
+    /// Positions at which values begin that the calling convention wants in the register, ascending.
+    hinted: [Vec<Vec<u32>>; 3],
+    /// Registers of which a list is not empty.
+    touched: Vec<(usize, u8)>,
+    /// Where the life of the register's present value ends.
     occupant_end: [Vec<u32>; 3],
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        let size = |class: RegisterClass| usize::from(class.hardwired());
+        Tables {
+            wanted: RegisterClass::ALL.map(|class| vec![Vec::new(); size(class)]),
+            hinted: RegisterClass::ALL.map(|class| vec![Vec::new(); size(class)]),
+            touched: Vec::new(),
+            occupant_end: RegisterClass::ALL.map(|class| vec![0; size(class)]),
+        }
+    }
+}
+
+impl Tables {
+    fn clear(&mut self) {
+        for (class, c) in self.touched.drain(..) {
+            self.wanted[class][usize::from(c)].clear();
+            self.hinted[class][usize::from(c)].clear();
+        }
+        self.occupant_end.iter_mut().for_each(|list| list.fill(0));
+    }
+
+    /// Notes that a web or run wants a register for a value that is defined at `position`.
+    fn want(&mut self, class: RegisterClass, c: u8, position: u32) {
+        note(&mut self.wanted, &mut self.touched, (class, c), position);
+    }
+
+    /// Notes that the calling convention wants a register for a value that is defined at `position`.
+    fn hint(&mut self, class: RegisterClass, c: u8, position: u32) {
+        note(&mut self.hinted, &mut self.touched, (class, c), position);
+    }
+}
+
+/// Adds a position to the list of a register.
+fn note(
+    lists: &mut [Vec<Vec<u32>>; 3],
+    touched: &mut Vec<(usize, u8)>,
+    (class, c): (RegisterClass, u8),
+    position: u32,
+) {
+    if let Some(list) = lists[class as usize].get_mut(usize::from(c)) {
+        touched.push((class as usize, c));
+        let place = list.partition_point(|&p| p < position);
+        list.insert(place, position);
+    }
 }
 
 impl<'a> Picker<'a> {
@@ -43,6 +99,7 @@ impl<'a> Picker<'a> {
         live: &'a Liveness,
         pressure: &'a Pressure,
         webs: &'a mut Webs,
+        tables: &'a mut Tables,
         colour: &'a mut Vec<u8>,
     ) -> Self {
         colour.clear();
@@ -55,7 +112,7 @@ impl<'a> Picker<'a> {
             // Slack up to the next step of occupancy, eight registers, costs nothing and saves copies.
             let needed = pressure.max_live[class as usize] + 1;
             let step = Numbers::below(needed.next_multiple_of(8));
-            vec![step.and(all[class as usize]), all[class as usize]]
+            [step.and(all[class as usize]), all[class as usize]]
         });
         if code.kind == FunctionKind::Device {
             // A callee-saved register costs a store and a load.
@@ -64,9 +121,14 @@ impl<'a> Picker<'a> {
             let near = cheap.and(Numbers::below(
                 (pressure.max_live[gpr] + 1).next_multiple_of(8).max(40),
             ));
-            stages[gpr] = vec![near, all[gpr]];
+            stages[gpr] = [near, all[gpr]];
         }
-        let table = |entry| all.map(|a| vec![entry; a.last().map_or(0, |l| usize::from(l) + 1)]);
+        tables.clear();
+        for &(v, register) in webs.hinted() {
+            if !live.is_dead(v) {
+                tables.hint(v.class(), register, live.def_position(v));
+            }
+        }
         Picker {
             live,
             pressure,
@@ -76,8 +138,7 @@ impl<'a> Picker<'a> {
             used: RegisterSet::default(),
             all,
             stages,
-            wanted: all.map(|a| vec![Vec::new(); a.last().map_or(0, |l| usize::from(l) + 1)]),
-            occupant_end: table(0),
+            tables,
         }
     }
 
@@ -114,9 +175,17 @@ impl<'a> Picker<'a> {
 
     /// Whether nothing will want register `c` while `v`, defined at `position`, lives.
     fn is_clear(&self, v: VReg, c: u8, position: u32) -> bool {
-        let wanted = &self.wanted[v.class() as usize][usize::from(c)];
+        let wanted = &self.tables.wanted[v.class() as usize][usize::from(c)];
         let next = wanted.partition_point(|&p| p <= position);
         wanted.get(next).is_none_or(|&p| p > self.live.end(v))
+    }
+
+    /// Whether besides the calling convention will not want register `c` for another value while `v`, defined at `position`, lives.
+    fn is_undisturbed(&self, v: VReg, c: u8, position: u32) -> bool {
+        let hinted = &self.tables.hinted[v.class() as usize][usize::from(c)];
+        let next = hinted.partition_point(|&p| p <= position);
+        // Where `v` ends the other may begin.
+        hinted.get(next).is_none_or(|&p| p >= self.live.end(v)) && self.is_clear(v, c, position)
     }
 
     /// A register for `v`, defined at `position`, out of `free`.
@@ -145,16 +214,16 @@ impl<'a> Picker<'a> {
         for stage in &self.stages[class as usize] {
             let candidates = free.and(*stage);
             // Beside a register that is taken, not beside the end of the file.
-            let beside_taken = candidates
-                .iter()
-                .filter(|&c| c ^ 1 <= last && !free.contains(c ^ 1));
-            if let Some(c) = beside_taken
-                .chain(candidates.iter())
-                .find(|&c| self.is_clear(v, c, position))
-            {
-                return Ok(c);
-            }
-            if let Some(c) = candidates.iter().next() {
+            let beside_taken = |c: &u8| c ^ 1 <= last && !free.contains(c ^ 1);
+            let find = |good: &dyn Fn(u8) -> bool| {
+                let mut beside = candidates.iter().filter(beside_taken);
+                let first = beside.find(|&c| good(c));
+                first.or_else(|| candidates.iter().find(|&c| good(c)))
+            };
+            let best = find(&|c| self.is_undisturbed(v, c, position))
+                .or_else(|| find(&|c| self.is_clear(v, c, position)))
+                .or_else(|| candidates.iter().next());
+            if let Some(c) = best {
                 return Ok(c);
             }
         }
@@ -266,7 +335,7 @@ impl<'a> Picker<'a> {
                 this.universe(m).contains(c)
                     && (!this.occupied.of(class).contains(c)
                         || this.live.def_position(m) > position
-                            && this.occupant_end[table][usize::from(c)]
+                            && this.tables.occupant_end[table][usize::from(c)]
                                 <= this.live.def_position(m))
                     && this.is_clear(m, c, position)
             })
@@ -298,14 +367,11 @@ impl<'a> Picker<'a> {
         self.colour[v.index()] = c;
         self.occupied.of_mut(v.class()).insert(c);
         self.used.of_mut(v.class()).insert(c);
-        self.occupant_end[class][usize::from(c)] = self.live.end(v);
+        self.tables.occupant_end[class][usize::from(c)] = self.live.end(v);
         if self.webs.set_colour(v, c) {
             for &m in self.webs.members(v) {
                 if self.colour[m.index()] == NONE {
-                    want(
-                        &mut self.wanted[class][usize::from(c)],
-                        self.live.def_position(m),
-                    );
+                    self.tables.want(v.class(), c, self.live.def_position(m));
                 }
             }
         }
@@ -315,12 +381,12 @@ impl<'a> Picker<'a> {
                 let base = c - offset;
                 let members = info.members;
                 self.webs.set_base(run, base);
-                for (m, place) in members.iter().zip(usize::from(base)..) {
+                for (m, place) in members.iter().zip(base..) {
                     if let Some(m) = m
                         && self.colour[m.index()] == NONE
-                        && let Some(list) = self.wanted[class].get_mut(place)
                     {
-                        want(list, self.live.def_position(*m));
+                        self.tables
+                            .want(v.class(), place, self.live.def_position(*m));
                     }
                 }
             }
@@ -336,7 +402,8 @@ impl<'a> Picker<'a> {
                 return Err(v);
             }
             self.occupied.of_mut(v.class()).insert(c);
-            if let Some(end) = self.occupant_end[v.class() as usize].get_mut(usize::from(c)) {
+            if let Some(end) = self.tables.occupant_end[v.class() as usize].get_mut(usize::from(c))
+            {
                 *end = self.live.end(v);
             }
         }
@@ -348,9 +415,4 @@ impl<'a> Picker<'a> {
         let c = self.colour(v);
         self.occupied.of_mut(v.class()).remove(c);
     }
-}
-
-fn want(list: &mut Vec<u32>, position: u32) {
-    let place = list.partition_point(|&p| p < position);
-    list.insert(place, position);
 }

@@ -1,13 +1,14 @@
 //! How many values are alive at once, and which live across calls.
 
 use super::liveness::Liveness;
+use super::spill::Capacity;
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::VCode;
 
 /// A set of values with constant-time insertion and removal and fast iteration.
 #[derive(Debug, Default)]
-pub(super) struct LiveSet {
+pub(crate) struct LiveSet {
     place: Vec<u32>,
     members: Vec<VReg>,
     count: [u32; 3],
@@ -27,6 +28,7 @@ impl LiveSet {
         self.count = [0; 3];
     }
 
+    /// Whether it is in.
     pub fn contains(&self, v: VReg) -> bool {
         self.place[v.index()] != ABSENT
     }
@@ -57,10 +59,12 @@ impl LiveSet {
         true
     }
 
+    /// Members of a class.
     pub fn count(&self, class: RegisterClass) -> u32 {
         self.count[class as usize]
     }
 
+    /// The members in no order.
     pub fn iter(&self) -> impl Iterator<Item = VReg> + '_ {
         self.members.iter().copied()
     }
@@ -71,6 +75,10 @@ impl LiveSet {
 pub(super) struct Pressure {
     /// Most values of each class that are alive at once.
     pub max_live: [u32; 3],
+    /// The same, with guarded results that need a register beside the value that they keep.
+    max_needed: [u32; 3],
+    /// Most values of each class that are alive across a call.
+    max_across_call: [u32; 3],
     /// Whether a value is alive on both sides of a call, by value.
     pub across_call: Vec<bool>,
     alive: LiveSet,
@@ -88,6 +96,8 @@ impl Pressure {
     /// Walks every block backwards.
     pub fn compute(&mut self, code: &VCode<VReg>, live: &Liveness) {
         self.max_live = [0; 3];
+        self.max_needed = [0; 3];
+        self.max_across_call = [0; 3];
         self.across_call.clear();
         self.across_call.resize(code.vreg_count as usize, false);
         let pinned = stack_pointer(code);
@@ -119,6 +129,10 @@ impl Pressure {
                     alive.remove(v);
                 }
                 if code.call(entry).is_some() {
+                    for class in RegisterClass::ALL {
+                        let most = &mut self.max_across_call[class as usize];
+                        *most = (*most).max(alive.count(class));
+                    }
                     for v in alive.iter() {
                         self.across_call[v.index()] = true;
                     }
@@ -129,6 +143,12 @@ impl Pressure {
                     }
                 }
                 note(alive, [0; 3]);
+                for v in code.else_values(entry).iter().flatten() {
+                    let class = v.class() as usize;
+                    let kept = code.else_values(entry).len() as u32;
+                    let needed = alive.count(v.class()) + kept;
+                    self.max_needed[class] = self.max_needed[class].max(needed);
+                }
             }
             let mut dead = [0; 3];
             for &v in &data.params {
@@ -138,5 +158,16 @@ impl Pressure {
             }
             note(alive, dead);
         }
+    }
+
+    /// Whether every value of `class` fits into its registers everywhere. May say no where all would fit.
+    pub fn fits(&self, class: RegisterClass, capacity: &Capacity) -> bool {
+        let most = self.max_live[class as usize].max(self.max_needed[class as usize]);
+        // Callees keep neither predicates nor uniform registers.
+        let across = match class {
+            RegisterClass::Gpr => capacity.across_call,
+            RegisterClass::Uniform | RegisterClass::Predicate => 0,
+        };
+        most <= capacity.registers[class as usize] && self.max_across_call[class as usize] <= across
     }
 }

@@ -6,8 +6,8 @@
 
 use super::liveness::{Liveness, edge_arguments};
 use super::pressure::stack_pointer;
-use crate::isa::VReg;
 use crate::isa::table::Direction;
+use crate::isa::{Register, VReg};
 use crate::vcode::{Terminator, VCode};
 use smallvec::SmallVec;
 
@@ -39,6 +39,8 @@ pub(super) struct Webs {
     /// A register that the calling convention wants for a member, at its root.
     hint: Vec<u8>,
     hint_depth: Vec<u32>,
+    /// Values with registers of the calling convention.
+    hinted: Vec<(VReg, u8)>,
     run_of: Vec<(u32, u8)>,
     runs: Vec<Run>,
 }
@@ -63,6 +65,7 @@ impl Webs {
         let pinned = stack_pointer(code);
         self.join_webs(code, live, pinned);
         self.collect_hints(code);
+        self.pass_hints_on(code, live);
         self.collect_runs(code, pinned);
     }
 
@@ -138,6 +141,7 @@ impl Webs {
     }
 
     fn collect_hints(&mut self, code: &VCode<VReg>) {
+        self.hinted.clear();
         for (v, r) in &code.entry {
             self.add_hint(*v, r.number(), 0);
         }
@@ -174,6 +178,40 @@ impl Webs {
             self.hint[root] = register;
             self.hint_depth[root] = depth;
         }
+        self.hinted.push((v, register));
+    }
+
+    /// Lets a value that ends where another one with a hint begins have the same hint: what is computed from it in steps can stay in
+    /// one register.
+    fn pass_hints_on(&mut self, code: &VCode<VReg>, live: &Liveness) {
+        if self.hinted.is_empty() {
+            return;
+        }
+        for entry in code.insts.iter().rev() {
+            let mut results = entry.inst.definitions();
+            let (Some(result), None) = (results.next(), results.next()) else {
+                continue;
+            };
+            let hint = self.hint(result);
+            if hint == NONE {
+                continue;
+            }
+            let mut ending = entry
+                .inst
+                .uses()
+                .filter(|v| v.class() == result.class() && live.uses(*v).len() == 1);
+            if let Some(v) = ending.next() {
+                let root = self.root(v) as usize;
+                if self.hint[root] == NONE {
+                    self.hint[root] = hint;
+                }
+            }
+        }
+    }
+
+    /// Values that the calling convention gives registers, with those.
+    pub fn hinted(&self) -> &[(VReg, u8)] {
+        &self.hinted
     }
 
     fn collect_runs(&mut self, code: &VCode<VReg>, pinned: Option<VReg>) {

@@ -316,7 +316,7 @@ fn measure() {
                         let (_, report) =
                             allocate(code.clone(), &options, &mut scratch).expect("an allocation");
                         let time = start.elapsed().as_secs_f64() * 1e3;
-                        live += scratch.colouring.pressure.max_live[0];
+                        live += scratch.pressure.max_live[0];
                         let values =
                             [report.registers, report.moves, report.spill_bytes].map(f64::from);
                         sum.iter_mut()

@@ -59,6 +59,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         options.set(setting)?;
     }
     options.verify = false;
+    options.enable_verifier = false;
     let mut files = Vec::new();
     for path in &arguments.paths {
         collect(path, &mut files).with_context(|| format!("{}", path.display()))?;
