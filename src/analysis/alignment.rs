@@ -159,11 +159,18 @@ impl Alignment {
                     changed |= known.weaken(*param, new);
                 }
                 for inst in func.layout.block_insts(block) {
-                    if let [result] = *func.dfg.inst_results(inst)
-                        && func.dfg.value_type(result).is_int()
-                    {
-                        let new = known.result(func, intrinsics, inst);
-                        changed |= known.weaken(result, new);
+                    let results = func.dfg.inst_results(inst);
+                    let alone = results.len() == 1;
+                    for &result in results {
+                        if func.dfg.value_type(result).is_int() {
+                            // A value without a fact counts as one that is still to come, so that every value has to get one.
+                            let new = if alone {
+                                known.result(func, intrinsics, inst)
+                            } else {
+                                Some(LowBits::NOTHING)
+                            };
+                            changed |= known.weaken(result, new);
+                        }
                     }
                 }
             }
