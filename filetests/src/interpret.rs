@@ -21,13 +21,26 @@ pub fn call(
     callee: &Function,
     arguments: &[DataValue],
 ) -> Result<Vec<DataValue>, String> {
+    call_within(FUEL, functions, callee, arguments)
+}
+
+/// [`call`] that gives up after some steps.
+///
+/// # Errors
+/// As [`call`].
+pub fn call_within(
+    steps: u64,
+    functions: &[&Function],
+    callee: &Function,
+    arguments: &[DataValue],
+) -> Result<Vec<DataValue>, String> {
     let run = || {
         let mut store = FunctionStore::default();
         for &function in functions {
             store.add(function.name.to_string(), function);
         }
         let state = InterpreterState::default().with_function_store(store);
-        let mut interpreter = Interpreter::new(state).with_fuel(Some(FUEL));
+        let mut interpreter = Interpreter::new(state).with_fuel(Some(steps));
         match interpreter.call_by_name(&callee.name.to_string(), arguments) {
             Ok(ControlFlow::Return(values)) => Ok(values.to_vec()),
             Ok(ControlFlow::Trap(trap)) => Err(format!("the interpreter traps: {trap}")),

@@ -14,6 +14,7 @@ pub mod file;
 pub mod interpret;
 pub mod panics;
 pub mod program;
+pub mod reduce;
 pub mod report;
 pub mod trampoline;
 

@@ -3,8 +3,6 @@
 //! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions, blocks and
 //! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
 
-mod reduce;
-
 use crate::{Outcome, input, source};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -14,10 +12,10 @@ use cranelift_thisgpu::compile::{Compiler, FunctionInput, Unit};
 use cranelift_thisgpu::error::Problem;
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings;
-use reduce::Reducer;
 use std::path::{Path, PathBuf};
 use thisgpu_filetests::file::TARGET;
 use thisgpu_filetests::panics;
+use thisgpu_filetests::reduce::{Reducer, STEPS};
 
 /// Options of `bugpoint`.
 #[derive(Args)]
@@ -52,6 +50,7 @@ impl Options {
         let fails = |func: &Function| failure(func, function.kernel, &settings).is_some();
         let reducer = Reducer {
             fails: &fails,
+            steps: &STEPS,
             verbose: self.verbose,
         };
         let reduced = reducer.reduce(function.func.clone());
