@@ -1,0 +1,199 @@
+//! `fuzz --functions N --seed S`: random functions on the simulator and on the host.
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use fuzz::campaign::{self, Tally};
+use fuzz::catalogue::{Catalogue, Oracle};
+use fuzz::check::Outcome;
+use fuzz::program::Program;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Compares thisgpu with the host on random functions.
+#[derive(Parser)]
+struct Arguments {
+    /// Functions to compare, at least; a seed gives several.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    functions: u64,
+    /// First seed.
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    /// Folder for programs whose results differ, each a test by itself.
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+    /// Print the program of the first seed, or of the file, with the expected results, and nothing else.
+    #[arg(long)]
+    print: bool,
+    /// Run the functions of a CLIF file with the arguments of its run lines, on both sides, instead of random ones.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Run a file on the host and compare nothing.
+    #[arg(long, hide = true, value_name = "FILE")]
+    returns: Option<PathBuf>,
+    /// Print a smaller program whose results differ as well, and nothing else.
+    #[arg(long)]
+    reduce: bool,
+    /// List what a side cannot do, and nothing else.
+    #[arg(long)]
+    gaps: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fuzz: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let catalogue = Catalogue::new();
+    if let Err(reason) = catalogue.host() {
+        eprintln!("fuzz: {reason}: all results are those of Cranelift's interpreter");
+    }
+    if arguments.gaps {
+        print_gaps(&catalogue);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(path) = &arguments.returns {
+        let results = read(path)?.expected(&catalogue);
+        results.map_err(anyhow::Error::msg)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.print || arguments.reduce || arguments.file.is_some() {
+        let program = match &arguments.file {
+            Some(path) => read(path)?,
+            None => Program::new(&catalogue, arguments.seed),
+        };
+        return if arguments.reduce {
+            print_reduced(&catalogue, &program)
+        } else {
+            print_program(&catalogue, &program)
+        };
+    }
+    if let Some(folder) = &arguments.keep {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    let seeds = arguments.seed..arguments.seed + campaign::seeds_for(arguments.functions);
+    let (start, last) = (Instant::now(), seeds.end - 1);
+    let bar = ProgressBar::new(seeds.end - seeds.start).with_style(ProgressStyle::with_template(
+        "{elapsed_precise} {bar:40} {pos}/{len} programs, {msg} ({eta} left)",
+    )?);
+    let found = AtomicU64::new(0);
+    bar.set_message("no difference");
+    let tally = campaign::run(&catalogue, seeds, &|tally: &Tally| {
+        for (seed, difference) in &tally.differences {
+            let count = found.fetch_add(1, Ordering::Relaxed) + 1;
+            bar.set_message(format!("{count} with differences"));
+            let first = difference.errors.first().map_or("", String::as_str);
+            let text = format!("seed {seed}: {first}");
+            bar.suspend(|| println!("{text}"));
+            if let Some(folder) = &arguments.keep {
+                let path = folder.join(format!("seed-{seed}.clif"));
+                if let Err(error) = std::fs::write(&path, &difference.text) {
+                    bar.suspend(|| eprintln!("fuzz: {}: {error}", path.display()));
+                }
+            }
+        }
+        bar.inc(1);
+    });
+    bar.finish_and_clear();
+    report(&tally);
+    println!(
+        "seeds {} to {last}, {:.1} s",
+        arguments.seed,
+        start.elapsed().as_secs_f64()
+    );
+    Ok(if tally.differences.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+fn read(path: &Path) -> Result<Program> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+    Program::parse(&name, &text).map_err(anyhow::Error::msg)
+}
+
+fn print_program(catalogue: &Catalogue, program: &Program) -> Result<ExitCode> {
+    let results = program.expected(catalogue).map_err(anyhow::Error::msg)?;
+    print!("{}", program.text(&results));
+    Ok(match fuzz::check::check(catalogue, program) {
+        Outcome::Different(difference) => {
+            difference
+                .errors
+                .iter()
+                .for_each(|error| eprintln!("{error}"));
+            ExitCode::from(1)
+        }
+        Outcome::Same | Outcome::NoOracle(_) => ExitCode::SUCCESS,
+    })
+}
+
+fn print_reduced(catalogue: &Catalogue, program: &Program) -> Result<ExitCode> {
+    let Some((_, difference)) = fuzz::reduce::reduce(catalogue, program) else {
+        anyhow::bail!("there is no difference");
+    };
+    print!("{}", difference.text);
+    difference
+        .errors
+        .iter()
+        .for_each(|error| eprintln!("{error}"));
+    Ok(ExitCode::from(1))
+}
+
+/// What was generated, opcode by opcode, and the sums.
+fn report(tally: &Tally) {
+    println!("instructions by opcode and controlling type:");
+    for (opcode, counts) in &tally.instructions {
+        let counts: Vec<String> = counts
+            .iter()
+            .map(|(ty, count)| format!("{ty} {count}"))
+            .collect();
+        println!("  {opcode:<20} {}", counts.join(", "));
+    }
+    let kinds: usize = tally.instructions.values().map(BTreeMap::len).sum();
+    println!(
+        "{} opcodes, {kinds} with their types",
+        tally.instructions.len()
+    );
+    for (seed, reason) in tally.without_oracle.iter().take(10) {
+        println!("seed {seed} could not be compared: {reason}");
+    }
+    for (oracle, count) in &tally.functions {
+        println!("{count} functions compared with the {oracle}");
+    }
+    println!(
+        "{} functions, {} calls, {} programs with differences, {} not compared",
+        tally.compared(),
+        tally.calls,
+        tally.differences.len(),
+        tally.without_oracle.len()
+    );
+}
+
+fn print_gaps(catalogue: &Catalogue) {
+    for oracle in [Oracle::Host, Oracle::Interpreter] {
+        let types = catalogue.types(oracle).iter().map(ToString::to_string);
+        println!(
+            "types compared with the {oracle}: {}",
+            types.collect::<Vec<_>>().join(" ")
+        );
+    }
+    for gap in catalogue.gaps() {
+        let reason = gap.reason.lines().next().unwrap_or_default();
+        println!(
+            "{:<12} {:<36} {reason}",
+            gap.side,
+            gap.operation.to_string()
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Reproducible random numbers, and values that find mistakes more often than uniform ones.
+
+use cranelift_codegen::data_value::DataValue;
+use cranelift_codegen::ir::{Type, types};
+
+/// A generator of reproducible numbers (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Another sequence, which depends on `label` too.
+    pub fn fork(&self, label: u64) -> Self {
+        let mut forked = Self(self.0 ^ label.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        Self(forked.bits())
+    }
+
+    /// 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`, which is not 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.bits() % end as u64) as usize
+    }
+
+    /// A number from `first` to `last`, both included.
+    pub fn between(&mut self, first: usize, last: usize) -> usize {
+        first + self.below(last - first + 1)
+    }
+
+    /// True once in `turns`.
+    pub fn once_in(&mut self, turns: usize) -> bool {
+        self.below(turns) == 0
+    }
+
+    /// One of `choices`, of which there is at least one.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    /// A value of a type.
+    pub fn value(&mut self, ty: Type) -> DataValue {
+        DataValue::read_from_slice_le(&self.bytes(ty), ty)
+    }
+
+    /// The bytes of a value, little-endian, first lane first, in a buffer that any value fits.
+    pub fn bytes(&mut self, ty: Type) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        let lane = ty.lane_type().bytes() as usize;
+        let same = self.once_in(4).then(|| self.scalar_bits(ty.lane_type()));
+        for chunk in bytes[..ty.bytes() as usize].chunks_exact_mut(lane) {
+            let bits = same.unwrap_or_else(|| self.scalar_bits(ty.lane_type()));
+            chunk.copy_from_slice(&bits.to_le_bytes()[..lane]);
+        }
+        bytes
+    }
+
+    /// The bits of a scalar.
+    pub fn scalar_bits(&mut self, ty: Type) -> u128 {
+        match ty {
+            types::F16 => self.float_bits(10, 5),
+            types::F32 => self.float_bits(23, 8),
+            types::F64 => self.float_bits(52, 11),
+            _ => self.integer_bits(ty.bits()),
+        }
+    }
+
+    /// An integer: a corner, a short one, or any.
+    fn integer_bits(&mut self, bits: u32) -> u128 {
+        let mask = u128::MAX >> (128 - bits);
+        let sign = 1u128 << (bits - 1);
+        let wide = u128::from(self.bits()) << 64 | u128::from(self.bits());
+        mask & match self.below(8) {
+            0 | 1 => self.pick(&[0, 1, 2, mask, mask - 1, sign, sign - 1, sign + 1]),
+            2 => wide >> self.below(127),
+            3 => u128::MAX << self.below(127),
+            4 => 1 << self.below(bits as usize),
+            // The same in every byte, as masks are.
+            5 => u128::from(wide as u8) * (u128::MAX / 255),
+            _ => wide,
+        }
+    }
+
+    /// A float: fields are corners as often as not.
+    fn float_bits(&mut self, fraction: u32, exponent: u32) -> u128 {
+        let last = (1u64 << exponent) - 1;
+        let bias = last >> 1;
+        let near = [0, 1, 2, 7, 8, 15, 16, 23, 24, 31, 32, 52, 53, 63, 64, 127];
+        let power = match self.below(8) {
+            0 => 0,
+            1 => self.pick(&[1, last - 1]),
+            2 => last,
+            3 | 4 => bias + self.pick(&near),
+            5 => bias.saturating_sub(self.pick(&near)),
+            _ => self.bits(),
+        };
+        let power = if power > last {
+            self.bits() & last
+        } else {
+            power
+        };
+        let all = (1u64 << fraction) - 1;
+        let digits = match self.below(8) {
+            0..=2 => 0,
+            3 => self.pick(&[1, all, 1 << (fraction - 1), all >> 1]),
+            // Few leading digits: short products and sums are exact.
+            4 => all & self.bits() << self.below(fraction as usize),
+            _ => all & self.bits(),
+        };
+        let sign = self.bits() & 1;
+        u128::from((sign << exponent | power) << fraction | digits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_values_and_forks_give_others() {
+        let values = |mut random: Random| [(); 8].map(|()| random.bits());
+        assert_eq!(values(Random::new(7)), values(Random::new(7)));
+        assert_ne!(values(Random::new(7)), values(Random::new(8)));
+        assert_ne!(values(Random::new(7)), values(Random::new(7).fork(1)));
+    }
+
+    #[test]
+    fn all_kinds_of_floats_come_up() {
+        let mut random = Random::new(1);
+        let floats: Vec<f32> = (0..1000)
+            .map(|_| f32::from_bits(random.scalar_bits(types::F32) as u32))
+            .collect();
+        for kind in [
+            f32::is_nan,
+            f32::is_infinite,
+            f32::is_subnormal,
+            f32::is_normal,
+            f32::is_sign_negative,
+            |f: f32| f == 0.0,
+        ] {
+            assert!(floats.iter().filter(|f| kind(**f)).count() > 20);
+        }
+    }
+}
