@@ -3,7 +3,8 @@
 //! The inputs are the numbers where such code goes wrong: all pairs of corner values, quotients and roots next to the midpoint of two
 //! neighbours, results on the edge of and among the subnormal numbers, and random bits. Roots of f16 are all there are.
 
-use cranelift_thisgpu::compile::Compiler;
+use cranelift_thisgpu::asm::listing;
+use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Element, Grid};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{SimConfig, semantics::Reference};
@@ -30,15 +31,15 @@ impl Random {
 /// Seeds of the perturbation; none is the nearest result.
 const PERTURBATIONS: [Option<u64>; 4] = [None, Some(1), Some(0x5eed), Some(0xdead_beef)];
 
-/// Runs `operation` (its CLIF text on v3 and v4) on all pairs.
-fn run<T: Element>(ty: &str, operation: &str, x: &[T], y: &[T]) -> Vec<(Option<u64>, Vec<T>)> {
-    let bytes = size_of::<T>();
+/// A kernel of `operation` (its CLIF text on v3 and v4) on elements of so many bytes.
+fn compile(ty: &str, operation: &str, bytes: usize) -> Code {
     let text = format!(
         "; kernel
 function %k(i64, i64, i64, i32) {{
     fn0 = %gpu_ctaid_x() -> i32
     fn1 = %gpu_ntid_x() -> i32
     fn2 = %gpu_tid_x() -> i32
+    fn3 = %gpu_rcp_f32(f32) -> f32
 block0(v0: i64, v1: i64, v2: i64, v20: i32):
     v10 = call fn0()
     v11 = call fn1()
@@ -64,9 +65,14 @@ block2:
 }}
 "
     );
-    let code = Compiler::new(Options::default())
+    Compiler::new(Options::default())
         .compile_clif(&text)
-        .unwrap_or_else(|errors| panic!("{errors}"));
+        .unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// Runs `operation` (its CLIF text on v3 and v4) on all pairs.
+fn run<T: Element>(ty: &str, operation: &str, x: &[T], y: &[T]) -> Vec<(Option<u64>, Vec<T>)> {
+    let code = compile(ty, operation, size_of::<T>());
     let launch = |perturbation| {
         let device = Device::simulator(SimConfig {
             semantics: Reference {
@@ -347,4 +353,40 @@ fn roots_f64() {
         expected,
         f64_nan,
     );
+}
+
+/// The perturbation is there: MUFU itself moves for many operands, and stays where it is without a seed.
+#[test]
+fn mufu_moves() {
+    let y: Vec<u32> = (0..2000u32)
+        .map(|i| (1.0 + i as f32 / 7.0).to_bits())
+        .collect();
+    for (seed, results) in run("f32", "call fn3(v4)", &y, &y) {
+        let moved = y
+            .iter()
+            .zip(&results)
+            .filter(|&(&y, &result)| (1.0 / f32::from_bits(y)).to_bits() != result)
+            .count();
+        let enough = if seed.is_none() {
+            moved == 0
+        } else {
+            moved > y.len() / 4
+        };
+        assert!(
+            enough,
+            "{moved} of {} moved, perturbation {seed:?}",
+            y.len()
+        );
+    }
+}
+
+/// Divisions and roots begin with MUFU, so that moving it means something.
+#[test]
+fn operations_use_mufu() {
+    for (ty, bytes) in [("f16", 2), ("f32", 4), ("f64", 8)] {
+        for (operation, function) in [("fdiv v3, v4", "MUFU.RCP"), ("sqrt v3", "MUFU.RSQ")] {
+            let (text, _) = listing(compile(ty, operation, bytes).object());
+            assert!(text.contains(function), "{operation} of {ty}:\n{text}");
+        }
+    }
 }

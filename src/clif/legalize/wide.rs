@@ -1,4 +1,4 @@
-//! 128 bits: high products from 64-bit products, division by a loop over the bits of the dividend.
+//! 128 bits: high products from 64-bit products, division digit by digit.
 
 use super::Expansion;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -79,7 +79,90 @@ fn subtract_if_negative(pos: &mut FuncCursor<'_>, from: Value, sign: Value, what
     pos.ins().isub(from, what)
 }
 
-/// Division bit by bit, from the highest one of the dividend down: the remainder takes in one bit and loses the divisor where it can.
+/// The four words of a 128-bit value, lowest first.
+fn words_of(pos: &mut FuncCursor<'_>, value: Value) -> [Value; 4] {
+    let (low, high) = pos.ins().isplit(value);
+    let (a, b) = pos.ins().isplit(low);
+    let (c, d) = pos.ins().isplit(high);
+    [a, b, c, d]
+}
+
+/// The 128-bit value of four words, lowest first.
+fn of_words(pos: &mut FuncCursor<'_>, [a, b, c, d]: [Value; 4]) -> Value {
+    let low = pos.ins().iconcat(a, b);
+    let high = pos.ins().iconcat(c, d);
+    pos.ins().iconcat(low, high)
+}
+
+/// A word times four words, modulo 2^128.
+fn word_product(pos: &mut FuncCursor<'_>, word: Value, by: [Value; 4]) -> Value {
+    let word = pos.ins().uextend(I64, word);
+    let mut carry: Option<Value> = None;
+    let words = by.map(|digit| {
+        let digit = pos.ins().uextend(I64, digit);
+        let mut product = pos.ins().imul(word, digit);
+        if let Some(carry) = carry {
+            let carry = pos.ins().uextend(I64, carry);
+            product = pos.ins().iadd(product, carry);
+        }
+        let (low, high) = pos.ins().isplit(product);
+        carry = Some(high);
+        low
+    });
+    of_words(pos, words)
+}
+
+/// A divisor made ready: shifted up until its highest bit is bit 126, if it was not above that, and the reciprocal of its upper half.
+struct Divisor {
+    shift: Value,
+    shifted: Value,
+    reciprocal: Value,
+}
+
+impl Divisor {
+    /// Let D be the upper half of the shifted divisor, plus one. From the quotient of 2^64 − 1 and the highest word plus one comes a lower
+    /// bound w of 2^126 / D, off by less than 2^-29 of it. One step of Newton's method, w + w·(2^126 − w·D) / 2^126, leaves
+    /// less than 2^-58, and a lower bound.
+    fn new(pos: &mut FuncCursor<'_>, divisor: Value) -> Self {
+        let zeros = pos.ins().clz(divisor);
+        let zeros = pos.ins().ireduce(I32, zeros);
+        let one = pos.ins().iconst(I32, 1);
+        let zeros = pos.ins().umax(zeros, one);
+        let shift = pos.ins().isub(zeros, one);
+        let shifted = pos.ins().ishl(divisor, shift);
+        let (_, upper) = pos.ins().isplit(shifted);
+        let (_, top) = pos.ins().isplit(upper);
+        let top = pos.ins().uextend(I64, top);
+        let above = pos.ins().iadd_imm_s(top, 1);
+        let ones = pos.ins().iconst(I64, -1);
+        let first = pos.ins().udiv(ones, above);
+        let first = pos.ins().ishl_imm_u(first, 30);
+        let product = product(pos, first, upper);
+        let addend = pos.ins().uextend(I128, first);
+        let product = pos.ins().iadd(product, addend);
+        let goal = constant(pos, 1 << 126);
+        let error = pos.ins().isub(goal, product);
+        // Less than 2^97, so the bits from 33 on are 64.
+        let error = pos.ins().ushr_imm_u(error, 33);
+        let error = pos.ins().ireduce(I64, error);
+        let more = pos.ins().umulhi(first, error);
+        let more = pos.ins().ushr_imm_u(more, 29);
+        let reciprocal = pos.ins().iadd(first, more);
+        Self {
+            shift,
+            shifted,
+            reciprocal,
+        }
+    }
+}
+
+/// Division by four digits of 32 bits, as on paper.
+///
+/// Dividend and divisor are shifted up together. The remainder so far, r, is less than the divisor d; with the next digit u of the dividend it
+/// makes n = r·2^32 + u, and the digit of the quotient is n / d. The upper half of r times the reciprocal, cut to an integer, is that digit or
+/// one less: what is left out on the way is below 2^-26 in all. Hence n − q·d < 2·d, which has no more than 128 bits, as d is below
+/// 2^127, or n is below 2^128 when the divisor was not shifted. One comparison makes the digit exact. The words
+/// that the dividend leaves free take the digits of the quotient.
 ///
 /// The block is split before `inst`; the value returned is computed at the start of the second part, where the cursor is left.
 fn divide(
@@ -105,14 +188,21 @@ fn divide(
     } else {
         (x, y)
     };
-    // Zeros above the dividend give no bits of the quotient; a dividend of zero still takes one turn.
-    let zeros = pos.ins().clz(dividend);
-    let zeros = pos.ins().ireduce(I32, zeros);
+    let Divisor {
+        shift,
+        shifted,
+        reciprocal,
+    } = Divisor::new(pos, divisor);
+    // The dividend shifted up has 256 bits; the upper half is less than the divisor.
+    let digits = pos.ins().ishl(dividend, shift);
+    let half = pos.ins().ushr_imm_u(dividend, 1);
     let most = pos.ins().iconst(I32, 127);
-    let zeros = pos.ins().umin(zeros, most);
-    let start = pos.ins().ishl(dividend, zeros);
-    let all = pos.ins().iconst(I32, 128);
-    let turns = pos.ins().isub(all, zeros);
+    let down = pos.ins().isub(most, shift);
+    let rest = pos.ins().ushr(half, down);
+    let rest_words = words_of(pos, rest);
+    let digit_words = words_of(pos, digits);
+    let divisor_words = words_of(pos, shifted);
+    let turns = pos.ins().iconst(I32, 4);
 
     let before = pos
         .current_block()
@@ -120,44 +210,55 @@ fn divide(
     let (body, after) = (pos.func.dfg.make_block(), pos.func.dfg.make_block());
     pos.func.layout.split_block(after, inst);
     pos.func.layout.insert_block_after(body, before);
-    let bits = pos.func.dfg.append_block_param(body, I128);
-    let rest = pos.func.dfg.append_block_param(body, I128);
-    let left = pos.func.dfg.append_block_param(body, I32);
-    let result = pos.func.dfg.append_block_param(after, I128);
+    let mut parameter = |block| pos.func.dfg.append_block_param(block, I32);
+    let rest = [(); 4].map(|()| parameter(body));
+    let digits = [(); 4].map(|()| parameter(body));
+    let left = parameter(body);
+    let result = [(); 4].map(|()| parameter(after));
 
     pos.goto_bottom(before);
-    let args = [start, zero, turns].map(BlockArg::Value);
+    let args: Vec<BlockArg> = [&rest_words[..], &digit_words, &[turns]]
+        .concat()
+        .into_iter()
+        .map(BlockArg::Value)
+        .collect();
     pos.ins().jump(body, &args);
 
     pos.goto_bottom(body);
-    let one = pos.ins().iconst(I32, 1);
-    let top = pos.ins().iconst(I32, 127);
-    let next_bit = pos.ins().ushr(bits, top);
-    let shifted = pos.ins().ishl(rest, one);
-    let shifted = pos.ins().bor(shifted, next_bit);
-    // A remainder whose top bit goes out is greater than any divisor.
-    let out = pos.ins().icmp(IntCC::SignedLessThan, rest, zero);
-    let reached = pos
+    let upper = pos.ins().iconcat(rest[2], rest[3]);
+    let digit = pos.ins().umulhi(upper, reciprocal);
+    let digit = pos.ins().ushr_imm_u(digit, 30);
+    let digit = pos.ins().ireduce(I32, digit);
+    let taken = word_product(pos, digit, divisor_words);
+    let next = of_words(pos, [digits[3], rest[0], rest[1], rest[2]]);
+    let next = pos.ins().isub(next, taken);
+    let one_more = pos
         .ins()
-        .icmp(IntCC::UnsignedGreaterThanOrEqual, shifted, divisor);
-    let fits = pos.ins().bor(out, reached);
-    let less = pos.ins().isub(shifted, divisor);
-    let rest = pos.ins().select(fits, less, shifted);
-    let bits = pos.ins().ishl(bits, one);
-    let bit = pos.ins().uextend(I128, fits);
-    let bits = pos.ins().bor(bits, bit);
-    let minus_one = pos.ins().iconst(I32, -1i32 as u32 as i64);
-    let left = pos.ins().iadd(left, minus_one);
-    let again = [bits, rest, left].map(BlockArg::Value);
-    let done = [BlockArg::Value(if quotient { bits } else { rest })];
+        .icmp(IntCC::UnsignedGreaterThanOrEqual, next, shifted);
+    let less = pos.ins().isub(next, shifted);
+    let next = pos.ins().select(one_more, less, next);
+    let rest = words_of(pos, next);
+    let one_more = pos.ins().uextend(I32, one_more);
+    let digit = pos.ins().iadd(digit, one_more);
+    let digits = [digit, digits[0], digits[1], digits[2]];
+    let left = pos.ins().iadd_imm_s(left, -1);
+    let again: Vec<BlockArg> = [&rest[..], &digits, &[left]]
+        .concat()
+        .into_iter()
+        .map(BlockArg::Value)
+        .collect();
+    let done = if quotient { digits } else { rest }.map(BlockArg::Value);
     pos.ins().brif(left, body, &again, after, &done);
 
     pos.goto_inst(inst);
+    let mut result = of_words(pos, result);
+    if !quotient {
+        result = pos.ins().ushr(result, shift);
+    }
     if !signed {
         return result;
     }
     let sign = if quotient { pos.ins().bxor(x, y) } else { x };
-    let zero = constant(pos, 0);
     let negative = pos.ins().icmp(IntCC::SignedLessThan, sign, zero);
     let negated = pos.ins().ineg(result);
     pos.ins().select(negative, negated, result)
