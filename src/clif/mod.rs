@@ -8,6 +8,7 @@
 
 pub mod atomics;
 pub mod conversions;
+pub mod float_bits;
 mod guard;
 pub mod intrinsics;
 pub mod legalize;
@@ -176,6 +177,7 @@ impl Preparer {
         observe(Step::Resolve, &context.func);
         atomics::expand(&mut context.func);
         conversions::expand(&mut context.func);
+        float_bits::expand(&mut context.func);
 
         context.compute_cfg();
         context.compute_domtree();
