@@ -222,10 +222,12 @@ fn register_count(operand: &OperandInfo, word: u128) -> usize {
 
 /// Everything that must hold of a word without control bits.
 fn check(info: &'static FormInfo, word: u128) -> Result<(), Illegal> {
-    if let Some(field) = info
-        .fields
-        .iter()
-        .find(|f| matches!(f.value, FieldValue::Constant(v) if f.get(word) != v))
+    let changed = (word ^ info.initial) & info.constant_mask != 0;
+    if changed
+        && let Some(field) = info
+            .fields
+            .iter()
+            .find(|f| matches!(f.value, FieldValue::Constant(v) if f.get(word) != v))
     {
         let FieldValue::Constant(expected) = field.value else {
             unreachable!()
@@ -259,8 +261,9 @@ fn check(info: &'static FormInfo, word: u128) -> Result<(), Illegal> {
         }
     }
     let mode = mode_of(info, word).ok_or_else(|| no_mode(info, word))?;
-    let hidden = mode
-        .hidden
+    let changed = (word ^ mode.hidden_bits) & mode.hidden_mask != 0;
+    let hidden = if changed { mode.hidden } else { &[] };
+    let hidden = hidden
         .iter()
         .copied()
         .chain(conditionally_hidden(info, word));
@@ -282,11 +285,11 @@ fn check(info: &'static FormInfo, word: u128) -> Result<(), Illegal> {
 
 /// Fields whose condition to be shown does not hold.
 fn conditionally_hidden(info: &'static FormInfo, word: u128) -> impl Iterator<Item = u8> {
-    info.fields
-        .iter()
-        .enumerate()
-        .filter(move |(_, f)| f.shown.is_some_and(|shown| !shown(word)))
-        .map(|(i, _)| i as u8)
+    let hidden = move |index: &u8| {
+        let shown = info.fields[usize::from(*index)].shown;
+        shown.is_some_and(|shown| !shown(word))
+    };
+    info.conditional.iter().copied().filter(hidden)
 }
 
 fn check_operand(info: &FormInfo, operand: &OperandInfo, word: u128) -> Result<(), Illegal> {

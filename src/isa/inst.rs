@@ -221,16 +221,22 @@ impl<R: Register> Inst<R> {
             operand.name
         );
         let first = operand.first as usize;
-        let most = (usize::from(operand.max_width) / 32).max(1);
-        self.regs[first..first + most].fill(None);
-        self.regs[first..first + regs.len()].copy_from_slice(regs);
         let fixed = regs[0].is_none();
-        assert!(
-            regs.iter().all(|r| r.is_none() == fixed),
-            "{}.{}: mixed",
-            self.info().name,
-            operand.name
-        );
+        if let [reg] = regs {
+            self.regs[first] = *reg;
+            let most = (usize::from(operand.max_width) / 32).max(1);
+            self.regs[first + 1..first + most].fill(None);
+        } else {
+            let most = usize::from(operand.max_width) / 32;
+            self.regs[first..first + most].fill(None);
+            self.regs[first..first + regs.len()].copy_from_slice(regs);
+            assert!(
+                regs.iter().all(|r| r.is_none() == fixed),
+                "{}.{}: mixed",
+                self.info().name,
+                operand.name
+            );
+        }
         self.set_field(
             operand.field,
             if fixed { class.hardwired() as u64 } else { 0 },

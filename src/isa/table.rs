@@ -174,8 +174,12 @@ pub struct FormInfo {
     pub reads: u16,
     /// Entries of the register array that belong to operands that are written, a bit each.
     pub writes: u16,
+    /// Whether an operand can take more than one entry.
+    pub wide: bool,
     /// Operand index of each [`Role`], or 255.
     pub roles: [u8; Role::COUNT],
+    /// Fields that are shown under a condition.
+    pub conditional: &'static [u8],
     /// Fields that must hold one of their type's members: `(field, mask of legal codes)`.
     pub legal_codes: &'static [(u8, u64)],
 }
@@ -338,6 +342,10 @@ pub struct ModeInfo {
     pub operands: &'static [SyntaxOperand],
     /// Fields that the mode does not show.
     pub hidden: &'static [u8],
+    /// Their bits.
+    pub hidden_mask: u128,
+    /// What these bits hold.
+    pub hidden_bits: u128,
 }
 
 /// A modifier behind the mnemonic.

@@ -3,10 +3,12 @@
 use super::access::{Accesses, Resource};
 
 /// Results and reads that are not complete.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct State {
-    /// For each resource the cycles until a result of fixed latency has arrived.
-    ready: [u16; Resource::COUNT],
+    /// Cycles that have passed since some moment.
+    now: u32,
+    /// For each resource the cycle in which a result of fixed latency has arrived, counted from the same moment.
+    ready: [u32; Resource::COUNT],
     /// For each resource the scoreboards of results of variable latency.
     written: [u8; Resource::COUNT],
     /// For each resource the scoreboards of instructions that may still read it.
@@ -35,6 +37,7 @@ impl Default for State {
     /// Nothing is on its way.
     fn default() -> Self {
         State {
+            now: 0,
             ready: [0; Resource::COUNT],
             written: [0; Resource::COUNT],
             read: [0; Resource::COUNT],
@@ -43,18 +46,23 @@ impl Default for State {
 }
 
 impl State {
+    /// Cycles until a result of fixed latency has arrived.
+    fn left(&self, resource: usize) -> u16 {
+        self.ready[resource].saturating_sub(self.now) as u16
+    }
+
     /// What an instruction with these accesses must wait for.
     pub fn needs(&self, accesses: &Accesses) -> Needs {
         let mut needs = Needs { cycles: 1, wait: 0 };
         for r in accesses.reads.iter().map(|r| r.index()) {
-            needs.cycles = needs.cycles.max(self.ready[r]);
+            needs.cycles = needs.cycles.max(self.left(r));
             needs.wait |= self.written[r];
         }
         for write in &accesses.writes {
             let r = write.resource.index();
             // Results arrive in the order of the writes. One of variable latency may arrive at once.
             let own = if accesses.variable { 1 } else { write.latency };
-            needs.cycles = needs.cycles.max((self.ready[r] + 1).saturating_sub(own));
+            needs.cycles = needs.cycles.max((self.left(r) + 1).saturating_sub(own));
             needs.wait |= self.written[r] | self.read[r];
         }
         needs
@@ -70,7 +78,8 @@ impl State {
 
     /// Cycles until everything of fixed latency has arrived.
     pub fn longest(&self) -> u16 {
-        self.ready.iter().copied().max().unwrap_or(0)
+        let last = self.ready.iter().copied().max().unwrap_or(0);
+        last.saturating_sub(self.now) as u16
     }
 
     /// Scoreboards have become zero.
@@ -85,9 +94,7 @@ impl State {
 
     /// Cycles have passed.
     pub fn advance(&mut self, cycles: u16) {
-        self.ready
-            .iter_mut()
-            .for_each(|r| *r = r.saturating_sub(cycles));
+        self.now += u32::from(cycles);
     }
 
     /// An instruction has issued; what it needed has been waited for.
@@ -97,7 +104,7 @@ impl State {
             if accesses.variable {
                 self.written[r] |= boards.write;
             } else {
-                self.ready[r] = self.ready[r].max(write.latency);
+                self.ready[r] = self.ready[r].max(self.now + u32::from(write.latency));
             }
         }
         // Who has waited for the results knows that the sources were read.
@@ -115,8 +122,11 @@ impl State {
     pub fn merge(&mut self, other: &State) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.ready.iter_mut().zip(&other.ready) {
-            changed |= *theirs > *mine;
-            *mine = (*mine).max(*theirs);
+            let theirs = theirs.saturating_sub(other.now);
+            if theirs > mine.saturating_sub(self.now) {
+                *mine = self.now + theirs;
+                changed = true;
+            }
         }
         let masks = self
             .written

@@ -333,28 +333,40 @@ impl<R: Register> Terminator<R> {
     }
 
     /// Registers it reads, arguments of edges included.
-    pub fn uses(&self) -> SmallVec<[R; 4]> {
-        match self {
-            Terminator::Jump { args, .. } => SmallVec::from_slice(args),
-            Terminator::Branch { guard, .. } => SmallVec::from_slice(&[guard.reg]),
-            Terminator::Table { index, .. } => SmallVec::from_slice(&[*index]),
-            Terminator::Return { address, values } => address
-                .iter()
-                .copied()
-                .chain(values.iter().map(|v| v.0))
-                .collect(),
-            Terminator::TailCall { callee, values } => {
-                let address: &[R] = match callee {
-                    Callee::Registers(r) => r,
-                    Callee::Symbol(_) => &[],
-                };
-                address
-                    .iter()
-                    .copied()
-                    .chain(values.iter().map(|v| v.0))
-                    .collect()
-            }
-            Terminator::Exit | Terminator::Trap(_) => SmallVec::new(),
+    pub fn uses(&self) -> TerminatorUses<'_, R> {
+        let (plain, fixed): (&[R], &[(R, PReg)]) = match self {
+            Terminator::Jump { args, .. } => (args, &[]),
+            Terminator::Branch { guard, .. } => (std::slice::from_ref(&guard.reg), &[]),
+            Terminator::Table { index, .. } => (std::slice::from_ref(index), &[]),
+            Terminator::Return { address, values } => (address, values),
+            Terminator::TailCall { callee, values } => match callee {
+                Callee::Registers(address) => (address, values),
+                Callee::Symbol(_) => (&[], values),
+            },
+            Terminator::Exit | Terminator::Trap(_) => (&[], &[]),
+        };
+        TerminatorUses {
+            plain: plain.iter(),
+            fixed: fixed.iter(),
+        }
+    }
+}
+
+/// Registers that a terminator reads; see [`Terminator::uses`].
+#[derive(Clone, Debug)]
+pub struct TerminatorUses<'a, R> {
+    plain: std::slice::Iter<'a, R>,
+    fixed: std::slice::Iter<'a, (R, PReg)>,
+}
+
+impl<R: Register> Iterator for TerminatorUses<'_, R> {
+    type Item = R;
+
+    #[inline]
+    fn next(&mut self) -> Option<R> {
+        match self.plain.next() {
+            Some(reg) => Some(*reg),
+            None => self.fixed.next().map(|(reg, _)| *reg),
         }
     }
 }

@@ -152,7 +152,7 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
         .fold(0, |m, f| m | mask(f));
     let _ = writeln!(
         w,
-        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_count: {}, reads: {:#x}, writes: {:#x},",
+        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_count: {}, reads: {:#x}, writes: {:#x}, wide: {},",
         form.name,
         machine.optypes[form.optype].name,
         form.stype.0,
@@ -160,6 +160,7 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
         register_entries(form),
         entry_mask(form, Direction::In),
         entry_mask(form, Direction::Out),
+        form.operands.iter().any(|o| entries(form, o) > 1),
     );
     let index: Vec<u8> = roles
         .iter()
@@ -170,7 +171,10 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
                 .map_or(255, |i| i as u8)
         })
         .collect();
-    let _ = writeln!(w, "      roles: {index:?},");
+    let conditional: Vec<usize> = (0..form.fields.len())
+        .filter(|&i| form.fields[i].shown.is_some())
+        .collect();
+    let _ = writeln!(w, "      roles: {index:?}, conditional: &{conditional:?},");
     let legal: Vec<(u8, String)> = form
         .fields
         .iter()
@@ -332,10 +336,16 @@ fn write_mode(form: &Form, mode: &Mode, w: &mut String) {
         fixed.0 |= mask(&form.fields[field]);
         fixed.1 |= at(&form.fields[field], value);
     }
+    let mut hidden = (0, 0);
+    for &field in &mode.hidden {
+        let field = &form.fields[field];
+        hidden.0 |= mask(field);
+        hidden.1 |= at(field, field.hidden);
+    }
     let _ = writeln!(
         w,
-        "        ModeInfo {{ fixed_mask: {:#x}, fixed_bits: {:#x}, hidden: &{:?}, modifiers: &[",
-        fixed.0, fixed.1, mode.hidden
+        "        ModeInfo {{ fixed_mask: {:#x}, fixed_bits: {:#x}, hidden: &{:?}, hidden_mask: {:#x}, hidden_bits: {:#x}, modifiers: &[",
+        fixed.0, fixed.1, mode.hidden, hidden.0, hidden.1
     );
     for m in &mode.modifiers {
         let _ = writeln!(
