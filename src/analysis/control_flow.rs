@@ -33,7 +33,7 @@ pub struct ControlFlow {
     rpo_index: SecondaryMap<Block, u32>,
     ends_lanes: SecondaryMap<Block, bool>,
     pseudo_exits: Vec<Block>,
-    /// Over the numbers of the reverse postorder; set once the pseudo exits are known.
+    /// Over the numbers of the reverse postorder; none for a single block.
     post: Option<PostDominators>,
     edges: SecondaryMap<Loop, LoopEdges>,
     irreducible: bool,
@@ -95,9 +95,11 @@ impl ControlFlow {
             edges: SecondaryMap::new(),
             irreducible: false,
         };
-        flow.find_pseudo_exits();
-        flow.post = Some(flow.post_dominators());
-        flow.describe_loops();
+        if flow.rpo.len() > 1 {
+            flow.find_pseudo_exits();
+            flow.post = Some(flow.post_dominators());
+            flow.describe_loops();
+        }
         flow
     }
 
@@ -176,6 +178,7 @@ impl ControlFlow {
     pub fn post_dominates(&self, a: Block, b: Block) -> bool {
         match (&self.post, self.order(a), self.order(b)) {
             (Some(post), Some(a), Some(b)) => post.post_dominates(a, b),
+            (None, Some(a), Some(b)) => a == b,
             _ => false,
         }
     }

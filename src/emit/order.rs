@@ -17,6 +17,9 @@ pub struct BlockTraits {
 ///
 /// `graph` lists the successors of a two-way branch with the one that should follow directly last.
 pub fn block_order(graph: &Graph, traits: &[BlockTraits]) -> Vec<usize> {
+    if graph.len() == 1 {
+        return vec![0];
+    }
     let dominators = Dominators::new(graph, 0);
     let loops = Loops::new(graph, &dominators);
     let mut order = depth_first(graph, &loops, traits);

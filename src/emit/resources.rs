@@ -80,7 +80,9 @@ impl Resources {
 
 /// Instruction counts of the loops without a loop inside.
 fn innermost_loops(code: &Linear) -> Vec<u32> {
-    if code.blocks.is_empty() {
+    // A loop has an edge that goes back.
+    let goes_back = |block: usize| code.successors(block).iter().any(|&next| next <= block);
+    if !(0..code.blocks.len()).any(goes_back) {
         return Vec::new();
     }
     let graph = code.graph();

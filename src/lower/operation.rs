@@ -192,9 +192,7 @@ impl Lower<'_> {
                         halves: Halves::Both,
                         ..src
                     });
-                    let regs: SmallVec<[Option<VReg>; 4]> =
-                        regs.as_slice().iter().copied().map(Some).collect();
-                    inst.set_regs(operand, &regs);
+                    inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
                 }
                 set_modifiers(inst, operand, &src);
             }
@@ -202,9 +200,7 @@ impl Lower<'_> {
                 let Base::Regs(regs) = src.base else {
                     unreachable!("{}.{}: a {class:?} register", form.name, operand.name)
                 };
-                let regs: SmallVec<[Option<VReg>; 4]> =
-                    regs.as_slice().iter().copied().map(Some).collect();
-                inst.set_regs(operand, &regs);
+                inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
                 set_modifiers(inst, operand, &src);
             }
             (None, FieldType::ConstantMemory) => {
@@ -271,14 +267,12 @@ impl Lower<'_> {
                 continue;
             }
             let count = inst.register_count(operand);
-            let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
-            for _ in 0..count {
-                regs.push(self.builder.vreg(class));
-            }
-            let entries: SmallVec<[Option<VReg>; 4]> = regs.iter().copied().map(Some).collect();
-            inst.set_regs(operand, &entries);
+            let mut regs = [VReg::new(class, 0); 4];
+            let regs = &mut regs[..count];
+            regs.fill_with(|| self.builder.vreg(class));
+            inst.set_regs(operand, entries(&mut [None; 4], regs));
             match operand.role {
-                Role::D => outputs.d = Some(Regs::new(&regs)),
+                Role::D => outputs.d = Some(Regs::new(regs)),
                 Role::Pu => outputs.pu = Some(regs[0]),
                 Role::Pv => outputs.pv = Some(regs[0]),
                 other => unreachable!("result {other:?} of {}", form.name),
@@ -532,4 +526,12 @@ fn fold(field: &FieldInfo, src: &Src) -> Option<u64> {
         }
         _ => None,
     }
+}
+
+/// Registers as the entries of an operand.
+fn entries<'a>(room: &'a mut [Option<VReg>; 4], regs: &[VReg]) -> &'a [Option<VReg>] {
+    for (entry, reg) in room.iter_mut().zip(regs) {
+        *entry = Some(*reg);
+    }
+    &room[..regs.len()]
 }

@@ -44,9 +44,16 @@ fn written(code: &VCode<PReg>) -> impl Iterator<Item = PReg> + '_ {
 /// Places for the callee-saved registers that are written.
 fn save_slots(code: &mut VCode<PReg>, report: &mut Report) -> Vec<Saved> {
     let mut used = [false; 256];
+    let mut any = false;
     written(code)
-        .filter(|r| r.class() == RegisterClass::Gpr)
-        .for_each(|r| used[usize::from(r.number())] = true);
+        .filter(|r| r.class() == RegisterClass::Gpr && abi::CALLEE_SAVED.contains(&r.number()))
+        .for_each(|r| {
+            used[usize::from(r.number())] = true;
+            any = true;
+        });
+    if !any {
+        return Vec::new();
+    }
     let mut saved = Vec::new();
     // The widest runs first keep every offset aligned.
     code.frame.spill_bytes = code.frame.spill_bytes.next_multiple_of(16);
@@ -184,7 +191,7 @@ fn count(code: &VCode<PReg>, report: &mut Report) {
             .for_each(&mut note);
     }
     for data in code.blocks.values() {
-        data.terminator.uses().into_iter().for_each(&mut note);
+        data.terminator.uses().for_each(&mut note);
     }
     code.entry.iter().for_each(|(r, _)| note(*r));
     [report.registers, report.uniforms, report.predicates] = top;

@@ -128,7 +128,7 @@ impl Liveness {
             for entry in code.block_insts(block) {
                 code.uses(entry).for_each(&mut note);
             }
-            data.terminator.uses().into_iter().for_each(note);
+            data.terminator.uses().for_each(note);
         }
     }
 
@@ -147,7 +147,7 @@ impl Liveness {
                 code.uses(entry).for_each(|v| note(v, position(block, i)));
             }
             let end = end_position(code, block);
-            data.terminator.uses().iter().for_each(|v| note(*v, end));
+            data.terminator.uses().for_each(|v| note(v, end));
         }
         let mut sum = 0;
         for start in starts.iter_mut() {

@@ -40,6 +40,9 @@ impl Scan<'_> {
         entry: &Entry<VReg>,
     ) -> Result<(), NoRegister> {
         let at = position(block, index);
+        if !entry.inst.info().wide && self.code.else_values(entry).is_empty() {
+            return self.plain_instruction(block, at, entry);
+        }
         let mut now = Current {
             block,
             at,
@@ -103,6 +106,22 @@ impl Scan<'_> {
         if !site.before.is_empty() || !site.moved.is_empty() || !site.after.is_empty() {
             site.busy_after = self.picker.occupied.union(&now.held);
             self.sites.push((index, site));
+        }
+        self.release_dead(entry);
+        Ok(())
+    }
+
+    /// The same for an instruction without wide operands and values kept: its results take the place of the values that end in it.
+    fn plain_instruction(
+        &mut self,
+        block: Block,
+        at: u32,
+        entry: &Entry<VReg>,
+    ) -> Result<(), NoRegister> {
+        self.release_dying(block, at, entry);
+        for v in entry.inst.definitions() {
+            let c = self.picker.pick(v, at, self.picker.free(v.class()))?;
+            self.picker.assign(v, c);
         }
         self.release_dead(entry);
         Ok(())

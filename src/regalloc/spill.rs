@@ -111,7 +111,7 @@ impl Spiller {
                 spiller: self,
                 plan,
             };
-            let uses: Vec<VReg> = data.terminator.uses().into_iter().filter(mine).collect();
+            let uses: Vec<VReg> = data.terminator.uses().filter(mine).collect();
             walk.before(&uses, 0, end_position(code, block), limit)?;
             for (index, entry) in data.insts.clone().zip(code.block_insts(block)).rev() {
                 let at = position(block, index);
@@ -155,7 +155,6 @@ impl Spiller {
             }
             data.terminator
                 .uses()
-                .into_iter()
                 .for_each(|v| self.weight[v.index()] += each);
             data.params
                 .iter()

@@ -97,7 +97,7 @@ pub(super) fn classes(code: &VCode<VReg>, colouring: &Colouring) -> [bool; 3] {
             || code
                 .blocks
                 .values()
-                .any(|b| b.terminator.uses().iter().any(passed)));
+                .any(|b| b.terminator.uses().any(|v| passed(&v))));
     let exits = code.blocks.values().any(|b| {
         matches!(
             &b.terminator,

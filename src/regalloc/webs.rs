@@ -76,6 +76,9 @@ impl Webs {
                 edge_arguments(code, block).map(|(arg, param)| (data.loop_depth, param, arg)),
             );
             for entry in code.block_insts(block) {
+                if entry.attachment.is_none() {
+                    continue;
+                }
                 for (result, kept) in entry.inst.definitions().zip(code.else_values(entry)) {
                     wishes.extend(kept.map(|kept| (data.loop_depth, result, kept)));
                 }
@@ -218,6 +221,9 @@ impl Webs {
         let mut wanted: Vec<(u32, bool, SmallVec<[VReg; 4]>)> = Vec::new();
         for (block, data) in code.blocks.iter() {
             for entry in code.block_insts(block) {
+                if !entry.inst.info().wide {
+                    continue;
+                }
                 for operand in entry.inst.operands().filter(|o| o.regs.len() > 1) {
                     let regs: SmallVec<[VReg; 4]> =
                         operand.regs.iter().copied().flatten().collect();

@@ -173,6 +173,9 @@ struct Registers<'a> {
 
 impl Registers<'_> {
     fn instruction(&self, inst: &Inst<VReg>, number: usize, site: Option<&Site>) -> PInst {
+        if self.answer.is_none() && site.is_none_or(|s| s.moved.is_empty()) {
+            return inst.map(|v| self.colouring.register(v));
+        }
         inst.map_operands(|info, i, v| {
             let place = info.first + i as u8;
             if let Some(r) = self

@@ -49,7 +49,7 @@ pub fn join_returns(code: VCode<VReg>) -> VCode<VReg> {
         let same = |t: &Terminator<VReg>| matches!(t, Terminator::Return { address: a, values } if *a == address && values.iter().map(|v| v.1).eq(places.iter().copied()));
         if same(editor.terminator(block)) {
             let old = std::mem::replace(&mut editor.data(block).terminator, Terminator::Exit);
-            let args = old.uses().into_iter().skip(2).collect();
+            let args = old.uses().skip(2).collect();
             editor.data(block).terminator = Terminator::Jump {
                 target: joined,
                 args,
