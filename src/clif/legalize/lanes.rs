@@ -6,9 +6,9 @@
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::types::{F16X2, F128, I8, I16, I32};
+use cranelift_codegen::ir::types::{F16, F16X2, F128, I8, I16, I32};
 use cranelift_codegen::ir::{
-    Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value,
+    Endianness, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value,
 };
 use smallvec::SmallVec;
 
@@ -50,6 +50,12 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
         Opcode::Swizzle | Opcode::X86Pshufb => {
             Some(expander.swizzle(args[0], args[1], opcode == Opcode::X86Pshufb))
         }
+        _ if has_packed_halves(opcode)
+            && types[0].lane_type() == F16
+            && types[0].lane_count() > 2 =>
+        {
+            expander.by_pairs(inst, &args)
+        }
         _ if is_lane_wise(opcode, types.first().copied().unwrap_or(ty))
             && types[0].lane_count() == ty.lane_count() =>
         {
@@ -59,24 +65,31 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
     }
 }
 
+/// Whether lowering has the operation on two halves at once.
+fn has_packed_halves(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Fadd
+            | Opcode::Fsub
+            | Opcode::Fmul
+            | Opcode::Fma
+            | Opcode::Fmin
+            | Opcode::Fmax
+            | Opcode::Fdiv
+            | Opcode::Sqrt
+            | Opcode::Ceil
+            | Opcode::Floor
+            | Opcode::Trunc
+            | Opcode::Nearest
+            | Opcode::Fcmp
+    )
+}
+
 /// Whether each lane of the result is computed from the same lane of the operands, the first of which has type `ty`, and lowering has no
 /// rule for the whole vector.
 fn is_lane_wise(opcode: Opcode, ty: Type) -> bool {
     match opcode {
-        // Packed halves have operations of their own.
-        Opcode::Fadd
-        | Opcode::Fsub
-        | Opcode::Fmul
-        | Opcode::Fma
-        | Opcode::Fmin
-        | Opcode::Fmax
-        | Opcode::Fdiv
-        | Opcode::Sqrt
-        | Opcode::Ceil
-        | Opcode::Floor
-        | Opcode::Trunc
-        | Opcode::Nearest
-        | Opcode::Fcmp => ty != F16X2,
+        _ if has_packed_halves(opcode) => ty != F16X2,
         Opcode::Ishl | Opcode::Ushr => ty.lane_bits() > 32,
         Opcode::Sshr => ty.lane_bits() != 32,
         Opcode::Iabs
@@ -220,6 +233,48 @@ impl Expander<'_, '_> {
             lanes.push(self.scalar(&data, &operands)?);
         }
         Some(self.build(&lanes))
+    }
+
+    /// An operation on halves, two of them at a time: in the words of the vector.
+    fn by_pairs(&mut self, inst: Inst, args: &[Value]) -> Option<Value> {
+        let data = self.pos.func.dfg.insts[inst];
+        let opcode = data.opcode();
+        let little = MemFlagsData::new().with_endianness(Endianness::Little);
+        let words = I32.by(self.ty.bits() / 32)?;
+        let args: SmallVec<[Value; 4]> = args
+            .iter()
+            .map(|&arg| self.pos.ins().bitcast(words, little, arg))
+            .collect();
+        let mut results: SmallVec<[Value; 4]> = SmallVec::new();
+        for word in 0..words.lane_count() as u8 {
+            let pair: SmallVec<[Value; 4]> = args
+                .iter()
+                .map(|&arg| {
+                    let word = self.pos.ins().extractlane(arg, word);
+                    self.pos.ins().bitcast(F16X2, little, word)
+                })
+                .collect();
+            let ins = self.pos.ins();
+            let (done, _) = match data {
+                InstructionData::FloatCompare { cond, .. } => {
+                    ins.FloatCompare(opcode, F16X2, cond, pair[0], pair[1])
+                }
+                InstructionData::Unary { .. } => ins.Unary(opcode, F16X2, pair[0]),
+                InstructionData::Binary { .. } => ins.Binary(opcode, F16X2, pair[0], pair[1]),
+                InstructionData::Ternary { .. } => {
+                    ins.Ternary(opcode, F16X2, pair[0], pair[1], pair[2])
+                }
+                _ => return None,
+            };
+            let done = self.pos.func.dfg.first_result(done);
+            results.push(self.pos.ins().bitcast(I32, little, done));
+        }
+        let whole = Expander {
+            pos: self.pos,
+            ty: words,
+        }
+        .build(&results);
+        Some(self.pos.ins().bitcast(self.ty, little, whole))
     }
 
     /// The operation on one lane.
