@@ -22,7 +22,8 @@ pub(super) struct Assembled<R> {
     /// Which field is written where, modifiers first.
     places: Vec<(u8, Span)>,
     control_span: Span,
-    span: Span,
+    /// The instruction without its guard and control.
+    pub span: Span,
 }
 
 /// A field that a label or symbol gives its value.
@@ -83,6 +84,13 @@ pub(super) fn assemble<R: NamedRegister>(
         control_span: written.control_span,
         span: written.span,
     })
+}
+
+impl<R> Assembled<R> {
+    /// Whether the text gives this field its value.
+    pub fn is_written(&self, field: u8) -> bool {
+        self.places.iter().any(|(written, _)| *written == field)
+    }
 }
 
 impl Assembled<PReg> {

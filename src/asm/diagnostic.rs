@@ -21,9 +21,20 @@ impl Span {
     }
 }
 
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The text means nothing.
+    Error,
+    /// The text means something that is hardly meant.
+    Warning,
+}
+
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
     /// Where.
     pub span: Span,
     /// What is wrong.
@@ -38,10 +49,19 @@ impl Diagnostic {
     /// A mistake at `span`.
     pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
+            severity: Severity::Error,
             span,
             message: message.into(),
             expected: Vec::new(),
             notes: Vec::new(),
+        }
+    }
+
+    /// Something suspicious at `span`.
+    pub fn warning(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::new(span, message)
         }
     }
 
@@ -63,25 +83,38 @@ impl Diagnostic {
     }
 }
 
-/// All mistakes of one text, in its order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Errors {
+/// What there is to say about one text, in its order: what makes it no program, or what is suspicious about a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
     /// Name of the file, for messages.
     pub file: String,
-    /// Its text.
+    /// Its text; empty if there is nothing to say.
     pub text: String,
-    /// At least one.
+    /// The messages.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Errors {
-    pub(super) fn new(file: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Errors {
+impl Diagnostics {
+    pub(super) fn new(file: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Diagnostics {
         diagnostics.sort_by_key(|d| d.span);
-        Errors {
+        let text = if diagnostics.is_empty() { "" } else { text };
+        Diagnostics {
             file: file.to_string(),
             text: text.to_string(),
             diagnostics,
         }
+    }
+
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.diagnostics.is_empty()
+    }
+
+    /// Whether one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics
+            .iter()
+            .any(|d| d.severity == Severity::Error)
     }
 
     /// Line and column of a byte, both counted from 1; a column is a character.
@@ -96,8 +129,8 @@ impl Errors {
     }
 }
 
-impl fmt::Display for Errors {
-    /// For each mistake `FILE:LINE:COLUMN: error: …`, the line with carets, and what was expected.
+impl fmt::Display for Diagnostics {
+    /// For each `FILE:LINE:COLUMN: error: …` or `… warning: …`, the line with carets, and what was expected.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let starts = line_starts(&self.text);
         for (i, d) in self.diagnostics.iter().enumerate() {
@@ -105,25 +138,27 @@ impl fmt::Display for Errors {
             if i != 0 {
                 writeln!(f)?;
             }
-            write!(f, "{}:{line}:{column}: error: {}", self.file, d.message)?;
+            let severity = match d.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            };
+            write!(
+                f,
+                "{}:{line}:{column}: {severity}: {}",
+                self.file, d.message
+            )?;
             let text = self.text[starts[line - 1]..]
                 .lines()
                 .next()
                 .unwrap_or_default();
-            let number = line.to_string();
-            let margin = " ".repeat(number.len());
-            let indent: String = text
-                .chars()
-                .take(column - 1)
-                .map(|c| if c == '\t' { '\t' } else { ' ' })
-                .collect();
-            let room = text.chars().count().saturating_sub(column - 1).max(1);
             let marked = self
                 .text
                 .get(d.span.start..d.span.end)
                 .map_or(1, |t| t.chars().take_while(|c| *c != '\n').count());
-            let carets = "^".repeat(marked.clamp(1, room));
-            write!(f, "\n {number} | {text}\n {margin} | {indent}{carets}")?;
+            let number = line.to_string();
+            let margin = " ".repeat(number.len());
+            let [text, carets] = excerpt(text, column - 1, marked);
+            write!(f, "\n {number} | {text}\n {margin} | {carets}")?;
             if !d.expected.is_empty() {
                 write!(f, "\n {margin} = expected {}", list(&d.expected))?;
             }
@@ -135,7 +170,36 @@ impl fmt::Display for Errors {
     }
 }
 
-impl std::error::Error for Errors {}
+impl std::error::Error for Diagnostics {}
+
+/// Most characters of a line that are shown.
+const SHOWN: usize = 160;
+
+/// The part of a line around the place of a message, and carets under `marked` characters from `start`.
+fn excerpt(line: &str, start: usize, marked: usize) -> [String; 2] {
+    let length = line.chars().count();
+    let first = if length <= SHOWN {
+        0
+    } else {
+        start.saturating_sub(SHOWN / 2).min(length - SHOWN)
+    };
+    let last = length.min(first + SHOWN);
+    let mut text = String::new();
+    let mut carets = String::new();
+    if first > 0 {
+        text.push('…');
+        carets.push(' ');
+    }
+    text.extend(line.chars().skip(first).take(last - first));
+    if last < length {
+        text.push('…');
+    }
+    let before = line.chars().skip(first).take(start - first);
+    carets.extend(before.map(|c| if c == '\t' { '\t' } else { ' ' }));
+    let room = last.saturating_sub(start).max(1);
+    carets.extend(std::iter::repeat_n('^', marked.clamp(1, room)));
+    [text, carets]
+}
 
 /// Where each line begins.
 pub(super) fn line_starts(text: &str) -> Vec<usize> {
@@ -211,7 +275,7 @@ mod tests {
     #[test]
     fn shows_the_place() {
         let text = "one\n\ttwo three\n";
-        let errors = Errors::new(
+        let errors = Diagnostics::new(
             "x.s",
             text,
             vec![
@@ -224,5 +288,22 @@ mod tests {
             errors.to_string(),
             "x.s:2:6: error: no\n 2 | \ttwo three\n   | \t    ^^^^^\n   = expected a, b or c\n   = see"
         );
+    }
+
+    #[test]
+    fn of_a_long_line_shows_what_is_around_the_place() {
+        let line = "ab".repeat(500);
+        for (start, marked) in [(0, 1), (0, 1000), (100, 5), (500, 3), (998, 2), (1000, 1)] {
+            let [text, carets] = excerpt(&line, start, marked);
+            assert!(text.chars().count() <= SHOWN + 2 && text.contains('…'));
+            let under: String = text
+                .chars()
+                .zip(carets.chars())
+                .filter_map(|(c, caret)| (caret == '^').then_some(c))
+                .collect();
+            let marked: String = line.chars().skip(start).take(marked).collect();
+            assert!(marked.starts_with(under.trim_end_matches('…')), "{start}");
+            assert_eq!(under.is_empty(), marked.is_empty(), "{start}");
+        }
     }
 }

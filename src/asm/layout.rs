@@ -1,6 +1,6 @@
 //! Functions put together: words, labels, relocations, resources.
 
-use super::Assembly;
+use super::advice::advice;
 use super::apply::SymbolUse;
 use super::diagnostic::{Diagnostic, closest, line_starts};
 use super::directives::{Data, Function, Program};
@@ -13,8 +13,12 @@ use crate::object::{
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The object of a program. With diagnostics it is not complete.
-pub(super) fn layout(program: Program, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Assembly {
+/// The object of a program, and the line of each word. With errors among the diagnostics it is not complete.
+pub(super) fn layout(
+    program: Program,
+    text: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Object, Vec<Vec<u32>>) {
     let mut symbols = HashSet::new();
     let defined = program
         .functions
@@ -47,7 +51,7 @@ pub(super) fn layout(program: Program, text: &str, diagnostics: &mut Vec<Diagnos
         object.data.push(finish_data(data, &symbols, diagnostics));
     }
     resources(&mut object, &program.functions);
-    Assembly { object, lines }
+    (object, lines)
 }
 
 fn finish(
@@ -67,7 +71,10 @@ fn finish(
             }
         }
         match assembled.word() {
-            Ok(word) => words.push(word),
+            Ok(word) => {
+                diagnostics.extend(advice(&assembled));
+                words.push(word);
+            }
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }

@@ -5,6 +5,7 @@
 //! tables of the instruction set, `apply` fills it in, `layout` puts functions together and resolves labels. Every mistake of a text is
 //! reported in one run, with its place and what was expected. [`listing`] is the way back: its text assembles to the same object.
 
+mod advice;
 mod apply;
 mod diagnostic;
 mod directives;
@@ -18,7 +19,7 @@ mod operand;
 mod select;
 mod syntax;
 
-pub use diagnostic::{Diagnostic, Errors, Span};
+pub use diagnostic::{Diagnostic, Diagnostics, Severity, Span};
 pub use listing::{BadWord, listing};
 pub use name::NamedRegister;
 
@@ -33,13 +34,17 @@ pub struct Assembly {
     pub object: Object,
     /// Line of the text, counted from 1, of each word of each function.
     pub lines: Vec<Vec<u32>>,
+    /// What is legal in it but hardly meant.
+    pub warnings: Diagnostics,
 }
 
 /// Assembles a text; `file` is its name in messages.
 ///
-/// # Errors
+/// # Diagnostics
 /// All mistakes of the text.
-pub fn assemble(file: &str, text: &str) -> Result<Assembly, Errors> {
+pub fn assemble(file: &str, text: &str) -> Result<Assembly, Diagnostics> {
+    // Some editors begin a file with a mark of its byte order.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut diagnostics = Vec::new();
     let tokens = lexer::tokens(text, &mut diagnostics);
     let mut program = directives::Program::default();
@@ -51,36 +56,40 @@ pub fn assemble(file: &str, text: &str) -> Result<Assembly, Errors> {
             diagnostics.extend(errors);
         }
     }
-    let assembly = layout::layout(program, text, &mut diagnostics);
-    if diagnostics.is_empty() {
-        Ok(assembly)
-    } else {
-        Err(Errors::new(file, text, diagnostics))
+    let (object, lines) = layout::layout(program, text, &mut diagnostics);
+    let diagnostics = Diagnostics::new(file, text, diagnostics);
+    if diagnostics.has_errors() {
+        return Err(diagnostics);
     }
+    Ok(Assembly {
+        object,
+        lines,
+        warnings: diagnostics,
+    })
 }
 
 /// Reads one instruction, without labels or symbols: `IADD R0, R1, R2 ?4 ;`.
 ///
 /// For [`PReg`] it is not yet encoded; [`Inst::encode`] may still refuse it.
 ///
-/// # Errors
+/// # Diagnostics
 /// All its mistakes.
-pub fn instruction<R: NamedRegister>(text: &str) -> Result<(Inst<R>, Control), Errors> {
+pub fn instruction<R: NamedRegister>(text: &str) -> Result<(Inst<R>, Control), Diagnostics> {
     let assembled = assembled::<R>(text).map_err(|d| alone(text, d))?;
     Ok((assembled.inst, assembled.control))
 }
 
 /// Reads and encodes one instruction.
 ///
-/// # Errors
+/// # Diagnostics
 /// All its mistakes, the encoder's refusal included.
-pub fn word(text: &str) -> Result<u128, Errors> {
+pub fn word(text: &str) -> Result<u128, Diagnostics> {
     let assembled = assembled::<PReg>(text).map_err(|d| alone(text, d))?;
     assembled.word().map_err(|d| alone(text, vec![d]))
 }
 
-fn alone(text: &str, diagnostics: Vec<Diagnostic>) -> Errors {
-    Errors::new("<instruction>", text, diagnostics)
+fn alone(text: &str, diagnostics: Vec<Diagnostic>) -> Diagnostics {
+    Diagnostics::new("<instruction>", text, diagnostics)
 }
 
 /// The only instruction of a text.
@@ -117,7 +126,7 @@ fn assembled<R: NamedRegister>(text: &str) -> Result<apply::Assembled<R>, Vec<Di
 impl Assembly {
     /// The words of all functions one after another, with relocations between them filled in.
     ///
-    /// # Errors
+    /// # Diagnostics
     /// Relocations that only a linker can fill in.
     pub fn words(&self) -> Result<Vec<u128>, Vec<LinkError>> {
         self.object.linked_words()

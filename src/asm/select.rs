@@ -45,6 +45,9 @@ pub(super) fn select(written: &Written) -> Result<(Candidate, Vec<Match>), Vec<D
     Err(vec![failure.explain(optype, written)])
 }
 
+/// Longest name that is repeated in a message, in bytes.
+const LONGEST_SHOWN: usize = 100;
+
 /// The operation and how many words of the mnemonic are its name.
 fn operation(written: &Written) -> Result<(&'static OptypeInfo, usize), Vec<Diagnostic>> {
     let words = &written.words;
@@ -56,7 +59,12 @@ fn operation(written: &Written) -> Result<(&'static OptypeInfo, usize), Vec<Diag
         }
     }
     let (word, span) = &words[0];
-    let mut diagnostic = Diagnostic::new(*span, format!("there is no instruction `{word}`"));
+    let message = if word.len() > LONGEST_SHOWN {
+        "there is no instruction with so long a name".to_string()
+    } else {
+        format!("there is no instruction `{word}`")
+    };
+    let mut diagnostic = Diagnostic::new(*span, message);
     // `BAR` and `IDP` are beginnings of names, not names.
     let longer = OPTYPES.iter().map(|o| o.mnemonic).filter(|m| {
         m.strip_prefix(word.as_str())

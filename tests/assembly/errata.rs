@@ -355,3 +355,37 @@ fn every_exception_is_refused_by_name() {
         }
     }
 }
+
+/// I-49: the default of ISET's `pp` is `!PT`, so with `.AND` the comparison means nothing.
+#[test]
+fn a_result_that_is_constant_by_default_is_a_warning() {
+    let text = "\
+    ISET.LE.U32 R0, R4, R6 ;
+    ISET.LE.U32 R0, R4, R6, PT ;
+    ISET.LE.U32 R0, R4, R6, !PT ;
+    ISET.LE.U32 R0, R4, R6, P2 ;
+    ISET.LE.OR.U32 R0, R4, R6 ;
+    ISET.LE.XOR.U32 R0, R4, R6 ;
+@P0 ISET.GT.BF.X R0, R4, 0x10 &req={1} ;
+    SEL R0, R4, R6, PT ;
+";
+    let assembly = asm::assemble("iset.s", text).unwrap_or_else(|errors| panic!("{errors}"));
+    let warnings = &assembly.warnings;
+    assert!(!warnings.has_errors());
+    let lines: Vec<usize> = warnings
+        .diagnostics
+        .iter()
+        .map(|warning| warnings.position(warning.span.start).0)
+        .collect();
+    assert_eq!(lines, [1, 7], "{warnings}");
+    assert!(
+        warnings.to_string().starts_with(
+            "iset.s:1:1: warning: the result is always false: the predicate left out is !PT, and .AND combines with it\n \
+             1 | ISET.LE.U32 R0, R4, R6 ;\n   | ^"
+        ),
+        "{warnings}"
+    );
+    // With an error beside them they are told all the same.
+    let errors = asm::assemble("iset.s", &format!("{text}    NONSENSE ;\n")).unwrap_err();
+    assert_eq!((errors.diagnostics.len(), errors.has_errors()), (3, true));
+}

@@ -32,6 +32,7 @@ impl Options {
                 return Ok(Outcome::Failure);
             }
         };
+        input::print_warnings(&assembly);
         if let Some(output) = &self.output {
             let bytes = assembly.object.write().with_context(|| name)?;
             input::write(output, &bytes)?;

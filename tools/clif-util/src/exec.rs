@@ -92,6 +92,7 @@ fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Resul
 /// The words of straight-line code, or all reasons why it is none.
 fn program(name: &str, text: &str) -> Result<Vec<u128>, String> {
     let assembly = asm::assemble(name, text).map_err(|e| e.to_string())?;
+    input::print_warnings(&assembly);
     let refused = refused(name, &assembly);
     if !refused.is_empty() {
         return Err(refused.join("\n"));

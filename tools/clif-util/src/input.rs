@@ -1,9 +1,12 @@
 //! Files to read and write; `-` is standard input or output.
 
 use anyhow::{Context, Result};
+use cranelift_thisgpu::asm::Assembly;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
+use thisgpu_filetests::report::FileReport;
 
 /// The file's name for messages.
 pub fn name(path: &Path) -> String {
@@ -30,7 +33,12 @@ pub fn bytes(path: &Path) -> Result<Vec<u8>> {
 
 /// The contents of a text file.
 pub fn text(path: &Path) -> Result<String> {
-    String::from_utf8(bytes(path)?).with_context(|| format!("{} is no text", name(path)))
+    text_of(&name(path), bytes(path)?)
+}
+
+/// The text that bytes are; `name` is their file's.
+pub fn text_of(name: &str, bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).with_context(|| format!("{name} is no text"))
 }
 
 /// The file, to be read line by line.
@@ -41,6 +49,28 @@ pub fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>> {
     }
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     Ok(BufReader::with_capacity(1 << 16, Box::new(file)))
+}
+
+/// Prints what is suspicious about an assembled text on standard error.
+pub fn print_warnings(assembly: &Assembly) {
+    if !assembly.warnings.is_empty() {
+        eprintln!("{}", assembly.warnings);
+    }
+}
+
+/// Prints a line on standard output.
+pub fn print_line(line: impl Display) -> Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{line}")?)
+}
+
+/// Prints what the run lines of a file print, and what failed.
+pub fn print_report(report: &FileReport) -> Result<()> {
+    report.prints.iter().try_for_each(print_line)?;
+    report
+        .errors
+        .iter()
+        .for_each(|error| eprintln!("error: {error}"));
+    Ok(())
 }
 
 /// Writes a file as a whole or not at all: a failure leaves what was there before.
