@@ -99,7 +99,7 @@ impl GpuModule {
     /// The symbol that a reference in data or code stands for.
     fn symbol(declarations: &ModuleDeclarations, namespace: u32, index: u32) -> Option<String> {
         match namespace {
-            0 => {
+            0 if has(declarations.get_functions(), index) => {
                 let id = FuncId::from_u32(index);
                 Some(
                     declarations
@@ -108,7 +108,7 @@ impl GpuModule {
                         .into_owned(),
                 )
             }
-            1 => {
+            1 if has(declarations.get_data_objects(), index) => {
                 let id = DataId::from_u32(index);
                 Some(declarations.get_data_decl(id).linkage_name(id).into_owned())
             }
@@ -118,6 +118,11 @@ impl GpuModule {
 }
 
 /// Who sees the symbol.
+/// Whether declarations, which are numbered from 0, reach to a number.
+fn has<T>(declarations: impl Iterator<Item = T>, index: u32) -> bool {
+    declarations.size_hint().0 > index as usize
+}
+
 fn linkage(linkage: Linkage) -> object::Linkage {
     match linkage {
         Linkage::Import | Linkage::Preemptible | Linkage::Export => object::Linkage::Global,
@@ -450,6 +455,39 @@ mod tests {
             .unwrap();
         let errors = module.finish().unwrap_err().to_string();
         assert_eq!(errors, "function `late` is declared and never defined");
+    }
+
+    #[test]
+    fn a_name_of_another_module_is_an_error() {
+        let mut module = GpuModule::new(Options::default()).unwrap();
+        let signature = module.make_signature();
+        let id = module
+            .declare_function("f", Linkage::Export, &signature)
+            .unwrap();
+        let mut context = module.make_context();
+        let reference = context
+            .func
+            .declare_imported_user_function(UserExternalName::new(0, 77));
+        let signature = context.func.import_signature(signature);
+        let stranger = context.func.import_function(ir::ExtFuncData {
+            name: ir::ExternalName::user(reference),
+            signature,
+            colocated: false,
+            patchable: false,
+        });
+        let mut functions = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut context.func, &mut functions);
+        let block = builder.create_block();
+        builder.switch_to_block(block);
+        builder.ins().call(stranger, &[]);
+        builder.ins().return_(&[]);
+        builder.seal_all_blocks();
+        builder.finalize(module.target_config());
+        module.define_function(id, &mut context).unwrap();
+        let code = module.finish().unwrap();
+        let loaded = Device::simulator(SimConfig::default()).load(&code);
+        let message = loaded.map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("undefined symbol `u0:77`"), "{message}");
     }
 
     #[test]

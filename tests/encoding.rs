@@ -4,7 +4,7 @@ use cranelift_thisgpu::asm;
 use cranelift_thisgpu::isa::encode::{all_forms, control_mask};
 use cranelift_thisgpu::isa::generated::{FORMS, OPTYPES, form_of};
 use cranelift_thisgpu::isa::random::Random;
-use cranelift_thisgpu::isa::table::FieldValue;
+use cranelift_thisgpu::isa::table::{FieldType, FieldValue};
 use cranelift_thisgpu::isa::{Control, Illegal, Inst, PReg, decode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -186,6 +186,35 @@ fn hidden_fields_are_refused() {
         }
     }
     assert!(tried > 50, "{tried}");
+}
+
+/// Every code of an enumeration that has no name, in every form that has such a field.
+#[test]
+fn codes_without_a_name_are_refused() {
+    let mut random = Random::new(seed("codes_without_a_name_are_refused"));
+    let mut refused = 0;
+    for form in all_forms() {
+        let word = random
+            .instruction(form)
+            .encode(Control::default())
+            .unwrap_or_else(|e| panic!("{form:?}: {e}"));
+        for field in form.info().fields {
+            let FieldType::Enum(names) = field.ty else {
+                continue;
+            };
+            for code in (0..1 << field.width).filter(|code| names.name_of(*code).is_none()) {
+                let wrong = field.set(word, code);
+                assert!(
+                    decode(wrong).is_err(),
+                    "{}: {} = {code} decodes",
+                    form.info().name,
+                    field.name
+                );
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 1000, "{refused}");
 }
 
 #[test]

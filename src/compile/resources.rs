@@ -7,7 +7,7 @@ use crate::emit;
 use crate::object;
 use crate::vcode::SymbolKind;
 use serde::Serialize;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 /// Local memory for the frames of a recursion (*assigned*); a deeper one ends in a stack overflow fault.
@@ -113,10 +113,6 @@ pub(super) fn of_functions<'a>(
     let nodes: Vec<Node> = functions
         .map(|code| Node::new(code, &index, &taken))
         .collect();
-    let mut walk = Walk {
-        states: vec![State::New; nodes.len()],
-        nodes,
-    };
     let total = |reached: Reached| {
         let recursion = if reached.recursive {
             RECURSION_BYTES
@@ -128,9 +124,7 @@ pub(super) fn of_functions<'a>(
             ..reached.needs
         }
     };
-    (0..walk.nodes.len())
-        .map(|i| total(walk.visit(i)))
-        .collect()
+    reached(&nodes).into_iter().map(total).collect()
 }
 
 /// A function in the call graph.
@@ -168,70 +162,77 @@ struct Reached {
     recursive: bool,
 }
 
-#[derive(Clone, Copy)]
-enum State {
-    New,
-    Open,
-    Done(Reached),
-}
-
-struct Walk {
-    nodes: Vec<Node>,
-    states: Vec<State>,
-}
-
-impl Walk {
-    /// Depth-first over the calls. A function that is met again while open closes a cycle; what
-    /// its members need then comes from all that can be reached, since some of them are not finished.
-    fn visit(&mut self, index: usize) -> Reached {
-        match self.states[index] {
-            State::Done(reached) => return reached,
-            State::Open => {
-                return Reached {
-                    recursive: true,
-                    ..Reached::default()
-                };
-            }
-            State::New => self.states[index] = State::Open,
+/// What each function needs with all that it calls, by Tarjan's strongly connected components (*Depth-first search and linear graph
+/// algorithms*): a component is finished after all that it calls, and its members need the same. Of the frames of a cycle the largest counts.
+fn reached(nodes: &[Node]) -> Vec<Reached> {
+    const NEW: usize = usize::MAX;
+    let mut found = vec![Reached::default(); nodes.len()];
+    // The number of a node that is open; that of the first open node it leads to.
+    let mut numbers = vec![NEW; nodes.len()];
+    let mut lowest = vec![NEW; nodes.len()];
+    let mut is_open = vec![false; nodes.len()];
+    let (mut open, mut next) = (Vec::new(), 0);
+    for root in 0..nodes.len() {
+        if numbers[root] != NEW {
+            continue;
         }
-        let mut reached = Reached {
-            needs: self.nodes[index].own,
-            recursive: false,
-        };
-        let mut deepest = 0;
-        for callee in self.nodes[index].callees.clone() {
-            let inner = self.visit(callee);
+        let mut path = vec![(root, nodes[root].callees.iter())];
+        while let Some((node, callees)) = path.last_mut() {
+            let node = *node;
+            if numbers[node] == NEW {
+                (numbers[node], lowest[node], is_open[node]) = (next, next, true);
+                next += 1;
+                open.push(node);
+            }
+            match callees.next() {
+                Some(&callee) if numbers[callee] == NEW => {
+                    path.push((callee, nodes[callee].callees.iter()));
+                }
+                Some(&callee) => {
+                    if is_open[callee] {
+                        lowest[node] = lowest[node].min(numbers[callee]);
+                    }
+                }
+                None => {
+                    path.pop();
+                    if let Some((caller, _)) = path.last() {
+                        lowest[*caller] = lowest[*caller].min(lowest[node]);
+                    }
+                    if lowest[node] == numbers[node] {
+                        let first = open.iter().rposition(|&n| n == node).unwrap_or(0);
+                        let members = open.split_off(first);
+                        members.iter().for_each(|&member| is_open[member] = false);
+                        let all = component(nodes, &members, &found);
+                        members.iter().for_each(|&member| found[member] = all);
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What the members of a component need; `found` says it of all that they call outside.
+fn component(nodes: &[Node], members: &[usize], found: &[Reached]) -> Reached {
+    let is_member: HashSet<usize> = members.iter().copied().collect();
+    let mut all = Reached::default();
+    let (mut own, mut deepest) = (0, 0);
+    for &member in members {
+        all.needs.join(&nodes[member].own);
+        own = own.max(nodes[member].own.local_bytes);
+        for callee in &nodes[member].callees {
+            if is_member.contains(callee) {
+                all.recursive = true;
+                continue;
+            }
+            let inner = &found[*callee];
+            all.recursive |= inner.recursive;
+            all.needs.join(&inner.needs);
             deepest = deepest.max(inner.needs.local_bytes);
-            reached.recursive |= inner.recursive;
-            reached.needs.join(&inner.needs);
         }
-        reached.needs.local_bytes = self.nodes[index].own.local_bytes.saturating_add(deepest);
-        if reached.recursive {
-            for callee in self.reachable(index) {
-                let needs = self.nodes[callee].own;
-                reached.needs.join(&needs);
-                reached.needs.local_bytes = reached.needs.local_bytes.max(needs.local_bytes);
-            }
-        }
-        self.states[index] = State::Done(reached);
-        reached
     }
-
-    /// Every function that calls from `index` lead to.
-    fn reachable(&self, index: usize) -> BTreeSet<usize> {
-        let mut seen = BTreeSet::new();
-        let mut work = vec![index];
-        while let Some(next) = work.pop() {
-            work.extend(
-                self.nodes[next]
-                    .callees
-                    .iter()
-                    .copied()
-                    .filter(|callee| seen.insert(*callee)),
-            );
-        }
-        seen
-    }
+    all.needs.local_bytes = own.saturating_add(deepest);
+    all
 }
 
 impl Needs {
@@ -298,6 +299,35 @@ mod tests {
                 .all(|n| n.registers == 30 && n.local_bytes >= RECURSION_BYTES + 64),
             "{needs:?}"
         );
+    }
+
+    #[test]
+    fn a_long_chain_of_calls_needs_no_deep_stack() {
+        const LENGTH: usize = 100_000;
+        let names: Vec<String> = (0..=LENGTH).map(|i| format!("f{i}")).collect();
+        let codes: Vec<emit::Code> = (0..LENGTH)
+            .map(|i| code(&names[i], i as u32 % 7, 1, &[&names[i + 1]]))
+            .collect();
+        let needs = of_functions(codes.iter());
+        assert_eq!((needs[0].registers, needs[0].local_bytes), (6, 100_000));
+    }
+
+    #[test]
+    fn what_stands_behind_a_recursion_counts_for_all_its_members() {
+        let codes = [
+            code("a", 8, 16, &["b"]),
+            code("b", 9, 48, &["c", "d"]),
+            code("c", 10, 32, &["a"]),
+            code("d", 60, 64, &[]),
+        ];
+        let needs = of_functions(codes.iter());
+        assert!(
+            needs[..3]
+                .iter()
+                .all(|n| (n.registers, n.local_bytes) == (60, RECURSION_BYTES + 48 + 64)),
+            "{needs:?}"
+        );
+        assert_eq!((needs[3].registers, needs[3].local_bytes), (60, 64));
     }
 
     #[test]

@@ -135,6 +135,21 @@ impl Buffer {
         Ok(self.device.driver().write(self.address, &bytes)?)
     }
 
+    /// Overwrites it with zeros.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn clear(&self) -> Result<(), DeviceError> {
+        const PIECE: u64 = 1 << 20;
+        let zeros = vec![0; PIECE.min(self.bytes) as usize];
+        let mut driver = self.device.driver();
+        for offset in (0..self.bytes).step_by(PIECE as usize) {
+            let bytes = PIECE.min(self.bytes - offset) as usize;
+            driver.write(self.address + offset, &zeros[..bytes])?;
+        }
+        Ok(())
+    }
+
     /// All its elements.
     ///
     /// # Errors

@@ -17,6 +17,14 @@ pub enum DeviceError {
     /// Symbols without a value.
     #[error("cannot link: {}", list(.0))]
     Link(Vec<LinkError>),
+    /// A data object asks for more than a device gives.
+    #[error("data `{name}` is to be aligned to {align} bytes; devices align to 256")]
+    DataAlignment {
+        /// Its name.
+        name: String,
+        /// What it asks for, in bytes.
+        align: u32,
+    },
     /// No kernel of this name.
     #[error("there is no kernel `{name}`; kernels: {known}")]
     NoKernel {

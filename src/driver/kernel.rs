@@ -1,13 +1,13 @@
 //! Modules, kernels, launches.
 
-use super::ModuleId;
 use super::argument::{self, Argument, Value};
 use super::device::{Buffer, Device};
 use super::error::DeviceError;
 use super::link::{Linked, link};
-use crate::abi::bank0::PARAMETERS;
+use super::{DriverError, ModuleId};
+use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::object::{self, Object, Resources};
-use crate::sim::{LaunchRequest, Report};
+use crate::sim::{LaunchError, LaunchRequest, Report};
 use std::sync::Arc;
 
 /// Loaded code. Clones are the same module; it is unloaded with the last of them and of its kernels.
@@ -256,8 +256,12 @@ impl Launch<'_> {
                 return Err(DeviceError::OtherDevice { kernel, index });
             }
             let start = parameter.offset.saturating_sub(PARAMETERS) as usize;
-            bytes.resize(bytes.len().max(start + value.bytes.len()), 0);
-            bytes[start..start + value.bytes.len()].copy_from_slice(&value.bytes);
+            let end = start + value.bytes.len();
+            if end > MAX_PARAMETERS as usize {
+                return Err(DriverError::from(LaunchError::Parameters(end)).into());
+            }
+            bytes.resize(bytes.len().max(end), 0);
+            bytes[start..end].copy_from_slice(&value.bytes);
         }
         Ok(bytes)
     }

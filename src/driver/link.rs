@@ -6,7 +6,8 @@ use crate::isa::encode::WORD_BYTES;
 use crate::object::{DataContents, LinkError, Object};
 use crate::sim::Image;
 use crate::sim::image::{Function, Line};
-use std::collections::BTreeMap;
+use crate::sim::memory::ALLOCATION_ALIGN;
+use std::collections::{BTreeMap, HashMap};
 
 /// Linked code and the memory of its data objects, in the object's order.
 pub struct Linked {
@@ -36,18 +37,28 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
             address,
         });
         image.lines.extend(function.lines.iter().map(|l| Line {
-            address: address + l.offset,
+            address: address.saturating_add(l.offset),
             line: l.line,
         }));
         address += (function.words.len() * WORD_BYTES) as u32;
     }
     let mut data = Vec::new();
     for item in &object.data {
+        if u64::from(item.align) > ALLOCATION_ALIGN {
+            return Err(DeviceError::DataAlignment {
+                name: item.name.clone(),
+                align: item.align,
+            });
+        }
         data.push((item.name.clone(), device.allocate(item.contents.len())?));
     }
+    let places: HashMap<&str, u64> = data
+        .iter()
+        .map(|(name, buffer)| (name.as_str(), buffer.address()))
+        .collect();
     let symbols = |name: &str| {
         let code = functions.get(name).map(|a| u64::from(*a));
-        code.or_else(|| data.iter().find(|d| d.0 == name).map(|d| d.1.address()))
+        code.or_else(|| places.get(name).copied())
     };
     let mut errors: Vec<LinkError> = Vec::new();
     for function in &object.functions {
@@ -60,6 +71,10 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
     for (item, (name, buffer)) in object.data.iter().zip(&data) {
         let mut bytes = match &item.contents {
             DataContents::Bytes(bytes) => bytes.clone(),
+            DataContents::Zeros(_) if item.relocations.is_empty() => {
+                buffer.clear()?;
+                continue;
+            }
             DataContents::Zeros(count) => vec![0; *count as usize],
         };
         for relocation in &item.relocations {

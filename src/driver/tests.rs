@@ -2,6 +2,7 @@
 
 use super::{Device, DeviceError, DevicePointer, Grid};
 use crate::object::Object;
+use crate::sim::semantics::tests::random::Random;
 use crate::sim::{FaultKind, SimConfig};
 
 const KERNELS: &str = "
@@ -301,4 +302,48 @@ fn elements_of_every_type() {
             .unwrap()[0],
         -2
     );
+}
+
+/// Whatever a file holds: it is refused, or its kernels end.
+#[test]
+fn a_damaged_object_is_no_panic() {
+    let mut random = Random::for_test("damaged objects");
+    let good = object().write().unwrap();
+    let mut loaded = 0;
+    for _ in 0..2000 {
+        let mut bytes = good.clone();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            match random.below(8) {
+                0 => bytes.truncate(at.max(1)),
+                1 => bytes[at] = 0xff,
+                _ => bytes[at] ^= 1 << random.below(8),
+            }
+        }
+        let device = Device::simulator(SimConfig {
+            budget: 1000,
+            ..SimConfig::default()
+        });
+        let Ok(object) = Object::read(&bytes) else {
+            continue;
+        };
+        let _ = crate::asm::listing(&object);
+        let _ = object.linked_words();
+        let Ok(module) = device.load(&object) else {
+            continue;
+        };
+        loaded += 1;
+        for name in module.kernels() {
+            let kernel = module.kernel(name).unwrap();
+            let mut launch = kernel.launch(Grid::new([1; 3], [33, 1, 1]));
+            for parameter in kernel.parameters() {
+                launch = match parameter.size {
+                    4 => launch.arg(1u32),
+                    _ => launch.arg(DevicePointer(0x10000)),
+                };
+            }
+            let _ = launch.run();
+        }
+    }
+    assert!(loaded > 200, "{loaded}");
 }

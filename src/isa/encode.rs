@@ -239,10 +239,14 @@ fn check(info: &'static FormInfo, word: u128) -> Result<(), Illegal> {
             value: value_text(&field.ty, field.get(word)),
         });
     }
-    for &(index, legal) in info.legal_codes {
+    for &(index, low, high) in info.legal_codes {
         let field = &info.fields[index as usize];
         let value = field.get(word);
-        if legal >> value & 1 == 0 {
+        let legal = match value {
+            0..64 => low,
+            _ => high.get((value / 64) as usize - 1).copied().unwrap_or(0),
+        };
+        if legal >> (value % 64) & 1 == 0 {
             return Err(Illegal::ReservedCode {
                 form: info.name,
                 field: field.name,

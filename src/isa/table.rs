@@ -180,8 +180,8 @@ pub struct FormInfo {
     pub roles: [u8; Role::COUNT],
     /// Fields that are shown under a condition.
     pub conditional: &'static [u8],
-    /// Fields that must hold one of their type's members: `(field, mask of legal codes)`.
-    pub legal_codes: &'static [(u8, u64)],
+    /// Fields that must hold one of their type's members: the field, and the legal codes as a set of bits, those below 64 and the others.
+    pub legal_codes: &'static [(u8, u64, &'static [u64])],
 }
 
 /// `field<bit, width>`.

@@ -5,8 +5,10 @@ use super::{
     DataContents, DataObject, Linkage, MACHINE, Object, ObjectFunction, Relocation, RelocationKind,
 };
 use crate::isa::encode::WORD_BYTES;
+use object::build::Id;
 use object::build::elf::{Builder, Section, SectionData, SectionId, Symbol};
 use object::elf;
+use std::collections::HashMap;
 use thiserror::Error;
 
 /// Why a file is no object of ours. Nothing in a file makes the reader panic.
@@ -64,29 +66,33 @@ impl Object {
             return Err(ReadError::Kind);
         }
         let note = read_note(&builder)?;
+        let index = Index::new(&builder);
         let mut object = Object::default();
         for section in &builder.sections {
             let name = section_name(section);
             if let Some(symbol) = name.strip_prefix(".text.") {
-                let mut function = read_function(&builder, section, symbol)?;
+                let mut function = read_function(&index, section, symbol)?;
                 if !note.describe(&mut function) {
                     return Err(ReadError::Note(format!("silent about function `{symbol}`")));
                 }
                 object.functions.push(function);
             } else if name == ".const" {
                 object.constants = contents(section)?.to_vec();
-            } else if let Some(data) = read_data(&builder, section)? {
+            } else if let Some(data) = read_data(&index, section)? {
                 object.data.push(data);
             }
         }
         if let Some(section) = find(&builder, LINES_SECTION) {
             let lines: Lines = rmp_serde::from_slice(contents(section)?)
                 .map_err(|e| bad(section, e.to_string()))?;
+            let functions: HashMap<String, usize> = (0..object.functions.len())
+                .map(|i| (object.functions[i].name.clone(), i))
+                .collect();
             for (name, lines) in lines {
-                let function = object.functions.iter_mut().find(|f| f.name == name);
-                function
-                    .ok_or_else(|| bad(section, format!("no function `{name}`")))?
-                    .lines = lines;
+                let function = functions.get(&name);
+                let function =
+                    function.ok_or_else(|| bad(section, format!("no function `{name}`")))?;
+                object.functions[*function].lines = lines;
             }
         }
         Ok(object)
@@ -133,18 +139,40 @@ fn read_note(builder: &Builder<'_>) -> Result<Note, ReadError> {
     Ok(note)
 }
 
-/// The symbol of a section's name; a section without it is not ours.
-fn symbol_of<'a, 'data>(
+/// What belongs to each section.
+struct Index<'a, 'data> {
     builder: &'a Builder<'data>,
-    section: &Section<'_>,
-    name: &str,
-) -> Result<&'a Symbol<'data>, ReadError> {
-    let here = |s: &&Symbol<'_>| s.section == Some(section.id()) && &*s.name == name.as_bytes();
-    builder
-        .symbols
-        .iter()
-        .find(here)
-        .ok_or_else(|| bad(section, "has no symbol of its name"))
+    /// By number of the section, and name.
+    symbols: HashMap<(usize, &'a [u8]), &'a Symbol<'data>>,
+    /// The sections with relocations, by the number of the section that they are for.
+    relocations: HashMap<usize, &'a Section<'data>>,
+}
+
+impl<'a, 'data> Index<'a, 'data> {
+    fn new(builder: &'a Builder<'data>) -> Self {
+        let symbols = builder
+            .symbols
+            .iter()
+            .filter_map(|symbol| Some(((symbol.section?.index(), &*symbol.name), symbol)));
+        let relocations = builder
+            .sections
+            .iter()
+            .filter(|section| section.sh_type == elf::SHT_RELA)
+            .filter_map(|section| Some((section.sh_info_section?.index(), section)));
+        Index {
+            builder,
+            symbols: symbols.collect(),
+            relocations: relocations.collect(),
+        }
+    }
+
+    /// The symbol of a section's name; a section without it is not ours.
+    fn symbol_of(&self, section: &Section<'_>, name: &str) -> Result<&'a Symbol<'data>, ReadError> {
+        self.symbols
+            .get(&(section.id().index(), name.as_bytes()))
+            .copied()
+            .ok_or_else(|| bad(section, "has no symbol of its name"))
+    }
 }
 
 fn linkage(symbol: &Symbol<'_>) -> Linkage {
@@ -156,7 +184,7 @@ fn linkage(symbol: &Symbol<'_>) -> Linkage {
 }
 
 fn read_function(
-    builder: &Builder<'_>,
+    index: &Index<'_, '_>,
     section: &Section<'_>,
     name: &str,
 ) -> Result<ObjectFunction, ReadError> {
@@ -170,15 +198,15 @@ fn read_function(
     }
     Ok(ObjectFunction {
         name: name.to_string(),
-        linkage: linkage(symbol_of(builder, section, name)?),
+        linkage: linkage(index.symbol_of(section, name)?),
         words: words.iter().map(|w| u128::from_le_bytes(*w)).collect(),
-        relocations: relocations(builder, section.id())?,
+        relocations: relocations(index, section.id())?,
         ..ObjectFunction::default()
     })
 }
 
 fn read_data(
-    builder: &Builder<'_>,
+    index: &Index<'_, '_>,
     section: &Section<'_>,
 ) -> Result<Option<DataObject>, ReadError> {
     let name = section_name(section);
@@ -200,20 +228,16 @@ fn read_data(
         .filter(|a| a.is_power_of_two());
     Ok(Some(DataObject {
         name: symbol.to_string(),
-        linkage: linkage(symbol_of(builder, section, symbol)?),
+        linkage: linkage(index.symbol_of(section, symbol)?),
         writable: section.sh_flags.contains(elf::SHF_WRITE),
         align: align.ok_or_else(|| bad(section, "its alignment is no power of two"))?,
         contents,
-        relocations: relocations(builder, section.id())?,
+        relocations: relocations(index, section.id())?,
     }))
 }
 
-fn relocations(builder: &Builder<'_>, target: SectionId) -> Result<Vec<Relocation>, ReadError> {
-    let Some(section) = builder
-        .sections
-        .iter()
-        .find(|s| s.sh_type == elf::SHT_RELA && s.sh_info_section == Some(target))
-    else {
+fn relocations(index: &Index<'_, '_>, target: SectionId) -> Result<Vec<Relocation>, ReadError> {
+    let Some(section) = index.relocations.get(&target.index()) else {
         return Ok(Vec::new());
     };
     let SectionData::Relocation(list) = &section.data else {
@@ -233,7 +257,7 @@ fn relocations(builder: &Builder<'_>, target: SectionId) -> Result<Vec<Relocatio
         let symbol = r
             .symbol
             .ok_or_else(|| bad(section, "relocation without symbol"))?;
-        let symbol = String::from_utf8_lossy(&builder.symbols.get(symbol).name).into_owned();
+        let symbol = String::from_utf8_lossy(&index.builder.symbols.get(symbol).name).into_owned();
         Ok(Relocation {
             offset,
             kind,

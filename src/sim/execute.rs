@@ -26,7 +26,8 @@ pub struct Shape {
 impl Shape {
     /// Threads of a CTA.
     pub fn threads(&self) -> u64 {
-        self.block.iter().map(|n| u64::from(*n)).product()
+        // Three extents of 32 bits may be too much, and are too many threads then.
+        (self.block.iter()).fold(1, |all, &extent| u64::saturating_mul(all, extent.into()))
     }
 
     /// CTAs.

@@ -15,7 +15,7 @@ use super::memory::{Global, MAX_SHARED};
 use super::registers::{GENERAL, LANES};
 use super::timed::HazardKind;
 use super::{SimConfig, Stats};
-use crate::abi::bank0;
+use crate::abi::{MAX_LOCAL, bank0};
 use crate::isa::decode;
 use std::fmt;
 use thiserror::Error;
@@ -60,6 +60,9 @@ pub struct LaunchRequest<'a> {
     pub parameters: &'a [u8],
 }
 
+/// Most blocks of a grid in x, y and z (assigned): their number fits into 63 bits.
+pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, u16::MAX as u32, u16::MAX as u32];
+
 /// Why a launch did not begin.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
@@ -68,9 +71,12 @@ pub enum LaunchError {
         "block of {0:?} threads: each extent must be at least 1, all together at most {MAX_THREADS}"
     )]
     Block([u32; 3]),
-    /// An extent of 0.
-    #[error("grid of {0:?} blocks: each extent must be at least 1")]
+    /// An extent of 0, or too many blocks.
+    #[error("grid of {0:?} blocks: each extent must be at least 1, all at most {MAX_GRID:?}")]
     Grid([u32; 3]),
+    /// Too much local memory.
+    #[error("{0} bytes of local memory asked for, {MAX_LOCAL} are available")]
+    Local(u32),
     /// Too much shared memory.
     #[error("{0} bytes of shared memory asked for, {MAX_SHARED} are available")]
     Shared(u64),
@@ -162,7 +168,12 @@ impl Loaded {
         if request.block.contains(&0) || shape.threads() > MAX_THREADS {
             return Err(LaunchError::Block(request.block));
         }
-        if request.grid.contains(&0) {
+        if request
+            .grid
+            .iter()
+            .zip(MAX_GRID)
+            .any(|(&extent, most)| extent == 0 || extent > most)
+        {
             return Err(LaunchError::Grid(request.grid));
         }
         let shared = u64::from(request.static_shared) + u64::from(request.dynamic_shared);
@@ -175,6 +186,9 @@ impl Loaded {
         let entry = request.entry / WORD_BYTES as u32;
         if u64::from(request.entry) % WORD_BYTES != 0 || entry as usize >= self.program.ops.len() {
             return Err(LaunchError::Entry(request.entry));
+        }
+        if request.local_bytes > MAX_LOCAL {
+            return Err(LaunchError::Local(request.local_bytes));
         }
         let stack_bytes = config
             .stack_bytes

@@ -183,17 +183,11 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
             let FieldType::Enum(e) = f.ty else {
                 return None;
             };
-            let codes = machine.enums[e]
-                .members
-                .iter()
-                .fold(0u64, |m, x| if x.value < 64 { m | 1 << x.value } else { m });
-            let full = if f.width >= 6 {
-                u64::MAX
-            } else {
-                (1u64 << (1 << f.width)) - 1
-            };
-            (f.width <= 6 && codes != full && !matches!(f.value, FieldValue::Constant(_)))
-                .then(|| (i as u8, format!("{codes:#x}")))
+            let codes = code_set(machine.enums[e].members.iter().map(|member| member.value));
+            let legal: u32 = codes.iter().map(|word| word.count_ones()).sum();
+            let is_full = u64::from(legal) == 1 << f.width;
+            (!is_full && !matches!(f.value, FieldValue::Constant(_)))
+                .then(|| (i as u8, format!("{:#x}, &{:#x?}", codes[0], &codes[1..])))
         })
         .collect();
     let _ = writeln!(
@@ -231,6 +225,17 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
         );
     }
     let _ = writeln!(w, "      ] }},");
+}
+
+/// Codes as sets of bits: bit `n % 64` of word `n / 64` stands for code n.
+fn code_set(codes: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut words = vec![0];
+    for code in codes {
+        let word = (code / 64) as usize;
+        words.resize(words.len().max(word + 1), 0);
+        words[word] |= 1 << (code % 64);
+    }
+    words
 }
 
 fn write_field(machine: &Machine, fields: &[Field], field: &Field, w: &mut String) {
