@@ -17,7 +17,7 @@ pub use watch::{Dump, DumpSink, Timings};
 use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 use crate::clif::{self, Preparer};
 use crate::emit;
-use crate::error::{ErrorList, Errors};
+use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::Linkage;
 use crate::sched::control::Waiting;
 use crate::settings::{OptLevel, Options};
@@ -25,6 +25,7 @@ use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
 use stages::Analyzed;
+use std::collections::HashMap;
 use std::time::Instant;
 use watch::Watch;
 
@@ -217,8 +218,15 @@ impl Compiler {
     pub fn file(&mut self, file: &SourceFile) -> Result<Code, Errors> {
         let mut unit = Unit::new();
         let mut errors = ErrorList::new();
+        let mut lines: HashMap<String, u32> = HashMap::new();
         for function in &file.functions {
             let name = function.name();
+            if let Some(first) = lines.insert(name.clone(), function.line) {
+                let message = format!("%{name} is defined twice, first in line {first}");
+                let place = Place::default().at_line(function.line);
+                errors.push(Error::new(Problem::Syntax(message), place));
+                continue;
+            }
             if let Err(found) =
                 self.compile_function(&FunctionInput::of_source(function, &name), &mut unit)
             {
@@ -287,7 +295,8 @@ impl Compiler {
             lower::lower(&analyzed.input(name, kind, &names, options), lowering)
         })?;
         let code = watch.pass(Pass::Converge, name, || {
-            simt::run(code, &mut unit.constants).map_err(|error| stages::simt_error(name, &error))
+            simt::run(code, &mut unit.constants, options.if_convert)
+                .map_err(|error| stages::simt_error(name, &error))
         })?;
         let code = watch.pass(Pass::Order, name, || {
             Ok(match stages::waiting(options) {

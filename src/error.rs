@@ -280,6 +280,12 @@ impl ErrorList {
         errors.into_iter().for_each(|error| self.push(error));
     }
 
+    /// The same errors by their lines; those without a line come first.
+    pub fn in_order_of_lines(mut self) -> Self {
+        self.0.sort_by_key(|error| error.place.line);
+        self
+    }
+
     /// True if nothing went wrong so far.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -4,6 +4,7 @@ use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_thisgpu::asm;
 use cranelift_thisgpu::clif::source::{SourceFile, SourceFunction};
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Unit};
+use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -13,7 +14,7 @@ use std::rc::Rc;
 pub fn listings(file: &SourceFile, options: &Options) -> Vec<Result<String, String>> {
     let listing = |function| {
         let Compiled { mut text, unit } =
-            compile(file, function, options, Pass::BEFORE_ALLOCATION)?;
+            compile(file, function, options, Pass::BEFORE_ALLOCATION).map_err(|e| e.to_string())?;
         let code = unit.finish().map_err(|errors| errors.to_string())?;
         let (disassembly, bad) = asm::listing(code.object());
         if let Some(word) = bad.first() {
@@ -26,7 +27,7 @@ pub fn listings(file: &SourceFile, options: &Options) -> Vec<Result<String, Stri
 }
 
 /// For each function its text after `pass`.
-pub fn dumps(file: &SourceFile, options: &Options, pass: Pass) -> Vec<Result<String, String>> {
+pub fn dumps(file: &SourceFile, options: &Options, pass: Pass) -> Vec<Result<String, Errors>> {
     let dump = |function| compile(file, function, options, pass).map(|compiled| compiled.text);
     file.functions.iter().map(dump).collect()
 }
@@ -43,7 +44,7 @@ fn compile(
     function: &SourceFunction,
     options: &Options,
     pass: Pass,
-) -> Result<Compiled, String> {
+) -> Result<Compiled, Errors> {
     let text = Rc::new(RefCell::new(String::new()));
     let sink = Rc::clone(&text);
     let mut compiler = Compiler::new(options.clone());
@@ -62,12 +63,7 @@ fn compile(
         // Once more for a message that says where.
         let input = FunctionInput::of_source(function, &name);
         let compiled = Compiler::new(options.clone()).compile_function(&input, &mut Unit::new());
-        compiled.map_err(|errors| {
-            errors
-                .or_at_line(function.line)
-                .in_file(&file.name)
-                .to_string()
-        })?;
+        compiled.map_err(|errors| errors.or_at_line(function.line).in_file(&file.name))?;
     }
     let text = text.borrow().clone();
     Ok(Compiled { text, unit })

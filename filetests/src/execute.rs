@@ -51,19 +51,19 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
     for (index, lines) in &lines {
         let function = &file.functions[*index];
         match program.unavailable.get(&function.name()) {
-            Some(Unavailable::Skipped(reason)) if strict => {
-                report.fail(
-                    lines.len(),
-                    format!(
-                        "{}:{}: %{}: {reason}",
-                        file.name,
-                        function.line,
-                        function.name()
-                    ),
-                );
+            Some(reason) => {
+                let place = format!("{}:{}: %{}", file.name, function.line, function.name());
+                match (reason, reason.mistake()) {
+                    (_, Some(mistake)) => report.fail(lines.len(), mistake),
+                    (Unavailable::Unsupported(errors), None) if strict => {
+                        report.fail(lines.len(), errors);
+                    }
+                    (_, None) if strict => {
+                        report.fail(lines.len(), format!("{place}: {}", reason.reason()));
+                    }
+                    (_, None) => report.skip(reason.reason(), lines.len()),
+                }
             }
-            Some(Unavailable::Skipped(reason)) => report.skip(reason, lines.len()),
-            Some(Unavailable::Wrong(error)) => report.fail(lines.len(), error),
             None => {
                 let lines = Lines {
                     file,
@@ -81,12 +81,9 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
         .map(|(index, _)| file.functions[*index].name())
         .collect();
     for (name, reason) in &program.unavailable {
-        match reason {
-            Unavailable::Wrong(error) if !with_lines.contains(name) => {
-                report.errors.push(error.clone())
-            }
-            _ => {}
-        }
+        report
+            .errors
+            .extend(reason.mistake().filter(|_| !with_lines.contains(name)));
     }
 }
 

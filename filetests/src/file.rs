@@ -290,7 +290,10 @@ impl Tester<'_> {
                 return None;
             }
             Kind::Compile(_) => compiled::listings(self.file, &self.settings),
-            Kind::After(pass, _) => compiled::dumps(self.file, &self.settings, *pass),
+            Kind::After(pass, _) => compiled::dumps(self.file, &self.settings, *pass)
+                .into_iter()
+                .map(|dump| dump.map_err(|errors| errors.to_string()))
+                .collect(),
             Kind::Check(check, _) => {
                 let output = |function| {
                     check

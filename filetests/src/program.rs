@@ -17,10 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why a function cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// It does not apply to this target, or something in it, or in what it calls, is not supported.
+    /// It does not apply to this target, or what it calls cannot be run.
     Skipped(String),
-    /// It is wrong, or the compiler is.
-    Wrong(String),
+    /// Something in it is not supported.
+    Unsupported(Errors),
+    /// It is wrong.
+    Wrong(Errors),
+    /// The compiler is wrong.
+    Panicked(String),
 }
 
 /// A compiled file.
@@ -59,14 +63,16 @@ impl Program {
                 .flatten();
             let compiled = match inapplicable {
                 Some(reason) => Err(Unavailable::Skipped(reason.to_string())),
-                None => compile_input(
-                    &mut compiler,
-                    &mut unit,
-                    &FunctionInput::of_source(function, &name),
-                ),
+                None => {
+                    let input = FunctionInput::of_source(function, &name);
+                    compile_input(&mut compiler, &mut unit, &input).map_err(|reason| {
+                        reason
+                            .located(|errors| errors.or_at_line(function.line).in_file(&file.name))
+                    })
+                }
             };
             if let Err(reason) = compiled {
-                unavailable.insert(name, reason.in_file(file, function));
+                unavailable.insert(name, reason);
             }
         }
         propagate(file, &mut unavailable);
@@ -96,10 +102,10 @@ fn compile_input(
     input: &FunctionInput<'_>,
 ) -> Result<(), Unavailable> {
     match panics::catch(|| compiler.compile_function(input, unit)) {
-        Ok(compiled) => compiled.map_err(|errors| reason_of(&errors)),
+        Ok(compiled) => compiled.map_err(Unavailable::of),
         Err(message) => {
             *compiler = Compiler::new(compiler.options().clone());
-            Err(Unavailable::Wrong(format!(
+            Err(Unavailable::Panicked(format!(
                 "the compiler panicked: {message} (in function %{})",
                 input.name
             )))
@@ -129,30 +135,43 @@ fn compile_trampoline(
     compile_input(compiler, unit, &input)
 }
 
-/// One reason for several errors: the first unsupported item if nothing else is wrong.
-fn reason_of(errors: &Errors) -> Unavailable {
-    match errors
-        .as_slice()
-        .iter()
-        .find_map(|error| match &error.problem {
-            Problem::Unsupported { item, .. } => Some(item),
-            _ => None,
-        }) {
-        Some(item) if errors.only_unsupported() => {
-            Unavailable::Skipped(format!("unsupported: {item}"))
-        }
-        _ => Unavailable::Wrong(errors.to_string()),
-    }
-}
-
 impl Unavailable {
-    /// The same with file and line where the message has none.
-    fn in_file(self, file: &SourceFile, function: &SourceFunction) -> Self {
+    fn of(errors: Errors) -> Self {
+        if errors.only_unsupported() {
+            Self::Unsupported(errors)
+        } else {
+            Self::Wrong(errors)
+        }
+    }
+
+    /// The same with places completed.
+    fn located(self, complete: impl FnOnce(Errors) -> Errors) -> Self {
         match self {
-            Self::Wrong(text) if !text.starts_with(&*file.name) => {
-                Self::Wrong(format!("{}:{}: {text}", file.name, function.line))
-            }
+            Self::Unsupported(errors) => Self::Unsupported(complete(errors)),
+            Self::Wrong(errors) => Self::Wrong(complete(errors)),
             other => other,
+        }
+    }
+
+    /// What is wrong; none if the function merely cannot be run here.
+    pub fn mistake(&self) -> Option<String> {
+        match self {
+            Self::Wrong(errors) => Some(errors.to_string()),
+            Self::Panicked(message) => Some(message.clone()),
+            Self::Skipped(_) | Self::Unsupported(_) => None,
+        }
+    }
+
+    /// One reason, the same for all functions that cannot be run because of it: of several unsupported items the first.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Skipped(reason) | Self::Panicked(reason) => reason.clone(),
+            Self::Unsupported(errors) | Self::Wrong(errors) => {
+                match &errors.as_slice()[0].problem {
+                    Problem::Unsupported { item, .. } => format!("unsupported: {item}"),
+                    other => other.to_string(),
+                }
+            }
         }
     }
 }
@@ -169,10 +188,10 @@ fn propagate(file: &SourceFile, unavailable: &mut BTreeMap<String, Unavailable>)
             }
             let reason = callees(&function.func).into_iter().find_map(|callee| {
                 match unavailable.get(&callee) {
-                    Some(Unavailable::Wrong(_)) => Some(Unavailable::Skipped(format!(
-                        "%{callee}, which it needs, is wrong"
-                    ))),
-                    Some(reason) => Some(reason.clone()),
+                    Some(reason) if reason.mistake().is_some() => Some(Unavailable::Skipped(
+                        format!("%{callee}, which it needs, is wrong"),
+                    )),
+                    Some(reason) => Some(Unavailable::Skipped(reason.reason())),
                     None if defined.contains(&callee) || library::provides(&callee) => None,
                     None => Some(Unavailable::Skipped(format!(
                         "unsupported: undefined function %{callee}"

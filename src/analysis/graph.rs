@@ -5,6 +5,7 @@
 //! dominators in reverse postorder until nothing changes. Post-dominators are dominators of the reversed graph from a virtual exit.
 
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// A directed graph over the nodes `0..len`.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +107,95 @@ impl Graph {
     }
 }
 
+/// A set of nodes that is emptied at no cost, to search one graph many times: a search costs what it finds, not the size of the graph.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSet {
+    /// The filling in which each node was last added.
+    added: Vec<u32>,
+    filling: u32,
+    nodes: Vec<usize>,
+}
+
+impl NodeSet {
+    /// The empty set of nodes of a graph with `len` nodes.
+    pub fn new(len: usize) -> Self {
+        NodeSet {
+            added: vec![0; len],
+            filling: 1,
+            nodes: Vec::new(),
+        }
+    }
+
+    /// Takes all nodes out.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.filling = self.filling.checked_add(1).unwrap_or_else(|| {
+            self.added.fill(0);
+            1
+        });
+    }
+
+    /// Adds a node; false if it is there already.
+    pub fn insert(&mut self, node: usize) -> bool {
+        let new = std::mem::replace(&mut self.added[node], self.filling) != self.filling;
+        if new {
+            self.nodes.push(node);
+        }
+        new
+    }
+
+    /// Whether it holds a node.
+    pub fn contains(&self, node: usize) -> bool {
+        self.added[node] == self.filling
+    }
+
+    /// The nodes, as they were added.
+    pub fn nodes(&self) -> &[usize] {
+        &self.nodes
+    }
+
+    /// Makes it the nodes that [`Graph::reachable`] tells of.
+    pub fn fill_reachable(
+        &mut self,
+        graph: &Graph,
+        roots: impl IntoIterator<Item = usize>,
+        barrier: Option<usize>,
+    ) {
+        self.fill(roots, |node, visit| {
+            graph
+                .successors(node)
+                .filter(|target| Some(*target) != barrier)
+                .for_each(visit);
+        });
+    }
+
+    /// Makes it the nodes from which one of `targets` can be reached, the targets among them.
+    pub fn fill_reaching(&mut self, graph: &Graph, targets: impl IntoIterator<Item = usize>) {
+        self.fill(targets, |node, visit| {
+            graph.predecessors(node).for_each(visit);
+        });
+    }
+
+    /// Makes it `roots` and all that `next` leads to from a node of it.
+    pub fn fill(
+        &mut self,
+        roots: impl IntoIterator<Item = usize>,
+        next: impl Fn(usize, &mut dyn FnMut(usize)),
+    ) {
+        self.clear();
+        for root in roots {
+            self.insert(root);
+        }
+        let mut at = 0;
+        while let Some(&node) = self.nodes.get(at) {
+            next(node, &mut |target| {
+                self.insert(target);
+            });
+            at += 1;
+        }
+    }
+}
+
 /// A tree of immediate dominators.
 #[derive(Clone, Debug)]
 pub struct Dominators {
@@ -115,6 +205,8 @@ pub struct Dominators {
     /// Distance from the root.
     depth: Vec<u32>,
     order: Vec<usize>,
+    /// Where the node and all that it dominates stand when the tree is written down parents first.
+    below: Vec<Range<u32>>,
 }
 
 impl Dominators {
@@ -155,11 +247,13 @@ impl Dominators {
             parents[node] = Some(up as u32);
             depth[node] = depth[up] + 1;
         }
+        let below = subtrees(&order, &parent, graph.len());
         Dominators {
             root,
             parent: parents,
             depth,
             order,
+            below,
         }
     }
 
@@ -186,14 +280,8 @@ impl Dominators {
     /// Whether every path from the root to `node` passes through `dominator`; every node dominates itself. False when one of the two is
     /// out of reach.
     pub fn dominates(&self, dominator: usize, node: usize) -> bool {
-        if !self.is_reachable(dominator) || !self.is_reachable(node) {
-            return false;
-        }
-        let mut node = node;
-        while self.depth[node] > self.depth[dominator] {
-            node = self.parent[node].expect("only the root has depth 0") as usize;
-        }
-        node == dominator
+        // Nodes out of reach have an empty range at 0, where the root stands.
+        !self.below[node].is_empty() && self.below[dominator].contains(&self.below[node].start)
     }
 
     /// The nearest node that dominates both.
@@ -216,6 +304,26 @@ impl Dominators {
         }
         a
     }
+}
+
+/// [`Dominators::below`]; `parent` gives positions in `order`, in which parents stand before their children.
+fn subtrees(order: &[usize], parent: &[u32], len: usize) -> Vec<Range<u32>> {
+    let mut sizes = vec![1; order.len()];
+    for i in (1..order.len()).rev() {
+        sizes[parent[i] as usize] += sizes[i];
+    }
+    let mut below = vec![0..0; len];
+    // Where the next child of each node goes.
+    let mut free = vec![1; order.len()];
+    below[order[0]] = 0..sizes[0];
+    for i in 1..order.len() {
+        let next = &mut free[parent[i] as usize];
+        let start = *next;
+        *next += sizes[i];
+        free[i] = start + 1;
+        below[order[i]] = start..start + sizes[i];
+    }
+    below
 }
 
 fn intersect(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
@@ -298,25 +406,20 @@ impl Loops {
     pub fn new(graph: &Graph, dominators: &Dominators) -> Self {
         let mut loops: Vec<Loop> = Vec::new();
         let mut innermost = vec![None; graph.len()];
+        let mut inside = NodeSet::new(graph.len());
         // Headers of outer loops come first in reverse postorder, so a later loop that holds a node lies further in.
         for &header in dominators.reverse_postorder() {
-            let latches: Vec<usize> = graph
-                .predecessors(header)
-                .filter(|&p| dominators.dominates(header, p))
-                .collect();
-            if latches.is_empty() {
+            let is_latch = |node: usize| dominators.dominates(header, node);
+            if !graph.predecessors(header).any(is_latch) {
                 continue;
             }
-            let mut inside = vec![false; graph.len()];
-            inside[header] = true;
-            let mut nodes = vec![header];
-            let mut stack = latches;
-            while let Some(node) = stack.pop() {
-                if dominators.is_reachable(node) && !std::mem::replace(&mut inside[node], true) {
-                    nodes.push(node);
-                    stack.extend(graph.predecessors(node));
-                }
-            }
+            inside.fill([header], |node, visit| {
+                graph
+                    .predecessors(node)
+                    .filter(|&p| dominators.is_reachable(p) && (node != header || is_latch(p)))
+                    .for_each(visit);
+            });
+            let nodes = inside.nodes().to_vec();
             let parent = innermost[header].map(|l: u32| l as usize);
             let depth = parent.map_or(1, |p| loops[p].depth + 1);
             nodes
@@ -359,7 +462,10 @@ impl Loops {
 
     /// Whether no other loop lies inside loop `index`.
     pub fn is_innermost(&self, index: usize) -> bool {
-        self.loops.iter().all(|l| l.parent != Some(index))
+        self.loops[index]
+            .nodes
+            .iter()
+            .all(|&node| self.innermost(node) == Some(index))
     }
 }
 

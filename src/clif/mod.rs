@@ -310,8 +310,8 @@ pub fn verify(func: &Function) -> Result<(), Errors> {
         if let AnyEntity::Inst(inst) = error.location
             && needs_host_registers(func.dfg.insts[inst].opcode())
         {
-            let remedy = "there is no such register on this target; leave it out";
-            errors.push(Error::unsupported(Place::of_inst(func, inst), remedy));
+            // The verifier tells only of the first.
+            errors.extend(uses_of_host_registers(func));
             continue;
         }
         let place = place_of(func, error.location);
@@ -322,6 +322,18 @@ pub fn verify(func: &Function) -> Result<(), Errors> {
         errors.push(Error::new(Problem::Verifier(message), place));
     }
     errors.finish(())
+}
+
+/// All operations that need registers of Cranelift's own targets.
+fn uses_of_host_registers(func: &Function) -> impl Iterator<Item = Error> + '_ {
+    func.layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block))
+        .filter(|&inst| needs_host_registers(func.dfg.insts[inst].opcode()))
+        .map(|inst| {
+            let remedy = "there is no such register on this target; leave it out";
+            Error::unsupported(Place::of_inst(func, inst), remedy)
+        })
 }
 
 /// Operations on registers that only Cranelift's own targets have; its verifier refuses them without one.

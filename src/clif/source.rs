@@ -103,6 +103,8 @@ impl SourceFile {
     /// The first syntax error of the text, with its line, or all faulty kernel marks.
     pub fn parse(name: &str, text: &str) -> Result<Self, Errors> {
         let name: Arc<str> = name.into();
+        // Some editors begin a file with a mark of its byte order.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (header, body) = split_header(text);
         read_body(&header, &body)
             .map(|functions| Self {

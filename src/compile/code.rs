@@ -3,13 +3,14 @@
 use super::resources::{self, KernelResources};
 use crate::abi;
 use crate::emit::{self, Constants};
-use crate::error::{Error, Errors, Place, Problem};
+use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::{
     DataObject, Kernel, Line, Linkage, Object, ObjectFunction, Parameter, ParameterKind,
     Relocation, RelocationKind,
 };
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
+use std::collections::HashSet;
 
 /// Functions that were compiled one by one, before the call graph is looked at.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +62,7 @@ impl Unit {
     /// Puts the functions together, with those of the library that they call, and counts what kernels need with all that they call.
     ///
     /// # Errors
-    /// A name that is defined twice.
+    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is.
     pub fn finish(mut self) -> Result<Code, Errors> {
         super::library::complete(&mut self)?;
         let mut names: Vec<&str> = self
@@ -73,6 +74,8 @@ impl Unit {
             let problem = Problem::Syntax(format!("%{} is defined twice", twice[0]));
             return Err(Error::new(problem, Place::default()).into());
         }
+        let mut errors = ErrorList::new();
+        errors.extend(self.uses_of_kernels());
         let needs = resources::of_functions(self.functions.iter().map(|(code, _)| code));
         let mut object = Object {
             constants: self.constants.bytes().to_vec(),
@@ -82,11 +85,60 @@ impl Unit {
         let mut kernels = Vec::new();
         for ((code, linkage), needs) in self.functions.into_iter().zip(needs) {
             if let FunctionKind::Kernel(_) = code.kind {
-                kernels.push(needs.report(&code));
+                let report = needs.report(&code);
+                if report.local_bytes > abi::MAX_LOCAL {
+                    let message = format!(
+                        "with what it calls it takes {} bytes of local memory of at most {}; use smaller stack slots",
+                        report.local_bytes,
+                        abi::MAX_LOCAL
+                    );
+                    errors.push(Error::new(
+                        Problem::Kernel(message),
+                        in_function(&code.name),
+                    ));
+                }
+                kernels.push(report);
             }
             object.functions.push(function(code, linkage, &needs));
         }
-        Ok(Code { object, kernels })
+        errors.finish(Code { object, kernels })
+    }
+
+    /// Functions that call a kernel or take its address: a kernel ends its lanes and has its parameters from the launch.
+    fn uses_of_kernels(&self) -> Vec<Error> {
+        let kernels: HashSet<&str> = self
+            .functions
+            .iter()
+            .filter(|(code, _)| matches!(code.kind, FunctionKind::Kernel(_)))
+            .map(|(code, _)| code.name.as_str())
+            .collect();
+        let mut errors = Vec::new();
+        for (code, _) in &self.functions {
+            for (offset, symbol) in &code.relocations {
+                if kernels.contains(symbol.name.as_str()) {
+                    let line =
+                        code.lines[..code.lines.partition_point(|(at, _)| at <= offset)].last();
+                    let place = Place {
+                        line: line.map(|(_, line)| line.0).filter(|&line| line != 0),
+                        ..in_function(&code.name)
+                    };
+                    let message = format!(
+                        "%{} is a kernel, which only a launch can start; move what it does to a function that both call",
+                        symbol.name
+                    );
+                    errors.push(Error::new(Problem::Kernel(message), place));
+                }
+            }
+        }
+        errors
+    }
+}
+
+/// The place of a function that is known by its symbol.
+fn in_function(name: &str) -> Place {
+    Place {
+        function: Some(format!("%{name}").into()),
+        ..Place::default()
     }
 }
 

@@ -85,7 +85,7 @@ impl Stage for VCode<PReg> {
 
 impl Stage for Linear {
     fn defect(&self) -> Option<String> {
-        None
+        self.verify().err().map(|error| error.to_string())
     }
 }
 

@@ -11,8 +11,7 @@ use crate::isa::{Form, PInst, PReg, Role};
 use crate::vcode::{
     Attachment, Block, Callee, Entry, Guard, SourceLine, SymbolKind, SymbolUse, Terminator, VCode,
 };
-use cranelift_entity::{EntityRef, SecondaryMap};
-use smallvec::SmallVec;
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use thiserror::Error;
 
 /// Why code cannot be laid out; both are mistakes of an earlier pass.
@@ -74,33 +73,39 @@ pub fn layout(code: &VCode<PReg>) -> Result<Linear, LayoutError> {
 }
 
 /// For each block, where control gets to from its start without doing anything. All blocks of an empty endless loop get to the same one.
-fn thread(code: &VCode<PReg>) -> SecondaryMap<Block, Block> {
-    let mut threads = SecondaryMap::with_default(code.entry_block());
+fn thread(code: &VCode<PReg>) -> PrimaryMap<Block, Block> {
+    let next = |block: Block| match code.blocks[block].terminator {
+        Terminator::Jump { target, .. } if code.block_insts(block).is_empty() => Some(target),
+        _ => None,
+    };
+    // A block is its own end while that is not known: then the path has come round to it.
+    let mut ends: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
+    let mut path = Vec::new();
     for start in code.blocks.keys() {
-        let mut seen: SmallVec<[Block; 4]> = SmallVec::from_slice(&[start]);
         let mut block = start;
-        while let Terminator::Jump { target, .. } = code.blocks[block].terminator
-            && code.block_insts(block).is_empty()
+        while ends[block].is_none()
+            && let Some(target) = next(block)
         {
-            if let Some(first) = seen.iter().position(|&b| b == target) {
-                block = seen[first..]
-                    .iter()
-                    .copied()
-                    .min()
-                    .expect("the target is in it");
-                break;
-            }
-            seen.push(target);
+            ends[block] = Some(block);
+            path.push(block);
             block = target;
         }
-        threads[start] = block;
+        let end = match path.iter().position(|&b| b == block) {
+            Some(first) => path[first..].iter().copied().min().expect("the block"),
+            None => ends[block].unwrap_or(block),
+        };
+        ends[block] = Some(end);
+        path.drain(..).for_each(|b| ends[b] = Some(end));
     }
-    threads
+    code.blocks
+        .keys()
+        .map(|block| ends[block].unwrap_or(block))
+        .collect()
 }
 
 struct Layout<'a> {
     code: &'a VCode<PReg>,
-    threads: SecondaryMap<Block, Block>,
+    threads: PrimaryMap<Block, Block>,
 }
 
 impl Layout<'_> {

@@ -6,6 +6,7 @@ use crate::isa::table::{Effects, FieldType};
 use crate::vcode::{Frame, FunctionKind, SourceLine, SymbolUse};
 use smallvec::SmallVec;
 use std::fmt;
+use thiserror::Error;
 
 /// A function in its final order.
 ///
@@ -111,12 +112,52 @@ impl LinearInst {
     }
 }
 
+/// Why code in its final order is not legal; a mistake of layout.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LinearError {
+    /// A block without instructions.
+    #[error("L{0} is empty")]
+    Empty(usize),
+    /// Control leaves the middle of a block.
+    #[error("control leaves L{0} before its end")]
+    LeavesEarly(usize),
+    /// A target that is no block.
+    #[error("L{from} goes to L{to}, which is not there")]
+    NoBlock {
+        /// The block that goes there.
+        from: usize,
+        /// The target.
+        to: usize,
+    },
+}
+
 const TRANSFER: Effects = Effects::BRANCH
     .union(Effects::RETURN)
     .union(Effects::EXIT)
     .union(Effects::TRAP);
 
 impl Linear {
+    /// Checks what the type promises.
+    ///
+    /// # Errors
+    /// See [`LinearError`].
+    pub fn verify(&self) -> Result<(), LinearError> {
+        for (index, block) in self.blocks.iter().enumerate() {
+            let Some((_, before)) = block.insts.split_last() else {
+                return Err(LinearError::Empty(index));
+            };
+            let leaves = |i: &LinearInst| i.ends_path() || !i.branch_targets().is_empty();
+            if before.iter().any(leaves) {
+                return Err(LinearError::LeavesEarly(index));
+            }
+            let missing = |to: &usize| *to >= self.blocks.len();
+            if let Some(to) = self.successors(index).into_iter().find(missing) {
+                return Err(LinearError::NoBlock { from: index, to });
+            }
+        }
+        Ok(())
+    }
+
     /// Blocks that may run after block `index`.
     pub fn successors(&self, index: usize) -> SmallVec<[usize; 2]> {
         let block = &self.blocks[index];

@@ -3,7 +3,7 @@
 //! Reverse postorder from the entry, in which a loop's blocks stand together and before what comes after the loop; loops are rotated so that
 //! one branch at the bottom both tests and repeats; blocks that rarely run stand last. Any order is correct, this one saves branches.
 
-use crate::analysis::graph::{Dominators, Graph, Loops};
+use crate::analysis::graph::{Dominators, Graph, Loop, Loops, NodeSet};
 
 /// What the order depends on beside the graph.
 pub struct BlockTraits {
@@ -22,17 +22,21 @@ pub fn block_order(graph: &Graph, traits: &[BlockTraits]) -> Vec<usize> {
     }
     let dominators = Dominators::new(graph, 0);
     let loops = Loops::new(graph, &dominators);
-    let mut order = depth_first(graph, &loops, traits);
-    for index in 0..loops.all().len() {
-        gather(&mut order, &loops, index);
+    let mut order = Order::new(depth_first(graph, &loops, traits), graph.len());
+    for l in loops.all() {
+        gather(&mut order, &l.nodes);
     }
-    let (mut warm, cold): (Vec<usize>, Vec<usize>) =
-        order.iter().partition(|&&b| b == 0 || !traits[b].cold);
+    let (warm, cold): (Vec<usize>, Vec<usize>) = order
+        .blocks
+        .iter()
+        .partition(|&&b| b == 0 || !traits[b].cold);
+    order.set(warm);
     for index in (0..loops.all().len()).rev() {
-        rotate(&mut warm, graph, &loops, index, traits);
+        rotate(&mut order, graph, &loops, index, traits);
     }
-    warm.extend(cold);
-    warm
+    let mut blocks = order.blocks;
+    blocks.extend(cold);
+    blocks
 }
 
 /// Reverse postorder; of the successors of a block those that leave more loops, and cold ones, come later.
@@ -64,43 +68,100 @@ fn depth_first(graph: &Graph, loops: &Loops, traits: &[BlockTraits]) -> Vec<usiz
 }
 
 /// Moves what does not belong to a loop behind its last block.
-fn gather(order: &mut [usize], loops: &Loops, index: usize) {
-    let inside = |b: &usize| loops.contains(index, *b);
-    let (Some(first), Some(last)) = (
-        order.iter().position(inside),
-        order.iter().rposition(inside),
-    ) else {
+fn gather(order: &mut Order, nodes: &[usize]) {
+    let Some((first, last)) = order.span(nodes) else {
         return;
     };
-    let range = &mut order[first..=last];
-    let (members, others): (Vec<usize>, Vec<usize>) = range.iter().partition(|b| inside(b));
-    range[..members.len()].copy_from_slice(&members);
-    range[members.len()..].copy_from_slice(&others);
+    if last - first + 1 == nodes.len() {
+        return;
+    }
+    order.inside.fill(nodes.iter().copied(), |_, _| {});
+    let (mut members, others): (Vec<usize>, Vec<usize>) = order.blocks[first..=last]
+        .iter()
+        .partition(|&&b| order.inside.contains(b));
+    members.extend(others);
+    order.replace(first, &members);
 }
 
 /// Turns a loop that ends in a jump to its header so that it ends in a block with a branch out of it.
-fn rotate(order: &mut [usize], graph: &Graph, loops: &Loops, index: usize, traits: &[BlockTraits]) {
-    let inside = |b: usize| loops.contains(index, b);
-    let Some(first) = order.iter().position(|&b| inside(b)) else {
+fn rotate(order: &mut Order, graph: &Graph, loops: &Loops, index: usize, traits: &[BlockTraits]) {
+    let Loop { header, nodes, .. } = &loops.all()[index];
+    let Some((first, last)) = order.span(nodes) else {
         return;
     };
-    let len = order[first..].iter().take_while(|&&b| inside(b)).count();
-    let range = &mut order[first..first + len];
-    let header = loops.all()[index].header;
-    if range[0] != header || len < 2 {
+    order.inside.fill(nodes.iter().copied(), |_, _| {});
+    let inside = &order.inside;
+    let len = order.blocks[first..=last]
+        .iter()
+        .take_while(|&&b| inside.contains(b))
+        .count();
+    let mut range = order.blocks[first..first + len].to_vec();
+    if range[0] != *header || len < 2 {
         return;
     }
     let bottom = range[len - 1];
-    if !traits[bottom].jumps || !graph.successors(bottom).eq([header]) {
+    if !traits[bottom].jumps || !graph.successors(bottom).eq([*header]) {
         return;
     }
     let exits = |b: usize| {
         loops.innermost(b) == Some(index)
             && graph.successors(b).len() > 1
-            && graph.successors(b).any(|s| !inside(s))
+            && graph.successors(b).any(|s| !inside.contains(s))
     };
     if let Some(last) = range.iter().rposition(|&b| exits(b)) {
         range.rotate_left(last + 1);
+        order.replace(first, &range);
+    }
+}
+
+/// Blocks in order, and the place of each.
+struct Order {
+    blocks: Vec<usize>,
+    /// By block; [`ABSENT`] for those that have none.
+    places: Vec<usize>,
+    /// Of the loop that is looked at.
+    inside: NodeSet,
+}
+
+const ABSENT: usize = usize::MAX;
+
+impl Order {
+    fn new(blocks: Vec<usize>, len: usize) -> Self {
+        let mut order = Order {
+            places: vec![ABSENT; len],
+            inside: NodeSet::new(len),
+            blocks: Vec::new(),
+        };
+        order.set(blocks);
+        order
+    }
+
+    /// Makes it these blocks.
+    fn set(&mut self, blocks: Vec<usize>) {
+        self.places.fill(ABSENT);
+        self.blocks = blocks;
+        for (place, &block) in self.blocks.iter().enumerate() {
+            self.places[block] = place;
+        }
+    }
+
+    /// The places of the first and the last of some blocks.
+    fn span(&self, blocks: &[usize]) -> Option<(usize, usize)> {
+        let places = || {
+            blocks
+                .iter()
+                .map(|&b| self.places[b])
+                .filter(|&p| p != ABSENT)
+        };
+        places().min().zip(places().max())
+    }
+
+    /// Puts these blocks, which are those that stand there, at `first` and behind.
+    fn replace(&mut self, first: usize, blocks: &[usize]) {
+        for (place, &block) in (first..).zip(blocks) {
+            self.blocks[place] = block;
+            self.places[block] = place;
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Laid out code takes the same way as the blocks that it was made from.
 
+use super::linear::LinearError;
 use super::testing::{block, jump, kernel, mov, random_terminator};
 use super::*;
 use crate::isa::table::Effects;
@@ -147,6 +148,7 @@ fn random_graphs_run_the_same_before_and_after() {
             .values_mut()
             .for_each(|b| b.cold = random.below(6) == 0);
         let linear = layout(&code).unwrap();
+        assert_eq!(linear.verify(), Ok(()), "{code}{linear}");
         let emitted = emit(&schedule(linear, Waiting::Serial), &mut constants).unwrap();
         assert_eq!(
             run_blocks(&code),
@@ -154,6 +156,47 @@ fn random_graphs_run_the_same_before_and_after() {
             "{code}"
         );
     }
+}
+
+#[test]
+fn what_layout_promises_is_checked() {
+    let code = kernel(vec![
+        (vec![mov(0, 1)], branch(1, 2)),
+        (vec![mov(0, 2)], jump(2)),
+        (vec![mov(0, 3)], Terminator::Exit),
+    ]);
+    let good = layout(&code).unwrap();
+    assert_eq!(good.verify(), Ok(()));
+    let mut empty = good.clone();
+    empty.blocks[1].insts.clear();
+    assert_eq!(empty.verify(), Err(LinearError::Empty(1)));
+    let mut early = good.clone();
+    let last = early.blocks[0].insts.len() - 1;
+    early.blocks[0].insts.swap(0, last);
+    assert_eq!(early.verify(), Err(LinearError::LeavesEarly(0)));
+    let mut open = good.clone();
+    open.blocks.last_mut().unwrap().insts.pop();
+    assert_eq!(open.verify(), Err(LinearError::NoBlock { from: 2, to: 3 }));
+}
+
+/// None of this may take time that grows faster than the function.
+#[test]
+fn long_rows_of_blocks_are_laid_out_at_once() {
+    const LENGTH: usize = 30_000;
+    let mut blocks: Vec<_> = (0..LENGTH).map(|b| (vec![], jump(b + 1))).collect();
+    blocks.push((vec![mov(0, 1)], Terminator::Exit));
+    assert_eq!(optypes(&kernel(blocks)).len(), 2);
+    // An endless loop of empty blocks is one branch to itself, and so are the ways to it.
+    let mut blocks: Vec<_> = (0..LENGTH).map(|b| (vec![], jump(b + 1))).collect();
+    blocks[LENGTH - 1].1 = jump(LENGTH / 2);
+    assert_eq!(optypes(&kernel(blocks)), [(Optype::BRA, true)]);
+    // Loops one after another.
+    let mut blocks: Vec<_> = (0..LENGTH)
+        .map(|b| (vec![mov(0, b as u32)], branch(b.max(1), b + 1)))
+        .collect();
+    blocks.push((vec![], Terminator::Exit));
+    // The first block is no loop, the last branch has the exit before it.
+    assert_eq!(optypes(&kernel(blocks)).len(), 2 * LENGTH);
 }
 
 fn branch(taken: usize, fallthrough: usize) -> Terminator<PReg> {

@@ -2,7 +2,9 @@
 
 use super::Lower;
 use super::source::{Base, InstOutput, Output, Regs, Source, Src};
+use crate::abi;
 use crate::analysis::provenance::Space;
+use crate::error::{Error, Place, Problem};
 use crate::isa::generated::{LoadSize, StoreSize};
 use crate::isa::{Optype, Role, VReg};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
@@ -51,23 +53,37 @@ impl Address {
 }
 
 impl Lower<'_> {
-    /// Gives every stack slot its offset in the slot area: by decreasing alignment, then in order.
+    /// Gives every stack slot its offset in the slot area, in order.
     pub(super) fn lay_out_slots(&mut self) {
-        let mut order: Vec<(StackSlot, u32, u32)> = self
-            .func
-            .sized_stack_slots
-            .iter()
-            .map(|(slot, data)| (slot, data.size, 1u32 << data.align_shift.max(4)))
-            .collect();
-        order.sort_by_key(|&(slot, _, align)| (std::cmp::Reverse(align), slot));
-        self.slots = vec![0; order.len()];
-        let mut next = 0u32;
-        for (slot, size, align) in order {
-            next = next.next_multiple_of(align);
-            self.slots[cranelift_entity::EntityRef::index(slot)] = next;
-            next += size;
+        let mut end = 0u64;
+        for (slot, data) in self.func.sized_stack_slots.iter() {
+            if data.align_shift > abi::STACK_ALIGNMENT.trailing_zeros() as u8 {
+                let problem = Problem::Unsupported {
+                    item: format!("{slot} aligned to 2^{} bytes", data.align_shift),
+                    remedy: format!(
+                        "slots are aligned to at most {} bytes; align the address in a larger slot",
+                        abi::STACK_ALIGNMENT
+                    ),
+                };
+                self.errors
+                    .push(Error::new(problem, Place::of_function(self.func)));
+            }
+            // Too large an offset is only met where there is an error.
+            self.slots.push(end as u32);
+            end = (end + u64::from(data.size)).next_multiple_of(abi::STACK_ALIGNMENT.into());
         }
-        self.frame.slot_bytes = next.next_multiple_of(16);
+        if end > abi::MAX_LOCAL.into() {
+            let message = format!(
+                "the stack slots take {end} bytes of at most {}; keep the data in global memory",
+                abi::MAX_LOCAL
+            );
+            self.errors.push(Error::new(
+                Problem::Limit(message),
+                Place::of_function(self.func),
+            ));
+            return;
+        }
+        self.frame.slot_bytes = end as u32;
     }
 
     /// The address of a memory operand, with constants and stack slots folded into the offset.

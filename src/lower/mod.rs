@@ -10,6 +10,7 @@
 mod atomic;
 mod blocks;
 mod call;
+mod constants;
 mod context;
 mod convert;
 mod count;
@@ -44,9 +45,9 @@ use crate::error::{Error, ErrorList, Errors, Place};
 use crate::isa::{PReg, VReg};
 use crate::vcode::{BlockFacts, Frame, FunctionKind, SourceLine, VCode, VCodeBuilder};
 use blocks::BlockOrder;
+use constants::Constants;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
 use cranelift_entity::SecondaryMap;
-use smallvec::SmallVec;
 use values::Home;
 
 /// What is known of a function when it is lowered.
@@ -89,9 +90,6 @@ pub struct Scratch {
     uses: SecondaryMap<Value, u32>,
     constants: SecondaryMap<ir::Block, Constants>,
 }
-
-/// Immediates that a block holds in registers: value and register.
-type Constants = SmallVec<[(u32, VReg); 4]>;
 
 /// How many immediates of loops are loaded before the loop in one function (assumed: more would cost more registers than it saves).
 const HOISTED: u32 = 8;
@@ -149,10 +147,11 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         errors,
         ..
     } = lowering;
-    if !errors.is_empty() {
-        return errors.finish(()).map(|()| unreachable!("there are errors"));
-    }
-    Ok(builder.finish(input.name.to_string(), input.kind.clone(), entry, frame))
+    // Blocks were lowered backwards.
+    errors
+        .in_order_of_lines()
+        .finish(())
+        .map(|()| builder.finish(input.name.to_string(), input.kind.clone(), entry, frame))
 }
 
 /// The state of lowering one function; the context of the ISLE rules.
@@ -251,11 +250,11 @@ impl Lower<'_> {
         let Some(block) = self.current else {
             unreachable!("instructions are emitted in blocks")
         };
-        if let Some(&(_, reg)) = self.constants[block].iter().find(|c| c.0 == value) {
+        if let Some(reg) = self.constants[block].get(value) {
             return reg;
         }
         let reg = self.builder.vreg(source::VALUE_CLASS);
-        self.constants[block].push((value, reg));
+        self.constants[block].push(value, reg);
         reg
     }
 
@@ -268,14 +267,14 @@ impl Lower<'_> {
                 .idom(block)
                 .filter(|_| flow.loop_depth(block) > 0 && !self.frame.has_calls);
             if let Some(before) = before {
-                match self.constants[before].iter().find(|c| c.0 == value) {
-                    Some(&(_, other)) => {
+                match self.constants[before].get(value) {
+                    Some(other) => {
                         self.builder.bind(reg, other);
                         continue;
                     }
                     None if self.hoisted < HOISTED || flow.loop_depth(before) > 0 => {
                         self.hoisted += u32::from(flow.loop_depth(before) == 0);
-                        self.constants[before].push((value, reg));
+                        self.constants[before].push(value, reg);
                         continue;
                     }
                     None => {}

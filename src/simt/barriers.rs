@@ -1,5 +1,6 @@
 //! Which convergence barrier each region uses.
 
+use super::block_set::BlockSet;
 use thiserror::Error;
 
 /// Convergence barriers of a warp (design of the machine, *assigned*).
@@ -20,7 +21,7 @@ pub struct LiveRange {
     /// It is waited for at the start of this one.
     pub meeting: usize,
     /// The blocks between, the starting blocks with them.
-    pub inside: Vec<bool>,
+    pub inside: BlockSet,
 }
 
 /// The barrier of a region.
@@ -32,23 +33,20 @@ pub struct Assignment {
     pub saves_outer: bool,
 }
 
-/// Gives every region a barrier, outer regions (which come first) the lower numbers. Regions that overlap have different barriers as long as
-/// there are enough; after that a region takes the barrier of regions that it lies in entirely.
+/// Gives every region of a function with `blocks` blocks a barrier, outer regions (which come first) the lower numbers. Regions that overlap
+/// have different barriers as long as there are enough; after that a region takes the barrier of regions that it lies in entirely.
 ///
 /// # Errors
 /// See [`TooManyBarriers`].
-pub fn assign(regions: &[LiveRange]) -> Result<Vec<Assignment>, TooManyBarriers> {
+pub fn assign(regions: &[LiveRange], blocks: usize) -> Result<Vec<Assignment>, TooManyBarriers> {
+    let mut users = Users {
+        inside: vec![0; blocks],
+        starting: vec![0; blocks],
+        regions: Default::default(),
+    };
     let mut found: Vec<Assignment> = Vec::with_capacity(regions.len());
     for region in regions {
-        let rivals: Vec<(&LiveRange, u8)> = regions
-            .iter()
-            .zip(&found)
-            .filter(|(other, _)| overlap(other, region))
-            .map(|(other, a)| (other, a.number))
-            .collect();
-        let taken = rivals
-            .iter()
-            .fold(0u32, |mask, (_, number)| mask | 1 << number);
+        let taken = users.taken(region);
         let free = (0..BARRIERS)
             .find(|n| taken >> n & 1 == 0)
             .map(|number| Assignment {
@@ -61,31 +59,57 @@ pub fn assign(regions: &[LiveRange]) -> Result<Vec<Assignment>, TooManyBarriers>
                 return None;
             }
             let number = (0..BARRIERS).rev().find(|&n| {
-                rivals
+                users.regions[usize::from(n)]
                     .iter()
-                    .all(|(outer, number)| *number != n || holds(outer, region))
+                    .all(|other| !overlap(other, region) || holds(other, region))
             })?;
             Some(Assignment {
                 number,
                 saves_outer: true,
             })
         };
-        found.push(free.or_else(nested).ok_or(TooManyBarriers)?);
+        let assignment = free.or_else(nested).ok_or(TooManyBarriers)?;
+        users.add(region, assignment.number);
+        found.push(assignment);
     }
     Ok(found)
 }
 
+/// The barriers in use, as sets of bits by block.
+struct Users<'a> {
+    /// By regions that hold the block.
+    inside: Vec<u16>,
+    /// By regions that start at the end of the block.
+    starting: Vec<u16>,
+    /// Who uses each barrier.
+    regions: [Vec<&'a LiveRange>; BARRIERS as usize],
+}
+
+impl<'a> Users<'a> {
+    /// The barriers of the regions that [`overlap`] with `region`.
+    fn taken(&self, region: &LiveRange) -> u16 {
+        let around = region.starts.iter().map(|&start| self.inside[start]);
+        let within = region.inside.iter().map(|block| self.starting[block]);
+        around.chain(within).fold(0, |taken, more| taken | more)
+    }
+
+    fn add(&mut self, region: &'a LiveRange, number: u8) {
+        for block in region.inside.iter() {
+            self.inside[block] |= 1 << number;
+        }
+        for &start in &region.starts {
+            self.starting[start] |= 1 << number;
+        }
+        self.regions[usize::from(number)].push(region);
+    }
+}
+
 /// Whether both barriers are in use at some place.
 fn overlap(a: &LiveRange, b: &LiveRange) -> bool {
-    b.starts.iter().any(|&s| a.inside[s]) || a.starts.iter().any(|&s| b.inside[s])
+    b.starts.iter().any(|&s| a.inside.contains(s)) || a.starts.iter().any(|&s| b.inside.contains(s))
 }
 
 /// Whether `outer` is in use wherever `inner` is, and beyond.
 fn holds(outer: &LiveRange, inner: &LiveRange) -> bool {
-    outer.inside[inner.meeting]
-        && inner
-            .inside
-            .iter()
-            .zip(&outer.inside)
-            .all(|(i, o)| !i || *o)
+    outer.inside.contains(inner.meeting) && outer.inside.is_superset(&inner.inside)
 }

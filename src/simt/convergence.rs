@@ -8,6 +8,7 @@ use super::barriers::{Assignment, LiveRange, TooManyBarriers, assign};
 use super::edit::Editor;
 use super::meeting::Meetings;
 use super::regions::{Region, Start, regions};
+use crate::analysis::graph::NodeSet;
 use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
 use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Terminator, VCode};
@@ -38,7 +39,7 @@ pub fn insert_barriers(code: VCode<VReg>) -> Result<VCode<VReg>, ConvergenceErro
     let (mut code, meetings, regions) = make_places(split_at_calls(code));
     check_uniform_writes(&mut code, &meetings, &regions)?;
     let ranges = sorted_ranges(&code, &meetings, regions);
-    let assignments = assign(&ranges)?;
+    let assignments = assign(&ranges, code.blocks.len())?;
     let mut editor = Editor::new(code);
     for (range, assignment) in ranges.iter().zip(&assignments) {
         insert(&mut editor, range, *assignment);
@@ -72,15 +73,16 @@ fn check_uniform_writes(
     found: &[Region],
 ) -> Result<(), ConvergenceError> {
     let mut apart = vec![false; code.blocks.len()];
+    let mut reached = NodeSet::new(code.blocks.len());
     for branch in (0..code.blocks.len()).filter(|&b| meetings.parts(b)) {
         let meeting = meetings
             .meeting_point(branch)
-            .filter(|&m| found.iter().any(|r| r.meeting == m && r.inside[branch]));
+            .filter(|&m| regions_at(found, m).any(|r| r.inside.contains(branch)));
         let ways = meetings
             .lasting_ways(branch)
             .filter(|w| Some(*w) != meeting);
-        let reached = meetings.graph().reachable(ways, meeting.as_slice());
-        apart.iter_mut().zip(reached).for_each(|(a, r)| *a |= r);
+        reached.fill_reachable(meetings.graph(), ways, meeting);
+        reached.nodes().iter().for_each(|&b| apart[b] = true);
     }
     for block in (0..code.blocks.len()).filter(|&b| apart[b]).map(Block::new) {
         let uniform = |r: VReg| r.class() == RegisterClass::Uniform;
@@ -100,6 +102,14 @@ fn check_uniform_writes(
     Ok(())
 }
 
+/// The regions that end at `meeting`.
+fn regions_at(found: &[Region], meeting: usize) -> impl Iterator<Item = &Region> {
+    let first = found.partition_point(|region| region.meeting < meeting);
+    found[first..]
+        .iter()
+        .take_while(move |region| region.meeting == meeting)
+}
+
 fn is_call(entry: &Entry<VReg>) -> bool {
     entry.inst.optype().info().effects.contains(Effects::CALL)
 }
@@ -112,18 +122,20 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
     let mut editor = Editor::new(code);
     for block in editor.blocks() {
         let mut current = block;
-        while let Some(at) = editor.body(current).iter().position(is_call) {
-            let behind = editor.body(current).split_off(at + 1);
-            let call = editor.body(current).split_off(at);
+        for entry in std::mem::take(editor.body(block)) {
+            if !is_call(&entry) {
+                editor.body(current).push(entry);
+                continue;
+            }
+            let line = entry.line;
             // The last block takes over how the first one ended.
             let last = editor.data(current).clone();
-            let line = call[0].line;
             let behind = editor.add_block(
                 BlockData {
                     params: Vec::new(),
                     ..last.clone()
                 },
-                behind,
+                Vec::new(),
             );
             let jump = |target| Terminator::Jump {
                 target,
@@ -136,7 +148,7 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
                     line,
                     ..last
                 },
-                call,
+                vec![entry],
             );
             editor.data(current).terminator = jump(calling);
             current = behind;
@@ -160,28 +172,32 @@ fn make_places(mut code: VCode<VReg>) -> (VCode<VReg>, Meetings, Vec<Region>) {
         // What a new block changes for other regions at the same place is seen in the next round.
         let mut touched = BTreeSet::new();
         for region in &found {
+            let mut divert = |target, from_inside| {
+                if touched.insert(target) {
+                    let origins: Vec<Block> = meetings
+                        .graph()
+                        .predecessors(target)
+                        .filter(|&from| region.inside.contains(from) == from_inside)
+                        .map(Block::new)
+                        .collect();
+                    divert(&mut editor, &origins, Block::new(target));
+                }
+            };
             for start in &region.starts {
-                if let Start::Before(entry) = *start
-                    && touched.insert(entry)
-                {
-                    divert(&mut editor, entry, |from| {
-                        region.inside.get(from) == Some(&false)
-                    });
+                if let Start::Before(entry) = *start {
+                    divert(entry, false);
                 }
             }
-            if region.shared && touched.insert(region.meeting) {
-                divert(&mut editor, region.meeting, |from| {
-                    region.inside.get(from) == Some(&true)
-                });
+            if region.shared {
+                divert(region.meeting, true);
             }
         }
         code = editor.finish();
     }
 }
 
-/// Leads the edges to `target` from the blocks that satisfy `from` through a new block.
-fn divert(editor: &mut Editor<VReg>, target: usize, from: impl Fn(usize) -> bool) {
-    let (old_blocks, target) = (editor.blocks(), Block::new(target));
+/// Leads the edges to `target` from `origins` through a new block.
+fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) {
     let data = editor.data(target).clone();
     let params: Vec<VReg> = data
         .params
@@ -202,7 +218,7 @@ fn divert(editor: &mut Editor<VReg>, target: usize, from: impl Fn(usize) -> bool
         },
         Vec::new(),
     );
-    for block in old_blocks.filter(|b| from(b.index())) {
+    for &block in origins {
         editor.data(block).terminator.for_each_target(|t| {
             if *t == target {
                 *t = own;
@@ -230,23 +246,19 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Vec<Region>) 
             .successors(calling)
             .next()
             .expect("the block behind a call");
-        let inside = (0..code.blocks.len())
-            .map(|b| b == start || b == calling)
-            .collect();
         found.push(LiveRange {
             starts: vec![start],
             meeting,
-            inside,
+            inside: [start, calling].into_iter().collect(),
         });
     }
-    let size = |r: &LiveRange| r.inside.iter().filter(|i| **i).count();
     let depth = |r: &LiveRange| {
         r.starts
             .iter()
             .map(|&s| meetings.dominators().depth(s))
             .min()
     };
-    found.sort_by_cached_key(|r| (depth(r), std::cmp::Reverse(size(r)), r.meeting));
+    found.sort_by_cached_key(|r| (depth(r), std::cmp::Reverse(r.inside.len()), r.meeting));
     found
 }
 

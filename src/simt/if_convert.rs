@@ -13,7 +13,7 @@ use super::edit::Editor;
 use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
 use crate::vcode::{Attachment, Block, Entry, Guard, SourceLine, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use hashbrown::HashSet;
 use smallvec::SmallVec;
 
@@ -46,9 +46,14 @@ pub fn convert_ifs(code: VCode<VReg>) -> VCode<VReg> {
         uses,
         entered,
         partial: HashSet::new(),
+        behind: SecondaryMap::new(),
     };
     for block in conversion.editor.blocks().rev() {
         conversion.convert(block);
+    }
+    // A block has a higher number than the one that it became part of.
+    for block in conversion.editor.blocks() {
+        conversion.gather(block);
     }
     conversion.editor.finish()
 }
@@ -69,6 +74,9 @@ struct Conversion {
     entered: Vec<usize>,
     /// Registers that are written under the guard of a side only.
     partial: HashSet<VReg>,
+    /// The block that became part of a block. Its instructions stay where they are until they are asked for, or a long row of merged
+    /// blocks would be moved again and again.
+    behind: SecondaryMap<Block, Option<Block>>,
 }
 
 /// One way from the branch to the join.
@@ -136,8 +144,7 @@ impl Conversion {
             self.entered[side.block.index()] = 0;
         }
         if merges {
-            let rest = std::mem::take(self.editor.body(join));
-            self.editor.body(block).extend(rest);
+            self.behind[block] = Some(join);
             let ended = self.editor.data(join).clone();
             self.editor.data(join).params.clear();
             self.editor.data(join).terminator = Terminator::Exit;
@@ -160,15 +167,37 @@ impl Conversion {
         };
         let args = args.clone();
         let only = self.entered[block.index()] == 1 && self.editor.data(block).params.is_empty();
+        if self.is_long(block) {
+            return None;
+        }
+        self.gather(block);
         let body = self.editor.body(block);
         let mut partial = HashSet::new();
-        let legal =
-            body.len() <= SIDE && body.iter().all(|entry| may_be_guarded(entry, &mut partial));
+        let legal = body.iter().all(|entry| may_be_guarded(entry, &mut partial));
         if !only || !legal {
             return None;
         }
         self.partial.extend(partial);
         Some((Side { block, guard, args }, target))
+    }
+
+    /// Whether a block has more instructions than a side may have.
+    fn is_long(&mut self, block: Block) -> bool {
+        let (mut length, mut next) = (0, Some(block));
+        while let Some(part) = next.filter(|_| length <= SIDE) {
+            length += self.editor.body(part).len();
+            next = self.behind[part];
+        }
+        length > SIDE
+    }
+
+    /// Puts the instructions of the blocks that became part of a block into it.
+    fn gather(&mut self, block: Block) {
+        while let Some(next) = self.behind[block].take() {
+            self.behind[block] = self.behind[next].take();
+            let rest = std::mem::take(self.editor.body(next));
+            self.editor.body(block).extend(rest);
+        }
     }
 
     fn is_worth_it(&mut self, then: &Side, otherwise: &Side) -> bool {

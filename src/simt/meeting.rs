@@ -7,7 +7,7 @@
 //! a divergent block rests, is found here too, or a nearer one.
 
 use super::edit::control_flow;
-use crate::analysis::graph::{Dominators, Graph, PostDominators};
+use crate::analysis::graph::{Dominators, Graph, NodeSet, PostDominators};
 use crate::isa::Register;
 use crate::vcode::{Block, FunctionKind, Terminator, VCode};
 use cranelift_entity::EntityRef;
@@ -47,11 +47,7 @@ impl Meetings {
                 )
             })
             .collect();
-        let ends: Vec<bool> = code
-            .blocks
-            .keys()
-            .map(|b| only_ends_lanes(code, b))
-            .collect();
+        let ends = only_end_lanes(code, &graph);
         let exits: Vec<usize> = (0..graph.len())
             .filter(|&b| graph.successors(b).len() == 0)
             .collect();
@@ -114,20 +110,25 @@ impl Meetings {
     }
 }
 
-/// Whether lanes end in `block` and nothing else happens there.
-fn only_ends_lanes<R: Register>(code: &VCode<R>, block: Block) -> bool {
-    let mut block = block;
-    for _ in 0..code.blocks.len() {
-        if !code.block_insts(block).is_empty() {
-            return false;
-        }
-        match code.blocks[block].terminator {
-            Terminator::Exit | Terminator::Trap(_) => return true,
-            Terminator::Jump { target, .. } => block = target,
-            _ => return false,
-        }
+/// Whether lanes end in each block, or behind it, and nothing else happens there.
+fn only_end_lanes<R: Register>(code: &VCode<R>, graph: &Graph) -> Vec<bool> {
+    let empty = |block: usize| code.block_insts(Block::new(block)).is_empty();
+    let mut stack: Vec<usize> = (0..graph.len())
+        .filter(|&b| {
+            let terminator = &code.blocks[Block::new(b)].terminator;
+            empty(b) && matches!(terminator, Terminator::Exit | Terminator::Trap(_))
+        })
+        .collect();
+    let mut found = vec![false; graph.len()];
+    while let Some(block) = stack.pop() {
+        found[block] = true;
+        stack.extend(
+            graph
+                .predecessors(block)
+                .filter(|&p| passes_only(code, Block::new(p))),
+        );
     }
-    false
+    found
 }
 
 /// The graph without the edges that are not `kept`, except at nodes that would lose all.
@@ -146,13 +147,18 @@ fn restricted(graph: &Graph, kept: impl Fn(usize, usize) -> bool) -> Graph {
 /// Whether each node reaches one of `targets`.
 fn reaching(graph: &Graph, targets: &[usize]) -> Vec<bool> {
     let mut seen = vec![false; graph.len()];
+    mark_reaching(graph, targets, &mut seen);
+    seen
+}
+
+/// Marks the nodes that reach one of `targets`; what reaches a node that is marked already is marked too.
+fn mark_reaching(graph: &Graph, targets: &[usize], seen: &mut [bool]) {
     let mut stack = targets.to_vec();
     while let Some(node) = stack.pop() {
         if !std::mem::replace(&mut seen[node], true) {
             stack.extend(graph.predecessors(node));
         }
     }
-    seen
 }
 
 /// Whether `block` is the block of an edge, or looks like one.
@@ -165,7 +171,8 @@ fn passes_only<R: Register>(code: &VCode<R>, block: Block) -> bool {
 /// the order of CLIF's, whose analysis chooses in the same way; blocks of edges, which CLIF does not have, are left out.
 fn endless_regions(graph: &Graph, exits: &[usize], is_edge: impl Fn(usize) -> bool) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
-    let mut seen = reaching(graph, exits);
+    let mut seen = vec![false; graph.len()];
+    mark_reaching(graph, exits, &mut seen);
     let reachable = graph.reachable([0], &[]);
     let (edges, blocks): (Vec<usize>, Vec<usize>) = (0..graph.len())
         .rev()
@@ -174,8 +181,7 @@ fn endless_regions(graph: &Graph, exits: &[usize], is_edge: impl Fn(usize) -> bo
     for block in blocks.into_iter().chain(edges) {
         if !seen[block] {
             found.push(block);
-            let targets: Vec<usize> = exits.iter().chain(&found).copied().collect();
-            seen = reaching(graph, &targets);
+            mark_reaching(graph, &[block], &mut seen);
         }
     }
     found
@@ -195,9 +201,14 @@ fn main_exits<R: Register>(code: &VCode<R>, graph: &Graph, exits: &[usize]) -> V
                 .iter()
                 .copied()
                 .filter(|&b| matches!(terminator(b), Terminator::Exit));
+            let mut reaching = NodeSet::new(graph.len());
+            let mut sources = |exit: usize| {
+                reaching.fill_reaching(graph, [exit]);
+                reaching.nodes().len()
+            };
             // Of equals the last in the order of the blocks.
             candidates
-                .max_by_key(|&b| (reaching(graph, &[b]).iter().filter(|r| **r).count(), b))
+                .max_by_key(|&exit| (sources(exit), exit))
                 .into_iter()
                 .collect()
         }

@@ -5,6 +5,7 @@
 //! barriers ([`convergence`]).
 
 mod barriers;
+mod block_set;
 pub mod convergence;
 mod edit;
 pub mod if_convert;
@@ -39,11 +40,16 @@ pub enum SimtError {
     Convergence(#[from] ConvergenceError),
 }
 
-/// All passes of this module on lowered code.
+/// All passes of this module on lowered code; `if_convert` says whether short sides of branches become guarded.
 ///
 /// # Errors
 /// See [`SimtError`].
-pub fn run(code: VCode<VReg>, constants: &mut Constants) -> Result<VCode<VReg>, SimtError> {
+pub fn run(
+    code: VCode<VReg>,
+    constants: &mut Constants,
+    if_convert: bool,
+) -> Result<VCode<VReg>, SimtError> {
     let code = load_jump_tables(join_returns(code), constants)?;
-    Ok(insert_barriers(convert_ifs(code))?)
+    let code = if if_convert { convert_ifs(code) } else { code };
+    Ok(insert_barriers(code)?)
 }

@@ -1,6 +1,8 @@
 //! Between which blocks lanes must be kept track of: the regions of convergence barriers.
 
+use super::block_set::BlockSet;
 use super::meeting::Meetings;
+use crate::analysis::graph::NodeSet;
 
 /// A part of the control flow that lanes enter together and leave together.
 ///
@@ -13,7 +15,7 @@ pub struct Region {
     /// Lanes wait at its start, those that come from inside.
     pub meeting: usize,
     /// The blocks between; those at whose end the region starts are among them.
-    pub inside: Vec<bool>,
+    pub inside: BlockSet,
     /// The meeting point can be reached from outside too: those inside need a place of their own before it.
     pub shared: bool,
 }
@@ -27,7 +29,7 @@ pub enum Start {
     Before(usize),
 }
 
-/// Regions for all divergent branches.
+/// Regions for all divergent branches, in the order of their meeting points.
 ///
 /// Branches with the same meeting point share a region if they can, otherwise each has one of its own. A region holds all ways from its
 /// branches to the meeting point, so it starts outside of every loop that the meeting point is outside of. A branch gets none if its lanes
@@ -41,134 +43,159 @@ pub fn regions(meetings: &Meetings) -> Vec<Region> {
             branches[meeting].push(block);
         }
     }
+    let mut finder = Finder::new(meetings, &branches);
     let mut found = Vec::new();
     for (meeting, branches) in branches.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
-        if let Some(region) = region(meetings, branches, meeting) {
+        if let Some(region) = finder.region(branches, meeting) {
             found.push(region);
             continue;
         }
         let first = found.len();
         for branch in branches {
             // Dominators come first, so a region that covers the branch is there already.
-            if !found[first..].iter().any(|r: &Region| r.inside[*branch]) {
-                found.extend(region(meetings, std::slice::from_ref(branch), meeting));
+            if !found[first..]
+                .iter()
+                .any(|r: &Region| r.inside.contains(*branch))
+            {
+                found.extend(finder.region(std::slice::from_ref(branch), meeting));
             }
         }
     }
     found
 }
 
-/// The region of `branches` that ends at `meeting`.
-fn region(meetings: &Meetings, branches: &[usize], meeting: usize) -> Option<Region> {
-    let graph = meetings.graph();
-    let reaches_meeting = reaching(meetings, meeting);
-    let mut roots = branches.to_vec();
-    let mut inside;
-    loop {
-        inside = graph.reachable(roots.iter().copied(), &[meeting]);
-        inside
-            .iter_mut()
-            .zip(&reaches_meeting)
-            .for_each(|(i, r)| *i &= r);
-        let added: Vec<usize> = (0..graph.len())
-            .filter(|&b| !inside[b] && meets_within(meetings, &inside, b, meeting))
-            .collect();
-        if added.is_empty() {
-            break;
+/// Finds one region after the other.
+struct Finder<'a> {
+    meetings: &'a Meetings,
+    /// By meeting point.
+    branches: &'a [Vec<usize>],
+    /// What the roots of the region lead to before the meeting point.
+    ahead: NodeSet,
+    /// Of those the blocks from which the meeting point is reached.
+    inside: NodeSet,
+    /// What one branch leads to.
+    apart: NodeSet,
+}
+
+impl<'a> Finder<'a> {
+    fn new(meetings: &'a Meetings, branches: &'a [Vec<usize>]) -> Self {
+        let empty = NodeSet::new(meetings.graph().len());
+        Finder {
+            meetings,
+            branches,
+            ahead: empty.clone(),
+            inside: empty.clone(),
+            apart: empty,
         }
-        roots.extend(added);
     }
-    let members: Vec<usize> = (0..graph.len()).filter(|&b| inside[b]).collect();
-    if members
-        .iter()
-        .any(|&b| meetings.parts(b) && !stays_with_others(meetings, b, meeting))
-    {
-        return None;
+
+    /// The region of `branches` that ends at `meeting`.
+    fn region(&mut self, branches: &[usize], meeting: usize) -> Option<Region> {
+        let mut roots = branches.to_vec();
+        loop {
+            self.find_inside(&roots, meeting);
+            let added = self.entered_apart(meeting);
+            if added.is_empty() {
+                break;
+            }
+            roots.extend(added);
+        }
+        let mut members = self.inside.nodes().to_vec();
+        members.sort_unstable();
+        if members
+            .iter()
+            .any(|&b| self.meetings.parts(b) && !self.stays_with_others(b, meeting))
+        {
+            return None;
+        }
+        // Of the meeting point itself only the end can be inside, and every edge to it leaves the region.
+        let starts: Vec<Start> = members
+            .iter()
+            .filter(|&&b| b == 0 || b == meeting || self.is_entered(b))
+            .map(|&entry| self.start_before(entry, meeting))
+            .collect();
+        let ends = starts.iter().filter_map(|start| match start {
+            Start::EndOf(block) => Some(*block),
+            Start::Before(_) => None,
+        });
+        Some(Region {
+            inside: members.iter().copied().chain(ends).collect(),
+            starts,
+            meeting,
+            shared: self.is_entered(meeting),
+        })
     }
-    let from_outside = |block: usize| {
+
+    /// The blocks on the ways from `roots` to `meeting`.
+    fn find_inside(&mut self, roots: &[usize], meeting: usize) {
+        let graph = self.meetings.graph();
+        let (ahead, inside) = (&mut self.ahead, &mut self.inside);
+        ahead.fill_reachable(graph, roots.iter().copied(), Some(meeting));
+        let before = |node: usize| graph.predecessors(node).filter(|&p| ahead.contains(p));
+        let last = before(meeting).chain(Some(meeting).filter(|&m| ahead.contains(m)));
+        inside.fill(last, |node, visit| before(node).for_each(visit));
+    }
+
+    /// The branches outside whose lanes enter the region apart from each other and meet in it: then they are to leave it together too, so
+    /// the region must hold the branch.
+    fn entered_apart(&mut self, meeting: usize) -> Vec<usize> {
+        let graph = self.meetings.graph();
+        let mut found = Vec::new();
+        for &within in self.inside.nodes().iter().filter(|&&b| b != meeting) {
+            for &branch in &self.branches[within] {
+                if self.inside.contains(branch) {
+                    continue;
+                }
+                self.apart.fill_reachable(graph, [branch], Some(within));
+                let (inside, apart) = (&self.inside, &self.apart);
+                if apart.nodes().iter().any(|&b| {
+                    inside.contains(b)
+                        && graph
+                            .predecessors(b)
+                            .any(|p| apart.contains(p) && !inside.contains(p))
+                }) {
+                    found.push(branch);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether an edge from outside leads to `block`.
+    fn is_entered(&self, block: usize) -> bool {
+        self.entries(block).next().is_some()
+    }
+
+    /// The origins of the edges from outside to `block`.
+    fn entries(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
+        let (graph, dominators) = (self.meetings.graph(), self.meetings.dominators());
         graph
             .predecessors(block)
-            .any(|p| meetings.dominators().is_reachable(p) && !inside[p])
-    };
-    // Of the meeting point itself only the end can be inside, and every edge to it leaves the region.
-    let entries = members
-        .iter()
-        .copied()
-        .filter(|&b| b == 0 || b == meeting || from_outside(b));
-    let starts: Vec<Start> = entries
-        .map(|e| start_before(meetings, &inside, e, meeting))
-        .collect();
-    let shared = from_outside(meeting);
-    for start in &starts {
-        if let Start::EndOf(block) = start {
-            inside[*block] = true;
+            .filter(|&p| dominators.is_reachable(p) && !self.inside.contains(p))
+    }
+
+    /// Where lanes that enter the region at the start of `entry` do so.
+    fn start_before(&self, entry: usize, meeting: usize) -> Start {
+        let graph = self.meetings.graph();
+        if entry == meeting || graph.predecessors(entry).all(|p| !self.inside.contains(p)) {
+            return Start::EndOf(entry);
+        }
+        let mut outside = self.entries(entry);
+        match (outside.next(), outside.next()) {
+            (Some(only), None) if graph.successors(only).len() == 1 => Start::EndOf(only),
+            _ => Start::Before(entry),
         }
     }
-    Some(Region {
-        starts,
-        meeting,
-        inside,
-        shared,
-    })
-}
 
-/// Whether lanes that part at `branch`, outside, enter a region apart from each other and meet in it: then they are to leave it together
-/// too, so the region must hold the branch.
-fn meets_within(meetings: &Meetings, inside: &[bool], branch: usize, meeting: usize) -> bool {
-    let (graph, dominators) = (meetings.graph(), meetings.dominators());
-    if !meetings.parts(branch) || !dominators.is_reachable(branch) {
-        return false;
-    }
-    let Some(within) = meetings
-        .meeting_point(branch)
-        .filter(|&m| inside[m] && m != meeting)
-    else {
-        return false;
-    };
-    let apart = graph.reachable([branch], &[within]);
-    (0..graph.len())
-        .any(|b| inside[b] && apart[b] && graph.predecessors(b).any(|p| apart[p] && !inside[p]))
-}
-
-/// Where lanes that enter a region at the start of `entry` do so.
-fn start_before(meetings: &Meetings, inside: &[bool], entry: usize, meeting: usize) -> Start {
-    let graph = meetings.graph();
-    if entry == meeting || graph.predecessors(entry).all(|p| !inside[p]) {
-        return Start::EndOf(entry);
-    }
-    let mut outside = graph
-        .predecessors(entry)
-        .filter(|&p| !inside[p] && meetings.dominators().is_reachable(p));
-    match (outside.next(), outside.next()) {
-        (Some(only), None) if graph.successors(only).len() == 1 => Start::EndOf(only),
-        _ => Start::Before(entry),
-    }
-}
-
-/// Whether each block reaches `meeting`.
-fn reaching(meetings: &Meetings, meeting: usize) -> Vec<bool> {
-    let mut seen = vec![false; meetings.graph().len()];
-    let mut stack = vec![meeting];
-    while let Some(block) = stack.pop() {
-        if !std::mem::replace(&mut seen[block], true) {
-            stack.extend(meetings.graph().predecessors(block));
+    /// Whether the lanes that part at `branch` all reach `meeting`, or none does, or they meet before.
+    fn stays_with_others(&mut self, branch: usize, meeting: usize) -> bool {
+        if self.meetings.reaches_surely(branch, meeting) {
+            return true;
         }
+        let barrier = self.meetings.meeting_point(branch);
+        let graph = self.meetings.graph();
+        let ways = graph.successors(branch).filter(|s| Some(*s) != barrier);
+        self.apart.fill_reachable(graph, ways, barrier);
+        !self.apart.contains(meeting)
     }
-    seen
-}
-
-/// Whether the lanes that part at `branch` all reach `meeting`, or none does, or they meet before.
-fn stays_with_others(meetings: &Meetings, branch: usize, meeting: usize) -> bool {
-    if meetings.reaches_surely(branch, meeting) {
-        return true;
-    }
-    let barrier = meetings.meeting_point(branch);
-    let seen = meetings.graph().reachable(
-        meetings
-            .graph()
-            .successors(branch)
-            .filter(|s| Some(*s) != barrier),
-        barrier.as_slice(),
-    );
-    !seen[meeting]
 }

@@ -5,7 +5,7 @@ use crate::emit::Constants;
 use crate::emit::testing::{block, jump, kernel};
 use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
 use crate::sim::semantics::tests::random::Random;
-use crate::vcode::{Attachment, Block, CallInfo, FunctionKind, Guard, Terminator, VCode};
+use crate::vcode::{Attachment, Block, CallInfo, Entry, FunctionKind, Guard, Terminator, VCode};
 use cranelift_entity::EntityRef;
 use std::collections::{BTreeMap, HashMap};
 
@@ -577,4 +577,62 @@ fn returns_of_a_device_function_become_one() {
         (1, 1, 5)
     );
     code.verify_shape().unwrap();
+}
+
+fn count(code: &VCode<VReg>, optype: Optype) -> usize {
+    let is_it = |e: &&Entry<VReg>| e.inst.optype() == optype;
+    code.insts.iter().filter(is_it).count()
+}
+
+/// None of this may take time that grows much faster than the function.
+#[test]
+fn many_regions_are_found_at_once() {
+    const COUNT: usize = 4000;
+    let mut vregs = 1;
+    let mut blocks = Vec::new();
+    // Branches whose sides meet, then loops that lanes leave one by one, then early ends.
+    for first in (0..3 * COUNT).step_by(3) {
+        blocks.push((
+            vec![marker(&mut vregs, first)],
+            branch(first + 1, first + 2),
+        ));
+        blocks.push((vec![marker(&mut vregs, first + 1)], jump(first + 3)));
+        blocks.push((vec![marker(&mut vregs, first + 2)], jump(first + 3)));
+    }
+    for first in (3 * COUNT..6 * COUNT).step_by(3) {
+        blocks.push((
+            vec![marker(&mut vregs, first)],
+            branch(first + 1, first + 2),
+        ));
+        blocks.push((vec![], jump(first)));
+        blocks.push((vec![], jump(first + 3)));
+    }
+    for first in (6 * COUNT..9 * COUNT).step_by(3) {
+        blocks.push((
+            vec![marker(&mut vregs, first)],
+            branch(first + 1, first + 2),
+        ));
+        blocks.push((vec![marker(&mut vregs, first + 1)], Terminator::Exit));
+        blocks.push((vec![], jump(first + 3)));
+    }
+    blocks.push((vec![], Terminator::Exit));
+    let mut code = kernel(blocks);
+    code.vreg_count = vregs;
+    let done = insert_barriers(code).unwrap();
+    // Behind the last branch there is nothing to meet for.
+    assert_eq!(count(&done, Optype::BSSY), 3 * COUNT - 1);
+    assert_eq!(count(&done, Optype::BSYNC), 3 * COUNT - 1);
+
+    let calls = vec![Inst::new(Form::CALL_I); COUNT];
+    let mut code = kernel(vec![(calls, Terminator::Exit)]);
+    let call = code.attachments.push(Attachment::Call(Box::new(CallInfo {
+        callee: None,
+        uses: vec![],
+        defs: vec![],
+    })));
+    code.insts
+        .iter_mut()
+        .for_each(|e| e.attachment = Some(call));
+    let done = insert_barriers(code).unwrap();
+    assert_eq!(count(&done, Optype::BSSY), COUNT);
 }

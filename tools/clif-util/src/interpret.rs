@@ -1,6 +1,6 @@
 //! `clif-util interpret FILES`: the run and print lines of CLIF files, on Cranelift's interpreter.
 
-use crate::{Outcome, source};
+use crate::{Outcome, input, source};
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
@@ -26,19 +26,15 @@ impl Options {
             for path in find_files(path)? {
                 let file = source::read(&path, &[])?;
                 if self.verbose {
-                    println!("{}", file.name);
+                    input::print_line(&file.name)?;
                 }
                 let mut report = FileReport::new(&file.name);
                 interpret::run_file(&file, &mut report);
-                report.prints.iter().for_each(|text| println!("{text}"));
-                report
-                    .errors
-                    .iter()
-                    .for_each(|error| eprintln!("error: {error}"));
+                input::print_report(&report)?;
                 totals.add(&report);
             }
         }
-        println!("{}", totals.lines);
+        input::print_line(totals.lines)?;
         Ok(if totals.files.failed == 0 {
             Outcome::Success
         } else {

@@ -109,7 +109,7 @@ impl Options {
             eprintln!("error: {fault}");
         }
         if let Some(format) = self.stats {
-            println!("{}", stats(&report.stats, format));
+            input::print_line(stats(&report.stats, format))?;
         }
         if let Some(directory) = &self.out
             && report.fault.is_none()
@@ -122,22 +122,18 @@ impl Options {
     /// What the file holds: by its contents an object, by its extension assembly text, otherwise CLIF.
     fn object(&self) -> Result<Object> {
         let name = input::name(&self.file);
-        if self
-            .file
-            .extension()
-            .is_some_and(|extension| extension == "s")
-        {
+        let extension = self.file.extension();
+        if extension.is_some_and(|e| e == "s") {
             let assembly = asm::assemble(&name, &input::text(&self.file)?)?;
+            input::print_warnings(&assembly);
             return Ok(assembly.object);
         }
-        if self
-            .file
-            .extension()
-            .is_some_and(|extension| extension == "elf" || extension == "o")
-        {
-            return Object::read(&input::bytes(&self.file)?).with_context(|| name);
+        let bytes = input::bytes(&self.file)?;
+        if Object::is_elf(&bytes) || extension.is_some_and(|e| e == "elf" || e == "o") {
+            return Object::read(&bytes).with_context(|| name);
         }
-        let file = source::read(&self.file, std::slice::from_ref(&self.kernel))?;
+        let text = input::text_of(&name, bytes)?;
+        let file = source::parse(&name, &text, std::slice::from_ref(&self.kernel))?;
         let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
         Ok(source::compile(&mut compiler, &file)?.into_object())
     }

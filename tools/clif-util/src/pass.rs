@@ -1,7 +1,7 @@
 //! `clif-util pass FILE PASSES`: the functions after passes of the compiler, checked by the file's filecheck directives.
 
 use crate::{Outcome, input, source};
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use cranelift_thisgpu::compile::Pass;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Options {
                 .iter()
                 .zip(compiled::dumps(&file, &settings, *pass))
             {
-                let text = dump.map_err(|error| anyhow!(error))?;
+                let text = dump?;
                 input::write(Path::new("-"), format!("{}\n", text.trim_end()).as_bytes())?;
                 if let (true, Err(error)) = (last, checks::compare(function, None, &text)) {
                     eprintln!("error: {}:{}: {error}", file.name, function.line);

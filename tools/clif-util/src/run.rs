@@ -1,6 +1,6 @@
 //! `clif-util run FILES`: the run and print lines of CLIF files, on the simulator.
 
-use crate::{Outcome, source};
+use crate::{Outcome, input, source};
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
@@ -27,14 +27,10 @@ impl Options {
             let settings = source::settings(&file, &self.settings)?;
             let mut report = FileReport::new(&file.name);
             execute::run_file(&file, &settings, true, &mut report);
-            report.prints.iter().for_each(|text| println!("{text}"));
-            report
-                .errors
-                .iter()
-                .for_each(|error| eprintln!("error: {error}"));
+            input::print_report(&report)?;
             totals.add(&report);
         }
-        println!("{}", totals.lines);
+        input::print_line(totals.lines)?;
         Ok(if totals.files.failed == 0 {
             Outcome::Success
         } else {

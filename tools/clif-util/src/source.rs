@@ -11,7 +11,12 @@ use thisgpu_filetests::{file, panics};
 
 /// Reads a CLIF file and marks the named functions as kernels.
 pub fn read(path: &Path, kernels: &[String]) -> Result<SourceFile> {
-    let mut file = SourceFile::parse(&input::name(path), &input::text(path)?)?;
+    parse(&input::name(path), &input::text(path)?, kernels)
+}
+
+/// Reads CLIF text; `name` is its file's.
+pub fn parse(name: &str, text: &str, kernels: &[String]) -> Result<SourceFile> {
+    let mut file = SourceFile::parse(name, text)?;
     file.mark_kernels(kernels)?;
     Ok(file)
 }
@@ -21,8 +26,11 @@ pub fn settings(file: &SourceFile, settings: &[String]) -> Result<Options> {
     file::settings_of(file, settings, true).map_err(anyhow::Error::msg)
 }
 
-/// Compiles all functions of a file. A mistake of the compiler is an error like others.
+/// Compiles all functions of a file. A mistake of the compiler is an error like others, and so is a file without functions.
 pub fn compile(compiler: &mut Compiler, file: &SourceFile) -> Result<Code> {
+    if file.functions.is_empty() {
+        anyhow::bail!("{}: there is no function to compile; write one", file.name);
+    }
     match panics::catch(|| compiler.file(file)) {
         Ok(compiled) => Ok(compiled?),
         Err(message) => anyhow::bail!(

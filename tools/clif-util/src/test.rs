@@ -1,6 +1,6 @@
 //! `clif-util test`: test files, their outcome, and totals.
 
-use crate::Outcome;
+use crate::{Outcome, input};
 use anyhow::{Context, Result};
 use clap::Args;
 use rayon::prelude::*;
@@ -31,6 +31,7 @@ pub struct Options {
 }
 
 impl Options {
+    /// Tests all files and prints what failed, then the totals.
     pub fn run(&self) -> Result<Outcome> {
         let mut files = Vec::new();
         for path in &self.paths {
@@ -49,19 +50,19 @@ impl Options {
         for report in &reports {
             totals.add(report);
             if self.json {
-                println!("{}", serde_json::to_string(report)?);
+                input::print_line(serde_json::to_string(report)?)?;
             } else {
-                self.print(report);
+                self.print(report)?;
             }
         }
         if self.json {
-            println!("{}", serde_json::to_string(&totals)?);
+            input::print_line(serde_json::to_string(&totals)?)?;
         } else {
             for (reason, count) in &totals.reasons {
-                println!("skipped {count}: {reason}");
+                input::print_line(format_args!("skipped {count}: {reason}"))?;
             }
-            println!("run lines: {}", totals.lines);
-            println!("{}", totals.files);
+            input::print_line(format_args!("run lines: {}", totals.lines))?;
+            input::print_line(totals.files)?;
         }
         Ok(if totals.files.failed == 0 {
             Outcome::Success
@@ -70,12 +71,12 @@ impl Options {
         })
     }
 
-    fn print(&self, report: &FileReport) {
+    fn print(&self, report: &FileReport) -> Result<()> {
         for text in &report.prints {
-            println!("{text}");
+            input::print_line(format_args!("{text}"))?;
         }
         for error in &report.errors {
-            println!("{error}");
+            input::print_line(format_args!("{error}"))?;
         }
         let outcome = match report.outcome() {
             FileOutcome::Passed => "ok",
@@ -83,7 +84,8 @@ impl Options {
             FileOutcome::Skipped => "skipped",
         };
         if self.verbose || report.outcome() == FileOutcome::Failed {
-            println!("{} ... {outcome}", report.file);
+            input::print_line(format_args!("{} ... {outcome}", report.file))?;
         }
+        Ok(())
     }
 }

@@ -1,68 +1,10 @@
 //! The commands from outside: exit statuses, messages, what is written and what is not.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-/// A folder of its own for a test, removed afterwards.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("clif-util-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, contents).unwrap();
-        path.display().to_string()
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn clif_util(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_clif-util"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Runs a command that must succeed; its standard output.
-fn succeed(arguments: &[&str]) -> String {
-    let output = clif_util(arguments);
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
-/// Runs a command that must fail with this status; its standard error.
-fn fail(status: i32, arguments: &[&str]) -> String {
-    let output = clif_util(arguments);
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{arguments:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stderr)
-}
+use common::{Folder, clif_util, fail, succeed, text};
+use std::path::Path;
+use std::process::Command;
 
 fn kernel(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filetests/kernels");

@@ -91,9 +91,10 @@ impl LaunchArgument {
             Self::In(path) => from_file(path, false),
             Self::InOut(path) => from_file(path, true),
             Self::Zero(bytes) => {
+                let buffer = device.allocate(*bytes)?;
                 // Zeros are contents: reading them is no use of uninitialised memory.
-                let size = usize::try_from(*bytes).context("too large a buffer")?;
-                Ok(Prepared::Buffer(device.upload(&vec![0u8; size])?, true))
+                buffer.clear()?;
+                Ok(Prepared::Buffer(buffer, true))
             }
         }
     }
