@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// A function in its final order.
 ///
-/// Control leaves a block only behind its last instruction, except that a guarded EXIT or TRAP may stand anywhere. A block whose last
+/// Control leaves a block only behind its last instruction, except that a guarded EXIT, and a TRAP, may stand anywhere. A block whose last
 /// instruction does not always go elsewhere is followed by the next block.
 #[derive(Clone, Debug)]
 pub struct Linear {
@@ -146,7 +146,10 @@ impl Linear {
             let Some((_, before)) = block.insts.split_last() else {
                 return Err(LinearError::Empty(index));
             };
-            let leaves = |i: &LinearInst| i.ends_path() || !i.branch_targets().is_empty();
+            let leaves = |i: &LinearInst| {
+                let traps = i.effects().contains(Effects::TRAP);
+                i.ends_path() && !traps || !i.branch_targets().is_empty()
+            };
             if before.iter().any(leaves) {
                 return Err(LinearError::LeavesEarly(index));
             }

@@ -1,4 +1,4 @@
-//! `clif-util bugpoint FILE`: makes a file smaller while the compiler keeps failing on it in the same way.
+//! `clif-util bugpoint FILE TARGET`: makes a file smaller while the compiler keeps failing on it in the same way.
 //!
 //! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions, blocks and
 //! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
@@ -23,7 +23,7 @@ pub struct Options {
     /// A CLIF file that makes the compiler fail.
     file: PathBuf,
     /// The target.
-    #[arg(long, value_name = "TARGET", value_parser = [TARGET], default_value = TARGET)]
+    #[arg(value_parser = [TARGET])]
     target: String,
     /// A setting, over those of the file.
     #[arg(long = "set", value_name = "K=V")]

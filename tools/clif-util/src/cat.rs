@@ -13,6 +13,9 @@ pub struct Options {
     /// CLIF files.
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
+    #[arg(short)]
+    pub debug: bool,
 }
 
 impl Options {

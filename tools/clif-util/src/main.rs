@@ -58,9 +58,32 @@ enum Command {
     Bugpoint(bugpoint::Options),
 }
 
+impl Command {
+    /// Whether `-d` is given.
+    fn wants_debug_output(&self) -> bool {
+        match self {
+            Command::Run(options) => options.debug,
+            Command::Interpret(options) => options.debug,
+            Command::Cat(options) | Command::PrintCfg(options) => options.debug,
+            Command::Pass(options) => options.debug,
+            _ => false,
+        }
+    }
+}
+
+/// Log messages go to standard error: those that RUST_LOG asks for, and with `debug` all but the finest.
+fn start_logging(debug: bool) {
+    let mut logger = env_logger::Builder::from_default_env();
+    if debug {
+        logger.filter_level(log::LevelFilter::Debug);
+    }
+    logger.init();
+}
+
 fn main() -> ExitCode {
-    env_logger::init();
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    start_logging(command.wants_debug_output());
+    let result = match command {
         Command::Compile(options) => options.run(),
         Command::Run(options) => options.run(),
         Command::Launch(options) => options.run(),

@@ -1,9 +1,9 @@
-//! `clif-util pass FILE PASSES`: the functions after passes of the compiler, checked by the file's filecheck directives.
+//! `clif-util pass FILE TARGET PASSES`: the functions after passes of the compiler, checked by the file's filecheck directives.
 
 use crate::{Outcome, input, source};
 use anyhow::Result;
 use clap::Args;
-use cranelift_thisgpu::compile::Pass;
+use cranelift_thisgpu::compile::{Compiler, Pass};
 use std::path::{Path, PathBuf};
 use thisgpu_filetests::file::TARGET;
 use thisgpu_filetests::{checks, compiled};
@@ -14,11 +14,20 @@ pub struct Options {
     /// A CLIF file.
     file: PathBuf,
     /// The target.
-    #[arg(long, value_name = "TARGET", value_parser = [TARGET], default_value = TARGET)]
+    #[arg(value_parser = [TARGET])]
     target: String,
     /// A setting, over those of the file.
     #[arg(long = "set", value_name = "K=V")]
     settings: Vec<String>,
+    /// Name every function and pass.
+    #[arg(short, long)]
+    verbose: bool,
+    /// Print the time that each pass takes.
+    #[arg(short = 'T')]
+    times: bool,
+    /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
+    #[arg(short)]
+    pub debug: bool,
     /// The passes after which the functions are printed, in the compiler's order.
     #[arg(required = true, value_parser = parse_pass)]
     passes: Vec<Pass>,
@@ -43,12 +52,24 @@ impl Options {
                 .zip(compiled::dumps(&file, &settings, *pass))
             {
                 let text = dump?;
+                if self.verbose {
+                    input::print_line(format_args!(
+                        "; %{} after {}",
+                        function.name(),
+                        pass.name()
+                    ))?;
+                }
                 input::write(Path::new("-"), format!("{}\n", text.trim_end()).as_bytes())?;
                 if let (true, Err(error)) = (last, checks::compare(function, None, &text)) {
                     eprintln!("error: {}:{}: {error}", file.name, function.line);
                     outcome = Outcome::Failure;
                 }
             }
+        }
+        if self.times {
+            let mut compiler = Compiler::new(settings);
+            source::compile(&mut compiler, &file)?;
+            eprint!("{}", compiler.timings());
         }
         Ok(outcome)
     }

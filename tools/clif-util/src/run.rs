@@ -16,6 +16,9 @@ pub struct Options {
     /// A setting, over those of the file.
     #[arg(long = "set", value_name = "K=V")]
     settings: Vec<String>,
+    /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
+    #[arg(short)]
+    pub debug: bool,
 }
 
 impl Options {

@@ -547,7 +547,12 @@ fn functions_print_as_text_as_graph_and_after_passes() {
         graph.starts_with("digraph \"%collatz\"") && graph.contains("block3"),
         "{graph}"
     );
-    assert!(succeed(&["pass", &file, "mid-end", "lower"]).contains("kernel collatz"));
-    let message = fail(1, &["bugpoint", &file]);
+    assert!(succeed(&["pass", &file, "thisgpu", "mid-end", "lower"]).contains("kernel collatz"));
+    let verbose = succeed(&["pass", "-v", "-d", &file, "thisgpu", "clif"]);
+    assert!(verbose.starts_with("; %collatz after clif\n"), "{verbose}");
+    let timed = clif_util(&["pass", "-T", &file, "thisgpu", "clif"]);
+    assert!(common::text(&timed.stderr).contains("mid-end"));
+    fail(2, &["pass", &file, "x86_64", "clif"]);
+    let message = fail(1, &["bugpoint", &file, "thisgpu"]);
     assert!(message.contains("does not fail"), "{message}");
 }

@@ -262,7 +262,10 @@ fn what_is_wrong_with_a_run_is_said_with_its_place() {
     assert!(message.contains("wrong.clif:3: invalid CLIF"), "{message}");
     let unsupported = "function %f(f128) -> f128 {\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    v2 = fmul v1, v1\n    return v2\n}\n; run: %f(0x1.0) == 0x1.0\n";
     let file = folder.file("unsupported.clif", unsupported);
-    for command in [["run", &file].as_slice(), &["pass", &file, "emit"]] {
+    for command in [
+        ["run", &file].as_slice(),
+        &["pass", &file, "thisgpu", "emit"],
+    ] {
         let message = fail(1, command);
         let fadd = message.find("unsupported.clif:3: unsupported: fadd.f128");
         let fmul = message.find("unsupported.clif:4: unsupported: fmul.f128");
