@@ -335,6 +335,7 @@ fn prepare(
         kernel: input.kernel,
         verify: options.enable_verifier,
         optimize: options.opt_level != OptLevel::None,
+        registers: options.registers,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
     };
     let mut start = Instant::now();

@@ -8,6 +8,7 @@
 
 pub mod atomics;
 pub mod conversions;
+pub mod edges;
 pub mod float_bits;
 mod guard;
 pub mod intrinsics;
@@ -48,7 +49,7 @@ pub enum Step {
     Optimize,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
-    /// One return per device function, aliases resolved.
+    /// One return per device function, no more block parameters than registers hold, aliases resolved.
     Finish,
 }
 
@@ -96,6 +97,8 @@ pub struct Options<'a> {
     pub verify: bool,
     /// Whether Cranelift's mid-end runs.
     pub optimize: bool,
+    /// General-purpose registers there are.
+    pub registers: u8,
     /// Names of the functions and symbols that the embedding knows by number.
     pub namer: &'a Namer<'a>,
 }
@@ -106,6 +109,7 @@ impl Options<'_> {
         kernel: None,
         verify: true,
         optimize: true,
+        registers: abi::MAX_GPR,
         namer: &|_| None,
     };
 }
@@ -234,6 +238,11 @@ impl Preparer {
             context.compute_cfg();
             context.compute_domtree();
         }
+        let budget = u32::from(options.registers / 2).saturating_sub(SPARE);
+        if edges::narrow(&mut context.func, &context.cfg, budget) {
+            context.compute_cfg();
+            context.compute_domtree();
+        }
         observe(Step::Finish, &context.func);
 
         let func = std::mem::replace(&mut context.func, Function::new());
@@ -292,6 +301,9 @@ impl Prepared {
         errors.finish(())
     }
 }
+
+/// Registers less than half of them that the parameters of a block may fill (*assumed*): what aligned runs may leave unused.
+const SPARE: u32 = 2;
 
 fn internal_error(message: &str) -> Errors {
     Error::new(Problem::Internal(message.to_owned()), Place::default()).into()
