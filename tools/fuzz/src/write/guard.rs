@@ -89,7 +89,9 @@ impl Writer<'_> {
     /// `x`, or a number that fits the integer where it may not.
     fn convertible(&mut self, x: Value, to: Type, signed: bool) -> Value {
         let from = self.value_type(x);
-        let bits = to.bits() - u32::from(signed);
+        // The interpreter converts to i128 through a signed one.
+        let half = signed || to == types::I128 && self.oracle == Oracle::Interpreter;
+        let bits = to.bits() - u32::from(half);
         let (low, high) = (if signed { -power(bits) } else { 0.0 }, power(bits));
         let low = self.float(from, low);
         let high = self.float(from, high);
