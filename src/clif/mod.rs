@@ -9,11 +9,11 @@
 pub mod atomics;
 pub mod conversions;
 pub mod edges;
-pub mod float_bits;
 mod guard;
 pub mod intrinsics;
 pub mod legalize;
 pub mod merge;
+pub mod mid_end;
 pub mod promote;
 pub mod resolve;
 pub mod returns;
@@ -181,7 +181,7 @@ impl Preparer {
         observe(Step::Resolve, &context.func);
         atomics::expand(&mut context.func);
         conversions::expand(&mut context.func);
-        float_bits::expand(&mut context.func);
+        mid_end::expand(&mut context.func);
 
         context.compute_cfg();
         context.compute_domtree();
