@@ -1,7 +1,8 @@
 //! Filling in the addresses of symbols.
 
-use super::{Object, ObjectFunction, Relocation, RelocationKind};
+use super::{Line, Object, ObjectFunction, Relocation, RelocationKind};
 use crate::isa::encode::WORD_BYTES;
+use std::collections::HashMap;
 use thiserror::Error;
 
 /// Where symbols are.
@@ -52,12 +53,29 @@ pub enum LinkError {
 /// Bits of an instruction's word that a relocation fills.
 const FIELD: u32 = 32;
 
+/// What a relocation stands in, for messages.
+#[derive(Clone, Copy)]
+struct Owner<'a> {
+    /// Name of the function or data object.
+    name: &'a str,
+    /// Lines of the source, for a function.
+    lines: &'a [Line],
+}
+
 impl Relocation {
-    fn place(&self, owner: &str) -> String {
-        format!("{owner}+{:#x}", self.offset)
+    /// `NAME+OFFSET`, with the line of the source if it is known.
+    fn place(&self, owner: Owner<'_>) -> String {
+        let begun = owner
+            .lines
+            .partition_point(|line| line.offset <= self.offset);
+        let line = match owner.lines[..begun].last() {
+            Some(line) if line.line != 0 => format!(" (line {})", line.line),
+            _ => String::new(),
+        };
+        format!("{}+{:#x}{line}", owner.name, self.offset)
     }
 
-    fn target(&self, owner: &str, symbols: &impl Symbols) -> Result<u64, LinkError> {
+    fn target(&self, owner: Owner<'_>, symbols: &impl Symbols) -> Result<u64, LinkError> {
         let base = symbols
             .address(&self.symbol)
             .ok_or_else(|| LinkError::Undefined {
@@ -67,7 +85,7 @@ impl Relocation {
         Ok(base.wrapping_add_signed(self.addend))
     }
 
-    fn bad_place(&self, owner: &str) -> LinkError {
+    fn bad_place(&self, owner: Owner<'_>) -> LinkError {
         LinkError::BadPlace {
             place: self.place(owner),
             kind: self.kind.name(),
@@ -82,15 +100,19 @@ impl ObjectFunction {
     /// Every relocation that has no value.
     pub fn link(&mut self, base: u64, symbols: &impl Symbols) -> Result<(), Vec<LinkError>> {
         let mut errors = Vec::new();
+        let owner = Owner {
+            name: &self.name,
+            lines: &self.lines,
+        };
         for relocation in &self.relocations {
             let word = match self.words.get_mut(relocation.offset as usize / WORD_BYTES) {
                 Some(word) if (relocation.offset as usize).is_multiple_of(WORD_BYTES) => word,
                 _ => {
-                    errors.push(relocation.bad_place(&self.name));
+                    errors.push(relocation.bad_place(owner));
                     continue;
                 }
             };
-            match relocation.field(base, &self.name, symbols) {
+            match relocation.field(base, owner, symbols) {
                 Ok(field) => {
                     *word = (*word & !(0xffff_ffff << FIELD)) | (u128::from(field) << FIELD)
                 }
@@ -107,7 +129,7 @@ impl ObjectFunction {
 
 impl Relocation {
     /// What goes into the word of an instruction of a function at `base`.
-    fn field(&self, base: u64, owner: &str, symbols: &impl Symbols) -> Result<u32, LinkError> {
+    fn field(&self, base: u64, owner: Owner<'_>, symbols: &impl Symbols) -> Result<u32, LinkError> {
         let target = self.target(owner, symbols)?;
         match self.kind {
             RelocationKind::Abs32Lo => Ok(target as u32),
@@ -138,6 +160,10 @@ impl Relocation {
         bytes: &mut [u8],
         symbols: &impl Symbols,
     ) -> Result<(), LinkError> {
+        let owner = Owner {
+            name: owner,
+            lines: &[],
+        };
         let target = self.target(owner, symbols)?;
         let offset = self.offset as usize;
         match bytes.get_mut(offset..offset.saturating_add(8)) {
@@ -162,12 +188,8 @@ impl Object {
             starts.push((function.name.as_str(), next));
             next += function.len();
         }
-        let address = |name: &str| {
-            starts
-                .iter()
-                .find(|(n, _)| *n == name)
-                .map(|(_, start)| *start)
-        };
+        let addresses: HashMap<&str, u64> = starts.iter().copied().collect();
+        let address = |name: &str| addresses.get(name).copied();
         let mut words = Vec::new();
         let mut errors = Vec::new();
         for (function, (_, start)) in self.functions.iter().zip(&starts) {

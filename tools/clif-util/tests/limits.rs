@@ -272,3 +272,29 @@ fn what_is_wrong_with_a_run_is_said_with_its_place() {
         assert!(fadd.is_some() && fadd < fmul, "{message}");
     }
 }
+
+#[test]
+fn a_call_of_what_is_not_there_is_named_with_its_line() {
+    let folder = Folder::new("undefined");
+    let source = "; kernel\nfunction %k(i32) {\n    fn0 = %missing(i32)\nblock0(v0: i32):\n    call fn0(v0)\n    return\n}\n";
+    let file = folder.file("k.clif", source);
+    let launch = [
+        "launch", &file, "--kernel", "k", "--grid", "1", "--block", "1", "--arg", "i32:1",
+    ];
+    let message = fail(1, &launch);
+    assert!(
+        message.contains("k.clif: cannot link: k+0x")
+            && message.contains("(line 5): undefined symbol `missing`"),
+        "{message}"
+    );
+    // An object may leave it to another one.
+    let object = folder.path("k.elf");
+    succeed(&["compile", &file, "--target", "thisgpu", "-o", &object]);
+    assert!(
+        fail(
+            1,
+            &["compile", &file, "--target", "thisgpu", "--emit", "hex"]
+        )
+        .contains("`missing`")
+    );
+}
