@@ -122,9 +122,22 @@ impl Lower<'_> {
         Regs::new(&regs)
     }
 
-    /// `sshr` of 32-bit lanes.
+    /// `sshr` of 32-bit lanes, or of narrower ones so far that signs remain.
     pub(super) fn packed_shift_signed(&mut self, x: Value, n: Value) -> Regs {
         let src = self.src(x);
+        // Bytes of the sign of their lane (document 002, PRMT.IDX: bit 3 of a selector).
+        let signs = match self.type_of(x).lane_bits() {
+            8 => Some(0xba98),
+            16 => Some(0xbb99),
+            _ => None,
+        };
+        if let Some(selector) = signs {
+            let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
+            for i in 0..src.words {
+                regs.push(self.permute(src.slice(i, 1), Src::ZERO, Src::imm(selector)));
+            }
+            return Regs::new(&regs);
+        }
         let amount = match self.constant_of(n) {
             Some(c) => Src::imm(c as u32 & 31),
             None => Src::regs(self.regs_of(n)).low(),

@@ -3,12 +3,13 @@
 //! A result is put together from its lanes: `scalar_to_vector` of lane 0, then `insertlane`s, which lowering turns into a few byte
 //! permutations. What lowering does on whole registers (bitwise operations, sums, `splat`, `shuffle`, packed halves, …) stays.
 
+use super::bytes;
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::{F16, F16X2, F128, I8, I16, I32};
 use cranelift_codegen::ir::{
-    Endianness, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value,
+    Endianness, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value, ValueDef,
 };
 use smallvec::SmallVec;
 
@@ -33,6 +34,14 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
     if let Some(value) = load_and_widen(pos, inst, opcode, ty) {
         return Some(value);
     }
+    if bytes::has_lanes_in_words(ty)
+        && types.first() == Some(&ty)
+        && let Some(value) = bytes::expand(pos, inst, ty)
+    {
+        return Some(value);
+    }
+    let sign_mask =
+        opcode == Opcode::Sshr && bytes::has_lanes_in_words(ty) && is_sign_mask(pos, args[1], ty);
     let mut expander = Expander { pos, ty };
     match opcode {
         Opcode::VallTrue => Some(expander.all_true(args[0])),
@@ -50,6 +59,8 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
         Opcode::Swizzle | Opcode::X86Pshufb => {
             Some(expander.swizzle(args[0], args[1], opcode == Opcode::X86Pshufb))
         }
+        // Signs as masks: lowering does it by a permutation.
+        Opcode::Sshr if sign_mask => None,
         _ if has_packed_halves(opcode)
             && types[0].lane_type() == F16
             && types[0].lane_count() > 2 =>
@@ -62,6 +73,21 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
             expander.lane_wise(inst, &args)
         }
         _ => None,
+    }
+}
+
+/// Whether a shift of lanes leaves their signs alone.
+fn is_sign_mask(pos: &FuncCursor<'_>, amount: Value, ty: Type) -> bool {
+    let dfg = &pos.func.dfg;
+    let ValueDef::Result(inst, _) = dfg.value_def(amount) else {
+        return false;
+    };
+    match dfg.insts[inst] {
+        InstructionData::UnaryImm {
+            opcode: Opcode::Iconst,
+            imm,
+        } => imm.bits() as u32 & (ty.lane_bits() - 1) == ty.lane_bits() - 1,
+        _ => false,
     }
 }
 

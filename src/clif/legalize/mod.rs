@@ -1,10 +1,12 @@
 //! Operations that no machine sequence is worth having for, rewritten in CLIF: after the mid-end, before the analyses.
 //!
 //! - [`wide`]: division, remainder and high products of 128 bits. Division becomes a loop, so blocks are added.
+//! - [`bytes`]: operations on lanes of 8 and 16 bits that can be done on whole words.
 //! - [`lanes`]: operations on vectors whose lanes the machine treats one at a time. They become the scalar operation on each lane.
 //!
 //! What is left has a lowering rule, or is unsupported and says so there. Shapes over 128 bits are left alone.
 
+mod bytes;
 mod lanes;
 mod wide;
 
