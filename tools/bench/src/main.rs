@@ -5,6 +5,7 @@
 //! (build with `--release`, where this compiler checks nothing between passes).
 
 mod reference;
+mod size;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -34,6 +35,12 @@ struct Arguments {
     /// Run this compiler alone (for instruction counts under valgrind).
     #[arg(long)]
     alone: bool,
+    /// Print what the kernels become (instructions, registers, loops, stalls) instead of times.
+    #[arg(long)]
+    size: bool,
+    /// Figures of another compiler beside these, as a table with the columns nu_total, regs, nu_loops and nu_stall.
+    #[arg(long, value_name = "TSV", requires = "size")]
+    peers: Option<PathBuf>,
 }
 
 /// Times of one function.
@@ -66,6 +73,13 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     files.sort();
     let mut compiler = Compiler::new(options);
+    if arguments.size {
+        print!(
+            "{}",
+            size::table(&files, &mut compiler, arguments.peers.as_deref())?
+        );
+        return Ok(());
+    }
     let mut reference = Reference::new()?;
     let (mut rows, mut skipped) = (Vec::new(), 0);
     for path in &files {
