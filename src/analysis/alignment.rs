@@ -14,10 +14,10 @@ use cranelift_codegen::ir::{
 };
 
 /// Alignment of every stack slot in bytes (fixed by the memory model), unless the slot asks for more.
-pub const STACK_SLOT_ALIGNMENT: u32 = 16;
+const STACK_SLOT_ALIGNMENT: u32 = 16;
 
 /// Alignment in bytes of the start of shared memory, of data objects, and the largest that a query answers.
-pub const MAX_ALIGNMENT: u32 = 16;
+const MAX_ALIGNMENT: u32 = 16;
 
 /// A value is ≡ `bits` mod 2^`known`; `known` is at most 64, and `bits` has no bit from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

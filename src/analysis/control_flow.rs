@@ -35,25 +35,7 @@ pub struct ControlFlow {
     pseudo_exits: Vec<Block>,
     /// Over the numbers of the reverse postorder; none for a single block.
     post: Option<PostDominators>,
-    edges: SecondaryMap<Loop, LoopEdges>,
     irreducible: bool,
-}
-
-/// The edges between a loop and what is around it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct LoopEdges {
-    exits: Vec<LoopExit>,
-    preheader: Option<Block>,
-    blocks: Vec<Block>,
-}
-
-/// An edge that leaves a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LoopExit {
-    /// The block in the loop.
-    pub from: Block,
-    /// The block outside.
-    pub to: Block,
 }
 
 impl ControlFlow {
@@ -92,13 +74,12 @@ impl ControlFlow {
             ends_lanes,
             pseudo_exits: Vec::new(),
             post: None,
-            edges: SecondaryMap::new(),
             irreducible: false,
         };
         if flow.rpo.len() > 1 {
             flow.find_pseudo_exits();
             flow.post = Some(flow.post_dominators());
-            flow.describe_loops();
+            flow.find_irreducible_cycles();
         }
         flow
     }
@@ -183,11 +164,6 @@ impl ControlFlow {
         }
     }
 
-    /// One block of each region that cannot reach an exit.
-    pub fn pseudo_exits(&self) -> &[Block] {
-        &self.pseudo_exits
-    }
-
     /// All natural loops, outer before inner.
     pub fn loops(&self) -> impl DoubleEndedIterator<Item = Loop> + '_ {
         self.loops.loops()
@@ -209,7 +185,7 @@ impl ControlFlow {
     }
 
     /// The loop around this one.
-    pub fn loop_parent(&self, lp: Loop) -> Option<Loop> {
+    fn loop_parent(&self, lp: Loop) -> Option<Loop> {
         self.loops.loop_parent(lp)
     }
 
@@ -226,28 +202,6 @@ impl ControlFlow {
     /// The loops that contain the block, from the innermost outwards.
     pub fn enclosing_loops(&self, block: Block) -> impl Iterator<Item = Loop> + '_ {
         std::iter::successors(self.innermost_loop(block), |lp| self.loop_parent(*lp))
-    }
-
-    /// The blocks of the loop and of the loops in it, in reverse postorder.
-    pub fn loop_blocks(&self, lp: Loop) -> &[Block] {
-        &self.edges[lp].blocks
-    }
-
-    /// The edges that leave the loop, in reverse postorder of their source.
-    pub fn loop_exits(&self, lp: Loop) -> &[LoopExit] {
-        &self.edges[lp].exits
-    }
-
-    /// The only way into the loop, if that is a block which goes nowhere else.
-    pub fn loop_preheader(&self, lp: Loop) -> Option<Block> {
-        self.edges[lp].preheader
-    }
-
-    /// True if the loop has no loop in it.
-    pub fn is_innermost(&self, lp: Loop) -> bool {
-        self.loops
-            .loops()
-            .all(|other| self.loops.loop_parent(other) != Some(lp))
     }
 
     /// True if some cycle can be entered at more than one block; such cycles are no loops of [`Self::loops`].
@@ -297,31 +251,7 @@ impl ControlFlow {
             .filter(|block| self.cfg.succ_iter(*block).next().is_none())
     }
 
-    fn describe_loops(&mut self) {
-        for &block in &self.rpo {
-            for lp in std::iter::successors(self.loops.innermost_loop(block), |lp| {
-                self.loops.loop_parent(*lp)
-            }) {
-                self.edges[lp].blocks.push(block);
-                for to in self
-                    .cfg
-                    .succ_iter(block)
-                    .filter(|to| !self.loops.is_in_loop(*to, lp))
-                {
-                    self.edges[lp].exits.push(LoopExit { from: block, to });
-                }
-            }
-        }
-        for lp in self.loops.loops() {
-            let header = self.loops.loop_header(lp);
-            let mut entries = self
-                .predecessors(header)
-                .filter(|pred| !self.loops.is_in_loop(*pred, lp));
-            let only = entries.next().filter(|_| entries.next().is_none());
-            let preheader = only.filter(|entry| self.cfg.succ_iter(*entry).eq([header]));
-            drop(entries);
-            self.edges[lp].preheader = preheader;
-        }
+    fn find_irreducible_cycles(&mut self) {
         self.irreducible = self.rpo.iter().any(|&block| {
             self.cfg.succ_iter(block).any(|succ| {
                 self.rpo_index[succ] <= self.rpo_index[block]
@@ -399,7 +329,7 @@ mod tests {
                     .copied()
                     .filter(|b| func.block_successors(*b).next().is_none())
                     .collect();
-                exits.extend(flow.pseudo_exits());
+                exits.extend(&flow.pseudo_exits);
                 for &b in &blocks {
                     for &a in &blocks {
                         let expected = a == b || !reaches(b, &exits, a, &successors);
@@ -431,7 +361,7 @@ mod tests {
                     .filter(|b| func.block_successors(*b).next().is_none())
                     .collect();
                 let nowhere = Block::from_u32(100_000);
-                for &pseudo in flow.pseudo_exits() {
+                for &pseudo in &flow.pseudo_exits {
                     assert!(
                         !reaches(pseudo, &true_exits, nowhere, &successors),
                         "seed {seed}: {pseudo}\n{func}"
@@ -456,7 +386,6 @@ mod tests {
                     .copied()
                     .filter(|b| successors(*b).contains(&header) && flow.dominates(header, *b))
                     .collect();
-                let nowhere = Block::from_u32(100_000);
                 for &b in blocks {
                     let expected = b == header
                         || (flow.dominates(header, b) && reaches(b, &latches, header, &successors));
@@ -465,18 +394,7 @@ mod tests {
                         expected,
                         "seed {seed}: {b} in loop of {header}\n{func}"
                     );
-                    assert_eq!(flow.loop_blocks(lp).contains(&b), expected);
-                    let _ = nowhere;
                 }
-                let exits: HashSet<(Block, Block)> =
-                    flow.loop_exits(lp).iter().map(|e| (e.from, e.to)).collect();
-                let expected: HashSet<(Block, Block)> = flow
-                    .loop_blocks(lp)
-                    .iter()
-                    .flat_map(|b| successors(*b).into_iter().map(move |s| (*b, s)))
-                    .filter(|(_, to)| !flow.is_in_loop(*to, lp))
-                    .collect();
-                assert_eq!(exits, expected, "seed {seed}\n{func}");
             }
         }
     }
@@ -517,11 +435,11 @@ mod tests {
             false,
         );
         assert_eq!(flow.immediate_post_dominator(block(0)), None);
-        assert_eq!(flow.pseudo_exits(), [block(1)]);
+        assert_eq!(flow.pseudo_exits, [block(1)]);
     }
 
     #[test]
-    fn loops_know_their_preheader_and_irreducible_cycles_are_found() {
+    fn irreducible_cycles_are_found() {
         let flow = flow_of(
             "function %f(i8) {
             block0(v0: i8):
@@ -535,16 +453,7 @@ mod tests {
             }",
             false,
         );
-        let lp = flow.innermost_loop(block(2)).unwrap();
-        assert_eq!(flow.loop_preheader(lp), Some(block(0)));
-        assert_eq!(
-            flow.loop_exits(lp),
-            [LoopExit {
-                from: block(1),
-                to: block(3)
-            }]
-        );
-        assert!(!flow.is_irreducible() && flow.is_innermost(lp));
+        assert!(flow.innermost_loop(block(2)).is_some() && !flow.is_irreducible());
         let twisted = flow_of(
             "function %f(i8) {
             block0(v0: i8):

@@ -42,7 +42,7 @@ impl Facts {
     }
 
     /// Analyses a function; `constant_data` says which symbols name data in a constant bank.
-    pub fn compute_with(prepared: &Prepared, constant_data: &dyn Fn(GlobalValue) -> bool) -> Self {
+    fn compute_with(prepared: &Prepared, constant_data: &dyn Fn(GlobalValue) -> bool) -> Self {
         let Prepared {
             func,
             intrinsics,

@@ -281,11 +281,6 @@ impl Intrinsic {
         self.effect == Effect::Pure
     }
 
-    /// True if calls must stay where they are, for exactly the lanes that reach them.
-    pub fn is_convergent(&self) -> bool {
-        self.effect == Effect::Convergent
-    }
-
     /// True for the thread and launch values, which become `symbol_value.i32` before the mid-end.
     pub fn is_special_value(&self) -> bool {
         matches!(self.lowering, Lowering::Special(_))

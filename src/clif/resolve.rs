@@ -70,7 +70,7 @@ impl Intrinsics {
 }
 
 /// The text of an external name, without the `%`.
-pub fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<String> {
+fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<String> {
     match name {
         ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
         ExternalName::User(reference) => namer(&func.params.user_named_funcs()[*reference]),

@@ -375,12 +375,4 @@ impl FormInfo {
             index => Some(&self.operands[index as usize]),
         }
     }
-
-    /// The index of the field of a documents' name.
-    pub fn field_index(&self, name: &str) -> Option<u8> {
-        self.fields
-            .iter()
-            .position(|f| f.name == name)
-            .map(|i| i as u8)
-    }
 }

@@ -4,7 +4,7 @@
 //! are read off the description's effects, enumerations and fields.
 
 use super::decoded::{NOWHERE, WORD_BYTES, sign_extend};
-use super::fault::{AccessKind, Window};
+use super::fault::Window;
 use super::registers::{LaneLoop, Pure};
 use super::semantics::Reference;
 use crate::isa::generated::*;
@@ -275,17 +275,5 @@ fn atomic(inst: &Inst<PReg>) -> Atomic {
         },
         ty,
         op,
-    }
-}
-
-impl Action {
-    /// What kind of access it makes, if any.
-    pub fn access_kind(&self) -> Option<AccessKind> {
-        match self {
-            Action::Load(_) => Some(AccessKind::Load),
-            Action::Store(_) => Some(AccessKind::Store),
-            Action::Atomic(_) => Some(AccessKind::Atomic),
-            _ => None,
-        }
     }
 }

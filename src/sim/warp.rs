@@ -140,7 +140,7 @@ impl Warp {
     }
 
     /// Gives the next group that can run its turn; the current one again if there is no other.
-    pub fn next_group(&mut self) {
+    fn next_group(&mut self) {
         self.turn = 0;
         let count = self.groups.len();
         if count == 1 {
