@@ -25,7 +25,13 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst, ty: Type) -> Option<V
     let mut lanes = Lanes { pos, ty, words };
     match (data, b) {
         (InstructionData::IntCompare { cond, .. }, Some(b)) => Some(lanes.compare(cond, a, b)),
-        (InstructionData::Unary { opcode, .. }, _) if opcode == Opcode::Iabs => {
+        (
+            InstructionData::Unary {
+                opcode: Opcode::Iabs,
+                ..
+            },
+            _,
+        ) => {
             let sign = lanes.masks(a);
             let flipped = lanes.pos.ins().bxor(a, sign);
             Some(lanes.pos.ins().isub(flipped, sign))
