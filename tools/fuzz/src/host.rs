@@ -2,6 +2,7 @@
 //!
 //! Cranelift's mid-end does not run here, so a mistake of the mid-end, which both sides would share, shows as a difference too.
 
+use crate::substitute::{self, Calls, HELPERS};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::data_value::DataValue;
@@ -59,11 +60,14 @@ impl Host {
     /// # Errors
     /// What the back end lacks; it panics on most of that.
     pub fn compile(isa: &OwnedTargetIsa, functions: &[&Function]) -> Result<Host, String> {
+        let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
+        builder.symbols(
+            HELPERS
+                .iter()
+                .map(|helper| (helper.name, (helper.address)())),
+        );
         let mut host = Host {
-            module: Some(JITModule::new(JITBuilder::with_isa(
-                isa.clone(),
-                default_libcall_names(),
-            ))),
+            module: Some(JITModule::new(builder)),
             callers: Vec::new(),
             signatures: functions
                 .iter()
@@ -90,6 +94,7 @@ impl Host {
             context.clear();
             context.func = (*func).clone();
             name_callees(&mut context.func, &ids)?;
+            substitute(module, &mut context.func)?;
             define(module, ids[&func.name.to_string()], &mut context)?;
         }
         for (index, func) in functions.iter().enumerate() {
@@ -177,6 +182,33 @@ fn name_callees(func: &mut Function, ids: &BTreeMap<String, FuncId>) -> Result<(
         data.name = ExternalName::User(reference);
         data.colocated = false;
     }
+    Ok(())
+}
+
+/// Rewrites what the back end lacks.
+fn substitute(module: &mut JITModule, func: &mut Function) -> Result<(), String> {
+    let mut insts = func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block));
+    if !insts.any(|inst| substitute::is_rewritten(func, inst)) {
+        return Ok(());
+    }
+    let mut functions = Vec::new();
+    for helper in &HELPERS {
+        let mut signature = Signature::new(CallConv::triple_default(&target()));
+        let params = helper.params.iter().copied().map(AbiParam::new);
+        signature.params.extend(params);
+        signature.returns.push(AbiParam::new(helper.result));
+        let id = module
+            .declare_function(helper.name, Linkage::Import, &signature)
+            .map_err(|error| error.to_string())?;
+        functions.push(module.declare_func_in_func(id, func));
+    }
+    let functions = functions
+        .try_into()
+        .map_err(|_| "one reference for each helper".to_owned())?;
+    substitute::rewrite(func, Calls { functions });
     Ok(())
 }
 

@@ -14,4 +14,5 @@ pub mod operation;
 pub mod program;
 pub mod random;
 pub mod reduce;
+pub mod substitute;
 pub mod write;

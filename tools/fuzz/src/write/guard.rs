@@ -93,6 +93,12 @@ impl Writer<'_> {
         let half = signed || to == types::I128 && self.oracle == Oracle::Interpreter;
         let bits = to.bits() - u32::from(half);
         let (low, high) = (if signed { -power(bits) } else { 0.0 }, power(bits));
+        // Minus infinity would be as good as minus infinity.
+        let low = if from == types::F16 {
+            low.max(LEAST_HALF)
+        } else {
+            low
+        };
         let low = self.float(from, low);
         let high = self.float(from, high);
         let other = self.random.below(100) as f64;
@@ -116,6 +122,9 @@ impl Writer<'_> {
     }
 }
 
+/// The least finite f16.
+const LEAST_HALF: f64 = -65504.0;
+
 fn power(exponent: u32) -> f64 {
     f64::from(exponent).exp2()
 }
@@ -137,7 +146,7 @@ fn half_bits(number: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::half_bits;
+    use super::{LEAST_HALF, half_bits};
 
     #[test]
     fn halves() {
@@ -145,6 +154,7 @@ mod tests {
             (0.0, 0),
             (1.0, 0x3c00),
             (-128.0, 0xd800),
+            (LEAST_HALF, 0xfbff),
             (99.0, 0x5630),
             (32768.0, 0x7800),
             (65536.0, 0x7c00),
