@@ -138,7 +138,7 @@ fn a_wrong_operation_is_found() {
         (Opcode::Bxor, Opcode::Bor),
     ] {
         let found = with(&catalogue, right)
-            .take(20)
+            .take(100)
             .any(|(mut program, results)| {
                 for func in &mut program.functions {
                     while let Some(inst) = place(func, right) {
