@@ -258,3 +258,35 @@ block0(v0: i32):
         }
     }
 }
+
+/// Calling a null pointer is a fault, whatever the module's first function is.
+#[test]
+fn calls_of_null_are_faults() {
+    let code = compile(
+        "i64",
+        "i64",
+        "    sig0 = (i64) -> i64",
+        "    v2 = call_indirect sig0, v1(v1)",
+        "",
+    );
+    let device = Device::simulator(SimConfig::default());
+    let module = device.load(&code).expect("the module loads");
+    for target in [0u64, 8, 1 << 40] {
+        let memory = device.upload(&[target, 0]).expect("memory");
+        let report = module
+            .kernel("k")
+            .expect("the kernel")
+            .launch(Grid::new([1, 1, 1], [1, 1, 1]))
+            .arg(&memory)
+            .run_to_report()
+            .expect("a report");
+        let kind = report.fault.map(|fault| fault.kind);
+        assert!(
+            matches!(
+                kind,
+                Some(FaultKind::IllegalInstruction(_) | FaultKind::BadJump { .. })
+            ),
+            "{target:#x}: {kind:?}"
+        );
+    }
+}

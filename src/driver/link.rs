@@ -19,6 +19,9 @@ pub struct Linked {
     pub data: Vec<(String, Buffer)>,
 }
 
+/// The word at code address 0. No function begins there, so a function's address is never null, and a call of a null pointer is a fault.
+const NOT_AN_INSTRUCTION: u128 = 0;
+
 /// Links an object for a device.
 ///
 /// # Errors
@@ -27,9 +30,10 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
     let mut functions = BTreeMap::new();
     let mut image = Image {
         constants: object.constants.clone(),
+        words: vec![NOT_AN_INSTRUCTION],
         ..Image::default()
     };
-    let mut address = 0;
+    let mut address = WORD_BYTES as u32;
     for function in &object.functions {
         functions.insert(function.name.clone(), address);
         image.functions.push(Function {

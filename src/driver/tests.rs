@@ -233,7 +233,7 @@ fn a_fault_leaves_the_device_usable() {
     assert!(
         fault
             .to_string()
-            .contains("kernel saxpy, block (0,0,0), thread (8,0,0), pc 0xb0: LDG R8, [R[4:5]]"),
+            .contains("kernel saxpy, block (0,0,0), thread (8,0,0), pc 0xc0: LDG R8, [R[4:5]]"),
         "{fault}"
     );
     assert!(launch(9).run_to_report().unwrap().fault.is_some());

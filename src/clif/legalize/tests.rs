@@ -72,6 +72,11 @@ fn lanes_become_scalars() {
         "i8x2", "i8x4", "i8x8", "i16x2", "i16x4", "i32x2", "i8x16", "i64x2",
     ] {
         for operation in binary {
+            // Whole words of narrow lanes are worked on at once, but for products.
+            let narrow = ty.starts_with("i8") || ty.starts_with("i16");
+            if narrow && operation != "imul" {
+                continue;
+            }
             let func = legalized(&format!(
                 "function %f({ty}, {ty}) -> {ty} {{
                 block0(v0: {ty}, v1: {ty}):
