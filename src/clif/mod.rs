@@ -10,7 +10,6 @@ pub mod atomics;
 pub mod conversions;
 pub mod edges;
 mod guard;
-pub mod half_constants;
 pub mod intrinsics;
 pub mod legalize;
 pub mod merge;
@@ -198,7 +197,7 @@ impl Preparer {
         merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
         observe(Step::Promote, &context.func);
 
-        if options.optimize && !half_constants::may_be_compared(&context.func) {
+        if options.optimize {
             let unoptimized =
                 has_short_integer_vectors(&context.func).then(|| context.func.clone());
             let pass = || context.egraph_pass(flags, &mut ControlPlane::default());
