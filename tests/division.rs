@@ -4,6 +4,7 @@ use cranelift_codegen::ir::TrapCode;
 use cranelift_thisgpu::asm::listing;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Grid};
+use cranelift_thisgpu::isa::random::Random as Sequence;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::semantics::Reference;
 use cranelift_thisgpu::sim::{FaultKind, SimConfig};
@@ -18,15 +19,12 @@ const OPERATIONS: [(&str, bool, bool); 4] = [
 /// Seeds of the perturbation; none is the nearest reciprocal.
 const PERTURBATIONS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(0x5eed)];
 
-/// A generator of reproducible numbers (splitmix64).
-struct Random(u64);
+/// Reproducible numbers.
+struct Random(Sequence);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     fn wide(&mut self) -> u128 {
@@ -160,7 +158,7 @@ fn corners(bits: u32) -> Vec<u128> {
 /// neighbours. A divisor of zero, and for signed division −1, is left out.
 fn operands(bits: u32, signed: bool, count: usize) -> Vec<(u128, u128)> {
     let mask = mask(bits);
-    let mut random = Random(u64::from(bits));
+    let mut random = Random(Sequence::new(u64::from(bits)));
     let mut pairs = Vec::new();
     for a in corners(bits) {
         pairs.extend(corners(bits).into_iter().map(|b| (a, b)));
@@ -275,7 +273,7 @@ fn wider_numbers_at_random() {
 fn constant_divisors() {
     for (name, signed, remainder) in OPERATIONS {
         for bits in [8, 16, 32, 64, 128] {
-            let mut random = Random(u64::from(bits) + 1);
+            let mut random = Random(Sequence::new(u64::from(bits) + 1));
             let mut divisors = corners(bits);
             // All of them would take a while.
             let mut keep = [true, true, false].into_iter().cycle();

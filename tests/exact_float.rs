@@ -6,19 +6,17 @@
 use cranelift_thisgpu::asm::listing;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Element, Grid};
+use cranelift_thisgpu::isa::random::Random as Sequence;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{SimConfig, semantics::Reference};
 use half::f16;
 
-/// A generator of reproducible numbers (splitmix64).
-struct Random(u64);
+/// Reproducible numbers.
+struct Random(Sequence);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number of `fraction` bits at an exponent field between `low` and `high`.
@@ -143,7 +141,7 @@ fn corners(fraction: u32, exponent: u32) -> Vec<u64> {
 
 /// Operands of divisions in a format of so many fraction and exponent bits.
 fn dividends(fraction: u32, exponent: u32, count: usize, seed: u64) -> Vec<(u64, u64)> {
-    let mut random = Random(seed);
+    let mut random = Random(Sequence::new(seed));
     let mut list = pairs(&corners(fraction, exponent));
     let top = (1u64 << exponent) - 2;
     let bias = (1u64 << (exponent - 1)) - 1;
@@ -247,7 +245,7 @@ fn division_f32() {
 fn division_f64() {
     let mut inputs = dividends(52, 11, 20_000, 3);
     // Quotients next to the midpoint of two neighbours: a divisor times a midpoint, and its neighbours.
-    let mut random = Random(4);
+    let mut random = Random(Sequence::new(4));
     for _ in 0..4_000 {
         let y = random.number(52, 1023, 1023);
         let q = 1u128 << 53 | u128::from(random.next() >> 11) << 1 | 1;
@@ -277,7 +275,7 @@ fn division_f64() {
 
 /// Operands of roots; the second of each pair is not looked at.
 fn radicands(fraction: u32, exponent: u32, count: usize, seed: u64) -> Vec<(u64, u64)> {
-    let mut random = Random(seed);
+    let mut random = Random(Sequence::new(seed));
     let mut list: Vec<(u64, u64)> = corners(fraction, exponent)
         .into_iter()
         .map(|x| (x, 0))
@@ -328,7 +326,7 @@ fn roots_f32() {
 fn roots_f64() {
     let mut inputs = radicands(52, 11, 20_000, 6);
     // Squares of midpoints and their neighbours, and numbers next to powers of two.
-    let mut random = Random(7);
+    let mut random = Random(Sequence::new(7));
     for _ in 0..4_000 {
         let root = 1u128 << 53 | u128::from(random.next() >> 11) << 1 | 1;
         let square = root * root;

@@ -2,19 +2,17 @@
 
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Buffer, Device, DeviceError, Grid, Launch, Module};
+use cranelift_thisgpu::isa::random::Random as Sequence;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{Report, SimConfig};
 use half::f16;
 
-/// A generator of reproducible numbers (splitmix64).
-struct Random(u64);
+/// Reproducible numbers.
+struct Random(Sequence);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     fn bits32(&mut self) -> u32 {
@@ -93,7 +91,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 #[test]
 fn saxpy_f32() {
     on_both("saxpy_f32", |device, module| {
-        let mut random = Random(1);
+        let mut random = Random(Sequence::new(1));
         for n in SIZES {
             let a = random.float();
             let x: Vec<f32> = (0..n.max(1)).map(|_| random.float()).collect();
@@ -123,7 +121,7 @@ fn saxpy_f32() {
 #[test]
 fn saxpy_f16x2() {
     on_both("saxpy_f16x2", |device, module| {
-        let mut random = Random(2);
+        let mut random = Random(Sequence::new(2));
         for n in SIZES {
             let len = (n.max(1) * 8) as usize;
             let mut half = || f16::from_bits(random.bits32() as u16);
@@ -186,7 +184,7 @@ fn fma_f16(a: f16, b: f16, c: f16) -> f16 {
 #[test]
 fn gather64() {
     on_both("gather64", |device, module| {
-        let mut random = Random(3);
+        let mut random = Random(Sequence::new(3));
         for n in SIZES {
             let (records, stride) = (64u64, 20 + 4 * (random.next() % 9));
             let floats = |random: &mut Random, bytes: u64| -> Vec<f32> {
@@ -233,7 +231,7 @@ fn gather64() {
 #[test]
 fn fmix64() {
     on_both("fmix64", |device, module| {
-        let mut random = Random(4);
+        let mut random = Random(Sequence::new(4));
         for n in SIZES {
             let mut x: Vec<u64> = (0..n.max(1)).map(|_| random.next()).collect();
             x[0] = if n == 1 { 0 } else { u64::MAX };
@@ -261,7 +259,7 @@ fn fmix64() {
 /// Runs a kernel that changes four words per thread in place.
 fn four_words(name: &str, seed: u64, reference: impl Fn([u32; 4]) -> [u32; 4]) {
     on_both(name, |device, module| {
-        let mut random = Random(seed);
+        let mut random = Random(Sequence::new(seed));
         for n in SIZES {
             let x: Vec<u32> = (0..n.max(1) * 4).map(|_| random.bits32()).collect();
             let dx = device.upload(&x).unwrap();
@@ -309,7 +307,7 @@ fn lop3_chain() {
 #[test]
 fn collatz() {
     on_both("collatz", |device, module| {
-        let mut random = Random(7);
+        let mut random = Random(Sequence::new(7));
         for n in SIZES {
             let x: Vec<u32> = (0..n.max(1))
                 .map(|i| {
@@ -353,7 +351,7 @@ fn collatz() {
 #[test]
 fn prefix_sum() {
     on_both("prefix_sum", |device, module| {
-        let mut random = Random(8);
+        let mut random = Random(Sequence::new(8));
         for blocks in [1u32, 3] {
             let x: Vec<u32> = (0..blocks * 256).map(|_| random.bits32()).collect();
             let dx = device.upload(&x).unwrap();
@@ -382,7 +380,7 @@ fn prefix_sum() {
 #[test]
 fn matmul8() {
     on_both("matmul8", |device, module| {
-        let mut random = Random(9);
+        let mut random = Random(Sequence::new(9));
         for n in [8usize, 24] {
             let mut matrix = || -> Vec<f32> { (0..n * n).map(|_| random.float()).collect() };
             let (a, b) = (matrix(), matrix());

@@ -6,6 +6,7 @@
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::isa::random::Random as Sequence;
 use std::fmt::Write;
 use thisgpu_filetests::file::{TestOptions, test_text};
 use thisgpu_filetests::interpret;
@@ -32,15 +33,12 @@ const LINES: usize = 3;
 /// Functions of a file: they are launched together.
 const PER_FILE: u64 = 20;
 
-/// A generator of reproducible numbers (splitmix64).
-struct Random(u64);
+/// Reproducible numbers.
+struct Random(Sequence);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     fn below(&mut self, end: usize) -> usize {
@@ -247,7 +245,7 @@ impl Writer {
 
 /// A function of this seed, without run lines, and the types of its parameters.
 fn function(seed: u64) -> (String, Vec<Type>) {
-    let mut random = Random(seed);
+    let mut random = Random(Sequence::new(seed));
     let parameters: Vec<Type> = (0..=random.below(4)).map(|_| random.pick(&TYPES)).collect();
     let mut writer = Writer {
         random,
@@ -305,7 +303,7 @@ fn with_run_lines(seed: u64) -> String {
     let file = SourceFile::parse("random.clif", &text)
         .unwrap_or_else(|errors| panic!("seed {seed}: {errors}\n{text}"));
     let func = &file.functions[0].func;
-    let mut random = Random(!seed);
+    let mut random = Random(Sequence::new(!seed));
     for _ in 0..LINES {
         let arguments: Vec<DataValue> = parameters
             .iter()

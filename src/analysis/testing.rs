@@ -1,5 +1,6 @@
 //! Random functions for the tests of the analyses. Everything is determined by the seed.
 
+use crate::isa::random::Random as Sequence;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
@@ -12,22 +13,18 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use std::collections::HashMap;
 
-/// SplitMix64.
-pub struct Rng(u64);
+/// Reproducible numbers.
+pub struct Rng(Sequence);
 
 impl Rng {
     /// A generator that depends on nothing but the seed.
     pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Self(Sequence::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number below `end`.

@@ -10,7 +10,7 @@ use super::inst::Inst;
 use super::register::{PReg, RegisterClass};
 use super::table::{FieldInfo, FieldType, FormInfo, ModeInfo, OperandInfo, SyntaxOperandKind};
 
-/// A reproducible generator (SplitMix64).
+/// A reproducible generator: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -18,6 +18,12 @@ impl Random {
     /// The sequence of a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
+    }
+
+    /// Another sequence, which depends on `label` too.
+    pub fn fork(&self, label: u64) -> Random {
+        let mut forked = Random(self.0 ^ label.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        Random(forked.bits())
     }
 
     /// 64 random bits.

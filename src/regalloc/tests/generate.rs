@@ -2,6 +2,7 @@
 
 use crate::abi;
 use crate::isa::generated::Role;
+use crate::isa::random::Random as Sequence;
 use crate::isa::{Form, Inst, PReg, RegisterClass, VInst, VReg};
 use crate::regalloc::frame::SLOTS;
 use crate::regalloc::moves::set_access;
@@ -11,16 +12,12 @@ use crate::vcode::{
 };
 use cranelift_entity::{EntityRef, PrimaryMap};
 
-/// SplitMix64.
-pub(super) struct Random(pub u64);
+/// Reproducible numbers.
+pub(super) struct Random(Sequence);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     pub fn below(&mut self, n: usize) -> usize {
@@ -97,7 +94,7 @@ pub(super) fn function(seed: u64, shape: &Shape) -> VCode<VReg> {
         frame,
     };
     let mut g = Generator {
-        random: Random(seed),
+        random: Random(Sequence::new(seed)),
         shape: shape.clone(),
         code,
         scope: Default::default(),

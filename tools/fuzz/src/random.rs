@@ -2,29 +2,26 @@
 
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{Type, types};
+use cranelift_thisgpu::isa::random::Random as Sequence;
 
-/// A generator of reproducible numbers (splitmix64).
+/// Reproducible numbers.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(Sequence);
 
 impl Random {
     /// The sequence of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Sequence::new(seed))
     }
 
     /// Another sequence, which depends on `label` too.
     pub fn fork(&self, label: u64) -> Self {
-        let mut forked = Self(self.0 ^ label.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        Self(forked.bits())
+        Self(self.0.fork(label))
     }
 
     /// 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number below `end`, which is not 0.

@@ -1,7 +1,9 @@
 //! A small seeded generator that likes corner cases.
 
-/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-pub struct Random(u64);
+use crate::isa::random::Random as Sequence;
+
+/// A sequence of numbers that likes corner cases.
+pub struct Random(Sequence);
 
 impl Random {
     /// A generator for the test `name`, seeded from `THISGPU_SEED` (a number) or 1. Prints the seed, for failing tests to show.
@@ -14,15 +16,12 @@ impl Random {
         let name = name.bytes().fold(0u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
         });
-        Self(seed ^ name)
+        Self(Sequence::new(seed ^ name))
     }
 
     /// 64 independent bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number below `limit`.
