@@ -53,6 +53,8 @@ pub const TAIL_ARGUMENT_BYTES: u32 = 256;
 pub const CALLEE_SAVED: std::ops::RangeInclusive<u8> = 16..=31;
 /// Highest register number that may be allocated (errata G-07 leaves the top to be confirmed; design.md section 8 says 254).
 pub const MAX_GPR: u8 = 254;
+/// Registers are given to warps in steps of this many (design.md section 8).
+pub const REGISTER_STEP: u32 = 8;
 
 /// Where an argument or a result of a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]

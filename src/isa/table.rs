@@ -137,6 +137,17 @@ impl Effects {
         self.0 & other.0 != 0
     }
 
+    /// Everything by which an instruction does more than read memory and registers and write those of its operands, stores aside: control,
+    /// waiting for others, and registers that only the run knows.
+    pub const CONTROL: Effects = Effects::BARRIER
+        .union(Effects::CONVERGENCE)
+        .union(Effects::BRANCH)
+        .union(Effects::CALL)
+        .union(Effects::RETURN)
+        .union(Effects::EXIT)
+        .union(Effects::TRAP)
+        .union(Effects::ANY_GPR);
+
     /// Both sets.
     pub const fn union(self, other: Effects) -> Effects {
         Effects(self.0 | other.0)

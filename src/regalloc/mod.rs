@@ -151,9 +151,6 @@ pub enum RegallocError {
     Check(String),
 }
 
-/// Registers are given to warps in steps of this many (design.md section 8).
-const STEP: u32 = 8;
-
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -203,7 +200,7 @@ pub fn allocate(
 /// What an allocation costs: registers by steps of occupancy, then copies.
 fn cost(report: &Report) -> (u32, u32, u32) {
     (
-        report.registers.next_multiple_of(STEP),
+        report.registers.next_multiple_of(abi::REGISTER_STEP),
         report.moves + 2 * report.saved,
         report.registers,
     )

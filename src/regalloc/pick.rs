@@ -109,9 +109,9 @@ impl<'a> Picker<'a> {
         all[gpr] = Numbers::below(u32::from(gpr_limit));
         all[gpr].remove(abi::STACK_POINTER.number());
         let mut stages = RegisterClass::ALL.map(|class| {
-            // Slack up to the next step of occupancy, eight registers, costs nothing and saves copies.
+            // Slack up to the next step of occupancy costs nothing and saves copies.
             let needed = pressure.max_live[class as usize] + 1;
-            let step = Numbers::below(needed.next_multiple_of(8));
+            let step = Numbers::below(needed.next_multiple_of(abi::REGISTER_STEP));
             [step.and(all[class as usize]), all[class as usize]]
         });
         if code.kind == FunctionKind::Device {
@@ -119,7 +119,9 @@ impl<'a> Picker<'a> {
             let saved = Numbers::range(abi::CALLEE_SAVED);
             let cheap = all[gpr].minus(saved);
             let near = cheap.and(Numbers::below(
-                (pressure.max_live[gpr] + 1).next_multiple_of(8).max(40),
+                (pressure.max_live[gpr] + 1)
+                    .next_multiple_of(abi::REGISTER_STEP)
+                    .max(40),
             ));
             stages[gpr] = [near, all[gpr]];
         }

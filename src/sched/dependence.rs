@@ -61,15 +61,7 @@ fn part<'a, T>(list: &'a [T], range: &Range<u32>) -> &'a [T] {
 /// These are calls and whatever changes which lanes run together (a uniform register must not be written before lanes have met), waits for
 /// other warps, or names registers that are not in its operands.
 pub fn keeps_its_place(inst: &Inst<VReg>) -> bool {
-    let fixed = Effects::BARRIER
-        .union(Effects::CONVERGENCE)
-        .union(Effects::BRANCH)
-        .union(Effects::CALL)
-        .union(Effects::RETURN)
-        .union(Effects::EXIT)
-        .union(Effects::TRAP)
-        .union(Effects::ANY_GPR)
-        .union(Effects::PREDICATES);
+    let fixed = Effects::CONTROL.union(Effects::PREDICATES);
     inst.optype().info().effects.intersects(fixed)
 }
 

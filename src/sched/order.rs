@@ -7,6 +7,7 @@
 //! faster than the old one and needs no more registers.
 
 use super::dependence::{Dependences, keeps_its_place};
+use crate::abi::REGISTER_STEP;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
 use crate::regalloc::pressure::LiveSet;
@@ -14,8 +15,6 @@ use crate::vcode::{Block, Entry, VCode};
 
 /// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.
 const FREE: [u32; 3] = [0, 32, 4];
-/// Registers are given to warps in steps of this many (design.md section 8); what a step leaves free costs nothing.
-const STEP: u32 = 8;
 /// Registers of a step that are left to the gaps of aligned operands (*assumed*).
 const GAPS: u32 = 2;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
@@ -50,7 +49,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
         limit = limit.max(scratch.peak(&code, block));
     }
     let words = &mut limit.0[RegisterClass::Gpr as usize];
-    *words = (*words).max(words.next_multiple_of(STEP).saturating_sub(GAPS));
+    *words = (*words).max(words.next_multiple_of(REGISTER_STEP).saturating_sub(GAPS));
     for block in code.blocks.keys().collect::<Vec<_>>() {
         let range = code.blocks[block].insts.clone();
         let (start, mut end) = (range.start as usize, range.end as usize);

@@ -9,17 +9,10 @@ use crate::isa::{Inst, PReg, RegisterClass, VReg};
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// Effects for which an instruction stays although nobody reads its results.
-const KEPT: Effects = Effects::STORE
+const KEPT: Effects = Effects::CONTROL
+    .union(Effects::STORE)
     .union(Effects::ATOMIC)
-    .union(Effects::BARRIER)
-    .union(Effects::CONVERGENCE)
-    .union(Effects::BRANCH)
-    .union(Effects::CALL)
-    .union(Effects::RETURN)
-    .union(Effects::EXIT)
-    .union(Effects::TRAP)
-    .union(Effects::CONVERGENT)
-    .union(Effects::ANY_GPR);
+    .union(Effects::CONVERGENT);
 
 /// Collects instructions in reverse.
 ///
