@@ -43,7 +43,8 @@ pub enum Step {
     Verify,
     /// Intrinsics found and checked, thread and launch values rewritten.
     Resolve,
-    /// Atomics and conversions that the machine lacks expanded, unreachable blocks gone, stack slots in SSA form, equal intrinsic calls merged.
+    /// Atomics and conversions that the machine lacks expanded, what the mid-end fails on put in other words, unreachable blocks gone, stack
+    /// slots in SSA form, equal intrinsic calls merged.
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
