@@ -34,7 +34,7 @@ fn anywhere(_: u32, _: u32) -> bool {
     true
 }
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 18] = [
     Case {
         kernel: "beyond",
         number: 0,
@@ -57,6 +57,14 @@ const CASES: [Case; 17] = [
         line: "load.i32 aligned v0+2 ; misaligned",
         instruction: "LDG",
         is_expected: |kind| matches!(kind, FaultKind::Misaligned { bytes: 4, .. }),
+        is_place: anywhere,
+    },
+    Case {
+        kernel: "unread",
+        number: 0,
+        line: "load.i32 aligned v2 ; unread",
+        instruction: "LD RZ",
+        is_expected: |kind| matches!(kind, FaultKind::OutOfBounds { address: 0, .. }),
         is_place: anywhere,
     },
     Case {

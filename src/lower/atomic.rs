@@ -34,6 +34,7 @@ impl Lower<'_> {
                 if address.space != Space::Local {
                     self.memory_barrier(address.space);
                 }
+                self.builder.keep_loads();
                 let regs = self.load_bytes(address, ty.bytes());
                 if address.space != Space::Local {
                     self.memory_barrier(address.space);

@@ -457,6 +457,12 @@ impl Lower<'_> {
             return None;
         }
         let address = self.address_of_access(arg, offset.into(), bytes, flags);
+        // What may fault is not left out, whether or not somebody reads it. An access among the stack slots cannot.
+        let end = i64::from(self.frame.slot_bytes) - i64::from(bytes);
+        let in_slots = address.slot && (0..=end).contains(&address.offset);
+        if !self.func.dfg.mem_flags[flags].notrap() && !in_slots {
+            self.builder.keep_loads();
+        }
         let big = self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big;
         let signed_small = extend == Some(true) && bytes < 4 && address.align >= bytes && !big;
         let mut regs = if signed_small {

@@ -32,6 +32,8 @@ pub struct VCodeBuilder {
     current: Option<(Block, Terminator<VReg>, BlockFacts)>,
     /// Instructions of the unit (one CLIF instruction) being emitted, in order.
     unit: Vec<Entry<VReg>>,
+    /// Loads of the unit stay though nobody reads what they load.
+    keeps_loads: bool,
     line: SourceLine,
     /// By register: what it was bound to.
     bound: Vec<Option<VReg>>,
@@ -60,6 +62,7 @@ impl VCodeBuilder {
         self.blocks.clear();
         self.blocks.resize_with(blocks, || None);
         self.unit.clear();
+        self.keeps_loads = false;
         self.current = None;
         self.start = 0;
         self.bound.clear();
@@ -159,13 +162,23 @@ impl VCodeBuilder {
         self.current = Some((block, terminator, facts));
     }
 
+    /// Says that the loads of this unit may end in a fault, so that they stay though nobody reads what they load.
+    pub fn keep_loads(&mut self) {
+        self.keeps_loads = true;
+    }
+
     /// Ends the unit: what it emitted, and somebody reads, stands before everything of this block emitted so far.
     pub fn end_unit(&mut self) {
+        let kept = if std::mem::take(&mut self.keeps_loads) {
+            KEPT.union(Effects::LOAD)
+        } else {
+            KEPT
+        };
         while let Some(mut entry) = self.unit.pop() {
             let effects = entry.inst.optype().info().effects;
             let attachment = entry.attachment.map(|a| self.attachments[a].clone());
             let read = entry.inst.definitions().any(|r| self.used[r.index()]);
-            if !read && !effects.intersects(KEPT) {
+            if !read && !effects.intersects(kept) {
                 continue;
             }
             self.drop_unread(&mut entry.inst, attachment.is_some());
