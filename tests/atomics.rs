@@ -313,3 +313,62 @@ block9:
     let (_, results) = run(text, &[0; 32], 2, 1);
     assert_eq!(results, [1234]);
 }
+
+/// Two blocks, one of which waits in `atomic_load` for the `atomic_store` of the other: both orders of the blocks, all sizes, whatever the
+/// compiler knows of the address.
+#[test]
+fn blocks_wait_for_each_other_with_loads_and_stores() {
+    for (ty, size) in TYPES {
+        for (address, opt_level) in [
+            ("bor v0, v0", "none"),
+            ("bor v0, v0", "speed"),
+            ("load.i64 v2", "speed"),
+        ] {
+            let text = format!(
+                "; kernel
+function %k(i64, i32, i64) {{
+    fn0 = %gpu_ctaid_x() -> i32
+block0(v0: i64, v1: i32, v2: i64):
+    v3 = call fn0()
+    v10 = {address}
+    v4 = icmp eq v3, v1
+    brif v4, block1, block3
+block1:
+    v5 = atomic_load.{ty} v10
+    brif v5, block2, block1
+block2:
+    store v5, v0+8
+    return
+block3:
+    v6 = iconst.{ty} 77
+    atomic_store v6, v10
+    return
+}}
+"
+            );
+            let mut options = Options::default();
+            options.set(&format!("opt_level={opt_level}")).unwrap();
+            let code = Compiler::new(options)
+                .compile_clif(&text)
+                .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+            for waiter in [0, 1] {
+                let device = Device::simulator(SimConfig::default());
+                let module = device.load(&code).expect("the code loads");
+                let flag = device.upload(&[0u64; 2]).unwrap();
+                let pointer = device.upload(&[flag.address()]).unwrap();
+                module
+                    .kernel("k")
+                    .unwrap()
+                    .launch(Grid::new([2, 1, 1], [1, 1, 1]))
+                    .arg(&flag)
+                    .arg(waiter)
+                    .arg(&pointer)
+                    .run()
+                    .unwrap_or_else(|e| {
+                        panic!("{ty} of {size} bytes, {opt_level}, block {waiter} waits: {e}")
+                    });
+                assert_eq!(flag.read::<u64>().unwrap(), [77, 77]);
+            }
+        }
+    }
+}

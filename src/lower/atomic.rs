@@ -1,8 +1,9 @@
 //! Atomic loads, stores, read-modify-writes, compare-and-swap and fences (design.md section 5).
 //!
 //! Read-modify-writes on words and pairs have instructions of their own, which are sequentially consistent. A load or store takes its
-//! place in that order by a fence before it; the fence after a load keeps later accesses behind. In the thread's own memory nobody
-//! else looks, so there they are plain accesses. Narrow ones and `nand` are loops by now (`clif::atomics`).
+//! place in that order by a fence before it; the fence after a load keeps later accesses behind. A load that `can_move` takes no place
+//! in it and has no fences. In the thread's own memory nobody else looks, so there they are plain accesses. Narrow ones and `nand` are
+//! loops by now (`clif::atomics`).
 
 use super::Lower;
 use super::integer::{TABLE_A, TABLE_B};
@@ -31,12 +32,14 @@ impl Lower<'_> {
             } => {
                 let ty = self.type_of(self.func.dfg.first_result(inst));
                 let address = self.atomic_address(arg, ty, flags)?;
-                if address.space != Space::Local {
+                let ordered =
+                    address.space != Space::Local && !self.func.dfg.mem_flags[flags].can_move();
+                if ordered {
                     self.memory_barrier(address.space);
                 }
                 self.builder.keep_loads();
                 let regs = self.load_bytes(address, ty.bytes());
-                if address.space != Space::Local {
+                if ordered {
                     self.memory_barrier(address.space);
                 }
                 Some(SmallVec::from_slice(&[Output::Regs(regs)]))
@@ -107,6 +110,7 @@ impl Lower<'_> {
         let address = self.address(pointer, 0, ty.bytes(), flags);
         Some(Address {
             align: ty.bytes(),
+            strong: true,
             ..address
         })
     }

@@ -5,7 +5,7 @@ use super::source::{Base, InstOutput, Output, Regs, Source, Src};
 use crate::abi;
 use crate::analysis::provenance::Space;
 use crate::error::{Error, Place, Problem};
-use crate::isa::generated::{LoadSize, StoreSize};
+use crate::isa::generated::{AccessOrder, LoadSize, StoreSize, ldg, stg};
 use crate::isa::{Optype, Role, VReg};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
 use cranelift_codegen::ir::{
@@ -34,9 +34,16 @@ pub struct Address {
     pub align: u32,
     /// A uniform pair added to the base: a kernel's pointer parameter.
     pub uniform: Option<Regs>,
+    /// Other threads may use the place at the same time: its instructions are STRONG.
+    pub strong: bool,
 }
 
 impl Address {
+    /// Whether its loads and stores are STRONG: in the thread's own memory nobody else looks.
+    fn is_strong(self) -> bool {
+        self.strong && self.space != Space::Local
+    }
+
     /// The address `bytes` further on.
     fn plus(self, bytes: u32) -> Address {
         let align = if bytes == 0 {
@@ -121,6 +128,7 @@ impl Lower<'_> {
                 slot: true,
                 align,
                 uniform: None,
+                strong: false,
             };
         }
         let src = self.src(base);
@@ -136,6 +144,7 @@ impl Lower<'_> {
                     slot: false,
                     align,
                     uniform: None,
+                    strong: false,
                 };
             }
         }
@@ -150,6 +159,7 @@ impl Lower<'_> {
             slot: false,
             align,
             uniform: None,
+            strong: false,
         }
     }
 
@@ -278,13 +288,16 @@ impl Lower<'_> {
     }
 
     fn load_piece(&mut self, address: Address, size: LoadSize) -> Regs {
-        let options = |optype: Optype| (optype, crate::isa::generated::ldg::SIZE.with(0, size));
-        let (optype, options) = match address.space {
-            Space::Global => options(Optype::LDG),
-            Space::Shared => options(Optype::LDS),
-            Space::Local => options(Optype::LDL),
-            Space::Constant | Space::Generic => options(Optype::LD),
+        let optype = match address.space {
+            Space::Global => Optype::LDG,
+            Space::Shared => Optype::LDS,
+            Space::Local => Optype::LDL,
+            Space::Constant | Space::Generic => Optype::LD,
         };
+        let mut options = ldg::SIZE.with(0, size);
+        if address.is_strong() {
+            options = ldg::ORDER.with(options, AccessOrder::Strong);
+        }
         let out = self.operation(
             optype,
             options,
@@ -309,9 +322,13 @@ impl Lower<'_> {
             Space::Constant | Space::Generic => Optype::ST,
         };
         let data = Src::regs(self.gpr(data));
+        let mut options = stg::SIZE.with(0, size);
+        if address.is_strong() {
+            options = stg::ORDER.with(options, AccessOrder::Strong);
+        }
         self.operation(
             optype,
-            crate::isa::generated::stg::SIZE.with(0, size),
+            options,
             &[
                 (Role::A, Source::Value(address.base)),
                 (Role::B, Source::Value(data)),

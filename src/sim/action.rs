@@ -27,6 +27,8 @@ pub struct Access {
     pub uniform: bool,
     /// Addresses have 64 bits, not 32.
     pub wide: bool,
+    /// A load or store marked STRONG: other threads may use the place at the same time.
+    pub strong: bool,
     /// Byte offset added to the address.
     pub offset: i32,
 }
@@ -254,6 +256,7 @@ fn access(inst: &Inst<PReg>) -> Access {
         wide: inst
             .operand(Role::A)
             .is_some_and(|a| (a.width)(inst.word()) > 32),
+        strong: member(inst.info(), inst.word(), "order") == Some("STRONG"),
         offset: signed(inst, "addr") as i32,
     }
 }

@@ -26,7 +26,7 @@ pub struct Program {
     pub words: Vec<u128>,
     /// General registers that the program names: the highest number and one.
     pub registers: usize,
-    /// Whether it has atomics that can reach global memory: its blocks may wait for each other.
+    /// Whether it has atomics, or STRONG loads and stores, that can reach global memory: its blocks may wait for each other.
     pub global_atomics: bool,
 }
 
@@ -96,8 +96,14 @@ impl Program {
         let indexed = ops
             .iter()
             .any(|op| matches!(op.action, Action::IndexedRead(_) | Action::IndexedWrite(_)));
-        let global_atomics =
-            ops.iter().any(|op| matches!(op.action, Action::Atomic(a) if a.access.window.is_none_or(|w| w == Window::Global)));
+        let global_atomics = ops.iter().any(|op| {
+            let access = match op.action {
+                Action::Atomic(atomic) => atomic.access,
+                Action::Load(access) | Action::Store(access) if access.strong => access,
+                _ => return false,
+            };
+            access.window.is_none_or(|w| w == Window::Global)
+        });
         let registers = if indexed {
             super::registers::GENERAL
         } else {
