@@ -8,6 +8,7 @@ mod code;
 pub mod library;
 mod resources;
 mod stages;
+mod summaries;
 mod watch;
 
 pub use code::{Code, KernelRef, Unit};
@@ -218,6 +219,7 @@ impl Compiler {
     pub fn file(&mut self, file: &SourceFile) -> Result<Code, Errors> {
         let mut unit = Unit::new();
         let mut errors = ErrorList::new();
+        unit.announce_file(file);
         let mut lines: HashMap<String, u32> = HashMap::new();
         for function in &file.functions {
             let name = function.name();
@@ -258,6 +260,7 @@ impl Compiler {
             namer: &|_| None,
         };
         let mut unit = Unit::new();
+        unit.announce(&[input]);
         self.compile_function(&input, &mut unit)?;
         unit.finish()
     }
@@ -281,7 +284,7 @@ impl Compiler {
         } = self;
         let name = input.name;
 
-        let prepared = prepare(input, options, preparer, watch)?;
+        let prepared = prepare(input, unit, options, preparer, watch)?;
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared)))?;
         let code = watch.pass(Pass::Lower, name, || {
             let kind = match input.kernel {
@@ -327,6 +330,7 @@ impl Compiler {
 /// The steps on CLIF.
 fn prepare(
     input: &FunctionInput<'_>,
+    unit: &Unit,
     options: &Options,
     preparer: &mut Preparer,
     watch: &mut Watch,
@@ -337,6 +341,7 @@ fn prepare(
         optimize: options.opt_level != OptLevel::None,
         registers: options.registers,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
+        summarize: &|callee| unit.summaries.of(callee),
     };
     let mut start = Instant::now();
     preparer.prepare(input.func.clone(), &steps, &mut |step, func| {

@@ -53,6 +53,7 @@ fn compile(
         Box::new(move |dump| sink.borrow_mut().push_str(dump.text)),
     );
     let mut unit = Unit::new();
+    unit.announce_file(file);
     let name = function.name();
     let func = without_locations(&function.func);
     let input = FunctionInput {

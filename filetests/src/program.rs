@@ -55,6 +55,7 @@ impl Program {
     ) -> Result<Program, Errors> {
         let mut compiler = Compiler::new(options.clone());
         let mut unit = Unit::new();
+        unit.announce_file(file);
         let mut unavailable = BTreeMap::new();
         for function in &file.functions {
             let name = function.name();

@@ -331,6 +331,7 @@ fn symbol_offset(func: &Function, gv: GlobalValue) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::calls::Callees;
     use crate::analysis::testing::Rng;
 
     /// All values below 2^8 that a fact about an 8-bit value allows.
@@ -402,7 +403,7 @@ mod tests {
     fn analyse(text: &str) -> (Function, Alignment) {
         let mut func = cranelift_reader::parse_functions(text).unwrap().remove(0);
         let intrinsics = crate::clif::resolve::resolve(&mut func, &|_| None).unwrap();
-        let flow = ControlFlow::compute(&func, true);
+        let flow = ControlFlow::compute(&func, true, &Callees::default());
         let alignment = Alignment::compute(&func, &flow, &intrinsics);
         (func, alignment)
     }
@@ -483,7 +484,7 @@ mod tests {
         for seed in 0..200 {
             let mut rng = Rng::new(seed);
             let func = crate::analysis::testing::random_addresses(&mut rng, 8);
-            let flow = ControlFlow::compute(&func, true);
+            let flow = ControlFlow::compute(&func, true, &Callees::default());
             let alignment = Alignment::compute(&func, &flow, &Intrinsics::default());
             for _ in 0..4 {
                 let params = [rng.bits(), rng.bits()];

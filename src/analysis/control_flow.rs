@@ -7,18 +7,20 @@
 //! - Blocks that cannot reach an exit (endless loops) hang on the virtual exit through one block of each such region, the
 //!   deepest in postorder. A branch into an endless loop therefore has no post-dominator on its other side, and nobody
 //!   waits there for lanes that never come.
-//! - A block that does nothing but end its lanes (a lone `trap`, in a kernel also a lone `return`) is left out as a
-//!   successor of branches that can also go elsewhere: ended lanes leave every convergence barrier, so the branch is as
-//!   good as the guard `@P EXIT`. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing.
+//! - Blocks from which lanes only come to their end (`endings.rs`: traps, early returns of a kernel) are left out as
+//!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep nobody
+//!   from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing.
 //!
 //! The tree itself is that of [`super::graph`] over the edges that remain. Loops are the natural loops of Cranelift's
 //! analysis.
 
+use super::calls::Callees;
+use super::endings::{self, Ending};
 use super::graph::{Graph, PostDominators};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
-use cranelift_codegen::ir::{Block, Function, Opcode};
+use cranelift_codegen::ir::{Block, Function};
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 
 /// Number of a node that is not in the graph.
@@ -31,7 +33,9 @@ pub struct ControlFlow {
     loops: LoopAnalysis,
     rpo: Vec<Block>,
     rpo_index: SecondaryMap<Block, u32>,
-    ends_lanes: SecondaryMap<Block, bool>,
+    endings: SecondaryMap<Block, Ending>,
+    /// Blocks from which lanes can go nowhere but to the end of all of them.
+    last: SecondaryMap<Block, bool>,
     pseudo_exits: Vec<Block>,
     /// Over the numbers of the reverse postorder; none for a single block.
     post: Option<PostDominators>,
@@ -39,11 +43,12 @@ pub struct ControlFlow {
 }
 
 impl ControlFlow {
-    /// Computes everything. In a `kernel` a return ends the lane; in other functions it goes back to the caller.
-    pub fn compute(func: &Function, kernel: bool) -> Self {
+    /// Computes everything. In a `kernel` a return ends the lane; in other functions it goes back to the caller. `callees` says
+    /// which calls act on the set of active lanes.
+    pub fn compute(func: &Function, kernel: bool, callees: &Callees) -> Self {
         let cfg = ControlFlowGraph::with_function(func);
         let domtree = DominatorTree::with_function(func, &cfg);
-        Self::from_parts(func, cfg, domtree, kernel)
+        Self::from_parts(func, cfg, domtree, kernel, callees)
     }
 
     /// The same, taking a graph and a dominator tree that are up to date.
@@ -52,6 +57,7 @@ impl ControlFlow {
         cfg: ControlFlowGraph,
         domtree: DominatorTree,
         kernel: bool,
+        callees: &Callees,
     ) -> Self {
         let mut loops = LoopAnalysis::new();
         loops.compute(func, &cfg, &domtree);
@@ -61,21 +67,25 @@ impl ControlFlow {
         for (index, block) in rpo.iter().enumerate() {
             rpo_index[*block] = index as u32;
         }
-        let mut ends_lanes = SecondaryMap::with_capacity(func.dfg.num_blocks());
-        for block in &rpo {
-            ends_lanes[*block] = only_ends_lanes(func, *block, kernel);
-        }
+        let endings = endings::of(func, &cfg, &rpo, kernel, callees);
         let mut flow = Self {
             cfg,
             domtree,
             loops,
             rpo,
             rpo_index,
-            ends_lanes,
+            endings,
+            last: SecondaryMap::with_capacity(func.dfg.num_blocks()),
             pseudo_exits: Vec::new(),
             post: None,
             irreducible: false,
         };
+        for index in 0..flow.rpo.len() {
+            let block = flow.rpo[index];
+            let goes_on = |to: Block| flow.endings[to] != Ending::Here && flow.stays(block, to);
+            let last = !flow.cfg.succ_iter(block).any(goes_on);
+            flow.last[block] = last;
+        }
         if flow.rpo.len() > 1 {
             flow.find_pseudo_exits();
             flow.post = Some(flow.post_dominators());
@@ -123,24 +133,33 @@ impl ControlFlow {
             .filter(|pred| self.is_reachable(*pred))
     }
 
-    /// The successors that lanes can go on in: all but those that merely end lanes, if there are others.
+    /// The successors that lanes can go on in: all but those from which they only come to their end, if there are others.
     pub fn continuing_successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
-        let all_end = self.cfg.succ_iter(block).all(|succ| self.ends_lanes[succ]);
         self.cfg
             .succ_iter(block)
-            .filter(move |succ| all_end || !self.ends_lanes[*succ])
+            .filter(move |succ| self.continues(block, *succ))
     }
 
     /// The branches for which `block` is a successor in the sense of [`Self::continuing_successors`].
     fn continuing_predecessors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
-        let ends = self.ends_lanes[block];
         self.predecessors(block)
-            .filter(move |pred| !ends || self.cfg.succ_iter(*pred).all(|s| self.ends_lanes[s]))
+            .filter(move |pred| self.continues(*pred, block))
     }
 
-    /// True if the block does nothing but end its lanes: a lone trap, or a lone return of a kernel.
+    /// Whether lanes that go from `block` to its successor `to` are kept track of, rather than just ending there.
+    pub fn continues(&self, block: Block, to: Block) -> bool {
+        self.stays(block, to) && (self.last[block] || self.endings[to] != Ending::Here)
+    }
+
+    /// Whether the lanes that go to `to` do not leave those for good that stay in `block`.
+    fn stays(&self, block: Block, to: Block) -> bool {
+        self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart
+    }
+
+    /// True if lanes that come to the block only end, while others may go on elsewhere: a trap, an early return of a kernel, and what
+    /// leads nowhere else.
     pub fn ends_lanes(&self, block: Block) -> bool {
-        self.ends_lanes[block]
+        self.endings[block] != Ending::Not
     }
 
     /// True if every path from the entry to `b` goes through `a`.
@@ -261,17 +280,6 @@ impl ControlFlow {
     }
 }
 
-/// True if the block is a lone trap or, in a kernel, a lone return.
-fn only_ends_lanes(func: &Function, block: Block, kernel: bool) -> bool {
-    let first = func.layout.first_inst(block);
-    first == func.layout.last_inst(block)
-        && first.is_some_and(|inst| match func.dfg.insts[inst].opcode() {
-            Opcode::Trap => true,
-            Opcode::Return => kernel,
-            _ => false,
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,7 +288,7 @@ mod tests {
 
     fn flow_of(text: &str, kernel: bool) -> ControlFlow {
         let func = cranelift_reader::parse_functions(text).unwrap().remove(0);
-        ControlFlow::compute(&func, kernel)
+        ControlFlow::compute(&func, kernel, &Callees::default())
     }
 
     fn block(number: u32) -> Block {
@@ -312,17 +320,13 @@ mod tests {
         for seed in 0..400 {
             let func = random_graph(&mut Rng::new(seed), 14);
             for kernel in [false, true] {
-                let flow = ControlFlow::compute(&func, kernel);
+                let flow = ControlFlow::compute(&func, kernel, &Callees::default());
                 let blocks = flow.reverse_postorder().to_vec();
                 // The definition, on the graph itself: exits are the blocks without successors and the pseudo exits.
                 let successors = |b: Block| -> Vec<Block> {
-                    let all: Vec<Block> = func.block_successors(b).collect();
-                    let lasting: Vec<Block> = all
-                        .iter()
-                        .copied()
-                        .filter(|s| !only_ends_lanes(&func, *s, kernel))
-                        .collect();
-                    if lasting.is_empty() { all } else { lasting }
+                    func.block_successors(b)
+                        .filter(|s| flow.continues(b, *s))
+                        .collect()
                 };
                 let mut exits: HashSet<Block> = blocks
                     .iter()
@@ -375,7 +379,7 @@ mod tests {
     fn loops_agree_with_their_definition() {
         for seed in 0..400 {
             let func = random_graph(&mut Rng::new(seed), 12);
-            let flow = ControlFlow::compute(&func, false);
+            let flow = ControlFlow::compute(&func, false, &Callees::default());
             let blocks = flow.reverse_postorder();
             let successors = |b: Block| -> Vec<Block> { func.block_successors(b).collect() };
             for lp in flow.loops() {

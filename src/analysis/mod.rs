@@ -5,9 +5,16 @@
 //! algorithms that machine code uses too.
 
 pub mod alignment;
+pub mod calls;
+mod components;
 pub mod control_flow;
+mod endings;
 pub mod graph;
+pub mod meeting;
+mod polling;
+pub mod progress;
 pub mod provenance;
+mod roots;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod uniformity;
@@ -47,13 +54,14 @@ impl Facts {
             func,
             intrinsics,
             flow,
+            meetings,
             ..
         } = prepared;
         let kernel = prepared.is_kernel();
         let provenance = Provenance::compute(func, flow, intrinsics, kernel, constant_data);
         Self {
             alignment: Alignment::compute(func, flow, intrinsics),
-            uniformity: Uniformity::compute(func, flow, intrinsics, &provenance, kernel),
+            uniformity: Uniformity::compute(func, flow, meetings, intrinsics, &provenance, kernel),
             uses: UseCounts::compute(func, intrinsics),
             provenance,
         }

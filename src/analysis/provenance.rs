@@ -286,6 +286,7 @@ fn narrow(ty: Type) -> Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::calls::Callees;
     use crate::analysis::testing::{Rng, random_addresses, random_walk};
     use crate::clif::resolve;
 
@@ -293,7 +294,7 @@ mod tests {
     fn spaces(text: &str, kernel: bool) -> Vec<Space> {
         let mut func = cranelift_reader::parse_functions(text).unwrap().remove(0);
         let intrinsics = resolve::resolve(&mut func, &|_| None).unwrap();
-        let flow = ControlFlow::compute(&func, kernel);
+        let flow = ControlFlow::compute(&func, kernel, &Callees::default());
         let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel, &|_| false);
         let mut spaces = Vec::new();
         for inst in func
@@ -440,7 +441,7 @@ mod tests {
             let mut rng = Rng::new(seed);
             let func = random_addresses(&mut rng, 8);
             for kernel in [false, true] {
-                let flow = ControlFlow::compute(&func, kernel);
+                let flow = ControlFlow::compute(&func, kernel, &Callees::default());
                 let provenance =
                     Provenance::compute(&func, &flow, &Intrinsics::default(), kernel, &|_| false);
                 let param = if kernel {

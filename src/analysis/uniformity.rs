@@ -18,17 +18,20 @@
 //!   none): whoever comes back into that loop computes the value anew. The common case is a loop whose lanes leave it in
 //!   different rounds: inside, its values may be uniform, outside they count as divergent.
 //!
-//! A block is *divergent* if it can be reached from a divergent branch before the branch's post-dominator: then it may run
-//! while lanes of the same warp wait elsewhere, and must not write uniform registers. The post-dominators are those of
-//! [`ControlFlow`], so a guarded return at the head of a kernel divides nothing.
+//! A block is *divergent* if it can be reached from a divergent branch before its lanes meet ([`super::meeting`]): then it
+//! may run while lanes of the same warp wait elsewhere, and must not write uniform registers. A guarded return at the head of
+//! a kernel divides nothing. Lanes that end elsewhere, in blocks that still compute ([`ControlFlow::ends_lanes`]), leave the others together, but
+//! those must not overwrite what the first ones may still read.
 //!
 //! The work per divergent branch is the size of its region; when nested or unstructured regions make that exceed a
 //! constant times the size of the function, the rest is done once for all branches and coarsely (every join in reach is
 //! divergent), so the whole stays linear. Functions with irreducible cycles take the coarse way from the start.
 //!
-//! Assumed of the callers: all lanes that execute a call come back from it together.
+//! Lanes come back together from a call, unless [`Meetings::call`] says that they meet later: then the call parts them like
+//! a branch. Where lanes meet later than their ways come together, everything is divergent that is computed in between.
 
 use super::control_flow::ControlFlow;
+use super::meeting::{Meeting, Meetings};
 use super::provenance::{Provenance, Space};
 use super::uses::Users;
 use crate::clif::intrinsics::Uniformity as ResultUniformity;
@@ -55,11 +58,12 @@ impl Uniformity {
     pub fn compute(
         func: &Function,
         flow: &ControlFlow,
+        meetings: &Meetings,
         intrinsics: &Intrinsics,
         provenance: &Provenance,
         kernel: bool,
     ) -> Self {
-        let mut analysis = Analysis::new(func, flow, intrinsics, provenance, kernel);
+        let mut analysis = Analysis::new(func, flow, meetings, intrinsics, provenance, kernel);
         analysis.seed();
         analysis.propagate();
         analysis.result
@@ -98,6 +102,7 @@ type Label = u32;
 struct Analysis<'a> {
     func: &'a Function,
     flow: &'a ControlFlow,
+    meetings: &'a Meetings,
     intrinsics: &'a Intrinsics,
     provenance: &'a Provenance,
     kernel: bool,
@@ -109,6 +114,14 @@ struct Analysis<'a> {
     branches: Vec<Inst>,
     search: Search,
     coarse: Coarse,
+    /// Divergent blocks for whose ended lanes nothing has been done.
+    parted: Vec<Block>,
+    /// Blocks that lanes which leave the others for good have been followed to.
+    ended: SecondaryMap<Block, bool>,
+    /// Blocks that the others have been followed to.
+    behind_end: SecondaryMap<Block, bool>,
+    /// Blocks outside of which nothing that they define is uniform.
+    apart: SecondaryMap<Block, bool>,
     /// Loop depth of the smallest scope outside of which the values of a block are divergent; [`BLOCK_SCOPE`] for the
     /// block itself, 0 for none.
     scopes: SecondaryMap<Block, usize>,
@@ -128,6 +141,7 @@ struct Search {
 #[derive(Default)]
 struct Coarse {
     reached: SecondaryMap<Block, bool>,
+    reached_apart: SecondaryMap<Block, bool>,
     /// Cyclic strongly connected component of each block, from 1; 0 for blocks in no cycle.
     components: Option<SecondaryMap<Block, u32>>,
     divided: BTreeSet<u32>,
@@ -137,6 +151,7 @@ impl<'a> Analysis<'a> {
     fn new(
         func: &'a Function,
         flow: &'a ControlFlow,
+        meetings: &'a Meetings,
         intrinsics: &'a Intrinsics,
         provenance: &'a Provenance,
         kernel: bool,
@@ -145,6 +160,7 @@ impl<'a> Analysis<'a> {
         Self {
             func,
             flow,
+            meetings,
             intrinsics,
             provenance,
             kernel,
@@ -164,6 +180,10 @@ impl<'a> Analysis<'a> {
                 visits_left: blocks * VISITS_PER_BLOCK,
             },
             coarse: Coarse::default(),
+            parted: Vec::new(),
+            ended: SecondaryMap::new(),
+            behind_end: SecondaryMap::new(),
+            apart: SecondaryMap::new(),
             scopes: SecondaryMap::new(),
         }
     }
@@ -191,6 +211,9 @@ impl<'a> Analysis<'a> {
                     self.mark_branch(inst);
                 }
             }
+            if let Some(meeting) = self.meetings.call(block) {
+                self.come_back_apart(block, meeting);
+            }
         }
     }
 
@@ -202,10 +225,13 @@ impl<'a> Analysis<'a> {
                     self.taint(self.users.of(value)[index], value, |_| true);
                 }
             }
-            let Some(branch) = self.branches.pop() else {
+            if let Some(branch) = self.branches.pop() {
+                self.divide(branch);
+            } else if let Some(block) = self.parted.pop() {
+                self.end_apart(block);
+            } else {
                 return;
-            };
-            self.divide(branch);
+            }
         }
     }
 
@@ -311,6 +337,12 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    fn mark_block(&mut self, block: Block) {
+        if !std::mem::replace(&mut self.result.divergent_blocks[block], true) {
+            self.parted.push(block);
+        }
+    }
+
     fn mark_branch(&mut self, branch: Inst) {
         if !std::mem::replace(&mut self.result.divergent_branches[branch], true) {
             self.branches.push(branch);
@@ -324,24 +356,111 @@ impl<'a> Analysis<'a> {
             .layout
             .inst_block(branch)
             .expect("users are in the layout");
-        let meeting = self.flow.immediate_post_dominator(block);
-        for ended in self
-            .flow
-            .successors(block)
-            .filter(|succ| self.flow.ends_lanes(*succ))
-        {
-            self.result.divergent_blocks[ended] = true;
+        let meeting = match self.meetings.branch(block) {
+            Meeting::At(meeting) => Some(meeting),
+            Meeting::Nowhere => None,
+        };
+        self.end_apart(block);
+        self.leave_loops(block, meeting);
+        if self.meetings.is_late(block) {
+            self.mark_repeated_targets(branch);
+            self.reach_joins(block, meeting, true);
+            self.separate_component(block);
+        } else if !self.flow.is_irreducible() && self.label_joins(branch, block, meeting) {
+            self.separate_rounds(block, meeting);
+        } else {
+            self.mark_repeated_targets(branch);
+            self.reach_joins(block, meeting, false);
+            self.separate_component(block);
         }
+    }
+
+    /// The lanes that make the call at the end of `block` come back in groups that meet later, if they do.
+    fn come_back_apart(&mut self, block: Block, meeting: Meeting) {
+        let meeting = match meeting {
+            Meeting::At(meeting) => Some(meeting),
+            Meeting::Nowhere => None,
+        };
+        self.leave_loops(block, meeting);
+        self.reach_joins(block, meeting, true);
+        self.separate_component(block);
+    }
+
+    /// Lanes that `block` parts leave the loops that they do not meet in in different rounds.
+    fn leave_loops(&mut self, block: Block, meeting: Option<Block>) {
         for lp in self.flow.enclosing_loops(block).collect::<Vec<_>>() {
             if meeting.is_none_or(|meeting| !self.flow.is_in_loop(meeting, lp)) {
                 self.result.divergent_exits[lp] = true;
             }
         }
-        if !self.flow.is_irreducible() && self.label_joins(branch, block, meeting) {
-            self.separate_rounds(block, meeting);
-        } else {
-            self.reach_joins(branch, block, meeting);
-            self.separate_component(block);
+    }
+
+    /// Some lanes go from `block` to blocks where they only end. They may do so at any later time: what they read must stay, so the others
+    /// write no uniform register from here on, and what changes from round to round is not uniform for them.
+    fn end_apart(&mut self, block: Block) {
+        let mut stack: Vec<Block> = self
+            .flow
+            .successors(block)
+            .filter(|succ| !self.flow.continues(block, *succ))
+            .collect();
+        let is_empty = |succ: &Block| {
+            let layout = &self.func.layout;
+            layout.first_inst(*succ) == layout.last_inst(*succ)
+                && self.flow.successors(*succ).next().is_none()
+        };
+        if !stack.iter().all(is_empty) {
+            let mut others = vec![block];
+            while let Some(other) = others.pop() {
+                for next in self.flow.continuing_successors(other).collect::<Vec<_>>() {
+                    if !std::mem::replace(&mut self.behind_end[next], true) {
+                        self.mark_block(next);
+                        others.push(next);
+                    }
+                }
+            }
+        }
+        while let Some(ended) = stack.pop() {
+            if std::mem::replace(&mut self.ended[ended], true) {
+                continue;
+            }
+            self.mark_block(ended);
+            self.mark_if_join([ended].into_iter());
+            for inst in self.func.layout.block_insts(ended) {
+                for value in self.func.dfg.inst_values(inst).collect::<Vec<_>>() {
+                    self.read_late(inst, value, ended);
+                }
+            }
+            let entering: Vec<Inst> = (self.flow.cfg().pred_iter(ended).map(|pred| pred.inst))
+                .filter(|inst| {
+                    let from = self.func.layout.inst_block(*inst);
+                    from.is_some_and(|from| !self.flow.ends_lanes(from))
+                })
+                .collect();
+            for inst in entering {
+                for value in self.func.dfg.inst_values(inst).collect::<Vec<_>>() {
+                    self.read_late(inst, value, ended);
+                }
+            }
+            stack.extend(self.flow.successors(ended));
+        }
+    }
+
+    /// `user` reads `value` for `reader`, when the lanes that did not go there may have computed it anew.
+    fn read_late(&mut self, user: Inst, value: Value, reader: Block) {
+        let home = match self.func.dfg.value_def(value) {
+            ValueDef::Result(inst, _) => self.func.layout.inst_block(inst),
+            ValueDef::Param(block, _) => Some(block),
+            ValueDef::Union(..) => None,
+        };
+        let changes = home.is_some_and(|home| {
+            !self.flow.ends_lanes(home)
+                && (self.flow.is_irreducible() || self.flow.innermost_loop(home).is_some())
+        });
+        if changes
+            && !self.is_the_same_in_every_round(value)
+            && self.taint(user, value, |block| block == reader)
+        {
+            self.result.escaping[value] = true;
         }
     }
 
@@ -380,7 +499,7 @@ impl<'a> Analysis<'a> {
             }
             self.search.visits_left -= 1;
             let from = self.flow.reverse_postorder()[order];
-            self.result.divergent_blocks[from] = true;
+            self.mark_block(from);
             // The branch itself parts the lanes anew, what comes out of it is labelled already.
             if from == block {
                 continue;
@@ -431,9 +550,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The coarse form of [`Self::label_joins`]: all blocks in reach are divergent and all joins among them too.
-    fn reach_joins(&mut self, branch: Inst, block: Block, meeting: Option<Block>) {
-        // Two edges of the branch itself may go to one block.
+    /// Two edges of the branch itself may go to one block.
+    fn mark_repeated_targets(&mut self, branch: Inst) {
         let dfg = &self.func.dfg;
         let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
         let mut targets: Vec<Block> = calls
@@ -445,12 +563,18 @@ impl<'a> Analysis<'a> {
             .windows(2)
             .filter(|pair| pair[0] == pair[1])
             .for_each(|pair| self.mark_params(pair[0]));
+    }
+
+    /// The coarse form of [`Self::label_joins`]: all blocks in reach are divergent and all joins among them too. If the lanes run `apart`
+    /// where their ways come together, nothing that is computed there is uniform elsewhere: each group may read memory at another time.
+    fn reach_joins(&mut self, block: Block, meeting: Option<Block>, apart: bool) {
         // Without a meeting point the reach of one branch is part of another's, and need not be walked again.
-        let mut reached = match meeting {
-            Some(_) if self.search.visits_left > 0 => SecondaryMap::new(),
-            _ => std::mem::take(&mut self.coarse.reached),
-        };
         let shared = meeting.is_none() || self.search.visits_left == 0;
+        let mut reached = match shared {
+            false => SecondaryMap::new(),
+            true if apart => std::mem::take(&mut self.coarse.reached_apart),
+            true => std::mem::take(&mut self.coarse.reached),
+        };
         let mut stack: Vec<Block> = self.flow.continuing_successors(block).collect();
         self.mark_if_join(stack.iter().copied());
         while let Some(reach) = stack.pop() {
@@ -458,7 +582,10 @@ impl<'a> Analysis<'a> {
                 continue;
             }
             self.search.visits_left = self.search.visits_left.saturating_sub(1);
-            self.result.divergent_blocks[reach] = true;
+            self.mark_block(reach);
+            if apart && !std::mem::replace(&mut self.apart[reach], true) {
+                self.taint_outside(reach, |_, user| user != reach);
+            }
             let targets: Vec<Block> = self.flow.continuing_successors(reach).collect();
             self.mark_if_join(targets.iter().copied());
             stack.extend(targets);
@@ -466,8 +593,10 @@ impl<'a> Analysis<'a> {
         if let Some(meeting) = meeting {
             self.mark_params(meeting);
         }
-        if shared {
-            self.coarse.reached = reached;
+        match shared {
+            false => {}
+            true if apart => self.coarse.reached_apart = reached,
+            true => self.coarse.reached = reached,
         }
     }
 

@@ -2,6 +2,9 @@
 //! together, on random functions, and it must not call everything divergent on the usual ones.
 
 use super::*;
+use crate::analysis::calls::{Callees, Summary};
+use crate::analysis::meeting::Meetings;
+use crate::analysis::progress::Progress;
 use crate::analysis::testing::{Rng, random_function};
 use crate::clif::resolve;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -14,18 +17,24 @@ struct Facts {
     func: Function,
     intrinsics: Intrinsics,
     flow: ControlFlow,
+    meetings: Meetings,
     uniformity: Uniformity,
 }
 
 fn facts_of(mut func: Function, kernel: bool) -> Facts {
     let intrinsics = resolve::resolve(&mut func, &|_| None).unwrap();
-    let flow = ControlFlow::compute(&func, kernel);
+    // Calls do nothing that matters here.
+    let callees = Callees::of(&func, &|_| Some(String::new()), &|_| Summary::NONE);
+    let flow = ControlFlow::compute(&func, kernel, &callees);
+    let progress = Progress::of(&func, &flow, &intrinsics, &callees, kernel);
+    let meetings = Meetings::of(&func, &flow, &callees, &progress, kernel);
     let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel, &|_| false);
-    let uniformity = Uniformity::compute(&func, &flow, &intrinsics, &provenance, kernel);
+    let uniformity = Uniformity::compute(&func, &flow, &meetings, &intrinsics, &provenance, kernel);
     Facts {
         func,
         intrinsics,
         flow,
+        meetings,
         uniformity,
     }
 }
@@ -113,12 +122,13 @@ impl Warp<'_> {
                         self.seed,
                         func.dfg.display_inst(*last)
                     );
-                    let meeting = self.facts.flow.immediate_post_dominator(block);
+                    let meeting = match self.facts.meetings.branch(block) {
+                        Meeting::At(meeting) => Some(meeting),
+                        Meeting::Nowhere => None,
+                    };
                     // Lanes that only end do so at once.
                     for (edge, lanes) in &groups {
-                        if self.facts.flow.ends_lanes(target(*edge))
-                            && Some(target(*edge)) != meeting
-                        {
+                        if !self.facts.flow.continues(block, target(*edge)) {
                             (0..LANES)
                                 .filter(|lane| lanes[*lane])
                                 .for_each(|lane| self.live[lane] = false);
@@ -502,6 +512,7 @@ fn a_budget_overrun_is_coarse_but_sound() {
         let mut analysis = Analysis::new(
             &precise.func,
             &precise.flow,
+            &precise.meetings,
             &precise.intrinsics,
             &provenance,
             true,

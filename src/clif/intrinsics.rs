@@ -232,6 +232,8 @@ pub enum Lowering {
     Pack(PackType),
     /// BAR over all threads of the block.
     BarSync,
+    /// WARPSYNC of the lanes of a mask.
+    WarpSync,
     /// SHFL.
     Shuffle(Shuffle),
     /// VOTE with the lane mask as result.
@@ -450,7 +452,7 @@ mod tests {
     #[test]
     fn misspelt_names_find_their_neighbours() {
         assert_eq!(similar_names("tidx").first(), Some(&"tid_x"));
-        assert_eq!(similar_names("bar_synch"), ["bar_sync"]);
+        assert_eq!(similar_names("bar_synch"), ["bar_sync", "warp_sync"]);
         assert!(similar_names("completely_different").is_empty());
         assert_eq!(edit_distance("kitten", "sitting"), 3);
     }

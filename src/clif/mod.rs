@@ -14,6 +14,7 @@ pub mod intrinsics;
 pub mod legalize;
 pub mod merge;
 pub mod mid_end;
+pub mod places;
 pub mod promote;
 pub mod resolve;
 pub mod returns;
@@ -22,7 +23,10 @@ pub mod source;
 pub use source::{KernelOptions, SourceFile, SourceFunction};
 
 use crate::abi::{self, bank0};
+use crate::analysis::calls::{Callees, Summarize, Summary};
 use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::meeting::Meetings;
+use crate::analysis::progress::Progress;
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -50,7 +54,7 @@ pub enum Step {
     Optimize,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
-    /// One return per device function, no more block parameters than registers hold, aliases resolved.
+    /// One return per device function, no more block parameters than registers hold, aliases resolved, places for lanes to meet.
     Finish,
 }
 
@@ -102,6 +106,8 @@ pub struct Options<'a> {
     pub registers: u8,
     /// Names of the functions and symbols that the embedding knows by number.
     pub namer: &'a Namer<'a>,
+    /// What other functions do to the lanes that call them.
+    pub summarize: &'a Summarize<'a>,
 }
 
 impl Options<'_> {
@@ -112,6 +118,7 @@ impl Options<'_> {
         optimize: true,
         registers: abi::MAX_GPR,
         namer: &|_| None,
+        summarize: &|_| Summary::UNKNOWN,
     };
 }
 
@@ -125,6 +132,10 @@ pub struct Prepared {
     pub kernel: Option<KernelOptions>,
     /// Graph, dominators, post-dominators and loops.
     pub flow: ControlFlow,
+    /// What its calls do.
+    pub callees: Callees,
+    /// Where its lanes meet.
+    pub meetings: Meetings,
 }
 
 /// Prepares functions one after the other, reusing memory.
@@ -244,17 +255,30 @@ impl Preparer {
             context.compute_cfg();
             context.compute_domtree();
         }
-        observe(Step::Finish, &context.func);
-
-        let func = std::mem::replace(&mut context.func, Function::new());
+        let mut func = std::mem::replace(&mut context.func, Function::new());
         let cfg = std::mem::replace(&mut context.cfg, ControlFlowGraph::new());
         let domtree = std::mem::replace(&mut context.domtree, DominatorTree::new());
-        let flow = ControlFlow::from_parts(&func, cfg, domtree, options.kernel.is_some());
+        let kernel = options.kernel.is_some();
+        let name = |reference| {
+            let name = &func.dfg.ext_funcs[reference].name;
+            resolve::name_text(&func, name, options.namer)
+        };
+        let callees = Callees::of(&func, &name, options.summarize);
+        let mut flow = ControlFlow::from_parts(&func, cfg, domtree, kernel, &callees);
+        let mut progress = Progress::of(&func, &flow, &intrinsics, &callees, kernel);
+        if places::split(&mut func, &flow, &callees, &progress) {
+            flow = ControlFlow::compute(&func, kernel, &callees);
+            progress = Progress::of(&func, &flow, &intrinsics, &callees, kernel);
+        }
+        let meetings = Meetings::of(&func, &flow, &callees, &progress, kernel);
+        observe(Step::Finish, &func);
         let prepared = Prepared {
             func,
             intrinsics,
             kernel: options.kernel,
             flow,
+            callees,
+            meetings,
         };
         if cfg!(debug_assertions) {
             prepared.verify()?;

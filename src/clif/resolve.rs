@@ -70,11 +70,12 @@ impl Intrinsics {
 }
 
 /// The text of an external name, without the `%`.
-fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<String> {
+pub(super) fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<String> {
     match name {
         ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
         ExternalName::User(reference) => namer(&func.params.user_named_funcs()[*reference]),
-        ExternalName::LibCall(_) | ExternalName::KnownSymbol(_) => None,
+        ExternalName::LibCall(call) => Some(call.to_string()),
+        ExternalName::KnownSymbol(_) => None,
     }
 }
 

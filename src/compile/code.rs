@@ -1,7 +1,10 @@
 //! Compiled code: functions, constants and data with what they need of the machine.
 
+use super::FunctionInput;
 use super::resources::{self, KernelResources};
+use super::summaries::Summaries;
 use crate::abi;
+use crate::clif::source::{SourceFile, SourceFunction};
 use crate::emit::{self, Constants};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::{
@@ -18,12 +21,32 @@ pub struct Unit {
     pub(super) constants: Constants,
     functions: Vec<(emit::Code, Linkage)>,
     data: Vec<DataObject>,
+    pub(super) summaries: Summaries,
 }
 
 impl Unit {
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Tells of functions that are compiled into this unit later, or linked with it, before those that call them are compiled: what they do
+    /// to the lanes that call them decides where those lanes meet. Of functions that nobody told of everything is assumed: lanes may come
+    /// back from them one by one.
+    pub fn announce(&mut self, functions: &[FunctionInput<'_>]) {
+        self.summaries.announce(functions);
+    }
+
+    /// [`Unit::announce`] for all functions of a file.
+    pub fn announce_file(&mut self, file: &SourceFile) {
+        let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
+        let inputs: Vec<FunctionInput<'_>> = file
+            .functions
+            .iter()
+            .zip(&names)
+            .map(|(function, name)| FunctionInput::of_source(function, name))
+            .collect();
+        self.announce(&inputs);
     }
 
     /// Adds a compiled function.

@@ -47,6 +47,7 @@ impl<'a> Analyzed<'a> {
             kind,
             facts: lower::Facts {
                 flow: &self.prepared.flow,
+                meetings: &self.prepared.meetings,
                 uniformity: &self.facts.uniformity,
                 provenance: &self.facts.provenance,
                 alignment: &self.facts.alignment,

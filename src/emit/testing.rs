@@ -34,6 +34,7 @@ pub fn kernel<R: Register>(blocks: Vec<(Vec<Inst<R>>, Terminator<R>)>) -> VCode<
         }));
         let insts = first..code.insts.len() as u32;
         code.blocks.push(BlockData {
+            meeting: crate::vcode::Meeting::Together,
             insts,
             params: Vec::new(),
             terminator,

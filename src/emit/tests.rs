@@ -281,6 +281,7 @@ fn labels_and_symbols_are_filled_in_and_recorded() {
     let meet = code.attachments.push(Attachment::Label(block(2)));
     code.insts[0].attachment = Some(meet);
     let call = crate::vcode::CallInfo {
+        meeting: crate::vcode::Meeting::Together,
         callee: Some("callee".to_string()),
         uses: Vec::new(),
         defs: Vec::new(),

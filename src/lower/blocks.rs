@@ -3,8 +3,9 @@
 use super::Input;
 use super::Lower;
 use super::source::Src;
+use crate::analysis::meeting;
 use crate::isa::VReg;
-use crate::vcode::{Block, BlockFacts, Guard, SourceLine, Terminator};
+use crate::vcode::{Block, BlockFacts, Guard, Meeting, SourceLine, Terminator};
 use cranelift_codegen::ir::{self, BlockArg, BlockCall, Inst, InstructionData, Opcode};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -141,6 +142,36 @@ impl BlockOrder {
             divergent: input.facts.uniformity.divergent_block(block),
             loop_depth: input.facts.flow.loop_depth(block) as u32,
             cold: self.cold[block],
+            meeting: self.meeting(input, block),
+        }
+    }
+
+    /// Where the lanes meet that part at the end of `block`. They do not part where only one way goes on.
+    fn meeting(&self, input: &Input<'_>, block: ir::Block) -> Meeting {
+        let flow = input.facts.flow;
+        let Some(last) = input.func.layout.last_inst(block) else {
+            return Meeting::Together;
+        };
+        let lists = &input.func.dfg.value_lists;
+        let mut ways = successors(input.func, last)
+            .iter()
+            .filter(|call| flow.continues(block, call.block(lists)));
+        if !input.facts.uniformity.divergent_branch(last) || ways.nth(1).is_none() {
+            return Meeting::Together;
+        }
+        self.numbered(input.facts.meetings.branch(block))
+    }
+
+    /// Where the lanes meet again that make the call at the end of `block`.
+    pub fn meeting_of_call(&self, input: &Input<'_>, block: ir::Block) -> Meeting {
+        let meeting = input.facts.meetings.call(block);
+        meeting.map_or(Meeting::Together, |meeting| self.numbered(meeting))
+    }
+
+    fn numbered(&self, meeting: meeting::Meeting) -> Meeting {
+        match meeting {
+            meeting::Meeting::At(block) => Meeting::At(self.number(block)),
+            meeting::Meeting::Nowhere => Meeting::Nowhere,
         }
     }
 }

@@ -317,6 +317,7 @@ impl Lower<'_> {
             callee: name,
             uses: info,
             defs,
+            meeting: std::mem::take(&mut self.call_meeting),
         };
         self.builder
             .emit_with(machine, Attachment::Call(Box::new(call)));

@@ -145,6 +145,11 @@ impl Lower<'_> {
                 self.operation(Optype::BAR, 0, &[]);
                 return Some(SmallVec::new());
             }
+            Lowering::WarpSync => {
+                let mask = self.src(args[0]);
+                self.operation(Optype::WARPSYNC, 0, &[(Role::B, Source::Value(mask))]);
+                return Some(SmallVec::new());
+            }
             Lowering::Shuffle(from) => {
                 let mode = match from {
                     Shuffle::Index => ShuffleMode::Idx,

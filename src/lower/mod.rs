@@ -37,13 +37,14 @@ pub use source::{
 
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::meeting::Meetings;
 use crate::analysis::provenance::Provenance;
 use crate::analysis::uniformity::Uniformity;
 use crate::analysis::uses::{UseCounts, has_effect};
 use crate::clif::resolve::Intrinsics;
 use crate::error::{Error, ErrorList, Errors, Place};
 use crate::isa::{PReg, VReg};
-use crate::vcode::{BlockFacts, Frame, FunctionKind, SourceLine, VCode, VCodeBuilder};
+use crate::vcode::{BlockFacts, Frame, FunctionKind, Meeting, SourceLine, VCode, VCodeBuilder};
 use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
@@ -54,6 +55,8 @@ use values::Home;
 pub struct Facts<'a> {
     /// Control flow.
     pub flow: &'a ControlFlow,
+    /// Where lanes meet.
+    pub meetings: &'a Meetings,
     /// Which values are the same in all lanes.
     pub uniformity: &'a Uniformity,
     /// Where addresses point.
@@ -124,6 +127,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         uses: &scratch.uses,
         constants: &mut scratch.constants,
         current: None,
+        call_meeting: Meeting::Together,
         hoisted: 0,
         uniform_parameters: Vec::new(),
         frame: Frame {
@@ -167,6 +171,8 @@ pub struct Lower<'a> {
     constants: &'a mut SecondaryMap<ir::Block, Constants>,
     /// The block being lowered.
     current: Option<ir::Block>,
+    /// Where the lanes meet again that make the call at its end.
+    call_meeting: Meeting,
     /// Immediates loaded before a loop so far.
     hoisted: u32,
     /// Pointer parameters that are loaded into uniform registers at entry: offset in constant bank 0 and registers.
@@ -214,6 +220,7 @@ impl Lower<'_> {
                 let facts = order.facts(self.input, from);
                 let facts = BlockFacts {
                     divergent: facts.divergent || block.divergent_edge,
+                    meeting: Meeting::Together,
                     ..facts
                 };
                 let args = self.arguments(args);
@@ -231,6 +238,7 @@ impl Lower<'_> {
         let mut facts = order.facts(self.input, clif);
         facts.line = self.line_of(last);
         self.current = Some(clif);
+        self.call_meeting = order.meeting_of_call(self.input, clif);
         self.builder.set_line(facts.line);
         let terminator = self.terminator(order, clif, last);
         facts.cold |= matches!(terminator, crate::vcode::Terminator::Trap(_));

@@ -77,6 +77,7 @@ pub(super) fn write(
             divergent: data.divergent,
             loop_depth: data.loop_depth,
             cold: data.cold,
+            meeting: data.meeting,
         });
     }
     let attachments = attachments(code, &out.insts);
@@ -269,6 +270,7 @@ pub(super) fn attachments(
                 callee: call.callee.clone(),
                 uses: fixed(&call.uses),
                 defs: fixed(&call.defs),
+                meeting: call.meeting,
             })),
             Attachment::Symbol(symbol) => Attachment::Symbol(symbol.clone()),
             Attachment::Label(block) => Attachment::Label(*block),

@@ -2,7 +2,7 @@
 //!
 //! Takes code after if-conversion and returns it with BSSY where a region starts and BSYNC where it ends ([`super::regions`]); edges that lack
 //! a place for them get a block first. A call is such a region too, because lanes may come back from it one by one: the callee of an indirect call may
-//! differ, and a callee may end in a tail call. Barriers are callee-saved: a device function puts aside those that it uses.
+//! differ, and a callee may end in a tail call. Where lanes meet, if they do, is in the blocks ([`Meeting`]). Barriers are callee-saved: a device function puts aside those that it uses.
 
 use super::barriers::{Assignment, LiveRange, TooManyBarriers, assign};
 use super::edit::Editor;
@@ -11,7 +11,7 @@ use super::regions::{Region, Start, regions};
 use crate::analysis::graph::NodeSet;
 use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
-use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Terminator, VCode};
+use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Meeting, Terminator, VCode};
 use cranelift_entity::EntityRef;
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -21,23 +21,12 @@ use thiserror::Error;
 /// # Errors
 /// See [`ConvergenceError`].
 pub fn insert_barriers(code: VCode<VReg>) -> Result<VCode<VReg>, ConvergenceError> {
-    let parts = |t: &Terminator<VReg>| {
-        matches!(
-            t,
-            Terminator::Branch {
-                divergent: true,
-                ..
-            } | Terminator::Table {
-                divergent: true,
-                ..
-            }
-        )
-    };
-    if !code.blocks.values().any(|b| parts(&b.terminator)) && !code.insts.iter().any(is_call) {
+    let parts = |data: &BlockData<VReg>| data.meeting != Meeting::Together;
+    if !code.blocks.values().any(parts) && !code.insts.iter().any(is_call) {
         return Ok(code);
     }
     let (mut code, meetings, regions) = make_places(split_at_calls(code));
-    check_uniform_writes(&mut code, &meetings, &regions)?;
+    check_uniform_writes(&mut code, &meetings)?;
     let ranges = sorted_ranges(&code, &meetings, regions);
     let assignments = assign(&ranges, code.blocks.len())?;
     let mut editor = Editor::new(code);
@@ -48,6 +37,9 @@ pub fn insert_barriers(code: VCode<VReg>) -> Result<VCode<VReg>, ConvergenceErro
     if editor.code().kind == FunctionKind::Device {
         used.into_iter()
             .for_each(|number| keep_for_caller(&mut editor, number));
+    }
+    for block in editor.blocks() {
+        editor.data(block).meeting = Meeting::Together;
     }
     Ok(editor.finish())
 }
@@ -70,16 +62,14 @@ pub enum ConvergenceError {
 fn check_uniform_writes(
     code: &mut VCode<VReg>,
     meetings: &Meetings,
-    found: &[Region],
 ) -> Result<(), ConvergenceError> {
     let mut apart = vec![false; code.blocks.len()];
     let mut reached = NodeSet::new(code.blocks.len());
     for branch in (0..code.blocks.len()).filter(|&b| meetings.parts(b)) {
-        let meeting = meetings
-            .meeting_point(branch)
-            .filter(|&m| regions_at(found, m).any(|r| r.inside.contains(branch)));
+        let meeting = meetings.meeting_point(branch);
         let ways = meetings
-            .lasting_ways(branch)
+            .graph()
+            .successors(branch)
             .filter(|w| Some(*w) != meeting);
         reached.fill_reachable(meetings.graph(), ways, meeting);
         reached.nodes().iter().for_each(|&b| apart[b] = true);
@@ -102,14 +92,6 @@ fn check_uniform_writes(
     Ok(())
 }
 
-/// The regions that end at `meeting`.
-fn regions_at(found: &[Region], meeting: usize) -> impl Iterator<Item = &Region> {
-    let first = found.partition_point(|region| region.meeting < meeting);
-    found[first..]
-        .iter()
-        .take_while(move |region| region.meeting == meeting)
-}
-
 fn is_call(entry: &Entry<VReg>) -> bool {
     entry.inst.optype().info().effects.contains(Effects::CALL)
 }
@@ -130,6 +112,13 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
             let line = entry.line;
             // The last block takes over how the first one ended.
             let last = editor.data(current).clone();
+            let meeting = match entry
+                .attachment
+                .map(|id| &mut editor.code().attachments[id])
+            {
+                Some(Attachment::Call(call)) => std::mem::take(&mut call.meeting),
+                _ => Meeting::Together,
+            };
             let behind = editor.add_block(
                 BlockData {
                     params: Vec::new(),
@@ -146,11 +135,13 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
                     params: Vec::new(),
                     terminator: jump(behind),
                     line,
+                    meeting: Meeting::Together,
                     ..last
                 },
                 vec![entry],
             );
-            editor.data(current).terminator = jump(calling);
+            let before = editor.data(current);
+            (before.terminator, before.meeting) = (jump(calling), meeting);
             current = behind;
         }
     }
@@ -168,19 +159,36 @@ fn make_places(mut code: VCode<VReg>) -> (VCode<VReg>, Meetings, Vec<Region>) {
         {
             return (code, meetings, found);
         }
+        let mut branches: Vec<Vec<usize>> = vec![Vec::new(); code.blocks.len()];
+        for block in 0..code.blocks.len() {
+            if let Some(meeting) = meetings.meeting_point(block) {
+                branches[meeting].push(block);
+            }
+        }
         let mut editor = Editor::new(code);
         // What a new block changes for other regions at the same place is seen in the next round.
         let mut touched = BTreeSet::new();
+        let mut search = NodeSet::new(meetings.graph().len());
         for region in &found {
-            let mut divert = |target, from_inside| {
-                if touched.insert(target) {
-                    let origins: Vec<Block> = meetings
-                        .graph()
-                        .predecessors(target)
-                        .filter(|&from| region.inside.contains(from) == from_inside)
-                        .map(Block::new)
-                        .collect();
-                    divert(&mut editor, &origins, Block::new(target));
+            let mut divert = |target: usize, from_inside| {
+                if !touched.insert(target) {
+                    return;
+                }
+                let origins: Vec<Block> = meetings
+                    .graph()
+                    .predecessors(target)
+                    .filter(|&from| region.inside.contains(from) == from_inside)
+                    .map(Block::new)
+                    .collect();
+                let own = divert(&mut editor, &origins, Block::new(target));
+                // Lanes that come to the place only through the new block meet there.
+                let through = |from: usize| region.inside.contains(from) == from_inside;
+                for &branch in &branches[target] {
+                    if through(branch)
+                        && !reaches_past(&mut search, &meetings, branch, target, &through)
+                    {
+                        editor.data(Block::new(branch)).meeting = Meeting::At(own);
+                    }
                 }
             };
             for start in &region.starts {
@@ -196,8 +204,22 @@ fn make_places(mut code: VCode<VReg>) -> (VCode<VReg>, Meetings, Vec<Region>) {
     }
 }
 
+/// Whether lanes come from the end of `branch` to `target` by an edge whose origin is not one of those that go `through` a new block.
+fn reaches_past(
+    search: &mut NodeSet,
+    meetings: &Meetings,
+    branch: usize,
+    target: usize,
+    through: &dyn Fn(usize) -> bool,
+) -> bool {
+    let graph = meetings.graph();
+    search.fill_reachable(graph, [branch], Some(target));
+    let mut origins = graph.predecessors(target);
+    origins.any(|from| search.contains(from) && !through(from))
+}
+
 /// Leads the edges to `target` from `origins` through a new block.
-fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) {
+fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) -> Block {
     let data = editor.data(target).clone();
     let params: Vec<VReg> = data
         .params
@@ -214,6 +236,7 @@ fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) {
             params,
             terminator,
             line,
+            meeting: Meeting::Together,
             ..data
         },
         Vec::new(),
@@ -225,6 +248,7 @@ fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) {
             }
         });
     }
+    own
 }
 
 /// Where the barriers of divergent branches and of calls are in use, outer ones first.
@@ -241,6 +265,10 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Vec<Region>) 
             .predecessors(calling)
             .next()
             .expect("the block before a call");
+        // Lanes that come back apart have a region like those of a branch, or none.
+        if meetings.parts(start) {
+            continue;
+        }
         let meeting = meetings
             .graph()
             .successors(calling)
@@ -272,7 +300,7 @@ fn placed(region: Region) -> Option<LiveRange> {
     Some(LiveRange {
         starts,
         meeting: region.meeting,
-        inside: region.inside,
+        inside: region.occupied,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::analysis::graph::Graph;
 use crate::isa::Register;
-use crate::vcode::{Attachment, AttachmentId, Block, BlockData, Entry, Terminator, VCode};
+use crate::vcode::{Attachment, AttachmentId, Block, BlockData, Entry, Meeting, Terminator, VCode};
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 /// A function whose blocks can be changed and added to independently.
@@ -89,17 +89,29 @@ impl<R: Register> Editor<R> {
             let first = code.insts.len() as u32;
             code.insts.append(&mut bodies[Block::new(old)]);
             data.insts = first..code.insts.len() as u32;
+            renumber(&mut data.meeting, &numbers);
             data.terminator
                 .for_each_target(|t| *t = numbers[*t].expect("a successor of a block in reach"));
             code.blocks.push(data);
         }
         // Labels out of reach belong to instructions out of reach.
         for attachment in code.attachments.values_mut() {
-            if let Attachment::Label(target) = attachment {
-                *target = numbers[*target].unwrap_or(Block::new(0));
+            match attachment {
+                Attachment::Label(target) => {
+                    *target = numbers[*target].unwrap_or(Block::new(0));
+                }
+                Attachment::Call(call) => renumber(&mut call.meeting, &numbers),
+                Attachment::Else(_) | Attachment::Symbol(_) => {}
             }
         }
         code
+    }
+}
+
+/// Lanes that cannot reach where they were to meet go on apart.
+fn renumber(meeting: &mut Meeting, numbers: &SecondaryMap<Block, Option<Block>>) {
+    if let Meeting::At(block) = *meeting {
+        *meeting = numbers[block].map_or(Meeting::Nowhere, Meeting::At);
     }
 }
 

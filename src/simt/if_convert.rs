@@ -12,7 +12,7 @@
 use super::edit::Editor;
 use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
-use crate::vcode::{Attachment, Block, Entry, Guard, SourceLine, Terminator, VCode};
+use crate::vcode::{Attachment, Block, Entry, Guard, Meeting, SourceLine, Terminator, VCode};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use hashbrown::HashSet;
 use smallvec::SmallVec;
@@ -41,10 +41,17 @@ pub fn convert_ifs(code: VCode<VReg>) -> VCode<VReg> {
     let uses = count_uses(&code);
     let mut entered: Vec<usize> = code.predecessors().values().map(|p| p.len()).collect();
     entered.resize(code.blocks.len(), 0);
+    let mut met = vec![0; code.blocks.len()];
+    for data in code.blocks.values() {
+        if let Meeting::At(block) = data.meeting {
+            met[block.index()] += 1;
+        }
+    }
     let mut conversion = Conversion {
         editor: Editor::new(code),
         uses,
         entered,
+        met,
         partial: HashSet::new(),
         behind: SecondaryMap::new(),
     };
@@ -72,6 +79,8 @@ struct Conversion {
     uses: Vec<u32>,
     /// Number of edges to each block.
     entered: Vec<usize>,
+    /// Number of branches whose lanes meet at each block.
+    met: Vec<usize>,
     /// Registers that are written under the guard of a side only.
     partial: HashSet<VReg>,
     /// The block that became part of a block. Its instructions stay where they are until they are asked for, or a long row of merged
@@ -120,8 +129,11 @@ impl Conversion {
                 self.editor.body(block).push(entry);
             }
         }
+        if let Meeting::At(met) = std::mem::take(&mut self.editor.data(block).meeting) {
+            self.met[met.index()] -= 1;
+        }
         let alike = self.editor.data(join).divergent == self.editor.data(block).divergent;
-        let merges = alike && self.entered[join.index()] == 2;
+        let merges = alike && self.entered[join.index()] == 2 && self.met[join.index()] == 0;
         let params = self.editor.data(join).params.clone();
         let mut chosen = Vec::new();
         for (&param, (&a, &b)) in params.iter().zip(then.args.iter().zip(&otherwise.args)) {
@@ -151,6 +163,7 @@ impl Conversion {
             self.entered[join.index()] = 0;
             let data = self.editor.data(block);
             (data.terminator, data.line) = (ended.terminator, ended.line);
+            data.meeting = ended.meeting;
         } else {
             self.entered[join.index()] -= 1;
             self.editor.data(block).terminator = Terminator::Jump {

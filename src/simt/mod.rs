@@ -1,7 +1,6 @@
 //! What a machine function needs because its lanes run in groups.
 //!
-//! From lowered code, in this order: device functions get one place to return from ([`returns`]), jump tables the code that reads them
-//! ([`tables`]), short sides of divergent branches become guarded ([`if_convert`]), and what is left of those branches gets convergence
+//! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), short sides of divergent branches become guarded ([`if_convert`]), and what is left of those branches gets convergence
 //! barriers ([`convergence`]).
 
 mod barriers;
@@ -13,7 +12,6 @@ pub mod if_convert;
 mod if_convert_tests;
 mod meeting;
 mod regions;
-pub mod returns;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -26,7 +24,6 @@ use thiserror::Error;
 pub use barriers::{BARRIERS, TooManyBarriers};
 pub use convergence::{ConvergenceError, insert_barriers};
 pub use if_convert::convert_ifs;
-pub use returns::join_returns;
 pub use tables::load_jump_tables;
 
 /// Why a function cannot be made ready for lanes in groups.
@@ -49,7 +46,7 @@ pub fn run(
     constants: &mut Constants,
     if_convert: bool,
 ) -> Result<VCode<VReg>, SimtError> {
-    let code = load_jump_tables(join_returns(code), constants)?;
+    let code = load_jump_tables(code, constants)?;
     let code = if if_convert { convert_ifs(code) } else { code };
     Ok(insert_barriers(code)?)
 }

@@ -16,6 +16,8 @@ pub struct Region {
     pub meeting: usize,
     /// The blocks between; those at whose end the region starts are among them.
     pub inside: BlockSet,
+    /// Those, and the blocks in which lanes from inside only end: the others wait for them until then.
+    pub occupied: BlockSet,
     /// The meeting point can be reached from outside too: those inside need a place of their own before it.
     pub shared: bool,
 }
@@ -29,11 +31,11 @@ pub enum Start {
     Before(usize),
 }
 
-/// Regions for all divergent branches, in the order of their meeting points.
+/// Regions for all divergent branches, and for calls from which lanes come back apart, in the order of their meeting points.
 ///
-/// Branches with the same meeting point share a region if they can, otherwise each has one of its own. A region holds all ways from its
-/// branches to the meeting point, so it starts outside of every loop that the meeting point is outside of. A branch gets none if its lanes
-/// do not meet, or if the lanes of another branch on the way may miss its meeting point; then they do not meet there for good.
+/// Branches with the same meeting point share a region. It holds all ways from them to the meeting point, so it starts outside of every loop
+/// that the meeting point is outside of. A branch whose lanes do not meet gets none. No lane misses the meeting point: it
+/// post-dominates the branches, and so everything between.
 pub fn regions(meetings: &Meetings) -> Vec<Region> {
     let mut branches: Vec<Vec<usize>> = vec![Vec::new(); meetings.graph().len()];
     for &block in meetings.dominators().reverse_postorder() {
@@ -46,20 +48,7 @@ pub fn regions(meetings: &Meetings) -> Vec<Region> {
     let mut finder = Finder::new(meetings, &branches);
     let mut found = Vec::new();
     for (meeting, branches) in branches.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
-        if let Some(region) = finder.region(branches, meeting) {
-            found.push(region);
-            continue;
-        }
-        let first = found.len();
-        for branch in branches {
-            // Dominators come first, so a region that covers the branch is there already.
-            if !found[first..]
-                .iter()
-                .any(|r: &Region| r.inside.contains(*branch))
-            {
-                found.extend(finder.region(std::slice::from_ref(branch), meeting));
-            }
-        }
+        found.push(finder.region(branches, meeting));
     }
     found
 }
@@ -90,7 +79,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The region of `branches` that ends at `meeting`.
-    fn region(&mut self, branches: &[usize], meeting: usize) -> Option<Region> {
+    fn region(&mut self, branches: &[usize], meeting: usize) -> Region {
         let mut roots = branches.to_vec();
         loop {
             self.find_inside(&roots, meeting);
@@ -102,12 +91,6 @@ impl<'a> Finder<'a> {
         }
         let mut members = self.inside.nodes().to_vec();
         members.sort_unstable();
-        if members
-            .iter()
-            .any(|&b| self.meetings.parts(b) && !self.stays_with_others(b, meeting))
-        {
-            return None;
-        }
         // Of the meeting point itself only the end can be inside, and every edge to it leaves the region.
         let starts: Vec<Start> = members
             .iter()
@@ -118,12 +101,13 @@ impl<'a> Finder<'a> {
             Start::EndOf(block) => Some(*block),
             Start::Before(_) => None,
         });
-        Some(Region {
-            inside: members.iter().copied().chain(ends).collect(),
+        Region {
+            inside: members.iter().copied().chain(ends.clone()).collect(),
+            occupied: self.ahead.nodes().iter().copied().chain(ends).collect(),
             starts,
             meeting,
             shared: self.is_entered(meeting),
-        })
+        }
     }
 
     /// The blocks on the ways from `roots` to `meeting`.
@@ -185,17 +169,5 @@ impl<'a> Finder<'a> {
             (Some(only), None) if graph.successors(only).len() == 1 => Start::EndOf(only),
             _ => Start::Before(entry),
         }
-    }
-
-    /// Whether the lanes that part at `branch` all reach `meeting`, or none does, or they meet before.
-    fn stays_with_others(&mut self, branch: usize, meeting: usize) -> bool {
-        if self.meetings.reaches_surely(branch, meeting) {
-            return true;
-        }
-        let barrier = self.meetings.meeting_point(branch);
-        let graph = self.meetings.graph();
-        let ways = graph.successors(branch).filter(|s| Some(*s) != barrier);
-        self.apart.fill_reachable(graph, ways, barrier);
-        !self.apart.contains(meeting)
     }
 }

@@ -1,11 +1,14 @@
 //! Convergence on random graphs, run by a little machine whose lanes decide at random.
 
 use super::*;
+use crate::analysis::graph::{Graph, NodeSet, PostDominators};
 use crate::emit::Constants;
 use crate::emit::testing::{block, jump, kernel};
 use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
 use crate::sim::semantics::tests::random::Random;
-use crate::vcode::{Attachment, Block, CallInfo, Entry, FunctionKind, Guard, Terminator, VCode};
+use crate::vcode::{
+    Attachment, Block, CallInfo, Entry, FunctionKind, Guard, Meeting, Terminator, VCode,
+};
 use cranelift_entity::EntityRef;
 use std::collections::{BTreeMap, HashMap};
 
@@ -95,6 +98,7 @@ fn random_function(random: &mut Random, device: bool) -> VCode<VReg> {
         callee: None,
         uses: vec![],
         defs: vec![],
+        meeting: Meeting::Together,
     })));
     code.insts
         .iter_mut()
@@ -103,25 +107,20 @@ fn random_function(random: &mut Random, device: bool) -> VCode<VReg> {
     super::edit::Editor::new(code).finish()
 }
 
-/// Whether each block may run while some live lanes are elsewhere, by the definition of `analysis::uniformity`: it can be reached from a
-/// divergent branch without passing the branch's post-dominator, where successors that merely end lanes do not count.
-fn divergent_blocks(code: &VCode<VReg>) -> Vec<bool> {
-    let len = code.blocks.len();
+fn successors_of(code: &VCode<VReg>, b: usize) -> Vec<usize> {
+    let successors = code.blocks[block(b)].terminator.successors();
+    successors.iter().map(|s| s.index()).collect()
+}
+
+/// Whether lanes end in each block, and nothing else happens there.
+fn merely_end(code: &VCode<VReg>) -> Vec<bool> {
     let kernel = matches!(code.kind, FunctionKind::Kernel(_));
-    let successors = |b: usize| -> Vec<usize> {
-        code.blocks[block(b)]
-            .terminator
-            .successors()
-            .iter()
-            .map(|s| s.index())
-            .collect()
-    };
-    let ends: Vec<bool> = (0..len)
+    (0..code.blocks.len())
         .map(|mut b| {
             // The block of an edge is none in CLIF.
             if let (true, &[only]) = (
                 code.block_insts(block(b)).is_empty(),
-                successors(b).as_slice(),
+                successors_of(code, b).as_slice(),
             ) {
                 b = only;
             }
@@ -129,7 +128,54 @@ fn divergent_blocks(code: &VCode<VReg>) -> Vec<bool> {
             code.block_insts(block(b)).is_empty()
                 && (matches!(t, Terminator::Trap(_)) || kernel && matches!(t, Terminator::Exit))
         })
-        .collect();
+        .collect()
+}
+
+/// Writes into the blocks of a graph that came from no analysis where its lanes meet: at the immediate post-dominators, when ways to blocks
+/// that `end` lanes do not count, and endless loops are ends.
+fn meet_at_post_dominators(mut code: VCode<VReg>, ends: &[bool]) -> VCode<VReg> {
+    let len = code.blocks.len();
+    let lasting = |b: usize| -> Vec<usize> {
+        let all = successors_of(&code, b);
+        let kept: Vec<usize> = all.iter().copied().filter(|&s| !ends[s]).collect();
+        if kept.is_empty() { all } else { kept }
+    };
+    let edges = (0..len).flat_map(|b| lasting(b).into_iter().map(move |s| (b, s)));
+    let graph = Graph::from_edges(len, edges.collect::<Vec<_>>());
+    let mut exits: Vec<usize> = (0..len).filter(|&b| lasting(b).is_empty()).collect();
+    let mut reaching = NodeSet::new(len);
+    reaching.fill_reaching(&graph, exits.iter().copied());
+    exits.extend((0..len).filter(|&b| !reaching.contains(b)));
+    let post = PostDominators::new(&graph, exits);
+    let ways: Vec<usize> = (0..len).map(|b| lasting(b).len()).collect();
+    for b in 0..len {
+        let parts = matches!(
+            code.blocks[block(b)].terminator,
+            Terminator::Branch {
+                divergent: true,
+                ..
+            }
+        );
+        if parts && ways[b] > 1 {
+            let meeting = post.immediate(b).map(block);
+            code.blocks[block(b)].meeting = meeting.map_or(Meeting::Nowhere, Meeting::At);
+        }
+    }
+    code
+}
+
+/// With barriers for lanes that meet at post-dominators.
+fn converged(code: VCode<VReg>) -> VCode<VReg> {
+    let ends = merely_end(&code);
+    insert_barriers(meet_at_post_dominators(code, &ends)).unwrap()
+}
+
+/// Whether each block may run while some live lanes are elsewhere, by the definition of `analysis::uniformity`: it can be reached from a
+/// divergent branch without passing the branch's post-dominator, where successors that merely end lanes do not count.
+fn divergent_blocks(code: &VCode<VReg>) -> Vec<bool> {
+    let len = code.blocks.len();
+    let successors = |b: usize| successors_of(code, b);
+    let ends = merely_end(code);
     let lasting = |b: usize| -> Vec<usize> {
         let all = successors(b);
         let kept: Vec<usize> = all.iter().copied().filter(|&s| !ends[s]).collect();
@@ -387,7 +433,7 @@ fn lanes_are_together_wherever_no_divergence_is_expected() {
     let mut random = Random::for_test("convergence");
     let (mut together, mut barriers) = (0, 0);
     for round in 0..300 {
-        let code = join_returns(random_function(&mut random, round % 2 == 0));
+        let code = random_function(&mut random, round % 2 == 0);
         code.verify_shape().unwrap();
         let divergent = divergent_blocks(&code);
         // The marks of a block stay those of the graph that was generated; the ways they are numbered may not.
@@ -403,7 +449,7 @@ fn lanes_are_together_wherever_no_divergence_is_expected() {
                 )
             })
             .collect();
-        let done = insert_barriers(code.clone()).unwrap();
+        let done = converged(code.clone());
         done.verify_shape().unwrap();
         barriers += done
             .insts
@@ -448,7 +494,7 @@ fn a_missing_barrier_is_noticed() {
         })
     };
     assert!(apart(&code, &mut random));
-    assert!(!apart(&insert_barriers(code).unwrap(), &mut random));
+    assert!(!apart(&converged(code), &mut random));
 }
 
 #[test]
@@ -475,7 +521,7 @@ fn twenty_nested_branches_share_sixteen_barriers() {
     let mut code = kernel(blocks);
     code.vreg_count = vregs;
     code.verify_shape().unwrap();
-    let done = insert_barriers(code).unwrap();
+    let done = converged(code);
     let saved = done
         .insts
         .iter()
@@ -500,7 +546,7 @@ fn a_loop_with_a_divergent_exit_is_entered_once_with_the_barrier() {
         (vec![marker(&mut vregs, 3)], Terminator::Exit),
     ]);
     code.vreg_count = vregs;
-    let done = insert_barriers(code).unwrap();
+    let done = converged(code);
     let at = |b: Block| {
         done.block_insts(b)
             .iter()
@@ -552,33 +598,6 @@ fn jump_tables_are_read_from_the_constants() {
     assert_eq!(constants.bytes().len(), 12);
 }
 
-#[test]
-fn returns_of_a_device_function_become_one() {
-    let r = |n| VReg::new(RegisterClass::Gpr, n);
-    let ret = |value| Terminator::Return {
-        address: [r(0), r(1)],
-        values: vec![(r(value), crate::isa::PReg::gpr(4))],
-    };
-    let mut code = kernel(vec![
-        (vec![], branch(1, 2)),
-        (vec![], ret(2)),
-        (vec![], ret(3)),
-    ]);
-    code.kind = FunctionKind::Device;
-    code.vreg_count = 4;
-    let code = join_returns(code);
-    let returns: Vec<_> = code
-        .blocks
-        .values()
-        .filter(|b| matches!(b.terminator, Terminator::Return { .. }))
-        .collect();
-    assert_eq!(
-        (returns.len(), returns[0].params.len(), code.vreg_count),
-        (1, 1, 5)
-    );
-    code.verify_shape().unwrap();
-}
-
 fn count(code: &VCode<VReg>, optype: Optype) -> usize {
     let is_it = |e: &&Entry<VReg>| e.inst.optype() == optype;
     code.insts.iter().filter(is_it).count()
@@ -618,10 +637,13 @@ fn many_regions_are_found_at_once() {
     blocks.push((vec![], Terminator::Exit));
     let mut code = kernel(blocks);
     code.vreg_count = vregs;
-    let done = insert_barriers(code).unwrap();
-    // Behind the last branch there is nothing to meet for.
-    assert_eq!(count(&done, Optype::BSSY), 3 * COUNT - 1);
-    assert_eq!(count(&done, Optype::BSYNC), 3 * COUNT - 1);
+    let last = code.blocks.len() - 1;
+    let early = |b: usize| b != last && successors_of(&code, b).is_empty();
+    let ends: Vec<bool> = (0..=last).map(early).collect();
+    let done = insert_barriers(meet_at_post_dominators(code, &ends)).unwrap();
+    // Early ends part nobody.
+    assert_eq!(count(&done, Optype::BSSY), 2 * COUNT);
+    assert_eq!(count(&done, Optype::BSYNC), 2 * COUNT);
 
     let calls = vec![Inst::new(Form::CALL_I); COUNT];
     let mut code = kernel(vec![(calls, Terminator::Exit)]);
@@ -629,6 +651,7 @@ fn many_regions_are_found_at_once() {
         callee: None,
         uses: vec![],
         defs: vec![],
+        meeting: Meeting::Together,
     })));
     code.insts
         .iter_mut()

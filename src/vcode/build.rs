@@ -1,8 +1,8 @@
 //! Building a [`VCode`] backwards: blocks in postorder, each from its terminator to its first instruction.
 
 use super::{
-    Attachment, AttachmentId, Block, BlockData, Entry, Frame, FunctionKind, SourceLine, Terminator,
-    VCode,
+    Attachment, AttachmentId, Block, BlockData, Entry, Frame, FunctionKind, Meeting, SourceLine,
+    Terminator, VCode,
 };
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, PReg, RegisterClass, VReg};
@@ -52,6 +52,8 @@ pub struct BlockFacts {
     pub loop_depth: u32,
     /// See [`BlockData::cold`].
     pub cold: bool,
+    /// See [`BlockData::meeting`].
+    pub meeting: Meeting,
 }
 
 impl VCodeBuilder {
@@ -231,6 +233,7 @@ impl VCodeBuilder {
             divergent: facts.divergent,
             loop_depth: facts.loop_depth,
             cold: facts.cold,
+            meeting: facts.meeting,
         });
     }
 

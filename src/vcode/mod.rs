@@ -114,6 +114,20 @@ pub struct CallInfo<R> {
     pub uses: Vec<(R, PReg)>,
     /// Results in registers.
     pub defs: Vec<(R, PReg)>,
+    /// Where the lanes that call meet again: [`Meeting::Together`] directly behind the call.
+    pub meeting: Meeting,
+}
+
+/// Where lanes go on together that a block's end or a call parts; decided in `analysis::meeting`, used up by `simt::convergence`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Meeting {
+    /// They do not part.
+    #[default]
+    Together,
+    /// At the start of a block.
+    At(Block),
+    /// Each group by itself.
+    Nowhere,
 }
 
 /// An address that linking fills in.
@@ -157,6 +171,8 @@ pub struct BlockData<R> {
     pub loop_depth: u32,
     /// Expected to run rarely (traps).
     pub cold: bool,
+    /// Where the lanes meet that part at its end.
+    pub meeting: Meeting,
 }
 
 /// A guard: `@P0`, `@!P0`.

@@ -1,6 +1,6 @@
 //! The text of a [`VCode`] for dumps and golden tests.
 
-use super::{Attachment, Callee, FunctionKind, Terminator, VCode};
+use super::{Attachment, Callee, FunctionKind, Meeting, Terminator, VCode};
 use crate::isa::Register;
 use std::fmt;
 
@@ -28,6 +28,11 @@ impl<R: Register> fmt::Display for VCode<R> {
             write!(f, ":")?;
             if data.divergent {
                 write!(f, " // divergent")?;
+            }
+            match data.meeting {
+                Meeting::Together => {}
+                Meeting::At(block) => write!(f, " // lanes meet at {block}")?,
+                Meeting::Nowhere => write!(f, " // lanes go on apart")?,
             }
             writeln!(f)?;
             for entry in self.block_insts(block) {

@@ -1,6 +1,6 @@
 //! What must hold of every [`VCode`], checked after each pass in debug builds and tests.
 
-use super::{Attachment, Block, Terminator, VCode};
+use super::{Attachment, Block, Meeting, Terminator, VCode};
 use crate::isa::{Register, VReg};
 use cranelift_entity::EntityRef;
 use thiserror::Error;
@@ -66,6 +66,11 @@ impl<R: Register> VCode<R> {
                         block,
                         format!("{args} arguments for the {params} parameters of {target}"),
                     ));
+                }
+                if let Meeting::At(meeting) = data.meeting
+                    && meeting.index() >= self.blocks.len()
+                {
+                    return Err(fail(block, format!("{meeting} to meet at does not exist")));
                 }
                 if data.terminator.successors().len() > 1 && preds[target].len() > 1 {
                     return Err(fail(block, format!("critical edge to {target}")));

@@ -238,6 +238,7 @@ pub static TABLE: &[Intrinsic] = &{
         brain("hmax2_bf16", W2, Max, Plain, "maximum per bfloat16 half, NaN wins, -0 < +0"),
 
         convergent("bar_sync", &[], None, Uniform, L::BarSync, "waits for all threads of the block, orders shared and global memory among them"),
+        convergent("warp_sync", &[I32], None, Uniform, L::WarpSync, "waits for the lanes of the mask a, this one among them; orders shared and global memory among them"),
         convergent("shfl_idx", W2, Some(I32), Divergent, L::Shuffle(Shuffle::Index), "a of lane b mod 32"),
         convergent("shfl_up", W2, Some(I32), Divergent, L::Shuffle(Shuffle::Up), "a of the lane b below, own a if there is none"),
         convergent("shfl_down", W2, Some(I32), Divergent, L::Shuffle(Shuffle::Down), "a of the lane b above, own a if there is none"),

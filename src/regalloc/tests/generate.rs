@@ -168,6 +168,7 @@ impl Generator {
     fn close(&mut self, terminator: Terminator<VReg>) -> Block {
         let open = self.current.take().expect("a block is open");
         self.code.blocks.push(BlockData {
+            meeting: crate::vcode::Meeting::Together,
             insts: open.start..self.code.insts.len() as u32,
             params: open.params,
             terminator,
@@ -486,6 +487,7 @@ impl Generator {
 
     fn call(&mut self) {
         let mut call = CallInfo {
+            meeting: crate::vcode::Meeting::Together,
             callee: Some(format!("f{}", self.random.below(9))),
             uses: Vec::new(),
             defs: Vec::new(),

@@ -1,0 +1,209 @@
+//! What a call does to the lanes that make it, as far as convergence is concerned.
+//!
+//! [`Summary`] says of a function, with all that it calls, what its callers must know to decide where lanes meet
+//! ([`super::meeting`]). [`Callees`] holds the summaries of everything that one function refers to; rows of the intrinsics'
+//! table are summarised here, other functions by whoever knows the module.
+
+use crate::clif::intrinsics::{self, Effect, Intrinsic, Lowering};
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, ValueDef};
+
+/// What a function does to the lanes that call it. All of it holds of what it calls, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// It may wait, in a loop, for what other threads write: its lanes may come back one after the other, each only when another one
+    /// has gone on.
+    pub polls: bool,
+    /// It may write memory that other threads wait for.
+    pub releases: bool,
+    /// Its result may depend on what an atomic operation read.
+    pub observes: bool,
+    /// It may act on the set of active lanes.
+    pub convergent: bool,
+}
+
+impl Summary {
+    /// Of a function of which nothing is known.
+    pub const UNKNOWN: Summary = Summary {
+        polls: true,
+        releases: true,
+        observes: true,
+        convergent: true,
+    };
+
+    /// Of a function that computes and nothing else.
+    pub const NONE: Summary = Summary {
+        polls: false,
+        releases: false,
+        observes: false,
+        convergent: false,
+    };
+
+    /// Of a function that may write memory, and has no atomics and no waiting.
+    pub const WRITES: Summary = Summary {
+        releases: true,
+        ..Summary::NONE
+    };
+
+    /// What one of the two may do.
+    #[must_use]
+    pub fn or(self, other: Summary) -> Summary {
+        Summary {
+            polls: self.polls | other.polls,
+            releases: self.releases | other.releases,
+            observes: self.observes | other.observes,
+            convergent: self.convergent | other.convergent,
+        }
+    }
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What it may do.
+    pub summary: Summary,
+    /// It lets no lane go on before all of the warp are there: a barrier of the block, a shuffle, a synchronisation of the warp.
+    pub gathers: bool,
+}
+
+/// Who is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee<'a> {
+    /// A function by its symbol, without the `%`.
+    Named(&'a str),
+    /// Any function whose address is taken.
+    Indirect,
+}
+
+/// Tells of the functions outside of the one that is looked at.
+pub type Summarize<'a> = dyn Fn(Callee<'_>) -> Summary + 'a;
+
+/// The calls of one function.
+#[derive(Clone, Debug)]
+pub struct Callees {
+    functions: SecondaryMap<FuncRef, Option<Function>>,
+    indirect: Summary,
+}
+
+/// A function that is called.
+#[derive(Clone, Copy, Debug)]
+enum Function {
+    Intrinsic(&'static Intrinsic),
+    Other(Summary),
+}
+
+impl Default for Callees {
+    /// Nothing known of any function.
+    fn default() -> Self {
+        Callees {
+            functions: SecondaryMap::new(),
+            indirect: Summary::UNKNOWN,
+        }
+    }
+}
+
+impl Callees {
+    /// The calls of `func`; `name` gives the symbol of an external function, `summarize` tells of those that are no intrinsics.
+    pub fn of(
+        func: &ir::Function,
+        name: &dyn Fn(FuncRef) -> Option<String>,
+        summarize: &Summarize<'_>,
+    ) -> Self {
+        let mut found = Callees {
+            functions: SecondaryMap::new(),
+            indirect: Summary::NONE,
+        };
+        for reference in func.dfg.ext_funcs.keys() {
+            found.functions[reference] = name(reference).map(|name| {
+                let intrinsic = name
+                    .strip_prefix(intrinsics::PREFIX)
+                    .and_then(intrinsics::lookup);
+                match intrinsic {
+                    Some(row) => Function::Intrinsic(row),
+                    None => Function::Other(summarize(Callee::Named(&name))),
+                }
+            });
+        }
+        let indirect = |inst: Inst| {
+            matches!(
+                func.dfg.insts[inst],
+                InstructionData::CallIndirect { .. } | InstructionData::TryCallIndirect { .. }
+            )
+        };
+        let mut insts = func
+            .layout
+            .blocks()
+            .flat_map(|block| func.layout.block_insts(block));
+        if insts.any(indirect) {
+            found.indirect = summarize(Callee::Indirect);
+        }
+        found
+    }
+
+    /// What `inst` does, when it is a call of any kind.
+    pub fn call(&self, func: &ir::Function, inst: Inst) -> Option<Call> {
+        match func.dfg.insts[inst] {
+            InstructionData::Call { func_ref, .. } | InstructionData::TryCall { func_ref, .. } => {
+                Some(match self.functions[func_ref] {
+                    Some(Function::Intrinsic(row)) => {
+                        of_intrinsic(row, |index| constant(func, inst, index))
+                    }
+                    Some(Function::Other(summary)) => Call::plain(summary),
+                    None => Call::plain(Summary::UNKNOWN),
+                })
+            }
+            InstructionData::CallIndirect { .. } | InstructionData::TryCallIndirect { .. } => {
+                Some(Call::plain(self.indirect))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether `inst` may act on the set of active lanes.
+    pub fn is_convergent(&self, func: &ir::Function, inst: Inst) -> bool {
+        self.call(func, inst)
+            .is_some_and(|call| call.summary.convergent)
+    }
+}
+
+impl Call {
+    fn plain(summary: Summary) -> Self {
+        Call {
+            summary,
+            gathers: false,
+        }
+    }
+}
+
+/// The operand of a call, if it is a constant.
+fn constant(func: &ir::Function, inst: Inst, index: usize) -> Option<i64> {
+    let value = *func.dfg.inst_args(inst).get(index)?;
+    let ValueDef::Result(def, _) = func.dfg.value_def(value) else {
+        return None;
+    };
+    match func.dfg.insts[def] {
+        InstructionData::UnaryImm { imm, .. } => Some(imm.bits()),
+        _ => None,
+    }
+}
+
+fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Call {
+    let atomic = matches!(
+        row.lowering,
+        Lowering::AtomicAddF32 | Lowering::AtomicAddF16x2
+    );
+    Call {
+        summary: Summary {
+            polls: false,
+            releases: atomic,
+            observes: atomic,
+            convergent: row.effect == Effect::Convergent,
+        },
+        gathers: match row.lowering {
+            Lowering::BarSync | Lowering::Shuffle(_) => true,
+            // Lanes that wait for a part of the warp do not wait for the rest.
+            Lowering::WarpSync => constant(0).is_some_and(|mask| mask as u32 == u32::MAX),
+            _ => false,
+        },
+    }
+}

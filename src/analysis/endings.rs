@@ -1,0 +1,282 @@
+//! Blocks from which lanes only come to their end.
+//!
+//! Lanes that end leave every convergence barrier. So where some lanes of a kernel return early, the others need not go their way with
+//! them to meet again: paths to such an exit do not count. Which exits are such:
+//!
+//! - a trap, and in a kernel a return, if its *tail*, the blocks that lead nowhere else, holds no convergent operation;
+//! - but not all: if no exit is left, the one with the most instructions in its tail is the main one, returns before traps;
+//! - never the return, or the jump to another function, of a device function: its lanes live on in the caller.
+//!
+//! A block that is nothing but a trap or a return of a kernel is the end for who branches there, whoever else returns there too: the branch
+//! is as good as the guard `@P EXIT`.
+//!
+//! A convergent operation from which several early exits can be reached, and no main one, makes those main exits.
+
+use super::calls::Callees;
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::flowgraph::ControlFlowGraph;
+use cranelift_codegen::ir::{Block, Function, Opcode};
+
+/// Which exits can be reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Ahead {
+    #[default]
+    None,
+    One(Block),
+    Several,
+}
+
+impl Ahead {
+    fn or(self, other: Ahead) -> Ahead {
+        match (self, other) {
+            (Ahead::None, x) | (x, Ahead::None) => x,
+            (a, b) if a == b => a,
+            _ => Ahead::Several,
+        }
+    }
+}
+
+/// How lanes that come to a block end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// They may go on with the others.
+    #[default]
+    Not,
+    /// There and then: the block is a lone trap or, in a kernel, a lone return.
+    Here,
+    /// Sooner or later, and do not meet the others any more.
+    Apart,
+}
+
+/// The ending of each of the reachable blocks `rpo`.
+pub(super) fn of(
+    func: &Function,
+    cfg: &ControlFlowGraph,
+    rpo: &[Block],
+    kernel: bool,
+    callees: &Callees,
+) -> SecondaryMap<Block, Ending> {
+    let mut ends = SecondaryMap::with_capacity(func.dfg.num_blocks());
+    for &block in rpo {
+        let first = func.layout.first_inst(block);
+        let alone = first.filter(|inst| func.layout.last_inst(block) == Some(*inst));
+        if alone.is_some_and(|inst| match func.dfg.insts[inst].opcode() {
+            Opcode::Trap => true,
+            Opcode::Return => kernel,
+            _ => false,
+        }) {
+            ends[block] = Ending::Here;
+        }
+    }
+    let exits: Vec<Block> = rpo
+        .iter()
+        .copied()
+        .filter(|&block| cfg.succ_iter(block).next().is_none())
+        .collect();
+    if exits.len() < 2 {
+        return ends;
+    }
+    let finder = Finder {
+        func,
+        cfg,
+        kernel,
+        callees,
+    };
+    let main = finder.main_exits(rpo, &exits);
+    let to_main = finder.reaching(&main);
+    let to_exit = finder.reaching(&exits);
+    for &block in rpo {
+        if to_exit[block] && !to_main[block] && ends[block] == Ending::Not {
+            ends[block] = Ending::Apart;
+        }
+    }
+    ends
+}
+
+struct Finder<'a> {
+    func: &'a Function,
+    cfg: &'a ControlFlowGraph,
+    kernel: bool,
+    callees: &'a Callees,
+}
+
+impl Finder<'_> {
+    fn main_exits(&self, rpo: &[Block], exits: &[Block]) -> Vec<Block> {
+        let ahead = self.ahead(exits);
+        let mut main: Vec<Block> = exits
+            .iter()
+            .copied()
+            .filter(|&exit| !self.kernel && !self.is_trap(exit))
+            .collect();
+        let convergent: Vec<Block> = rpo
+            .iter()
+            .copied()
+            .filter(|&block| {
+                let mut insts = self.func.layout.block_insts(block);
+                insts.any(|inst| self.callees.is_convergent(self.func, inst))
+            })
+            .collect();
+        for &block in &convergent {
+            if let Ahead::One(exit) = ahead[block]
+                && !main.contains(&exit)
+            {
+                main.push(exit);
+            }
+        }
+        let to_main = self.reaching(&main);
+        let lost: Vec<Block> = convergent
+            .into_iter()
+            .filter(|&block| ahead[block] == Ahead::Several && !to_main[block])
+            .collect();
+        if !lost.is_empty() {
+            let reached = self.reached(&lost);
+            main.extend(exits.iter().copied().filter(|&exit| reached[exit]));
+        }
+        if main.is_empty() {
+            let mut size: SecondaryMap<Block, usize> = SecondaryMap::new();
+            for &block in rpo {
+                if let Ahead::One(exit) = ahead[block] {
+                    size[exit] += self.func.layout.block_insts(block).count();
+                }
+            }
+            // Of equals the last in the order of the blocks.
+            main.extend(
+                (0..exits.len())
+                    .max_by_key(|&at| (!self.is_trap(exits[at]), size[exits[at]], at))
+                    .map(|at| exits[at]),
+            );
+        }
+        main
+    }
+
+    fn is_trap(&self, block: Block) -> bool {
+        let last = self.func.layout.last_inst(block);
+        last.is_some_and(|inst| self.func.dfg.insts[inst].opcode() == Opcode::Trap)
+    }
+
+    /// The exits that each block leads to. A block changes at most twice.
+    fn ahead(&self, exits: &[Block]) -> SecondaryMap<Block, Ahead> {
+        let mut ahead: SecondaryMap<Block, Ahead> = SecondaryMap::new();
+        let mut work = Vec::new();
+        for &exit in exits {
+            ahead[exit] = Ahead::One(exit);
+            work.push(exit);
+        }
+        while let Some(block) = work.pop() {
+            for pred in self.cfg.pred_iter(block) {
+                let joined = ahead[pred.block].or(ahead[block]);
+                if std::mem::replace(&mut ahead[pred.block], joined) != joined {
+                    work.push(pred.block);
+                }
+            }
+        }
+        ahead
+    }
+
+    /// The blocks from which one of `targets` can be reached, those among them.
+    fn reaching(&self, targets: &[Block]) -> SecondaryMap<Block, bool> {
+        let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+        let mut work = targets.to_vec();
+        while let Some(block) = work.pop() {
+            if !std::mem::replace(&mut seen[block], true) {
+                work.extend(self.cfg.pred_iter(block).map(|pred| pred.block));
+            }
+        }
+        seen
+    }
+
+    /// The blocks that can be reached from one of `roots`, those among them.
+    fn reached(&self, roots: &[Block]) -> SecondaryMap<Block, bool> {
+        let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+        let mut work = roots.to_vec();
+        while let Some(block) = work.pop() {
+            if !std::mem::replace(&mut seen[block], true) {
+                work.extend(self.cfg.succ_iter(block));
+            }
+        }
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::calls::{Callees, Summary};
+    use crate::analysis::control_flow::ControlFlow;
+    use cranelift_codegen::ir::{Block, ExternalName};
+
+    /// The numbers of the blocks in which lanes only end.
+    fn ends(text: &str, kernel: bool) -> Vec<u32> {
+        let func = cranelift_reader::parse_functions(text).unwrap().remove(0);
+        let name = |reference| match &func.dfg.ext_funcs[reference].name {
+            ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
+            _ => None,
+        };
+        let callees = Callees::of(&func, &name, &|_| Summary::NONE);
+        let flow = ControlFlow::compute(&func, kernel, &callees);
+        let blocks = flow.reverse_postorder().iter().copied();
+        let mut found: Vec<u32> = blocks
+            .filter(|&block: &Block| flow.ends_lanes(block))
+            .map(|block| block.as_u32())
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// A loop with a side exit that stores, and `behind` after the loop.
+    fn side_exit(behind: &str) -> String {
+        format!(
+            "function %f(i32, i64) {{
+                fn0 = %gpu_bar_sync()
+            block0(v0: i32, v1: i64):
+                jump block1(v0)
+            block1(v2: i32):
+                brif v2, block2, block4
+            block2:
+                v3 = iadd v2, v0
+                brif v3, block1(v3), block3
+            block3:
+                v4 = iadd v0, v0
+                v5 = imul v4, v4
+                v6 = imul v5, v4
+                store v6, v1
+                return
+            block4:
+                {behind}
+                return
+            }}"
+        )
+    }
+
+    #[test]
+    fn an_early_return_is_the_end_of_its_lanes() {
+        assert_eq!(ends(&side_exit("call fn0()"), true), [3]);
+        assert_eq!(ends(&side_exit("call fn0()"), false), [0u32; 0]);
+    }
+
+    #[test]
+    fn of_equal_exits_the_largest_is_the_main_one() {
+        assert_eq!(ends(&side_exit("store v0, v1"), true), [4]);
+        assert_eq!(ends(&side_exit("nop"), true), [4]);
+    }
+
+    #[test]
+    fn convergent_operations_make_several_main_exits() {
+        let text = "function %f(i32, i64) {
+                fn0 = %gpu_bar_sync()
+            block0(v0: i32, v1: i64):
+                brif v0, block1, block4
+            block1:
+                call fn0()
+                brif v0, block2, block3
+            block2:
+                store v0, v1
+                return
+            block3:
+                return
+            block4:
+                return
+            }";
+        // The lone returns end who comes there, whether others may meet there or not.
+        assert_eq!(ends(text, true), [3, 4]);
+    }
+}

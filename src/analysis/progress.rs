@@ -1,0 +1,205 @@
+//! Where lanes wait for other threads, and what lets those go on.
+//!
+//! Lanes that wait at a convergence barrier must not keep anybody from going on for whom lanes of the same region wait in a loop:
+//! a lock whose holder waits for those who want it would never be free again. [`Progress`] finds, in one function,
+//!
+//! - *polling*: a cycle that is left depending on what an atomic operation (`atomic_load` too) or a call has read. Plain loads never
+//!   count: who waits uses atomics (`docs/clif.md`). Exempt are cycles that end without help: every turn passes the failure edge of a
+//!   compare-and-swap whose expected value was read in that turn (some thread's swap succeeded, so a thread goes on), or the exits depend
+//!   on additions of constants only, which count up by themselves. A call of a function that polls is polling too, and so is a uniform loop: only some lanes of
+//!   a warp may be in it;
+//! - *releases*: writes that a polling thread may wait for: an atomic write or a store to an object that is polled, or where one of
+//!   both is unknown; calls that may write; the return of a device function, behind which anything may follow. Two parameters of a
+//!   kernel may point to the same object for an atomic write. A plain store releases only through the pointer that is polled.
+//!
+//! Everything that polls is taken together, and everything that releases any of it: a lane may wait for one lock and hold another.
+
+use super::calls::{Callees, Summary};
+use super::control_flow::ControlFlow;
+use super::polling::{Cycle, polled_cycles};
+use super::provenance::Provenance;
+use super::roots::Root;
+use crate::clif::resolve::Intrinsics;
+use cranelift_codegen::entity::{EntitySet, SecondaryMap};
+use cranelift_codegen::ir::{
+    Block, Function, GlobalValueData, Inst, InstructionData, Opcode, Value,
+};
+
+/// What is known of one function.
+#[derive(Default)]
+pub struct Progress {
+    /// Number of the polling cycle that a block is in, from 1; 0 for none.
+    cycles: SecondaryMap<Block, u32>,
+    /// Blocks with a call of a function that polls.
+    calls: SecondaryMap<Block, bool>,
+    polls: bool,
+    releases: EntitySet<Inst>,
+}
+
+/// A write to memory, or what may be one.
+#[derive(Clone, Copy, Debug)]
+enum Write {
+    Atomic(Value),
+    Plain(Value),
+    Call,
+}
+
+impl Progress {
+    /// Looks at `func`, whose control flow is `flow`.
+    pub fn of(
+        func: &Function,
+        flow: &ControlFlow,
+        intrinsics: &Intrinsics,
+        callees: &Callees,
+        kernel: bool,
+    ) -> Self {
+        let mut found = Progress::default();
+        let blocks = flow.reverse_postorder();
+        let insts = || blocks.iter().flat_map(|&b| func.layout.block_insts(b));
+        let polls = |inst: Inst| {
+            callees
+                .call(func, inst)
+                .is_some_and(|call| call.summary.polls)
+        };
+        if !insts().any(|inst| polls(inst) || reads_atomically(func, callees, inst)) {
+            return found;
+        }
+        let provenance = Provenance::compute(func, flow, intrinsics, kernel, &|_| false);
+        let root = |address| Root::of(func, flow, &provenance, kernel, address);
+        let observes = |inst: Inst| match atomic_address(func, inst) {
+            Some(address) => root(address) != Root::Private,
+            None => reads_atomically(func, callees, inst),
+        };
+        let mut polled: Vec<Root> = Vec::new();
+        for (number, cycle) in (1..).zip(polled_cycles(func, flow, &observes)) {
+            let Cycle { blocks, atomics } = cycle;
+            blocks.iter().for_each(|&b| found.cycles[b] = number);
+            for inst in atomics {
+                let root = atomic_address(func, inst).map_or(Root::Unknown, root);
+                if !polled.contains(&root) {
+                    polled.push(root);
+                }
+            }
+            found.polls = true;
+        }
+        for &block in blocks {
+            if func.layout.block_insts(block).any(polls) {
+                found.calls[block] = true;
+                polled = vec![Root::Unknown];
+                found.polls = true;
+            }
+        }
+        if found.polls {
+            let releases = |inst: &Inst| match write(func, callees, *inst) {
+                None => false,
+                Some(Write::Call) => true,
+                Some(Write::Atomic(to)) => polled.iter().any(|p| may_meet(root(to), *p)),
+                Some(Write::Plain(to)) => polled.iter().any(|p| is_through(func, root(to), *p)),
+            };
+            found.releases.extend(insts().filter(releases));
+        }
+        found
+    }
+
+    /// Whether anything in the function waits for other threads.
+    pub fn polls(&self) -> bool {
+        self.polls
+    }
+
+    /// Whether a call in `block` may wait for other threads.
+    pub fn calls_polling(&self, block: Block) -> bool {
+        self.calls[block]
+    }
+
+    /// The polling cycle that `block` is in.
+    pub fn cycle(&self, block: Block) -> Option<u32> {
+        Some(self.cycles[block]).filter(|number| *number != 0)
+    }
+
+    /// Whether a thread that polls somewhere in the function may wait for `inst`.
+    pub fn releases(&self, inst: Inst) -> bool {
+        self.releases.contains(inst)
+    }
+}
+
+/// Whether `inst` gives a value that an atomic operation read.
+fn reads_atomically(func: &Function, callees: &Callees, inst: Inst) -> bool {
+    match func.dfg.insts[inst].opcode() {
+        Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas => true,
+        _ => callees
+            .call(func, inst)
+            .is_some_and(|call| call.summary.observes),
+    }
+}
+
+/// The address of an atomic operation of CLIF that reads.
+fn atomic_address(func: &Function, inst: Inst) -> Option<Value> {
+    match func.dfg.insts[inst].opcode() {
+        Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas => {
+            func.dfg.inst_args(inst).first().copied()
+        }
+        _ => None,
+    }
+}
+
+fn write(func: &Function, callees: &Callees, inst: Inst) -> Option<Write> {
+    let args = func.dfg.inst_args(inst);
+    match func.dfg.insts[inst].opcode() {
+        Opcode::AtomicRmw | Opcode::AtomicCas => Some(Write::Atomic(args[0])),
+        Opcode::AtomicStore => Some(Write::Atomic(args[1])),
+        _ => match func.dfg.insts[inst] {
+            InstructionData::Store { args, .. } => Some(Write::Plain(args[1])),
+            _ => callees
+                .call(func, inst)
+                .filter(|call| call.summary.releases)
+                .map(|_| Write::Call),
+        },
+    }
+}
+
+/// Whether two addresses may be in one object.
+fn may_meet(a: Root, b: Root) -> bool {
+    match (a, b) {
+        (Root::Private, _) | (_, Root::Private) => false,
+        // A parameter of a kernel points into global memory.
+        (Root::Shared, Root::Parameter(_)) | (Root::Parameter(_), Root::Shared) => false,
+        _ => true,
+    }
+}
+
+/// Whether a plain store through the pointer `to` goes to what is polled through `polled`.
+fn is_through(func: &Function, to: Root, polled: Root) -> bool {
+    let name = |gv| match &func.global_values[gv] {
+        GlobalValueData::Symbol { name, .. } => Some(name.clone()),
+        _ => None,
+    };
+    match (to, polled) {
+        (Root::Private, _) | (_, Root::Private) => false,
+        (Root::Unknown, _) | (_, Root::Unknown) => true,
+        (Root::Symbol(a), Root::Symbol(b)) => name(a) == name(b),
+        // The generic address of shared memory is a symbol.
+        (Root::Shared, Root::Symbol(_)) | (Root::Symbol(_), Root::Shared) => true,
+        (a, b) => a == b,
+    }
+}
+
+/// What `func` may do, but for [`Summary::polls`], which takes more than a look at each instruction.
+pub fn effects(func: &Function, callees: &Callees) -> Summary {
+    let mut found = Summary::NONE;
+    for block in func.layout.blocks() {
+        for inst in func.layout.block_insts(block) {
+            let data = &func.dfg.insts[inst];
+            if let Some(call) = callees.call(func, inst) {
+                found = found.or(call.summary);
+                continue;
+            }
+            let atomic = matches!(
+                data.opcode(),
+                Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::AtomicStore
+            );
+            found.observes |= atomic;
+            found.releases |= data.opcode().can_store();
+        }
+    }
+    found
+}

@@ -1,0 +1,38 @@
+//! Places for lanes to meet: blocks of a function whose lanes wait for other threads are split where lanes may have to come together.
+//!
+//! Lanes meet at the starts of blocks. Behind a lock's release, or before a barrier, in the middle of a block, there is no such place, and
+//! [`crate::analysis::meeting`] asks for one. Functions that do not poll stay as they are.
+
+use crate::analysis::calls::Callees;
+use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::meeting;
+use crate::analysis::progress::Progress;
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::{Function, InstBuilder};
+
+/// Splits blocks of `func`. True if the graph has changed.
+pub fn split(
+    func: &mut Function,
+    flow: &ControlFlow,
+    callees: &Callees,
+    progress: &Progress,
+) -> bool {
+    let places = meeting::places(func, flow, callees, progress);
+    for &inst in &places {
+        let Some(block) = func.layout.inst_block(inst) else {
+            continue;
+        };
+        let location = func.srcloc(inst);
+        let rest = func.dfg.make_block();
+        if func.layout.is_cold(block) {
+            func.layout.set_cold(rest);
+        }
+        func.layout.split_block(rest, inst);
+        FuncCursor::new(func)
+            .at_bottom(block)
+            .with_srcloc(location)
+            .ins()
+            .jump(rest, &[]);
+    }
+    !places.is_empty()
+}
