@@ -1,0 +1,241 @@
+//! Programs in which lanes of a warp, warps and blocks wait for each other: each ends with the right memory, in every setting of the compiler and in
+//! both speeds of the simulator.
+//!
+//! Each kernel of `progress/` takes a buffer of 4,096 bytes of zeros, where the lock lies in front, and a buffer with a word for each thread.
+//! Its result does not depend on who gets a lock first.
+
+use cranelift_thisgpu::compile::Compiler;
+use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
+use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::sim::SimConfig;
+
+/// Warp instructions that a warp may issue: the longest wait of these kernels takes a tenth.
+const BUDGET: u64 = 400_000;
+/// Words of the first buffer.
+const STATE: usize = 1024;
+/// Words of the first buffer that may hold anything at the end from here on: links and flags.
+const SCRATCH: usize = 256;
+
+/// How many threads.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    blocks: u32,
+    threads: u32,
+}
+
+impl Size {
+    fn all(self) -> u32 {
+        self.blocks * self.threads
+    }
+}
+
+/// What a kernel leaves.
+struct Expected {
+    /// Words of the first buffer that are not zero.
+    state: Vec<(usize, u32)>,
+    /// The second buffer.
+    out: Vec<u32>,
+}
+
+/// Settings as [`Options::set`] takes them. In all tests: these, one away from the default each and some of them together.
+const SETTINGS: [&[&str]; 9] = [
+    &[],
+    &["opt_level=none"],
+    &["if_convert=false"],
+    &["regalloc=regalloc2"],
+    &["regalloc=direct"],
+    &["sched=serial"],
+    &["regs=24"],
+    &[
+        "opt_level=none",
+        "if_convert=false",
+        "regalloc=regalloc2",
+        "regs=24",
+    ],
+    &[
+        "if_convert=false",
+        "regalloc=direct",
+        "sched=serial",
+        "regs=24",
+    ],
+];
+
+/// Every combination of the settings, for heavy runs.
+fn combinations() -> Vec<Vec<&'static str>> {
+    const CHOICES: [&[&str]; 5] = [
+        &[
+            "opt_level=none",
+            "opt_level=speed",
+            "opt_level=speed_and_size",
+        ],
+        &["if_convert=false", "if_convert=true"],
+        &["regalloc=auto", "regalloc=regalloc2", "regalloc=direct"],
+        &["sched=full", "sched=serial"],
+        &["regs=24", "regs=254"],
+    ];
+    CHOICES.iter().fold(vec![Vec::new()], |all, choices| {
+        let with = |chosen: &Vec<&'static str>, choice| {
+            let mut more = chosen.clone();
+            more.push(choice);
+            more
+        };
+        all.iter()
+            .flat_map(|chosen| choices.iter().map(|choice| with(chosen, *choice)))
+            .collect()
+    })
+}
+
+/// Runs a kernel in all settings with blocks of 2, 32 and 64 threads, one and three of them.
+fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
+    let heavy = std::env::var_os("THISGPU_HEAVY").is_some();
+    let settings = if heavy {
+        combinations()
+    } else {
+        SETTINGS.map(<[_]>::to_vec).to_vec()
+    };
+    for (turn, setting) in settings.iter().enumerate() {
+        let mut options = Options::default();
+        setting.iter().for_each(|text| options.set(text).unwrap());
+        let code = Compiler::new(options)
+            .compile_clif(text)
+            .unwrap_or_else(|errors| panic!("{name} {setting:?}: {errors}"));
+        for timed in [false, true] {
+            let config = SimConfig {
+                timed,
+                budget: BUDGET,
+                ..SimConfig::default()
+            };
+            let device = Device::simulator(config);
+            let module = device.load(&code).unwrap();
+            for (blocks, threads) in [(1, 2), (3, 2), (1, 32), (3, 32), (1, 64), (3, 64)] {
+                // The largest ones take most of the time: in timed mode one setting in three has them.
+                if !heavy && timed && blocks * threads > 64 && turn % 3 != 0 {
+                    continue;
+                }
+                let size = Size { blocks, threads };
+                let at = format!("{name} {setting:?} timed={timed} {size:?}");
+                let state = device.upload(&[0u32; STATE]).unwrap();
+                let out = device.upload(&vec![0u32; size.all() as usize]).unwrap();
+                let grid = Grid::new([blocks, 1, 1], [threads, 1, 1]);
+                let launch = module.kernel(name).unwrap().launch(grid);
+                let report = launch
+                    .arg(DevicePointer(state.address()))
+                    .arg(DevicePointer(out.address()))
+                    .run_to_report()
+                    .unwrap_or_else(|error| panic!("{at}: {error}"));
+                if let Some(fault) = report.fault {
+                    panic!("{at}: {fault}");
+                }
+                assert_eq!(report.hazards, [], "{at}");
+                let Expected {
+                    state: cells,
+                    out: words,
+                } = expected(size);
+                let mut wanted = [0; SCRATCH];
+                cells
+                    .iter()
+                    .for_each(|(index, value)| wanted[*index] = *value);
+                assert_eq!(state.read::<u32>().unwrap()[..SCRATCH], wanted, "{at}");
+                assert_eq!(out.read::<u32>().unwrap(), words, "{at}");
+            }
+        }
+    }
+}
+
+/// The counter at byte 8 is the sum of `amount` over the threads' numbers; each thread leaves `out`.
+fn sum(size: Size, amount: fn(u32) -> u32, out: fn(u32) -> u32) -> Expected {
+    Expected {
+        state: vec![(2, (0..size.all()).map(amount).fold(0, u32::wrapping_add))],
+        out: (0..size.all()).map(out).collect(),
+    }
+}
+
+fn next(thread: u32) -> u32 {
+    thread + 1
+}
+
+/// Every thread adds its number and 1, and leaves it.
+fn plain(size: Size) -> Expected {
+    sum(size, next, next)
+}
+
+/// What depends on the order of the threads.
+fn in_order(threads: impl Iterator<Item = u32>) -> u32 {
+    threads.fold(0, |hash: u32, thread| {
+        hash.wrapping_mul(31).wrapping_add(thread + 1)
+    })
+}
+
+/// Each thread leaves a value of its block, made from the numbers of the threads of the block.
+fn of_block(size: Size, value: fn(std::ops::Range<u32>) -> u32) -> Vec<u32> {
+    let first = |thread: u32| thread / size.threads * size.threads;
+    (0..size.all())
+        .map(|thread| value(first(thread)..first(thread) + size.threads))
+        .collect()
+}
+
+/// Declares a test for each kernel: its name, the name of its file and what it leaves.
+macro_rules! kernels {
+    ($($name:ident: $expected:expr;)*) => { $(
+        #[test]
+        fn $name() {
+            check(stringify!($name), include_str!(concat!("progress/", stringify!($name), ".clif")), $expected);
+        }
+    )* };
+}
+
+kernels! {
+    cas_lock: plain;
+    cas_lock_store: plain;
+    exchange_lock: plain;
+    backoff_lock: plain;
+    try_lock: plain;
+    byte_lock: plain;
+    wide_lock: plain;
+    two_locks: plain;
+    many_locks: |size| {
+        let mut state: Vec<(usize, u32)> = (0..8).map(|lock| (16 + lock, 0)).collect();
+        (0..size.all()).for_each(|thread| state[thread as usize % 8].1 += thread + 1);
+        Expected { state, out: (0..size.all()).map(next).collect() }
+    };
+    shared_lock: |size| Expected { state: vec![], out: of_block(size, |threads| threads.map(next).sum()) };
+    ticket_lock: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
+    ticket_lock_store: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
+    in_order: |size| Expected { state: vec![(0, size.all()), (2, in_order(0..size.all()))], ..plain(size) };
+    in_order_loop: |size| Expected { state: vec![], out: of_block(size, |threads| in_order(threads)) };
+    chain: |size| Expected { state: (1..=size.all()).map(|thread| (thread as usize, thread)).collect(), ..plain(size) };
+    stack: |size| Expected { state: vec![(1, 2 * size.all())], out: vec![1; size.all() as usize] };
+    divergent_section: |size| {
+        sum(size, |thread| if thread % 4 == 0 { next(thread) ^ 3 } else { next(thread) * (thread % 4) }, next)
+    };
+    two_releases: |size| sum(size, |thread| if thread % 2 == 1 { next(thread) } else { 1 }, next);
+    early_return: |size| sum(size, next, |thread| if thread % 4 == 3 { 3 } else { next(thread) });
+    section_loop: |size| sum(size, |thread| next(thread) * (thread % 4 + 1), next);
+    over_join: |size| sum(size, |thread| if thread % 4 == 0 { next(thread) } else { 0 }, |thread| next(thread) * next(thread) + 1);
+    over_join_divergent: |size| {
+        sum(size, |thread| if thread % 2 == 0 { next(thread) } else { 0 }, |thread| next(thread) << (thread % 4 + 1))
+    };
+    vote_inside: |size| sum(size, |_| 1, |_| 1);
+    vote_over_join: |size| sum(size, |thread| if thread % 2 == 1 { next(thread) } else { 0 }, |_| 0);
+    barrier_behind: |size| {
+        let lane = size.threads.min(32);
+        Expected { out: (0..size.all()).map(|thread| thread / lane * lane + 1).collect(), ..plain(size) }
+    };
+    shuffle_behind: |size| sum(size, next, |thread| next(thread ^ 1));
+    in_function: plain;
+    lock_functions: plain;
+    lock_functions_over_join: |size| {
+        sum(size, |thread| if thread % 2 == 1 { next(thread) } else { 0 }, |thread| next(thread) * next(thread))
+    };
+    lock_indirect: plain;
+    lock_nested_function: plain;
+    reader_writer: |size| sum(size, |thread| if thread % 4 == 0 { next(thread) } else { 0 }, next);
+    maximum: |size| {
+        let largest = (0..size.all()).map(|thread| next(thread).wrapping_mul(0x9e37_79b1)).max();
+        Expected { state: vec![(0, largest.unwrap_or(0))], ..plain(size) }
+    };
+    poll_across_blocks: |size| {
+        let others = (size.threads..size.all()).map(next).sum();
+        Expected { state: vec![], out: (0..size.all()).map(|thread| if thread < size.threads { others } else { next(thread) }).collect() }
+    };
+}
