@@ -58,14 +58,27 @@ pub struct Cta {
     shared: Bytes,
 }
 
+/// The number of each warp of 32 threads, once for each of its pieces, and the lanes of the piece ([`SimConfig::warp_lanes`]).
+fn pieces(run: &Run) -> impl Iterator<Item = (u32, u32)> {
+    let threads = run.shape.threads() as usize;
+    let width = run.config.warp_lanes.clamp(1, LANES as u32) as usize;
+    let warps = (0..threads).step_by(LANES).enumerate();
+    warps.flat_map(move |(number, start)| {
+        let lanes = LANES.min(threads - start);
+        (0..lanes).step_by(width).map(move |first| {
+            let count = width.min(lanes - first);
+            (number as u32, u32::MAX >> (LANES - count) << first)
+        })
+    })
+}
+
 impl Cta {
     /// Room for a CTA of a launch.
     pub fn new(run: &Run) -> Cta {
-        let warps = (run.shape.threads() as usize).div_ceil(LANES);
-        let warp = || Warp::new(Local::new(run.stack_bytes, run.config.check));
+        let warp = |_| Warp::new(Local::new(run.stack_bytes, run.config.check));
         Cta {
             block: [0; 3],
-            warps: (0..warps).map(|_| warp()).collect(),
+            warps: pieces(run).map(warp).collect(),
             checker: None,
             timing: None,
             shared: Bytes::new(run.shared_bytes as usize, run.config.check),
@@ -76,15 +89,8 @@ impl Cta {
     pub fn start(&mut self, run: &Run, block: [u32; 3]) {
         self.block = block;
         self.shared.reset(run.shared_bytes as usize);
-        let threads = run.shape.threads();
-        for (index, warp) in self.warps.iter_mut().enumerate() {
-            let rest = threads - (index * LANES) as u64;
-            let mask = if rest >= LANES as u64 {
-                u32::MAX
-            } else {
-                (1 << rest) - 1
-            };
-            warp.start(index as u32, mask, run.entry, run.program.registers);
+        for (warp, (index, mask)) in self.warps.iter_mut().zip(pieces(run)) {
+            warp.start(index, mask, run.entry, run.program.registers);
         }
         self.checker = run
             .config
@@ -179,6 +185,7 @@ impl Cta {
             let op = run.program.ops.get(group.pc as usize);
             if let Some(op) = op {
                 timing.before(
+                    index,
                     warp,
                     op,
                     group.mask,

@@ -14,6 +14,7 @@ use super::image::Image;
 use super::memory::{Global, MAX_SHARED};
 use super::registers::{GENERAL, LANES};
 use super::timed::HazardKind;
+use super::warp::Warp;
 use super::{SimConfig, Stats};
 use crate::abi::{MAX_LOCAL, bank0};
 use crate::isa::decode;
@@ -301,7 +302,9 @@ impl Loaded {
     fn fault(&self, cta: &Cta, run: &Run, request: &LaunchRequest, stopped: Stopped) -> Fault {
         let Stopped { stop, warp, pc } = stopped;
         let lane = usize::from(stop.lane);
-        let registers = &cta.warps[warp].registers;
+        let Warp {
+            registers, index, ..
+        } = &cta.warps[warp];
         let values = (0..GENERAL.min(run.program.registers))
             .map(|n| (n as u8, registers.column(n as u16)[lane]));
         let predicates = registers
@@ -311,7 +314,7 @@ impl Loaded {
             .enumerate();
         Fault {
             kind: stop.kind,
-            place: self.place(request, cta.block, (warp * LANES + lane) as u32, pc),
+            place: self.place(request, cta.block, index * LANES as u32 + lane as u32, pc),
             registers: values.filter(|v| v.1 != 0).collect(),
             predicates: predicates.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i),
         }

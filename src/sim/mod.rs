@@ -43,6 +43,9 @@ pub struct SimConfig {
     pub timed: bool,
     /// Look for uninitialised reads, races in shared memory and uniform writes in divergent code.
     pub check: bool,
+    /// Lanes of a warp that run together, 1 to 32: a warp of 32 threads runs as pieces of so many lanes, each a warp of its own for everything
+    /// that lanes do together. Numbers of threads, lanes and warps stay as they are.
+    pub warp_lanes: u32,
     /// Readings of the documents, and the seed that perturbs approximate instructions.
     pub semantics: semantics::Reference,
     /// Local memory of a thread in bytes, a multiple of 16: the initial stack pointer.
@@ -57,6 +60,7 @@ impl Default for SimConfig {
             budget: 1 << 24,
             timed: false,
             check: false,
+            warp_lanes: registers::LANES as u32,
             semantics: semantics::Reference::default(),
             stack_bytes: 64 * 1024,
             memory_bytes: 4 << 30,

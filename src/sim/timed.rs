@@ -135,10 +135,10 @@ impl Timing {
         Some(index)
     }
 
-    /// Before a warp issues an instruction in the lanes of `mask`, those of its group being `active`: looks for hazards.
-    pub fn before(&mut self, warp: &Warp, op: &Op, active: u32, mask: u32) {
+    /// Before the warp at `index` issues an instruction in the lanes of `mask`, those of its group being `active`: looks for hazards.
+    pub fn before(&mut self, index: usize, warp: &Warp, op: &Op, active: u32, mask: u32) {
         let (now, pc) = (self.cycle, warp.group().pc);
-        let timing = &mut self.warps[warp.index as usize];
+        let timing = &mut self.warps[index];
         timing.settle(now, op.control.wait());
         let mut found: Vec<RawHazard> = Vec::new();
         let mut report = |kind, register, earlier, lanes: u32| {

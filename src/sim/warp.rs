@@ -64,7 +64,7 @@ pub struct Warp {
     pub live: u32,
     /// Instructions issued.
     pub issued: u64,
-    /// Index in its CTA.
+    /// Number of its 32 threads in the CTA: thread / 32. Pieces of a warp share it.
     pub index: u32,
     /// For each barrier and lane the lanes it waits for.
     barriers: [Column; BARRIERS],

@@ -49,6 +49,9 @@ pub struct Options {
     /// Warp instructions that a warp may issue.
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
+    /// Lanes of a warp that run together, 1 to 32: with 1, every thread goes its own way.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32))]
+    warp_lanes: u32,
     /// A setting for CLIF, over those of the file.
     #[arg(long = "set", value_name = "K=V")]
     settings: Vec<String>,
@@ -79,6 +82,7 @@ impl Options {
             timed: self.timed,
             check: self.check,
             budget: self.budget.unwrap_or(defaults.budget),
+            warp_lanes: self.warp_lanes,
             ..defaults
         });
         let module = device
