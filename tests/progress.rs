@@ -37,6 +37,9 @@ struct Expected {
     out: Vec<u32>,
 }
 
+/// Kernels that cannot do without the other lanes of a warp.
+const SHUFFLING: [&str; 2] = ["barrier_behind", "shuffle_behind"];
+
 /// Settings as [`Options::set`] takes them. In all tests: these, one away from the default each and some of them together.
 const SETTINGS: [&[&str]; 9] = [
     &[],
@@ -99,9 +102,14 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
         let code = Compiler::new(options)
             .compile_clif(text)
             .unwrap_or_else(|errors| panic!("{name} {setting:?}: {errors}"));
-        for timed in [false, true] {
+        for (timed, warp_lanes) in [(false, 1), (false, 32), (true, 32)] {
+            // Where no lane can wait for another one of its warp, the kernel itself is tested, and what is expected of it.
+            if warp_lanes == 1 && (turn != 0 || SHUFFLING.contains(&name)) {
+                continue;
+            }
             let config = SimConfig {
                 timed,
+                warp_lanes,
                 budget: BUDGET,
                 ..SimConfig::default()
             };
@@ -113,12 +121,14 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
                     continue;
                 }
                 let size = Size { blocks, threads };
-                let at = format!("{name} {setting:?} timed={timed} {size:?}");
+                let at =
+                    format!("{name} {setting:?} timed={timed} warp_lanes={warp_lanes} {size:?}");
                 let state = device.upload(&[0u32; STATE]).unwrap();
                 let out = device.upload(&vec![0u32; size.all() as usize]).unwrap();
                 let grid = Grid::new([blocks, 1, 1], [threads, 1, 1]);
-                let launch = module.kernel(name).unwrap().launch(grid);
-                let report = launch
+                let kernel = module.kernel(name).unwrap();
+                let report = kernel
+                    .launch(grid)
                     .arg(DevicePointer(state.address()))
                     .arg(DevicePointer(out.address()))
                     .run_to_report()
@@ -160,7 +170,7 @@ fn plain(size: Size) -> Expected {
 }
 
 /// What depends on the order of the threads.
-fn in_order(threads: impl Iterator<Item = u32>) -> u32 {
+fn hashed(threads: impl Iterator<Item = u32>) -> u32 {
     threads.fold(0, |hash: u32, thread| {
         hash.wrapping_mul(31).wrapping_add(thread + 1)
     })
@@ -201,8 +211,8 @@ kernels! {
     shared_lock: |size| Expected { state: vec![], out: of_block(size, |threads| threads.map(next).sum()) };
     ticket_lock: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
     ticket_lock_store: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
-    in_order: |size| Expected { state: vec![(0, size.all()), (2, in_order(0..size.all()))], ..plain(size) };
-    in_order_loop: |size| Expected { state: vec![], out: of_block(size, |threads| in_order(threads)) };
+    in_order: |size| Expected { state: vec![(0, size.all()), (2, hashed(0..size.all()))], ..plain(size) };
+    in_order_loop: |size| Expected { state: vec![], out: of_block(size, |threads| hashed(threads)) };
     chain: |size| Expected { state: (1..=size.all()).map(|thread| (thread as usize, thread)).collect(), ..plain(size) };
     stack: |size| Expected { state: vec![(1, 2 * size.all())], out: vec![1; size.all() as usize] };
     divergent_section: |size| {
