@@ -1,4 +1,6 @@
-//! `fuzz --functions N --seed S`: random functions on the simulator and on the host.
+//! `fuzz --functions N --seed S`: random functions on the simulator and on the host. `fuzz --simt N`: random kernels of many threads.
+
+mod kernels;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -19,6 +21,9 @@ struct Arguments {
     /// Functions to compare, at least; a seed gives several.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     functions: u64,
+    /// Random kernels of many threads instead of functions: so many, against a reference, in warps of 32 lanes and of one.
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps"])]
+    simt: Option<u64>,
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
@@ -53,6 +58,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(kernels) = arguments.simt {
+        return kernels::run(arguments, kernels);
+    }
     let catalogue = Catalogue::new();
     if let Err(reason) = catalogue.host() {
         eprintln!("fuzz: {reason}: all results are those of Cranelift's interpreter");
@@ -82,9 +90,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let seeds = arguments.seed..arguments.seed + campaign::seeds_for(arguments.functions);
     let (start, last) = (Instant::now(), seeds.end - 1);
-    let bar = ProgressBar::new(seeds.end - seeds.start).with_style(ProgressStyle::with_template(
-        "{elapsed_precise} {bar:40} {pos}/{len} programs, {msg} ({eta} left)",
-    )?);
+    let bar = progress(seeds.end - seeds.start, "programs")?;
     let found = AtomicU64::new(0);
     bar.set_message("no difference");
     let tally = campaign::run(&catalogue, seeds, &|tally: &Tally| {
@@ -115,6 +121,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         ExitCode::from(1)
     })
+}
+
+/// A bar that counts what is done.
+fn progress(count: u64, what: &str) -> Result<ProgressBar> {
+    let template =
+        format!("{{elapsed_precise}} {{bar:40}} {{pos}}/{{len}} {what}, {{msg}} ({{eta}} left)");
+    Ok(ProgressBar::new(count).with_style(ProgressStyle::with_template(&template)?))
 }
 
 fn read(path: &Path) -> Result<Program> {

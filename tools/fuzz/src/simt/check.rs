@@ -1,0 +1,307 @@
+//! One kernel on the simulator.
+
+use super::emit;
+use super::execute::{Expected, execute};
+use super::kernel::{Kernel, MASKS, RECORD, VALUES};
+use crate::random::Random;
+use cranelift_thisgpu::compile::{Code, Compiler};
+use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
+use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::sim::SimConfig;
+use std::fmt;
+use thisgpu_filetests::panics;
+
+/// Warp instructions that a warp may issue; no kernel needs a tenth.
+const BUDGET: u64 = 1 << 18;
+
+/// How a kernel is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Warps of one lane: nobody waits for anybody.
+    Alone,
+    /// Functional, with checks.
+    Functional,
+    /// Timed, with checks.
+    Timed,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Mode; 3] = [Mode::Alone, Mode::Functional, Mode::Timed];
+}
+
+/// What is wrong, without its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// It does not compile.
+    Compile,
+    /// The compiler or the simulator panics.
+    Panic,
+    /// The launch ends in a fault other than an exhausted budget.
+    Fault,
+    /// It does not end.
+    Endless,
+    /// Timed mode finds a hazard.
+    Hazard,
+    /// A check finds something.
+    Finding,
+    /// Lanes that should be together are not, or the other way round.
+    Mask,
+    /// Memory differs.
+    Value,
+}
+
+/// A kernel that fails.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What is wrong.
+    pub kind: Kind,
+    /// Settings of the compiler.
+    pub settings: Vec<String>,
+    /// How it ran.
+    pub mode: Mode,
+    /// What was found.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.settings.join(" ");
+        write!(
+            f,
+            "{:?} [{settings}] {:?}: {}",
+            self.kind, self.mode, self.message
+        )
+    }
+}
+
+/// What came of a kernel that does not fail.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passed {
+    /// Launches.
+    pub launches: u64,
+    /// Events whose masks are known, in one launch.
+    pub masks: u64,
+    /// Those of them that show a part of a warp.
+    pub partial: u64,
+}
+
+/// So many settings for a kernel, by its seed.
+pub fn settings(kernel: &Kernel, count: usize) -> Vec<Vec<String>> {
+    let mut random = Random::new(kernel.seed).fork(0x5e77);
+    let mut all = Vec::new();
+    for _ in 0..count {
+        const CHOICES: [(&str, &[&str]); 5] = [
+            ("opt_level", &["none", "speed", "speed_and_size"]),
+            ("if_convert", &["true", "false"]),
+            ("regalloc", &["auto", "regalloc2", "direct"]),
+            ("sched", &["full", "full", "serial"]),
+            ("regs", &["254", "40", "24"]),
+        ];
+        let choice = CHOICES.map(|(name, values)| format!("{name}={}", random.pick(values)));
+        all.push(choice.to_vec());
+    }
+    all
+}
+
+/// Compiles and runs a kernel in so many settings.
+///
+/// # Errors
+/// The first failure.
+pub fn check(kernel: &Kernel, count: usize) -> Result<Passed, Failure> {
+    let expected = reference(kernel)?;
+    let mut passed = Passed {
+        launches: 0,
+        masks: expected.known,
+        partial: expected.partial,
+    };
+    for settings in settings(kernel, count) {
+        run(kernel, &expected, &settings, &Mode::ALL)?;
+        passed.launches += Mode::ALL.len() as u64;
+    }
+    Ok(passed)
+}
+
+/// What a kernel should leave.
+///
+/// # Errors
+/// When the reference does not get to its end.
+pub fn reference(kernel: &Kernel) -> Result<Expected, Failure> {
+    execute(kernel).map_err(|message| Failure {
+        kind: Kind::Endless,
+        settings: Vec::new(),
+        mode: Mode::Alone,
+        message: format!("the reference takes {message}"),
+    })
+}
+
+/// Compiles a kernel and runs it in some modes.
+///
+/// # Errors
+/// What is wrong.
+pub fn run(
+    kernel: &Kernel,
+    expected: &Expected,
+    settings: &[String],
+    modes: &[Mode],
+) -> Result<(), Failure> {
+    let failure = |mode: Mode, kind: Kind, message: String| Failure {
+        kind,
+        settings: settings.to_vec(),
+        mode,
+        message,
+    };
+    let first = modes.first().copied().unwrap_or(Mode::Alone);
+    let code = panics::catch(|| compile(kernel, settings));
+    let code = code
+        .unwrap_or_else(|panic| Err((Kind::Panic, panic)))
+        .map_err(|(kind, message)| failure(first, kind, message))?;
+    for &mode in modes {
+        let found = panics::catch(|| launch(kernel, expected, &code, mode));
+        let found = found.unwrap_or_else(|panic| Err((Kind::Panic, panic)));
+        found.map_err(|(kind, message)| failure(mode, kind, message))?;
+    }
+    Ok(())
+}
+
+type Found<T> = Result<T, (Kind, String)>;
+
+fn compile(kernel: &Kernel, settings: &[String]) -> Found<Code> {
+    let mut options = Options::default();
+    for setting in settings {
+        options
+            .set(setting)
+            .map_err(|error| (Kind::Compile, error.to_string()))?;
+    }
+    let code = Compiler::new(options).compile_clif(&emit::text(kernel));
+    code.map_err(|errors| (Kind::Compile, errors.to_string()))
+}
+
+fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Found<()> {
+    let device = Device::simulator(SimConfig {
+        budget: BUDGET,
+        timed: mode == Mode::Timed,
+        check: mode != Mode::Alone,
+        warp_lanes: if mode == Mode::Alone { 1 } else { 32 },
+        ..SimConfig::default()
+    });
+    let fails = |error: &dyn fmt::Display| (Kind::Fault, error.to_string());
+    let module = device.load(code).map_err(|e| fails(&e))?;
+    let threads = kernel.all_threads();
+    let records = device
+        .upload(&vec![0u32; threads as usize * RECORD])
+        .map_err(|e| fails(&e))?;
+    let data = device.upload(&initial(kernel)).map_err(|e| fails(&e))?;
+    let inputs: Vec<u32> = (0..threads).map(|thread| kernel.input(thread)).collect();
+    let inputs = device.upload(&inputs).map_err(|e| fails(&e))?;
+    let entry = module.kernel(emit::NAME).map_err(|e| fails(&e))?;
+    let report = entry
+        .launch(Grid::new([kernel.grid, 1, 1], [kernel.threads, 1, 1]))
+        .arg(DevicePointer(records.address()))
+        .arg(DevicePointer(data.address()))
+        .arg(DevicePointer(inputs.address()))
+        .arg(kernel.parameter())
+        .run_to_report()
+        .map_err(|e| fails(&e))?;
+    if let Some(fault) = &report.fault {
+        let endless = matches!(
+            fault.kind,
+            cranelift_thisgpu::sim::FaultKind::BudgetExhausted { .. }
+        );
+        return Err((
+            if endless { Kind::Endless } else { Kind::Fault },
+            fault.to_string(),
+        ));
+    }
+    if let Some(hazard) = report.hazards.first() {
+        return Err((Kind::Hazard, hazard.to_string()));
+    }
+    // A barrier that some threads come to after others of their block have left is legal, but a check may report it.
+    if let Some(finding) = report
+        .findings
+        .first()
+        .filter(|_| !kernel.leaves_early || kernel.spine.is_empty())
+    {
+        return Err((Kind::Finding, finding.to_string()));
+    }
+    let data = data.read::<u8>().map_err(|e| fails(&e))?;
+    let records = records.read::<u32>().map_err(|e| fails(&e))?;
+    compare_values(expected, &records, &data)?;
+    if mode == Mode::Alone {
+        Ok(())
+    } else {
+        compare_masks(expected, &records)
+    }
+}
+
+/// Contents of `data` before the launch.
+fn initial(kernel: &Kernel) -> Vec<u8> {
+    let mut data = vec![0; kernel.data_bytes() as usize];
+    for (cell, group) in kernel.cells.iter().enumerate() {
+        if group.space == super::kernel::Space::Global {
+            let (start, bytes) = (kernel.cell_offset(cell) as usize, group.bytes as usize);
+            for place in
+                data[start..start + super::kernel::GROUP as usize * bytes].chunks_exact_mut(bytes)
+            {
+                place.copy_from_slice(&kernel.initial(cell).to_le_bytes()[..bytes]);
+            }
+        }
+    }
+    data
+}
+
+fn compare_values(expected: &Expected, records: &[u32], data: &[u8]) -> Found<()> {
+    let values = |index: &usize| *index == 0 || *index >= VALUES;
+    for (thread, (wanted, found)) in expected
+        .records
+        .iter()
+        .zip(records.chunks_exact(RECORD))
+        .enumerate()
+    {
+        for index in (0..RECORD).filter(values) {
+            if wanted[index].is_some_and(|wanted| wanted != found[index]) {
+                let wanted = wanted[index].unwrap_or_default();
+                let message = format!(
+                    "word {index} of thread {thread} is {:#x}, not {wanted:#x}",
+                    found[index]
+                );
+                return Err((Kind::Value, message));
+            }
+        }
+    }
+    match expected
+        .data
+        .iter()
+        .zip(data)
+        .position(|(wanted, found)| wanted != found)
+    {
+        None => Ok(()),
+        Some(at) => Err((
+            Kind::Value,
+            format!(
+                "byte {at} of the common data is {:#x}, not {:#x}",
+                data[at], expected.data[at]
+            ),
+        )),
+    }
+}
+
+fn compare_masks(expected: &Expected, records: &[u32]) -> Found<()> {
+    for (thread, (wanted, found)) in expected
+        .records
+        .iter()
+        .zip(records.chunks_exact(RECORD))
+        .enumerate()
+    {
+        for index in MASKS..VALUES {
+            if let Some(wanted) = wanted[index].filter(|wanted| *wanted != found[index]) {
+                let (event, found) = (index - MASKS, found[index]);
+                let message = format!(
+                    "event {event} of thread {thread} has the lanes {found:#010x}, not {wanted:#010x}"
+                );
+                return Err((Kind::Mask, message));
+            }
+        }
+    }
+    Ok(())
+}

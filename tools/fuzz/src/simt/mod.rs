@@ -1,0 +1,15 @@
+//! Random kernels of many threads: what they leave in memory and which lanes are together, against a reference, in all settings.
+//!
+//! A seed gives a [`kernel`] ([`mod@generate`]), written as CLIF ([`emit`]) with statements in which threads wait for each other (`waiting`). The reference is an
+//! executor of the generator's own graph ([`execute`]) with meeting points by their definition ([`meeting`]). [`check`] compiles the kernel in some
+//! settings and runs it on the simulator, in both speeds and in warps of one lane; [`reduce`] makes kernels smaller that fail; [`campaign`] is many seeds.
+
+pub mod campaign;
+pub mod check;
+pub mod emit;
+pub mod execute;
+pub mod generate;
+pub mod kernel;
+pub mod meeting;
+pub mod reduce;
+mod waiting;
