@@ -71,6 +71,8 @@ pub struct Emitter<'a, 'b> {
     labels: Vec<ir::Block>,
     vars: Vec<Variable>,
     fuel: Variable,
+    /// See [`super::kernel::salt`].
+    salt: Variable,
     /// The thread's record.
     record: Variable,
     /// What threads share.
@@ -101,12 +103,14 @@ impl Emitter<'_, '_> {
             builder.declare_var(types::I64),
         );
         let data = builder.declare_var(types::I64);
+        let salt = builder.declare_var(types::I32);
         let mut emitter = Emitter {
             kernel,
             builder,
             labels,
             vars,
             fuel,
+            salt,
             record,
             data,
             records: None,
@@ -154,6 +158,9 @@ impl Emitter<'_, '_> {
             first.extend([a, b, different, sum, self.constant(1), self.constant(2)]);
             params[2]
         };
+        let seven = self.constant(7);
+        let salt = self.builder.ins().rotl(params[3], seven);
+        self.builder.def_var(self.salt, salt);
         self.builder.def_var(self.data, params[1]);
         self.builder.def_var(self.fuel, fuel);
         for (var, value) in self.vars.clone().into_iter().zip(first) {
@@ -288,8 +295,16 @@ impl Emitter<'_, '_> {
         self.builder.ins().iadd(base, offset)
     }
 
+    fn salted(&mut self, value: Value) -> Value {
+        let salt = self.builder.use_var(self.salt);
+        self.builder.ins().bxor(value, salt)
+    }
+
     fn condition(&mut self, condition: &Condition) -> Value {
-        let value = self.operand(condition.value);
+        let mut value = self.operand(condition.value);
+        if condition.salted {
+            value = self.salted(value);
+        }
         let mask = self.constant(condition.mask);
         let masked = self.builder.ins().band(value, mask);
         let with = self.constant(condition.with);
@@ -546,6 +561,7 @@ impl Emitter<'_, '_> {
                 targets,
             } => {
                 let value = self.operand(*value);
+                let value = self.salted(value);
                 let mask = self.constant(*mask);
                 let index = self.builder.ins().band(value, mask);
                 let pool = &mut self.builder.func.dfg.value_lists;

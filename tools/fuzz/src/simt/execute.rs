@@ -28,6 +28,7 @@ pub struct Expected {
 struct Thread {
     vars: [u32; VARS],
     slot: [u32; OWN],
+    salt: u32,
     result: u32,
 }
 
@@ -146,6 +147,7 @@ impl Machine<'_> {
                 input,
                 index & 31,
             ],
+            salt: salt(self.kernel.parameter()),
             ..Thread::default()
         }
     }
@@ -220,7 +222,7 @@ impl Machine<'_> {
                         let left = &mut self.fuel[self.first as usize + lane];
                         let can = !fuel || *left != 0;
                         *left -= u32::from(*fuel && *left != 0);
-                        let holds = condition.holds(value(frame, lane, condition.value));
+                        let holds = holds(frame, lane, condition);
                         send(if can && holds { *then } else { *other }, lane);
                     }
                 }
@@ -230,7 +232,8 @@ impl Machine<'_> {
                     targets,
                 } => {
                     for lane in bits(lanes) {
-                        let index = (value(frame, lane, *v) & mask) as usize;
+                        let salted = value(frame, lane, *v) ^ frame.threads[lane].salt;
+                        let index = (salted & mask) as usize;
                         send(targets[index.min(targets.len() - 1)], lane);
                     }
                 }
@@ -317,6 +320,7 @@ impl Machine<'_> {
             let [a, b] = arguments.map(|argument| value(frame, lane, argument));
             Thread {
                 vars: [a, b, a ^ b, a.wrapping_add(b), 1, 2],
+                salt: salt(a),
                 ..Thread::default()
             }
         };
@@ -396,8 +400,7 @@ impl Machine<'_> {
             }
             // Nobody comes between the steps of a critical section: they commute.
             Stmt::Lock { lock, when } => {
-                let takes =
-                    |lane: &usize| when.is_none_or(|c| c.holds(value(frame, *lane, c.value)));
+                let takes = |lane: &usize| when.is_none_or(|when| holds(frame, *lane, &when));
                 self.tickets[*lock] += bits(lanes).filter(takes).count() as u64;
             }
             Stmt::Unlock { .. } => {}
@@ -492,6 +495,16 @@ fn value(frame: &Frame, lane: usize, operand: Operand) -> u32 {
         Operand::Var(var) => frame.threads[lane].vars[var],
         Operand::Const(value) => value,
     }
+}
+
+/// Whether a condition holds in a lane.
+fn holds(frame: &Frame, lane: usize, condition: &Condition) -> bool {
+    let salt = if condition.salted {
+        frame.threads[lane].salt
+    } else {
+        0
+    };
+    condition.holds(value(frame, lane, condition.value) ^ salt)
 }
 
 /// The lanes of a mask.

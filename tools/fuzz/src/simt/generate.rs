@@ -408,20 +408,23 @@ impl<'a> Writer<'a> {
         let mask = self
             .random
             .pick(&[1, 1, 2, 3, 3, 4, 5, 7, 16, 31, u32::MAX]);
-        let small = self.random.below(8) as u32;
+        let compare = self.random.pick(&[
+            Compare::Equal,
+            Compare::NotEqual,
+            Compare::Less,
+            Compare::Greater,
+        ]);
+        let small = self.random.below(8) as u32 & mask;
         Condition {
             value: Operand::Var(self.random.below(VARS)),
+            salted: true,
             mask,
-            compare: self.random.pick(&[
-                Compare::Equal,
-                Compare::NotEqual,
-                Compare::Less,
-                Compare::Greater,
-            ]),
-            with: if mask == u32::MAX {
-                small * 5
-            } else {
-                small & mask
+            compare,
+            // Either way is possible.
+            with: match compare {
+                Compare::Less => small.max(1),
+                Compare::Greater => small & mask >> 1,
+                Compare::Equal | Compare::NotEqual => small,
             },
         }
     }

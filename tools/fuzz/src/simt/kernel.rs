@@ -102,11 +102,14 @@ pub enum Compare {
     Greater,
 }
 
-/// `(value & mask) compare with`.
+/// `(value & mask) compare with`, where the value may be salted: xored with a number that the compiler does not know ([`salt`]), so that it cannot decide what the
+/// generator takes for a decision. Where lanes meet depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// What is looked at.
     pub value: Operand,
+    /// Whether it is salted.
+    pub salted: bool,
     /// Its bits that count.
     pub mask: u32,
     /// How.
@@ -115,8 +118,13 @@ pub struct Condition {
     pub with: u32,
 }
 
+/// The salt of a function, of its first argument or the kernel's number.
+pub fn salt(first: u32) -> u32 {
+    first.rotate_left(7)
+}
+
 impl Condition {
-    /// Whether it holds for a value.
+    /// Whether it holds for a value, salted if it is to be.
     pub fn holds(&self, value: u32) -> bool {
         let value = value & self.mask;
         match self.compare {
@@ -370,7 +378,7 @@ pub enum End {
     },
     /// By a table, the last one if the value is beyond it.
     Table {
-        /// What decides.
+        /// What decides, salted.
         value: Operand,
         /// Its bits that count.
         mask: u32,

@@ -166,6 +166,7 @@ mod tests {
     fn branch(then: Label, other: Label) -> End {
         let condition = Condition {
             value: Operand::Var(0),
+            salted: false,
             mask: 1,
             compare: Compare::Equal,
             with: 0,

@@ -89,6 +89,7 @@ impl Writer<'_> {
                 });
                 let condition = Condition {
                     value: Operand::Var(counter),
+                    salted: false,
                     mask: u32::MAX,
                     compare: Compare::Greater,
                     with: 0,
