@@ -2,7 +2,7 @@
 //!
 //! Lanes that part at a branch go on one way after the other, each until the meeting point of the branch; from there they go on together. Results of
 //! threads do not depend on that, masks do: they are what the machine has to show. A mask is left open where nothing is promised: on the ways of a switch,
-//! which may be a tree of branches.
+//! which may be a tree of branches, and where several exits of a kernel count.
 
 use super::kernel::*;
 use super::meeting::{Meetings, convergent_functions};
@@ -271,7 +271,9 @@ impl Machine<'_> {
                 continue;
             }
             let meeting = self.meetings[frame.function].point(at);
-            let known = known && !matches!(block.end, End::Table { .. });
+            // In a kernel without a meeting point several exits count, and lanes may be brought together for either.
+            let apart = frame.function == 0 && meeting.is_none();
+            let known = known && !apart && !matches!(block.end, End::Table { .. });
             let mut met = 0;
             for (target, mask) in ways {
                 met |= self.run(frame, target, mask, meeting, known)?;

@@ -132,6 +132,17 @@ fn point(targets: &[Vec<Label>], gone: &BTreeSet<Label>, block: Label) -> Option
     all.iter().copied().find(is_first)
 }
 
+/// Whether every block reaches one without targets.
+pub fn every_block_ends(function: &Function) -> bool {
+    let targets: Vec<Vec<Label>> = function.blocks.iter().map(|b| b.end.targets()).collect();
+    let ends = |block| {
+        reachable(&targets, &BTreeSet::new(), block)
+            .into_iter()
+            .any(|b| targets[b].is_empty())
+    };
+    (0..targets.len()).all(ends)
+}
+
 /// Whether a function has a cycle with two entries: an edge back in a walk in depth whose target does not dominate its source.
 pub fn is_irreducible(function: &Function) -> bool {
     let targets: Vec<Vec<Label>> = function.blocks.iter().map(|b| b.end.targets()).collect();

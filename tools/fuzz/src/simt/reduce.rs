@@ -6,6 +6,7 @@
 use super::check::{self, Failure, Mode};
 use super::generate::prune;
 use super::kernel::{End, Kernel, Operand, Stmt};
+use super::meeting::every_block_ends;
 
 /// A kernel and its failure, as small as was found.
 pub fn reduce(kernel: &Kernel, failure: &Failure) -> (Kernel, Failure) {
@@ -42,6 +43,9 @@ pub fn reduce(kernel: &Kernel, failure: &Failure) -> (Kernel, Failure) {
 
 /// The failure of a candidate if it is of the same kind.
 fn fails(kernel: &Kernel, like: &Failure) -> Option<Failure> {
+    if !kernel.functions.iter().all(every_block_ends) {
+        return None;
+    }
     let expected = check::reference(kernel).ok()?;
     let modes = if like.mode == Mode::Alone {
         &[Mode::Alone][..]
