@@ -91,12 +91,13 @@ pub fn settings(kernel: &Kernel, count: usize) -> Vec<Vec<String>> {
     let mut random = Random::new(kernel.seed).fork(0x5e77);
     let mut all = Vec::new();
     for _ in 0..count {
-        const CHOICES: [(&str, &[&str]); 5] = [
+        const CHOICES: [(&str, &[&str]); 6] = [
             ("opt_level", &["none", "speed", "speed_and_size"]),
             ("if_convert", &["true", "false"]),
             ("regalloc", &["auto", "regalloc2", "direct"]),
             ("sched", &["full", "full", "serial"]),
             ("regs", &["254", "40", "24"]),
+            ("verify", &["false", "false", "true"]),
         ];
         let choice = CHOICES.map(|(name, values)| format!("{name}={}", random.pick(values)));
         all.push(choice.to_vec());

@@ -29,7 +29,9 @@ pub fn text(kernel: &Kernel) -> String {
         kernel.seed, kernel.grid, kernel.threads
     );
     text.push_str(&waiting::functions(kernel));
-    for (index, function) in kernel.functions.iter().enumerate().rev() {
+    let called = kernel.called();
+    let functions = kernel.functions.iter().enumerate().rev();
+    for (index, function) in functions.filter(|(index, _)| called[*index]) {
         text.push('\n');
         if index == 0 {
             // Writing to a string cannot fail.
@@ -287,7 +289,7 @@ impl Emitter<'_, '_> {
     pub(super) fn place(&mut self, space: Space, offset: u32) -> Value {
         let base = match space {
             Space::Global => self.data(),
-            Space::Shared if offset / 32 % 2 == 0 => self.shared(types::I32),
+            Space::Shared if (offset / 32).is_multiple_of(2) => self.shared(types::I32),
             Space::Shared => self.shared(types::I64),
         };
         let ty = self.builder.func.dfg.value_type(base);

@@ -528,14 +528,26 @@ impl Kernel {
         blocks.flat_map(|b| &b.stmts)
     }
 
-    /// Whether lanes of a warp wait for each other in it.
-    pub fn waits(&self) -> bool {
-        self.stmts().any(|stmt| {
-            matches!(
-                stmt,
-                Stmt::Lock { .. } | Stmt::TryLock { .. } | Stmt::Phase(Phase::InOrder { .. })
-            )
-        })
+    /// Whether each function is called, by the kernel or by what it calls.
+    pub fn called(&self) -> Vec<bool> {
+        let mut called = vec![false; self.functions.len()];
+        let mut stack = vec![0];
+        while let Some(function) = stack.pop() {
+            if std::mem::replace(&mut called[function], true) {
+                continue;
+            }
+            for block in &self.functions[function].blocks {
+                for stmt in &block.stmts {
+                    if let Stmt::Call { callees, .. } = stmt {
+                        stack.extend(callees);
+                    }
+                }
+                if let End::TailCall { callees, .. } = &block.end {
+                    stack.extend(callees);
+                }
+            }
+        }
+        called
     }
 
     /// Initial contents of a thread's inputs: variables 3 to 5 are made of them.
