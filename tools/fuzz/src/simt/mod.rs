@@ -11,5 +11,6 @@ pub mod execute;
 pub mod generate;
 pub mod kernel;
 pub mod meeting;
+mod phases;
 pub mod reduce;
 mod waiting;
