@@ -170,20 +170,6 @@ impl Update {
         Update::Smin,
     ];
 
-    /// Its name in CLIF.
-    pub fn name(self) -> &'static str {
-        match self {
-            Update::Add => "add",
-            Update::And => "and",
-            Update::Or => "or",
-            Update::Xor => "xor",
-            Update::Umax => "umax",
-            Update::Umin => "umin",
-            Update::Smax => "smax",
-            Update::Smin => "smin",
-        }
-    }
-
     /// The new contents of a cell of so many bytes.
     pub fn apply(self, bytes: u32, old: u64, value: u64) -> u64 {
         let shift = 64 - 8 * bytes;
