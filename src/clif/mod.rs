@@ -7,6 +7,7 @@
 //! addresses are i32, which a 64-bit ISA would refuse.
 
 pub mod atomics;
+pub mod by_value;
 pub mod conversions;
 pub mod edges;
 mod guard;
@@ -18,6 +19,7 @@ pub mod places;
 pub mod promote;
 pub mod resolve;
 pub mod returns;
+pub mod signatures;
 pub mod source;
 
 pub use source::{KernelOptions, SourceFile, SourceFunction};
@@ -47,7 +49,7 @@ pub enum Step {
     Verify,
     /// Intrinsics found and checked, thread and launch values rewritten.
     Resolve,
-    /// Atomics and conversions that the machine lacks expanded, what the mid-end fails on put in other words, unreachable blocks gone, stack
+    /// Structures passed by value copied, atomics and conversions that the machine lacks expanded, what the mid-end fails on put in other words, unreachable blocks gone, stack
     /// slots in SSA form, equal intrinsic calls merged.
     Promote,
     /// Cranelift's mid-end, then the merging again.
@@ -169,18 +171,20 @@ impl Preparer {
     /// Takes `func` through all steps; `observe` sees the function after each.
     ///
     /// # Errors
-    /// Everything the verifier finds, a kernel that returns something, and all wrong uses of intrinsics.
+    /// Everything the verifier finds, a kernel that returns something, unsupported signatures, and all wrong uses of intrinsics.
     pub fn prepare(
         &mut self,
         func: Function,
         options: &Options,
         observe: &mut dyn FnMut(Step, &Function),
     ) -> Result<Prepared, Errors> {
+        refuse_emptiness(&func)?;
         refuse_dynamic_vectors(&func)?;
         if options.verify {
             verify(&func)?;
         }
         refuse_wide_values(&func)?;
+        signatures::check(&func, options.kernel.is_some())?;
         if let Some(kernel) = options.kernel {
             check_kernel(&func, kernel)?;
         }
@@ -191,6 +195,7 @@ impl Preparer {
         let context = &mut self.context;
         let intrinsics = resolve::resolve(&mut context.func, options.namer)?;
         observe(Step::Resolve, &context.func);
+        by_value::expand(&mut context.func);
         atomics::expand(&mut context.func);
         conversions::expand(&mut context.func);
         mid_end::expand(&mut context.func);
@@ -383,6 +388,16 @@ fn needs_host_registers(opcode: Opcode) -> bool {
             | Opcode::GetStackPointer
             | Opcode::GetReturnAddress
     )
+}
+
+/// Cranelift's verifier and all passes take it for granted that there is an entry block.
+fn refuse_emptiness(func: &Function) -> Result<(), Errors> {
+    if func.layout.entry_block().is_some() {
+        return Ok(());
+    }
+    let message = "the function has no blocks; give it a body, or leave it out and declare it where it is called";
+    let problem = Problem::Verifier(message.to_owned());
+    Err(Error::new(problem, Place::of_function(func)).into())
 }
 
 /// Vectors whose length is only known when they run make no sense here, and Cranelift's mid-end fails on them.

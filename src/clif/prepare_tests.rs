@@ -96,24 +96,30 @@ fn a_preparer_can_be_used_again() {
     }
 }
 
+/// What is wrong with a function; empty if nothing is.
+fn accepted_or_errors(text: &str, options: &Options) -> String {
+    let prepared = Preparer::new().prepare(parse(text), options, &mut |_, _| {});
+    prepared
+        .err()
+        .map_or_else(String::new, |errors| errors.to_string())
+}
+
+fn errors_of(text: &str, options: &Options) -> String {
+    let errors = accepted_or_errors(text, options);
+    assert!(!errors.is_empty(), "accepted {text}");
+    errors
+}
+
 #[test]
 fn bad_functions_are_errors_with_their_lines() {
-    let prepare = |text: &str, options: &Options| match Preparer::new().prepare(
-        parse(text),
-        options,
-        &mut |_, _| {},
-    ) {
-        Ok(_) => panic!("accepted {text}"),
-        Err(errors) => errors.to_string(),
-    };
     let wrong_type =
         "function %f(i32) -> i64 {\nblock0(v0: i32):\n    v1 = iadd v0, v0\n    return v1\n}\n";
-    let errors = prepare(wrong_type, &Options::DEVICE);
+    let errors = errors_of(wrong_type, &Options::DEVICE);
     assert!(errors.starts_with("line 4: invalid CLIF: "), "{errors}");
     assert!(errors.ends_with("(in function %f)"), "{errors}");
 
     let result = "function %k() -> i32 {\nblock0:\n    v0 = iconst.i32 1\n    return v0\n}\n";
-    let errors = prepare(result, &kernel());
+    let errors = errors_of(result, &kernel());
     assert!(
         errors.starts_with("kernel: a kernel returns nothing"),
         "{errors}"
@@ -127,7 +133,7 @@ fn bad_functions_are_errors_with_their_lines() {
             .collect::<Vec<_>>()
             .join(", ")
     );
-    assert!(prepare(&many, &kernel()).contains("its parameters take 4104 bytes of at most 4096"));
+    assert!(errors_of(&many, &kernel()).contains("its parameters take 4104 bytes of at most 4096"));
 
     let huge = Options {
         kernel: Some(KernelOptions {
@@ -135,7 +141,7 @@ fn bad_functions_are_errors_with_their_lines() {
         }),
         ..Options::DEVICE
     };
-    let errors = prepare("function %k() {\nblock0:\n    return\n}\n", &huge);
+    let errors = errors_of("function %k() {\nblock0:\n    return\n}\n", &huge);
     assert!(
         errors.starts_with("kernel: it asks for 1048576 bytes of shared memory"),
         "{errors}"
@@ -143,7 +149,7 @@ fn bad_functions_are_errors_with_their_lines() {
 
     let unknown =
         "function %f() {\n    fn0 = %gpu_barsync()\nblock0:\n    call fn0()\n    return\n}\n";
-    let errors = prepare(unknown, &Options::DEVICE);
+    let errors = errors_of(unknown, &Options::DEVICE);
     assert_eq!(
         errors,
         "line 4: intrinsic %gpu_barsync: unknown; did you mean %gpu_bar_sync() or %gpu_warp_sync(i32)? (in function %f)"
@@ -240,4 +246,79 @@ fn dynamic_vectors_are_refused() {
         Err(errors) => errors,
     };
     assert!(errors.only_unsupported(), "{errors}");
+}
+
+#[test]
+fn a_function_without_blocks_is_an_error() {
+    for verify in [true, false] {
+        let options = Options {
+            verify,
+            ..Options::DEVICE
+        };
+        let errors = errors_of("function %f(i32) -> i32 {\n}\n", &options);
+        let start = "invalid CLIF: the function has no blocks";
+        assert!(errors.starts_with(start), "{errors}");
+        assert!(errors.ends_with("(in function %f)"), "{errors}");
+    }
+}
+
+#[test]
+fn foreign_signatures_are_refused() {
+    let call = |own: &str, callee: &str| {
+        let text = format!(
+            "function %f(i64){own} {{\n    fn0 = {callee}\nblock0(v0: i64):\n    call fn0(v0)\n    return\n}}\n"
+        );
+        accepted_or_errors(&text, &Options::DEVICE)
+    };
+    for own in ["", " fast", " tail", " system_v"] {
+        assert_eq!(call(own, "%g(i64 vmctx) system_v"), "", "{own}");
+    }
+    for foreign in [
+        "windows_fastcall",
+        "apple_aarch64",
+        "probestack",
+        "winch",
+        "preserve_all",
+    ] {
+        let expected = format!("unsupported: the calling convention {foreign}: ");
+        let errors = call(&format!(" {foreign}"), "%g(i64)");
+        assert!(errors.starts_with(&expected), "{errors}");
+        let errors = call("", &format!("%g(i64) {foreign}"));
+        assert!(
+            errors.starts_with(&format!("line 4: {expected}")),
+            "{errors}"
+        );
+    }
+    let errors = call("", "colocated patchable %g(i64)");
+    assert!(
+        errors.starts_with("line 4: unsupported: a patchable call: "),
+        "{errors}"
+    );
+    let errors = call("", "%g(i64 sarg(4194305))");
+    assert!(
+        errors.starts_with("line 4: unsupported: a structure of 4194305 bytes passed by value: "),
+        "{errors}"
+    );
+}
+
+#[test]
+fn structures_that_cannot_be_copied_are_refused() {
+    let shared = "function %f(i32) {\n    fn0 = %g(i32 sarg(8))\nblock0(v0: i32):\n    call fn0(v0)\n    return\n}\n";
+    let errors = errors_of(shared, &Options::DEVICE);
+    let start = "line 4: unsupported: a structure behind a pointer of type i32: ";
+    assert!(errors.starts_with(start), "{errors}");
+    let tail = "function %f(i64) tail {\n    fn0 = %g(i64 sarg(8)) tail\nblock0(v0: i64):\n    return_call fn0(v0)\n}\n";
+    let errors = errors_of(tail, &Options::DEVICE);
+    let start = "line 4: unsupported: a tail call with structures passed by value: ";
+    assert!(errors.starts_with(start), "{errors}");
+    let param = "function %f(i64 sarg(8)) {\nblock0(v0: i64):\n    return\n}\n";
+    let errors = errors_of(param, &kernel());
+    let start = "unsupported: a kernel with structures passed by value: ";
+    assert!(errors.starts_with(start), "{errors}");
+    let result = "function %f(i64) -> i64 sret {\nblock0(v0: i64):\n    return v0\n}\n";
+    let errors = errors_of(result, &Options::DEVICE);
+    assert!(
+        errors.starts_with("unsupported: a result sret: "),
+        "{errors}"
+    );
 }
