@@ -207,7 +207,8 @@ impl Preparer {
         context
             .eliminate_unreachable_code(flags)
             .map_err(internal)?;
-        promote::promote(&mut context.func, &context.cfg, &context.domtree);
+        let budget = u32::from(options.registers / 2).saturating_sub(SPARE);
+        promote::promote(&mut context.func, &context.cfg, &context.domtree, budget);
         context.remove_constant_phis(flags).map_err(internal)?;
         // Where promotion left aliases the mid-end would fail.
         context.func.dfg.resolve_all_aliases();
@@ -255,7 +256,6 @@ impl Preparer {
             context.compute_cfg();
             context.compute_domtree();
         }
-        let budget = u32::from(options.registers / 2).saturating_sub(SPARE);
         if edges::narrow(&mut context.func, &context.cfg, budget) {
             context.compute_cfg();
             context.compute_domtree();

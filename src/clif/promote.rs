@@ -8,11 +8,14 @@
 //! reduction. A read before any write gives zero.
 //!
 //! The construction is the classical one: parameters are placed on the iterated dominance frontier of the stores, pruned by
-//! liveness (Cytron et al., "Efficiently Computing Static Single Assignment Form and the Control Dependence Graph"), then
-//! one walk over the dominator tree renames. Parameters with a single source go in Cranelift's constant-phi pass.
+//! liveness ([`placement`]; Cytron et al., "Efficiently Computing Static Single Assignment Form and the Control Dependence Graph"), then
+//! one walk over the dominator tree renames. Parameters with a single source go in Cranelift's constant-phi pass. Parameters that would not
+//! fit into registers are not made: n slots that live through n nested loops would need n^2 of them. Such a cell stays in memory.
 //!
 //! Takes a function without unreachable blocks. A slot with nothing left in it gets size 0, so that it takes no place in
 //! the frame. CLIF 0.135 has no `stack_load` and `stack_store`; all accesses go through `stack_addr`.
+
+mod placement;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -33,12 +36,18 @@ pub struct Promoted {
     pub cells: usize,
 }
 
-/// Promotes what can be promoted. The graph and the dominator tree must be up to date and stay so.
-pub fn promote(func: &mut Function, cfg: &ControlFlowGraph, domtree: &DominatorTree) -> Promoted {
+/// Promotes what can be promoted, as long as the parameters of a block take at most `words` words. The graph and the dominator tree must be up to
+/// date and stay so.
+pub fn promote(
+    func: &mut Function,
+    cfg: &ControlFlowGraph,
+    domtree: &DominatorTree,
+    words: u32,
+) -> Promoted {
     if func.sized_stack_slots.is_empty() {
         return Promoted::default();
     }
-    let cells = find_cells(func, domtree);
+    let mut cells = find_cells(func, domtree);
     if cells.types.is_empty() {
         return Promoted {
             slots: drop_unused_slots(func),
@@ -46,12 +55,12 @@ pub fn promote(func: &mut Function, cfg: &ControlFlowGraph, domtree: &DominatorT
         };
     }
     separate_jump_tables(func);
-    let params = place_params(func, cfg, domtree, &cells);
+    let (params, promoted) = placement::place(func, cfg, domtree, &mut cells, words);
     Renamer::new(func, &cells, params).run(domtree);
     remove_dead_addresses(func);
     Promoted {
         slots: drop_unused_slots(func),
-        cells: cells.types.len(),
+        cells: promoted,
     }
 }
 
@@ -283,127 +292,15 @@ fn separate_jump_tables(func: &mut Function) {
 /// The cells that need a parameter in each block, in the order of the parameters to be.
 type Params = SecondaryMap<Block, Vec<Cell>>;
 
-/// Decides where stores of a cell meet while it is live.
-fn place_params(
-    func: &Function,
-    cfg: &ControlFlowGraph,
-    domtree: &DominatorTree,
-    cells: &Cells,
-) -> Params {
-    let mut stores: Vec<Vec<Block>> = vec![Vec::new(); cells.types.len()];
-    let mut reads: Vec<Vec<Block>> = vec![Vec::new(); cells.types.len()];
-    // Last block in which each cell was seen stored, or read before any store.
-    let mut stored: Vec<Option<Block>> = vec![None; cells.types.len()];
-    let mut read: Vec<Option<Block>> = vec![None; cells.types.len()];
-    for &block in domtree.cfg_rpo() {
-        for inst in func.layout.block_insts(block) {
-            let Some((cell, kind)) = cells.accesses[inst] else {
-                continue;
-            };
-            let stores_it = matches!(kind, Kind::Store | Kind::StoreLow);
-            if stores_it && stored[cell].replace(block) != Some(block) {
-                stores[cell].push(block);
-            } else if !stores_it
-                && stored[cell] != Some(block)
-                && read[cell].replace(block) != Some(block)
-            {
-                reads[cell].push(block);
-            }
-        }
-    }
-    let frontier = dominance_frontier(cfg, domtree);
-    let mut params = Params::new();
-    let mut live = Liveness::default();
-    for cell in 0..cells.types.len() {
-        live.compute(cfg, domtree, cell, &reads[cell], &stores[cell]);
-        let mut work = std::mem::take(&mut stores[cell]);
-        while let Some(block) = work.pop() {
-            for &join in &frontier[block] {
-                if live.is_live(join) && params[join].last() != Some(&cell) {
-                    params[join].push(cell);
-                    work.push(join);
-                }
-            }
-        }
-    }
-    params
-}
-
-/// The blocks at whose start one cell is live; computed for one cell after the other.
-#[derive(Default)]
-struct Liveness {
-    cell: u32,
-    /// One more than the last cell that was live at the start of a block, and that was stored in it.
-    live: SecondaryMap<Block, u32>,
-    stored: SecondaryMap<Block, u32>,
-}
-
-impl Liveness {
-    fn compute(
-        &mut self,
-        cfg: &ControlFlowGraph,
-        domtree: &DominatorTree,
-        cell: Cell,
-        reads: &[Block],
-        stores: &[Block],
-    ) {
-        self.cell = cell as u32 + 1;
-        for block in stores {
-            self.stored[*block] = self.cell;
-        }
-        let mut work = reads.to_vec();
-        while let Some(block) = work.pop() {
-            if std::mem::replace(&mut self.live[block], self.cell) != self.cell {
-                let before = cfg.pred_iter(block).map(|pred| pred.block);
-                work.extend(
-                    before.filter(|pred| {
-                        domtree.is_reachable(*pred) && self.stored[*pred] != self.cell
-                    }),
-                );
-            }
-        }
-    }
-
-    fn is_live(&self, block: Block) -> bool {
-        self.live[block] == self.cell
-    }
-}
-
-/// The blocks at which each block's dominance ends (Cooper, Harvey, Kennedy).
-fn dominance_frontier(
-    cfg: &ControlFlowGraph,
-    domtree: &DominatorTree,
-) -> SecondaryMap<Block, Vec<Block>> {
-    let mut frontier: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
-    for &join in domtree.cfg_rpo() {
-        let preds: Vec<Block> = cfg
-            .pred_iter(join)
-            .map(|p| p.block)
-            .filter(|p| domtree.is_reachable(*p))
-            .collect();
-        if preds.len() < 2 {
-            continue;
-        }
-        for pred in preds {
-            let mut runner = Some(pred);
-            while let Some(block) = runner.filter(|block| Some(*block) != domtree.idom(join)) {
-                if frontier[block].last() != Some(&join) {
-                    frontier[block].push(join);
-                }
-                runner = domtree.idom(block);
-            }
-        }
-    }
-    frontier
-}
-
 /// Replaces accesses by values, walking down the dominator tree.
 struct Renamer<'a> {
     func: &'a mut Function,
     cells: &'a Cells,
     params: Params,
-    /// Present value of each cell.
+    /// Present value of each cell; none where nothing was stored.
     current: Vec<Option<Value>>,
+    /// What a cell is where nothing was stored, once somebody asked for it.
+    zeros: Vec<Option<Value>>,
     /// What to restore when the walk leaves a block.
     undo: Vec<(Cell, Option<Value>)>,
 }
@@ -411,11 +308,13 @@ struct Renamer<'a> {
 impl<'a> Renamer<'a> {
     fn new(func: &'a mut Function, cells: &'a Cells, params: Params) -> Self {
         let current = vec![None; cells.types.len()];
+        let zeros = current.clone();
         Self {
             func,
             cells,
             params,
             current,
+            zeros,
             undo: Vec::new(),
         }
     }
@@ -520,7 +419,7 @@ impl<'a> Renamer<'a> {
 
     /// The present value of a cell; zero at the start of the function if nothing was stored.
     fn value_of(&mut self, cell: Cell) -> Value {
-        if let Some(value) = self.current[cell] {
+        if let Some(value) = self.current[cell].or(self.zeros[cell]) {
             return value;
         }
         let entry = self
@@ -528,16 +427,9 @@ impl<'a> Renamer<'a> {
             .layout
             .entry_block()
             .expect("an access is in a block");
+        // The entry dominates whatever the walk stands on: this holds until the end.
         let zero = zero(self.func, entry, self.cells.types[cell]);
-        // Whatever the walk stands on, the entry dominates it: this holds until the end.
-        self.current[cell] = Some(zero);
-        for (_, old) in self
-            .undo
-            .iter_mut()
-            .filter(|(other, old)| *other == cell && old.is_none())
-        {
-            *old = Some(zero);
-        }
+        self.zeros[cell] = Some(zero);
         zero
     }
 

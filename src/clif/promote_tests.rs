@@ -158,14 +158,19 @@ fn parse(text: &str) -> Function {
         .remove(0)
 }
 
-/// Promotes a function whose unreachable blocks are removed.
+/// Promotes a function whose unreachable blocks are removed, with no limit on parameters.
 fn promoted(func: &Function) -> (Function, Promoted) {
+    promoted_within(func, u32::MAX)
+}
+
+/// The same with so many words for the parameters of a block.
+fn promoted_within(func: &Function, words: u32) -> (Function, Promoted) {
     let mut context = cranelift_codegen::Context::for_function(func.clone());
     let flags = settings::Flags::new(settings::builder());
     context.compute_cfg();
     context.compute_domtree();
     context.eliminate_unreachable_code(&flags).unwrap();
-    let done = promote(&mut context.func, &context.cfg, &context.domtree);
+    let done = promote(&mut context.func, &context.cfg, &context.domtree, words);
     cranelift_codegen::verify_function(&context.func, &flags)
         .unwrap_or_else(|e| panic!("{e}\n{func}\n{}", context.func));
     (context.func, done)
@@ -187,6 +192,89 @@ fn run(func: &Function, argument: i64, fuel: u64) -> Option<i64> {
         },
         other => panic!("{other:?}"),
     }
+}
+
+/// `count` slots that are all added to in the innermost of `count` loops, then summed up.
+fn slots_across_loops(count: usize) -> String {
+    use std::fmt::Write;
+    let slots: String = (0..count)
+        .map(|i| format!("    ss{i} = explicit_slot 8\n"))
+        .collect();
+    let mut text = format!("function %f(i64) -> i64 {{\n{slots}block0(v0: i64):\n");
+    let (counter, address, old, new) = (1, 1 + count, 1 + 2 * count, 1 + 3 * count);
+    let mut out = |line: String| writeln!(text, "    {line}").unwrap();
+    for i in 0..count {
+        out(format!("v{} = stack_addr.i64 ss{i}", address + i));
+        out(format!("store v0, v{}", address + i));
+    }
+    for i in 0..count {
+        out(format!("jump block{}(v0)", i + 1));
+        out(format!("block{}(v{}: i64):", i + 1, counter + i));
+    }
+    for i in 0..count {
+        out(format!("v{} = load.i64 v{}", old + i, address + i));
+        out(format!(
+            "v{} = iadd v{}, v{}",
+            new + i,
+            old + i,
+            counter + i
+        ));
+        out(format!("store v{}, v{}", new + i, address + i));
+    }
+    let mut next = 1 + 4 * count;
+    for i in (0..count).rev() {
+        out(format!("v{next} = iconst.i64 1"));
+        out(format!("v{} = isub v{}, v{next}", next + 1, counter + i));
+        let leave = 2 * count - i;
+        let (less, back) = (next + 1, i + 1);
+        out(format!("brif v{less}, block{back}(v{less}), block{leave}"));
+        out(format!("block{leave}:"));
+        next += 2;
+    }
+    let mut sum = 0;
+    for i in 0..count {
+        out(format!("v{next} = load.i64 v{}", address + i));
+        out(format!("v{} = iadd v{sum}, v{next}", next + 1));
+        sum = next + 1;
+        next += 2;
+    }
+    out(format!("return v{sum}"));
+    text.push_str("}\n");
+    text
+}
+
+#[test]
+fn parameters_stay_within_their_words() {
+    let func = parse(&slots_across_loops(4));
+    let expected = run(&func, 3, 1 << 16);
+    assert!(expected.is_some());
+    // A counter takes two words, a cell too.
+    for (words, cells) in [
+        (u32::MAX, 4),
+        (10, 4),
+        (9, 3),
+        (6, 2),
+        (4, 1),
+        (3, 0),
+        (0, 0),
+    ] {
+        let (after, done) = promoted_within(&func, words);
+        let params = |block| after.dfg.num_block_params(block) as u32;
+        let most = after.layout.blocks().map(params).max();
+        assert_eq!((done.cells, done.slots), (cells, cells), "{words} words");
+        assert!(most <= Some((words / 2).max(1)), "{words} words: {after}");
+        assert_eq!(run(&after, 3, 1 << 16), expected, "{words} words: {after}");
+    }
+}
+
+/// All cells would need a quarter of a million parameters.
+#[test]
+fn slots_across_many_loops_take_parameters_in_proportion() {
+    let func = parse(&slots_across_loops(500));
+    let (after, done) = promoted_within(&func, 64);
+    let params = |block| after.dfg.num_block_params(block);
+    assert!(done.cells > 20, "{done:?}");
+    assert!(after.layout.blocks().map(params).all(|count| count <= 32));
 }
 
 #[test]
