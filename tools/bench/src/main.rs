@@ -3,8 +3,12 @@
 //! Only functions that both compile count. Each is compiled once to warm up and then `--rounds` times by both in turn, contexts reused; the fastest
 //! round of each counts, so that a busy machine disturbs the ratio little. The mid-end is the same code in both, and both verifiers are off
 //! (build with `--release`, where this compiler checks nothing between passes).
+//!
+//! `--growth` measures functions of its own instead: shapes at several sizes, time and memory an instruction.
 
+mod growth;
 mod reference;
+mod shapes;
 mod size;
 
 use anyhow::{Context, Result, bail};
@@ -41,6 +45,15 @@ struct Arguments {
     /// Figures of another compiler beside these, as a table with the columns nu_total, regs, nu_loops and nu_stall.
     #[arg(long, value_name = "TSV", requires = "size")]
     peers: Option<PathBuf>,
+    /// Print how time and memory grow with the size of a function, for every shape whose name contains the text.
+    #[arg(long, value_name = "SHAPE", num_args = 0..=1, default_missing_value = "", conflicts_with = "size")]
+    growth: Option<String>,
+    /// Most seconds that one function of `--growth` may take.
+    #[arg(long, default_value_t = 60, value_name = "S")]
+    limit: u64,
+    /// What `--growth` starts: one shape at one size.
+    #[arg(long, num_args = 2, value_names = ["SHAPE", "SIZE"], hide = true)]
+    growth_child: Option<Vec<String>>,
 }
 
 /// Times of one function.
@@ -67,6 +80,13 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     options.verify = false;
     options.enable_verifier = false;
+    if let Some([shape, size]) = arguments.growth_child.as_deref() {
+        return growth::measure(shape, size.parse()?, options);
+    }
+    if let Some(filter) = &arguments.growth {
+        let limit = Duration::from_secs(arguments.limit);
+        return growth::table(&arguments.settings, filter, limit);
+    }
     let mut files = Vec::new();
     for path in &arguments.paths {
         collect(path, &mut files).with_context(|| format!("{}", path.display()))?;
