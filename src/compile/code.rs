@@ -5,11 +5,12 @@ use super::resources::{self, KernelResources};
 use super::summaries::Summaries;
 use crate::abi;
 use crate::clif::source::{SourceFile, SourceFunction};
+use crate::emit::constants::TABLES;
 use crate::emit::{self, Constants};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::{
-    DataObject, Kernel, Line, Linkage, Object, ObjectFunction, Parameter, ParameterKind,
-    Relocation, RelocationKind,
+    DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, Parameter,
+    ParameterKind, Relocation, RelocationKind,
 };
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
@@ -88,6 +89,16 @@ impl Unit {
     /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is.
     pub fn finish(mut self) -> Result<Code, Errors> {
         super::library::complete(&mut self)?;
+        if !self.constants.tables().is_empty() {
+            self.data.push(DataObject {
+                name: TABLES.to_owned(),
+                linkage: Linkage::Local,
+                writable: false,
+                align: 4,
+                contents: DataContents::Bytes(self.constants.tables().to_vec()),
+                relocations: Vec::new(),
+            });
+        }
         let mut names: Vec<&str> = self
             .function_names()
             .chain(self.data.iter().map(|data| data.name.as_str()))

@@ -49,7 +49,7 @@ pub enum Target {
     None,
     /// The start of a block of this function.
     Block(usize),
-    /// One of several blocks, by a table of code offsets in the module's constants.
+    /// One of several blocks, by a table of code offsets in the module's constants or data.
     Table {
         /// Byte offset of the table.
         offset: u32,

@@ -209,7 +209,8 @@ pub enum Terminator<R> {
     Table {
         /// Without a `table` the 32-bit index; with one the code offset that was read from it.
         index: R,
-        /// Byte offset of the table in the module's constants, once the code that reads it exists (`simt::tables`).
+        /// Byte offset of the table in the module's constants, or from their end on in its data
+        /// ([`Constants::in_data`](crate::emit::Constants::in_data)), once the code that reads it exists (`simt::tables`).
         table: Option<u32>,
         /// Successors by index; may repeat.
         targets: Vec<Block>,
