@@ -16,8 +16,8 @@ use smallvec::SmallVec;
 /// Name of the stack slots in symbol attachments; the frame layout knows the offset.
 pub const SLOTS: &str = "$frame.slots";
 
-/// Range of the signed 24-bit offset of an address.
-const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
+/// Offsets that fit the signed 24 bits of an address with any piece of an access behind them.
+const OFFSETS: std::ops::Range<i64> = -(1 << 23)..(1 << 23) - 16;
 
 /// An address: a register operand and a constant offset.
 #[derive(Clone, Copy, Debug)]
@@ -119,17 +119,19 @@ impl Lower<'_> {
         }) = self.def_data(base)
         {
             let slot = self.slots[cranelift_entity::EntityRef::index(stack_slot)];
-            let pointer = self.stack_pointer();
             let offset = i64::from(slot) + i64::from(i32::from(offset)) + total;
-            return Address {
-                base: Src::reg(pointer),
-                offset,
-                space: Space::Local,
-                slot: true,
-                align,
-                uniform: None,
-                strong: false,
-            };
+            // Beyond local memory the frame would not fit into the bits with it.
+            if offset.unsigned_abs() <= abi::MAX_LOCAL.into() {
+                return Address {
+                    base: Src::reg(self.stack_pointer()),
+                    offset,
+                    space: Space::Local,
+                    slot: true,
+                    align,
+                    uniform: None,
+                    strong: false,
+                };
+            }
         }
         let src = self.src(base);
         if let Some(constant) = src.as_imm() {
@@ -148,10 +150,19 @@ impl Lower<'_> {
                 };
             }
         }
-        let base = match space {
+        let mut base = match space {
             Space::Local => src.low(),
             _ => src,
         };
+        if !OFFSETS.contains(&total) {
+            let words = base.words;
+            let sum = if words == 1 {
+                Regs::one(self.add(base, Src::imm(total as u32)))
+            } else {
+                self.add_wide(base, Src::wide_imm(total as u64 as u128, words))
+            };
+            (base, total) = (Src::regs(sum), 0);
+        }
         Address {
             base,
             offset: total,
