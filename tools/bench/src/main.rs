@@ -81,11 +81,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     options.verify = false;
     options.enable_verifier = false;
     if let Some([shape, size]) = arguments.growth_child.as_deref() {
-        return growth::measure(shape, size.parse()?, options);
+        return growth::measure(shape, size.parse()?, &options, arguments.rounds);
     }
     if let Some(filter) = &arguments.growth {
         let limit = Duration::from_secs(arguments.limit);
-        return growth::table(&arguments.settings, filter, limit);
+        return growth::table(&arguments.settings, filter, limit, arguments.rounds);
     }
     let mut files = Vec::new();
     for path in &arguments.paths {
