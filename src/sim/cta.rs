@@ -211,7 +211,7 @@ impl Cta {
             stats.warp_instructions += 1;
             stats.thread_instructions += u64::from(issued.mask.count_ones());
             if let Some(op) = op {
-                timing.after(index, op, group.pc, issued.mask);
+                timing.after(index, op, issued.mask);
             }
             if self.warps.iter().all(|w| w.state() != WarpState::Ready) {
                 self.settle()?;

@@ -7,7 +7,7 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
-//! [`memory`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`] look on.
+//! [`memory`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`], with [`pending`], look on.
 
 pub mod access;
 pub mod action;
@@ -22,6 +22,7 @@ pub mod footprint;
 pub mod image;
 pub mod launch;
 pub mod memory;
+pub mod pending;
 pub mod registers;
 pub mod semantics;
 #[cfg(test)]

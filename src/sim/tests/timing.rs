@@ -233,3 +233,109 @@ fn registers_known_at_run_time_may_be_any() {
     let get = "UMOV_I urd=0 vb=9 ?6\n MOV_R rd=5\n GETGPR_U rd=1 urb=0 ridx=0";
     assert_eq!(hazards(get), hazard(ReadAfterWrite, "R[]", 32, 16));
 }
+
+/// Kind, register and addresses of the hazards of a launch of so many threads.
+fn hazards_of(text: &str, threads: u32) -> Vec<(HazardKind, String, u32, u32)> {
+    let config = SimConfig {
+        timed: true,
+        ..SimConfig::default()
+    };
+    let mut bench = Bench::with(config, text, &[0; 1024]);
+    let report = bench.launch(1, threads, &[]);
+    assert_eq!(report.fault, None);
+    let hazards = report.hazards.iter();
+    hazards
+        .map(|h| (h.kind, h.register.to_string(), h.place.pc, h.earlier.0))
+        .collect()
+}
+
+#[test]
+fn other_warps_hide_no_short_stall() {
+    let text = "IADD_RI rd=0 vb=1 ?3\n IADD_RI rd=1 ra=0 vb=1\n EXIT_X";
+    for threads in [1, 32, 64, 1024] {
+        assert_eq!(
+            hazards_of(text, threads),
+            hazard(ReadAfterWrite, "R0", 16, 0),
+            "{threads} threads"
+        );
+    }
+}
+
+#[test]
+fn what_holds_a_warp_hides_no_short_stall() {
+    // A fence holds the warp for long, and so does a scoreboard: neither is what the sum relies on.
+    let fence = "IADD_RI rd=0 vb=1 ?1\n MEMBAR_X ?1\n IADD_RI rd=1 ra=0 vb=1\n EXIT_X";
+    assert_eq!(hazards_of(fence, 32), hazard(ReadAfterWrite, "R0", 32, 0));
+    let wait = "
+        S2R_X rd=2 sreg=SR_LANEID &wr=0
+        IADD_RI rd=0 vb=1 ?1
+        IADD_RR rd=1 ra=0 rb=2 &req=1
+        EXIT_X";
+    assert_eq!(hazards_of(wait, 32), hazard(ReadAfterWrite, "R0", 32, 16));
+    let barrier = "IADD_RI rd=0 vb=1 ?1\n BAR_X ?1\n IADD_RI rd=1 ra=0 vb=1\n EXIT_X";
+    for threads in [32, 256] {
+        assert_eq!(
+            hazards_of(barrier, threads),
+            hazard(ReadAfterWrite, "R0", 32, 0)
+        );
+    }
+}
+
+/// Lanes below 16 go to `other`, the others run `here`; both meet at `join`, behind which R5 is computed from R4.
+fn two_sides(here: &str, other: &str) -> String {
+    format!(
+        "S2R_X rd=0 sreg=SR_LANEID &wr=0
+         ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=16 &req=1 ?13
+         MOV_R rd=4 ?4
+         BSSY_X bn=0 label=>join ?15
+         @P0 BRA_X label=>other ?1
+         {here}
+         BRA_X label=>join ?1
+         other:
+         {other}
+         join:
+         BSYNC_X bn=0 ?1
+         IADD_RI rd=5 ra=4 vb=1 ?4
+         EXIT_X"
+    )
+}
+
+#[test]
+fn another_group_hides_no_short_stall() {
+    let long = "NOP_X ?15\n NOP_X ?15\n NOP_X ?15";
+    let sum = |stall| format!("IADD_RI rd=4 vb=1 ?{stall}");
+    assert_eq!(hazards_of(&two_sides(&sum(2), long), 32), []);
+    assert_eq!(
+        hazards_of(&two_sides(&sum(1), long), 32),
+        hazard(ReadAfterWrite, "R4", 11 * 16, 5 * 16),
+        "behind a branch and BSYNC three cycles have passed"
+    );
+    assert_eq!(hazards_of(&two_sides(long, &sum(3)), 32), []);
+    assert_eq!(
+        hazards_of(&two_sides(long, &sum(2)), 32),
+        hazard(ReadAfterWrite, "R4", 11 * 16, 9 * 16)
+    );
+    // A wait of one group tells nothing to another: the other side's load is not waited for.
+    let load = "MOV_C rd=2 vb=c0:0x160\n MOV_C rd=3 vb=c0:0x164 ?4\n LDG_R rd=4 ra=2 &wr=1 ?1";
+    assert_eq!(
+        hazards_of(&two_sides(load, "NOP_X &req=2"), 32),
+        hazard(ReadAfterWrite, "R4", 11 * 16, 7 * 16)
+    );
+    assert_eq!(
+        hazards_of(&two_sides(&format!("{load}\n NOP_X &req=2"), long), 32),
+        []
+    );
+}
+
+#[test]
+fn lanes_that_waited_in_one_group_may_rely_on_it_in_another() {
+    // One side reads a uniform register slowly and waits for it; the other side never does, and all overwrite it behind.
+    let store = "STG_RRU ra=255 urc=2 rb=4 &rd=1 ?1\n NOP_X &req=2";
+    let text =
+        |side: &str| two_sides(side, "NOP_X").replace("EXIT_X", "UMOV_I urd=2 vb=5 ?6\n EXIT_X");
+    let text = |side: &str| format!("ULDC_C width=64 urd=2 vb=c0:0x160 ?6\n {}", text(side));
+    assert_eq!(hazards_of(&text(store), 32), []);
+    let early = hazards_of(&text(store.lines().next().unwrap_or("")), 32);
+    assert_eq!(early.len(), 1);
+    assert_eq!((early[0].0, early[0].1.as_str()), (WriteAfterRead, "UR2"));
+}

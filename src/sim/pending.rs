@@ -1,0 +1,420 @@
+//! What is on its way in a warp, and which instruction comes too early for it.
+//!
+//! In: the instructions of a warp in the order in which they issue, with their lanes. Out: the pairs of instructions that the control bits
+//! do not keep apart on the path that each *lane* takes.
+//!
+//! A lane's clock advances by the stalls of the instructions that its group issues (at least one cycle each, false guards included) and
+//! by nothing else. The cycles in which other warps or other groups issue, in which a fence or a barrier holds the warp, or which a
+//! scoreboard takes to become zero, are none that a program may count on: the same code must hold when they are not there. A wait for a
+//! scoreboard completes, for the lanes that wait, what signals that scoreboard, and tells nothing about anything else. This is what
+//! [`crate::sched::verify`] assumes of every path; here it is judged on the paths that run, register by register and lane by lane.
+//!
+//! Lanes that run together share a clock (a [`Cohort`]); where a group splits, so does the cohort, and where lanes meet with different
+//! clocks, what is on its way is brought to one clock. Tables by register make an instruction cost what it touches: what has arrived is
+//! found out when its register is touched next, and a wait only notes its number.
+//!
+//! Uniform registers are followed lane by lane like all others. No control bits keep two groups apart that use a uniform register at the
+//! same time; that is for [`super::check`].
+
+use super::decoded::Op;
+use super::footprint::Resource;
+use super::timed::HazardKind;
+use crate::isa::Scoreboard;
+use crate::isa::control::SCOREBOARDS;
+use crate::isa::register::RegisterClass;
+use smallvec::SmallVec;
+
+/// A pair of instructions that are not kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Early {
+    /// What is wrong.
+    pub kind: HazardKind,
+    /// The register.
+    pub register: Resource,
+    /// Index of the earlier instruction.
+    pub earlier: u32,
+    /// Lanes in which it happened.
+    pub lanes: u32,
+}
+
+/// Lanes that issue an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes {
+    /// Those that have not exited.
+    pub live: u32,
+    /// Those of the group.
+    pub active: u32,
+    /// Those of the group whose guard holds.
+    pub mask: u32,
+}
+
+/// When something is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// At this time of its lanes' clock.
+    At(u64),
+    /// When one of these scoreboards, a mask, has been waited for.
+    Signalled(u8),
+}
+
+/// A result on its way, or a source that may not have been read yet.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    lanes: u32,
+    /// Index of the instruction.
+    pc: u32,
+    /// Its number among the instructions of the warp.
+    number: u64,
+    due: Due,
+}
+
+/// Lanes with the same clock.
+#[derive(Clone, Copy, Debug)]
+struct Cohort {
+    lanes: u32,
+    /// Cycles of the stalls so far.
+    clock: u64,
+    /// For each scoreboard: instructions of the warp up to this number have been waited for.
+    waited: [u64; SCOREBOARDS as usize],
+}
+
+impl Cohort {
+    /// Whether something of this cohort is complete.
+    fn is_complete(&self, entry: &Entry) -> bool {
+        match entry.due {
+            Due::At(time) => time <= self.clock,
+            Due::Signalled(boards) => boards_of(boards).any(|b| self.waited[b] >= entry.number),
+        }
+    }
+}
+
+/// Few of these exist at a time: those of different lanes, or readers with different scoreboards.
+type Entries = SmallVec<[Entry; 2]>;
+
+/// A register and what is on its way to and from it.
+#[derive(Clone, Debug)]
+struct Slot {
+    register: Resource,
+    /// Of each lane the latest result.
+    writes: Entries,
+    /// Of each lane the latest reader for each set of scoreboards: who waits for it waits for the ones before.
+    reads: Entries,
+}
+
+/// No slot.
+const NONE: u16 = u16::MAX;
+
+/// What is on its way in a warp.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// Instructions so far.
+    number: u64,
+    /// Disjoint; every live lane is in one.
+    cohorts: SmallVec<[Cohort; 1]>,
+    slots: Vec<Slot>,
+    /// By register the index of its slot.
+    index: Vec<u16>,
+}
+
+impl Default for Pending {
+    /// Nothing, at time 0.
+    fn default() -> Pending {
+        let all = Cohort {
+            lanes: u32::MAX,
+            clock: 0,
+            waited: [0; SCOREBOARDS as usize],
+        };
+        Pending {
+            number: 0,
+            cohorts: SmallVec::from_slice(&[all]),
+            slots: Vec::new(),
+            index: vec![NONE; Resource::COUNT],
+        }
+    }
+}
+
+impl Pending {
+    /// An instruction issues: adds the pairs for which it comes too early to `found`. What was found counts as complete.
+    pub fn issue(&mut self, op: &Op, pc: u32, lanes: Lanes, found: &mut Vec<Early>) {
+        let own = self.gather(lanes.active, lanes.live);
+        for board in boards_of(op.control.wait()) {
+            self.cohorts[own].waited[board] = self.number;
+        }
+        self.number += 1;
+        let footprint = &op.footprint;
+        let guard = footprint.guard.iter().map(|r| (*r, lanes.active));
+        for (register, lanes) in guard.chain(footprint.reads.iter().map(|r| (*r, lanes.mask))) {
+            self.read(register, own, lanes, found);
+        }
+        if lanes.mask != 0 {
+            for (register, cycles) in &footprint.writes {
+                // A result of variable latency may arrive in the next cycle.
+                let arrives = if footprint.variable { 1 } else { *cycles };
+                let arrives = self.cohorts[own].clock + u64::from(arrives);
+                self.overwrite(*register, own, lanes.mask, arrives, found);
+            }
+            self.record(op, pc, self.cohorts[own].clock, lanes.mask);
+        }
+        self.cohorts[own].clock += u64::from(op.control.stall().max(1));
+    }
+
+    /// Finds the results that have not arrived when lanes of a cohort read `register`.
+    fn read(&mut self, register: Resource, cohort: usize, lanes: u32, found: &mut Vec<Early>) {
+        for slot in self.meeting(register) {
+            let (slot, cohort) = (&mut self.slots[slot], &self.cohorts[cohort]);
+            look(&mut slot.writes, cohort, lanes, |entry, lanes| {
+                found.push(Early {
+                    kind: HazardKind::ReadAfterWrite,
+                    register,
+                    earlier: entry.pc,
+                    lanes,
+                });
+                true
+            });
+        }
+    }
+
+    /// Finds the results that would not arrive before one at the time `arrives`, and who may still read `register`.
+    fn overwrite(
+        &mut self,
+        register: Resource,
+        cohort: usize,
+        lanes: u32,
+        arrives: u64,
+        found: &mut Vec<Early>,
+    ) {
+        for slot in self.meeting(register) {
+            let (slot, cohort) = (&mut self.slots[slot], &self.cohorts[cohort]);
+            let mut report = |kind, entry: &Entry, lanes| {
+                found.push(Early {
+                    kind,
+                    register,
+                    earlier: entry.pc,
+                    lanes,
+                });
+                true
+            };
+            look(&mut slot.writes, cohort, lanes, |entry, lanes| {
+                let early = match entry.due {
+                    Due::At(time) => time >= arrives,
+                    Due::Signalled(_) => true,
+                };
+                early && report(HazardKind::WriteAfterWrite, entry, lanes)
+            });
+            look(&mut slot.reads, cohort, lanes, |entry, lanes| {
+                report(HazardKind::WriteAfterRead, entry, lanes)
+            });
+        }
+    }
+
+    /// The results of an instruction are on their way, and its slow sources are being read.
+    fn record(&mut self, op: &Op, pc: u32, now: u64, lanes: u32) {
+        let footprint = &op.footprint;
+        let bit = |board: Option<Scoreboard>| board.map_or(0, |b| 1 << b.number());
+        let (write, read) = (bit(op.control.write), bit(op.control.read));
+        let due = |signals: u8, cycles: u16| match footprint.variable {
+            true => Due::Signalled(signals),
+            false => Due::At(now + u64::from(cycles)),
+        };
+        let number = self.number;
+        let entry = |due| Entry {
+            lanes,
+            pc,
+            number,
+            due,
+        };
+        for (register, cycles) in &footprint.writes {
+            let writes = &mut self.slot(*register).writes;
+            // The later of two results counts.
+            forget(writes, lanes, |_| true);
+            writes.push(entry(due(write, *cycles)));
+        }
+        if footprint.sources == 0 {
+            return;
+        }
+        // Who has waited for the result knows that the sources were read.
+        let due = due(read | write, footprint.sources);
+        for register in &footprint.reads {
+            let reads = &mut self.slot(*register).reads;
+            forget(reads, lanes, |old| match (old.due, due) {
+                (Due::At(old), Due::At(new)) => old <= new,
+                (old, new) => old == new,
+            });
+            reads.push(entry(due));
+        }
+    }
+
+    /// The slot of a register.
+    fn slot(&mut self, register: Resource) -> &mut Slot {
+        let index = &mut self.index[register.index()];
+        if *index == NONE {
+            *index = self.slots.len() as u16;
+            self.slots.push(Slot {
+                register,
+                writes: Entries::new(),
+                reads: Entries::new(),
+            });
+        }
+        &mut self.slots[usize::from(*index)]
+    }
+
+    /// Slots of the registers that may be `register`.
+    fn meeting(&self, register: Resource) -> SmallVec<[usize; 2]> {
+        if register == Resource::ANY_GENERAL {
+            let all = self.slots.iter().enumerate();
+            return all
+                .filter(|(_, slot)| slot.register.meets(register))
+                .map(|(index, _)| index)
+                .collect();
+        }
+        let mut names = SmallVec::<[Resource; 2]>::from_slice(&[register]);
+        if register.class() == Some(RegisterClass::Gpr) {
+            names.push(Resource::ANY_GENERAL);
+        }
+        let slots = names.iter().map(|r| self.index[r.index()]);
+        slots.filter(|s| *s != NONE).map(usize::from).collect()
+    }
+
+    /// Makes the lanes of a group one cohort; its index.
+    fn gather(&mut self, active: u32, live: u32) -> usize {
+        if let Some(index) = self.cohorts.iter().position(|c| c.lanes == active) {
+            return index;
+        }
+        let mut parts: SmallVec<[Cohort; 4]> = SmallVec::new();
+        for cohort in &mut self.cohorts {
+            let lanes = cohort.lanes & active;
+            if lanes != 0 {
+                parts.push(Cohort { lanes, ..*cohort });
+                cohort.lanes &= !lanes;
+            }
+        }
+        self.cohorts.retain(|c| c.lanes & live != 0);
+        let joined = match parts[..] {
+            [part] => part,
+            _ => self.join(&parts),
+        };
+        self.cohorts.push(joined);
+        self.cohorts.len() - 1
+    }
+
+    /// Brings lanes of different clocks to the latest of them; what is on its way has as long to go as before.
+    fn join(&mut self, parts: &[Cohort]) -> Cohort {
+        let mut joined = Cohort {
+            lanes: 0,
+            clock: 0,
+            waited: [u64::MAX; SCOREBOARDS as usize],
+        };
+        for part in parts {
+            joined.lanes |= part.lanes;
+            joined.clock = joined.clock.max(part.clock);
+            for (mine, theirs) in joined.waited.iter_mut().zip(part.waited) {
+                *mine = (*mine).min(theirs);
+            }
+        }
+        let lists = self
+            .slots
+            .iter_mut()
+            .flat_map(|s| [&mut s.writes, &mut s.reads]);
+        for list in lists.filter(|list| !list.is_empty()) {
+            let mut kept = Entries::new();
+            for entry in &mut *list {
+                for part in parts {
+                    let lanes = entry.lanes & part.lanes;
+                    if lanes == 0 || part.is_complete(entry) {
+                        continue;
+                    }
+                    let due = match entry.due {
+                        Due::At(time) => Due::At(time + (joined.clock - part.clock)),
+                        signalled => signalled,
+                    };
+                    let same = |e: &&mut Entry| (e.number, e.due) == (entry.number, due);
+                    match kept.iter_mut().find(same) {
+                        Some(same) => same.lanes |= lanes,
+                        None => kept.push(Entry {
+                            lanes,
+                            due,
+                            ..*entry
+                        }),
+                    }
+                }
+            }
+            forget(list, joined.lanes, |_| true);
+            list.extend(kept);
+        }
+        joined
+    }
+}
+
+/// Shows what of a list is not complete in these lanes of a cohort to `early`; what it takes is over, and so is what is complete.
+fn look(
+    list: &mut Entries,
+    cohort: &Cohort,
+    lanes: u32,
+    mut early: impl FnMut(&Entry, u32) -> bool,
+) {
+    list.retain(|entry| {
+        let lanes = entry.lanes & lanes;
+        if lanes != 0 && (cohort.is_complete(entry) || early(entry, lanes)) {
+            entry.lanes &= !lanes;
+        }
+        entry.lanes != 0
+    });
+}
+
+/// Takes lanes away from the entries that `which` names.
+fn forget(list: &mut Entries, lanes: u32, which: impl Fn(&Entry) -> bool) {
+    list.retain(|entry| {
+        if which(entry) {
+            entry.lanes &= !lanes;
+        }
+        entry.lanes != 0
+    });
+}
+
+/// The scoreboards of a mask.
+fn boards_of(mask: u8) -> impl Iterator<Item = usize> {
+    (0..usize::from(SCOREBOARDS)).filter(move |b| mask >> b & 1 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::{Control, Form, PInst, PReg, Role};
+    use crate::sim::decoded::Program;
+    use crate::sim::semantics::Reference;
+
+    fn store(value: u8, control: Control) -> u128 {
+        let mut inst = PInst::new(Form::STG_RR);
+        let address = inst.operand(Role::A).expect("an address");
+        inst.set_regs(address, &[Some(PReg::gpr(2)), Some(PReg::gpr(3))]);
+        inst.set(Role::B, PReg::gpr(value));
+        inst.encode(control).expect("a store")
+    }
+
+    #[test]
+    fn what_nobody_waits_for_does_not_pile_up() {
+        let mut read = Control::default();
+        read.read = Scoreboard::new(3);
+        let words = [store(4, Control::default()), store(5, read), store(6, read)];
+        let program = Program::new(&words, Reference::default());
+        let (mut pending, mut found) = (Pending::default(), Vec::new());
+        // Two groups in turns, which meet now and then.
+        for pc in 0..9000u32 {
+            let active = match pc % 100 {
+                0..40 => 0xffff,
+                40..80 => 0xffff_0000,
+                _ => u32::MAX,
+            };
+            let lanes = Lanes {
+                live: u32::MAX,
+                active,
+                mask: active,
+            };
+            pending.issue(&program.ops[pc as usize % 3], pc, lanes, &mut found);
+        }
+        assert!(found.is_empty());
+        let entries = pending.slots.iter().map(|s| s.reads.len() + s.writes.len());
+        assert!(entries.sum::<usize>() <= 2 * 2 * 5);
+        assert!(pending.cohorts.len() <= 2);
+    }
+}
