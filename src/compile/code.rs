@@ -65,6 +65,11 @@ impl Unit {
         self.functions.iter().map(|(code, _)| code.name.as_str())
     }
 
+    /// The functions so far, before linking.
+    pub fn functions(&self) -> impl Iterator<Item = &emit::Code> {
+        self.functions.iter().map(|(code, _)| code)
+    }
+
     /// Drops the functions that `keep` does not want.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.functions.retain(|(code, _)| keep(&code.name));

@@ -1,7 +1,8 @@
 //! Scheduling: the order of instructions, and the control bits that make the machine wait for what is not there yet.
 //!
 //! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls, scoreboards and wait
-//! masks for code in its final order; [`verify`] derives from the finished words alone whether they suffice.
+//! masks for code in its final order; [`verify`] derives from the finished words alone whether they suffice, [`redundancy`] which of them are
+//! too much.
 
 pub mod access;
 mod boards;
@@ -10,6 +11,7 @@ mod dependence;
 pub mod order;
 #[cfg(test)]
 mod order_tests;
+pub mod redundancy;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -85,9 +85,9 @@ impl fmt::Display for Cell {
 }
 
 /// A decoded instruction.
-struct Op {
-    inst: PInst,
-    control: Control,
+pub(super) struct Op {
+    pub(super) inst: PInst,
+    pub(super) control: Control,
     latency: LatencyInfo,
     /// What must be there when it issues, and when it reads: the guard is read at issue.
     reads: BTreeSet<Cell>,
@@ -100,32 +100,65 @@ struct Op {
     leaves: bool,
 }
 
+impl Op {
+    /// Whether it waits for a scoreboard.
+    pub(super) fn waits_for(&self, board: Option<Scoreboard>) -> bool {
+        board.is_some_and(|b| self.control.wait() >> b.number() & 1 != 0)
+    }
+
+    /// Whether it needs results of variable latency of `earlier`.
+    pub(super) fn needs_results(&self, earlier: &Op) -> bool {
+        let touches = |cell| self.reads.contains(cell) || self.writes.contains_key(cell);
+        self.leaves || earlier.writes.keys().any(touches)
+    }
+
+    /// Whether it overwrites what `earlier` reads late.
+    pub(super) fn needs_sources(&self, earlier: &Op) -> bool {
+        self.leaves
+            || earlier
+                .late
+                .iter()
+                .any(|cell| self.writes.contains_key(cell))
+    }
+
+    /// Whether scoreboards, not time, tell that it is complete.
+    pub(super) fn is_variable(&self) -> bool {
+        self.latency.variable
+    }
+}
+
 /// An instruction on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Flight {
+pub(super) struct Flight {
     /// Cycles since it was issued, at least.
     age: u16,
     /// Results are outstanding.
-    results: bool,
+    pub(super) results: bool,
     /// Sources may be unread.
-    sources: bool,
+    pub(super) sources: bool,
 }
 
-type State = BTreeMap<usize, Flight>;
+/// What is on its way, by the index of the instruction.
+pub(super) type State = BTreeMap<usize, Flight>;
 
 /// All hazards of a function, in the order of the code.
 pub fn verify(code: &Code) -> Vec<Hazard> {
     let mut hazards = BTreeSet::new();
-    let ops: Vec<Op> = (0..code.words.len())
-        .map_while(|i| operation(code, i, &mut hazards))
-        .collect();
-    if hazards.is_empty() && !ops.is_empty() {
-        follow(&ops, &mut hazards);
+    let ops = operations(code, &mut hazards);
+    if hazards.is_empty() {
+        follow(&ops, |index, state| step(&ops, index, state, &mut hazards));
     }
     hazards.into_iter().collect()
 }
 
-fn offset(index: usize) -> u32 {
+/// The decoded instructions, as far as they are some.
+pub(super) fn operations(code: &Code, hazards: &mut BTreeSet<Hazard>) -> Vec<Op> {
+    (0..code.words.len())
+        .map_while(|i| operation(code, i, hazards))
+        .collect()
+}
+
+pub(super) fn offset(index: usize) -> u32 {
     (index * WORD_BYTES) as u32
 }
 
@@ -257,8 +290,12 @@ fn cells(inst: &PInst, latency: LatencyInfo, effects: Effects) -> Cells {
     (reads, late, writes)
 }
 
-/// Follows all paths until nothing new is found.
-fn follow(ops: &[Op], hazards: &mut BTreeSet<Hazard>) {
+/// Follows all paths until nothing new is found: shows `visit` each instruction with what is on its way before it, on the worst of the
+/// paths that are known so far, for it to bring that up to date.
+pub(super) fn follow(ops: &[Op], mut visit: impl FnMut(usize, &mut State)) {
+    if ops.is_empty() {
+        return;
+    }
     let mut leaders = vec![false; ops.len()];
     leaders[0] = true;
     for (index, op) in ops.iter().enumerate() {
@@ -273,7 +310,7 @@ fn follow(ops: &[Op], hazards: &mut BTreeSet<Hazard>) {
         let mut state = entry[leader].clone().expect("a leader that was reached");
         let mut index = leader;
         loop {
-            step(ops, index, &mut state, hazards);
+            visit(index, &mut state);
             if let [next] = ops[index].next[..]
                 && next == index + 1
                 && !leaders[next]
@@ -321,8 +358,8 @@ fn merge(into: &mut State, from: &State) -> bool {
     changed
 }
 
-/// Issues one instruction.
-fn step(ops: &[Op], index: usize, state: &mut State, hazards: &mut BTreeSet<Hazard>) {
+/// Issues one instruction: adds what it comes too early for to `hazards`.
+pub(super) fn step(ops: &[Op], index: usize, state: &mut State, hazards: &mut BTreeSet<Hazard>) {
     let op = &ops[index];
     let mut report = |kind, earlier: usize, cell: Option<&Cell>| {
         hazards.insert(Hazard {
@@ -333,8 +370,7 @@ fn step(ops: &[Op], index: usize, state: &mut State, hazards: &mut BTreeSet<Haza
             instruction: op.inst.to_string(),
         });
     };
-    let waited =
-        |board: Option<Scoreboard>| board.is_some_and(|b| op.control.wait() >> b.number() & 1 != 0);
+    let waited = |board: Option<Scoreboard>| op.waits_for(board);
     state.retain(|&earlier, flight| {
         let control = ops[earlier].control;
         if ops[earlier].latency.variable {
