@@ -113,6 +113,20 @@ impl Accesses {
         out
     }
 
+    /// Whether it reads or writes what `earlier` writes.
+    pub fn touches_results_of(&self, earlier: &Accesses) -> bool {
+        earlier.writes.iter().any(|w| {
+            self.reads.contains(&w.resource)
+                || self.writes.iter().any(|own| own.resource == w.resource)
+        })
+    }
+
+    /// Whether it writes what `earlier` still reads after issue.
+    pub fn overwrites_sources_of(&self, earlier: &Accesses) -> bool {
+        let mut writes = self.writes.iter();
+        writes.any(|w| earlier.slow_reads.contains(&w.resource))
+    }
+
     fn add_writes(&mut self, resources: impl IntoIterator<Item = Resource>, latency: u16) {
         self.writes.extend(
             resources

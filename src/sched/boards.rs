@@ -9,7 +9,7 @@ use crate::emit::linear::Linear;
 use crate::isa::control::SCOREBOARDS;
 use smallvec::SmallVec;
 
-/// Instructions that are looked at to find out whether a source is overwritten before it has surely been read (*assumed*).
+/// Instructions that are looked at to find out what an instruction must signal (*assumed*).
 const LOOK_AHEAD: usize = 400;
 
 /// The scoreboards of all instructions, by block.
@@ -19,7 +19,7 @@ pub fn assign(code: &Linear, accesses: &[Vec<Accesses>]) -> Vec<Vec<Boards>> {
     let mut found = Vec::with_capacity(code.blocks.len());
     let mut next = Next::new();
     for (block, list) in accesses.iter().enumerate() {
-        let need = need_read_boards(code, accesses, block, &mut next);
+        let needed = needed_boards(code, accesses, block, &mut next);
         let mut boards = Vec::with_capacity(list.len());
         for (index, access) in list.iter().enumerate() {
             let needs = state.needs(access);
@@ -27,11 +27,11 @@ pub fn assign(code: &Linear, accesses: &[Vec<Accesses>]) -> Vec<Vec<Boards>> {
             state.waited(needs.wait);
             state.advance(needs.cycles);
             let mut mine = Boards::default();
-            if access.variable && !access.writes.is_empty() {
+            if needed[index].results {
                 let latency = access.writes.iter().map(|w| w.latency).max().unwrap_or(0);
                 mine.write = clock.take(latency, 0);
             }
-            if need[index] {
+            if needed[index].sources {
                 mine.read = clock.take(access.sources, mine.write);
             }
             state.issue(access, mine);
@@ -78,40 +78,65 @@ impl Clock {
     }
 }
 
-/// Which instructions of a block have sources that may be overwritten before something else makes sure that they were read.
+/// What of an instruction must be signalled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needed {
+    /// That the results have arrived: something touches them, or the function is left.
+    results: bool,
+    /// That the sources have been read: they may be overwritten before something else makes sure of it.
+    sources: bool,
+}
+
+/// What the instructions of a block must signal.
 ///
 /// One walk backwards knows for each resource the next write and the next access in the block, which decides most cases; only where nothing
 /// happens until the end of the block are the paths behind it looked at.
-fn need_read_boards(
+fn needed_boards(
     code: &Linear,
     accesses: &[Vec<Accesses>],
     block: usize,
     next: &mut Next,
-) -> Vec<bool> {
+) -> Vec<Needed> {
     let list = &accesses[block];
-    let mut need = vec![false; list.len()];
-    if list.iter().all(|access| access.slow_reads.is_empty()) {
-        return need;
+    let mut needed = vec![Needed::default(); list.len()];
+    if !list.iter().any(|access| access.variable) {
+        return needed;
     }
     next.forget();
     let mut leaves = NEVER;
     for (index, access) in list.iter().enumerate().rev() {
-        if !access.slow_reads.is_empty() {
-            let overwritten = access.slow_reads.iter().map(|r| next.write[r.index()]);
-            let overwritten = overwritten.min().unwrap_or(NEVER);
-            let waited = access
-                .writes
-                .iter()
-                .map(|w| next.access[w.resource.index()]);
-            let waited = waited.min().unwrap_or(NEVER);
-            let first = overwritten.min(waited).min(leaves);
-            need[index] = if first == NEVER {
-                may_be_overwritten_behind(code, accesses, block, index)
-            } else if first == overwritten {
-                true
+        if access.variable {
+            let end = (block, list.len());
+            let touched = access.writes.iter();
+            let touched = touched.map(|w| next.access[w.resource.index()]).min();
+            let touched = touched.unwrap_or(NEVER);
+            let touches = |b: usize, i: usize| accesses[b][i].touches_results_of(access);
+            let has_results = !access.writes.is_empty();
+            needed[index].results = has_results
+                && (touched.min(leaves) != NEVER
+                    || reaches(
+                        code,
+                        end,
+                        |_, _| false,
+                        |b, i| touches(b, i) || code.blocks[b].insts[i].leaves_function(),
+                    ));
+            let overwritten = access.slow_reads.iter();
+            let overwritten = overwritten.map(|r| next.write[r.index()]).min();
+            let overwritten = overwritten.unwrap_or(NEVER);
+            let first = overwritten.min(touched).min(leaves);
+            needed[index].sources = if access.slow_reads.is_empty() {
+                false
+            } else if first == NEVER {
+                // Where the function is left everything is waited for.
+                let complete = |b: usize, i: usize| {
+                    touches(b, i) || has_results && code.blocks[b].insts[i].leaves_function()
+                };
+                reaches(code, end, complete, |b, i| {
+                    accesses[b][i].overwrites_sources_of(access)
+                        || code.blocks[b].insts[i].leaves_function()
+                })
             } else {
-                // Where the function is left everything is waited for: the result, if there is one, is enough.
-                first != waited && access.writes.is_empty()
+                first != touched && !(first == leaves && has_results)
             };
         }
         next.note(access, index as u32);
@@ -119,7 +144,7 @@ fn need_read_boards(
             leaves = index as u32;
         }
     }
-    need
+    needed
 }
 
 /// No such place.
@@ -155,55 +180,54 @@ impl Next {
     }
 }
 
-/// Whether a source of a slow reader may be overwritten on a path behind its block before something else makes sure that it was read: a wait
-/// for the result.
-fn may_be_overwritten_behind(
+/// Whether an instruction needs no read scoreboard beside its write scoreboard, `results`: on all paths who overwrites a source comes behind a
+/// wait for the results. `waits` are the wait masks as they have become; more instructions wait for a scoreboard than those that
+/// use the results, since scoreboards are shared.
+pub fn needs_no_read_board(
     code: &Linear,
     accesses: &[Vec<Accesses>],
-    block: usize,
-    index: usize,
+    (block, index): (usize, usize),
+    results: u8,
+    waits: impl Fn(usize, usize) -> u8,
 ) -> bool {
-    let reader = &accesses[block][index];
+    let complete = |b, i| waits(b, i) & results != 0;
+    !reaches(code, (block, index + 1), complete, |b, i| {
+        accesses[b][i].overwrites_sources_of(&accesses[block][index])
+            || code.blocks[b].insts[i].leaves_function()
+    })
+}
+
+/// Whether a path from instruction `from` of a block on comes to a `hit` before it comes to a `stop`; at one instruction the stop counts first.
+/// Says so too where that is not found out within [`LOOK_AHEAD`] instructions.
+fn reaches(
+    code: &Linear,
+    start: (usize, usize),
+    stop: impl Fn(usize, usize) -> bool,
+    hit: impl Fn(usize, usize) -> bool,
+) -> bool {
     let mut seen: SmallVec<[usize; 16]> = SmallVec::new();
-    let mut stack = SmallVec::<[usize; 16]>::new();
-    let mut enter = |stack: &mut SmallVec<[usize; 16]>, block: usize| {
-        for next in code.successors(block) {
-            if !seen.contains(&next) {
-                seen.push(next);
-                stack.push(next);
-            }
-        }
-    };
-    enter(&mut stack, block);
+    let mut stack = SmallVec::<[(usize, usize); 16]>::from_slice(&[start]);
     let mut budget = LOOK_AHEAD;
-    'paths: while let Some(block) = stack.pop() {
-        for (inst, access) in code.blocks[block].insts.iter().zip(&accesses[block]) {
-            if budget == 0
-                || access
-                    .writes
-                    .iter()
-                    .any(|w| reader.slow_reads.contains(&w.resource))
-            {
+    'paths: while let Some((block, from)) = stack.pop() {
+        let insts = &code.blocks[block].insts;
+        for index in from..insts.len() {
+            if stop(block, index) {
+                continue 'paths;
+            }
+            if budget == 0 || hit(block, index) {
                 return true;
             }
             budget -= 1;
-            let waits = |r| reader.writes.iter().any(|w| w.resource == r);
-            if access.reads.iter().any(|&r| waits(r))
-                || access.writes.iter().any(|w| waits(w.resource))
-            {
+            if insts[index].ends_path() && index + 1 < insts.len() {
                 continue 'paths;
-            }
-            if inst.leaves_function() {
-                if reader.writes.is_empty() {
-                    return true;
-                }
-                continue 'paths;
-            }
-            if inst.ends_path() {
-                break;
             }
         }
-        enter(&mut stack, block);
+        for next in code.successors(block) {
+            if !seen.contains(&next) {
+                seen.push(next);
+                stack.push((next, 0));
+            }
+        }
     }
     false
 }

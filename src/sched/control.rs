@@ -11,7 +11,7 @@
 
 use super::Scheduled;
 use super::access::Accesses;
-use super::boards::assign;
+use super::boards::{assign, needs_no_read_board};
 use super::state::{Boards, Needs, State};
 use crate::emit::linear::{Linear, LinearBlock, LinearInst};
 use crate::isa::control::SCOREBOARDS;
@@ -112,7 +112,25 @@ impl Needed<'_> {
                 }
             }
         }
+        self.drop_read_boards(&mut wishes);
         wishes
+    }
+
+    /// Takes away the read scoreboards that nobody needs, now that it is known where the write scoreboards are waited for. No wait becomes
+    /// needless: each is there for an instruction that nothing else tells of.
+    fn drop_read_boards(&self, wishes: &mut [Vec<Wish>]) {
+        for block in 0..wishes.len() {
+            for index in 0..wishes[block].len() {
+                let Boards { write, read } = wishes[block][index].boards;
+                let waits = |b: usize, i: usize| wishes[b][i].wait;
+                if write != 0
+                    && read != 0
+                    && needs_no_read_board(self.code, self.accesses, (block, index), write, waits)
+                {
+                    wishes[block][index].boards.read = 0;
+                }
+            }
+        }
     }
 
     /// The wishes of a block's instructions; `state` becomes what is on its way when the next block is entered.
@@ -128,7 +146,7 @@ impl Needed<'_> {
             }
             let leaves = insts[index].leaves_function();
             if leaves {
-                wait |= state.pending();
+                wait |= state.pending(wait);
             }
             state.waited(wait);
             state.issue(access, boards);

@@ -11,6 +11,7 @@ mod dependence;
 pub mod order;
 #[cfg(test)]
 mod order_tests;
+mod readers;
 pub mod redundancy;
 mod state;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is still on its way at a point of the program, for the worst of all paths to it.
 
 use super::access::{Accesses, Resource};
+use super::readers::Readers;
 
 /// Results and reads that are not complete.
 #[derive(Clone, Debug)]
@@ -11,8 +12,8 @@ pub struct State {
     ready: [u32; Resource::COUNT],
     /// For each resource the scoreboards of results of variable latency.
     written: [u8; Resource::COUNT],
-    /// For each resource the scoreboards of instructions that may still read it.
-    read: [u8; Resource::COUNT],
+    /// Instructions that may still read something.
+    readers: Readers,
 }
 
 /// What an instruction must wait for.
@@ -40,7 +41,7 @@ impl Default for State {
             now: 0,
             ready: [0; Resource::COUNT],
             written: [0; Resource::COUNT],
-            read: [0; Resource::COUNT],
+            readers: Readers::default(),
         }
     }
 }
@@ -63,17 +64,18 @@ impl State {
             // Results arrive in the order of the writes. One of variable latency may arrive at once.
             let own = if accesses.variable { 1 } else { write.latency };
             needs.cycles = needs.cycles.max((self.left(r) + 1).saturating_sub(own));
-            needs.wait |= self.written[r] | self.read[r];
+            needs.wait |= self.written[r];
         }
+        // Often the results that are waited for anyway tell that the sources were read.
+        let written = accesses.writes.iter().map(|w| w.resource);
+        needs.wait |= self.readers.of(written).missing(needs.wait);
         needs
     }
 
-    /// Scoreboards of everything on its way.
-    pub fn pending(&self) -> u8 {
-        self.written
-            .iter()
-            .chain(&self.read)
-            .fold(0, |all, m| all | m)
+    /// Scoreboards that are to be waited for, beside those of `wait`, until nothing is on its way.
+    pub fn pending(&self, wait: u8) -> u8 {
+        let results = self.written.iter().fold(wait, |all, m| all | m);
+        results | self.readers.all().missing(results)
     }
 
     /// Cycles until everything of fixed latency has arrived.
@@ -85,10 +87,8 @@ impl State {
     /// Scoreboards have become zero.
     pub fn waited(&mut self, wait: u8) {
         if wait != 0 {
-            self.written
-                .iter_mut()
-                .chain(&mut self.read)
-                .for_each(|m| *m &= !wait);
+            self.written.iter_mut().for_each(|m| *m &= !wait);
+            self.readers.waited(wait);
         }
     }
 
@@ -107,14 +107,10 @@ impl State {
                 self.ready[r] = self.ready[r].max(self.now + u32::from(write.latency));
             }
         }
-        // Who has waited for the results knows that the sources were read.
-        let read = if boards.read != 0 {
-            boards.read
-        } else {
-            boards.write
-        };
-        for r in &accesses.slow_reads {
-            self.read[r.index()] |= read;
+        if boards != Boards::default() {
+            for &resource in &accesses.slow_reads {
+                self.readers.add(resource, boards);
+            }
         }
     }
 
@@ -128,15 +124,10 @@ impl State {
                 changed = true;
             }
         }
-        let masks = self
-            .written
-            .iter_mut()
-            .zip(&other.written)
-            .chain(self.read.iter_mut().zip(&other.read));
-        for (mine, theirs) in masks {
+        for (mine, theirs) in self.written.iter_mut().zip(&other.written) {
             changed |= *theirs & !*mine != 0;
             *mine |= theirs;
         }
-        changed
+        changed | self.readers.merge(&other.readers)
     }
 }
