@@ -8,6 +8,8 @@ pub mod access;
 mod boards;
 pub mod control;
 mod dependence;
+#[cfg(test)]
+mod mutations;
 pub mod order;
 #[cfg(test)]
 mod order_tests;

@@ -6,8 +6,8 @@ use super::verify::{HazardKind, verify};
 use crate::emit::testing::{jump, kernel, random_terminator};
 use crate::emit::{Code, Constants, emit, layout};
 use crate::isa::encode::{all_forms, decode};
-use crate::isa::table::Effects;
-use crate::isa::{Control, Form, Optype, PInst, PReg, Register, RegisterClass, Role};
+use crate::isa::table::{Direction, Effects, FieldType};
+use crate::isa::{Control, Form, Optype, PInst, PReg, Register, RegisterClass, Role, Scoreboard};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{Callee, FunctionKind, Terminator, VCode};
 use std::collections::HashMap;
@@ -91,99 +91,130 @@ struct Pending {
     boards: [Option<u8>; 2],
 }
 
-/// Runs one random path on an in-order machine that looks at each register; whether something came too early.
-fn path_has_hazard(code: &Code, random: &mut Random) -> bool {
-    let (mut pc, mut now) = (0usize, 0u64);
-    let mut writes: HashMap<PReg, Pending> = HashMap::new();
-    let mut reads: Vec<(PReg, Pending)> = Vec::new();
-    for _ in 0..120 {
-        let (inst, control) = decode(code.words[pc]).unwrap();
-        let optype = inst.optype().info();
-        let latency = optype.latency;
+/// A register, or a convergence barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Cell {
+    Register(PReg),
+    Barrier(u64),
+}
+
+/// An in-order machine of one lane that looks at each register.
+#[derive(Default)]
+pub(super) struct InOrder {
+    now: u64,
+    writes: HashMap<Cell, Pending>,
+    reads: Vec<(Cell, Pending)>,
+}
+
+impl InOrder {
+    /// Issues an instruction; whether it came too early for anything before it. Where its guard is false it only waits and reads the guard.
+    pub(super) fn issue(&mut self, inst: &PInst, control: Control, guard: bool) -> bool {
+        let now = self.now;
+        let latency = inst.optype().info().latency;
         let waited = |p: &Pending| {
             p.boards
                 .iter()
                 .flatten()
                 .any(|b| control.wait() >> b & 1 != 0)
         };
-        writes.retain(|_, w| {
+        self.writes.retain(|_, w| {
             if w.variable {
                 w.boards[0].is_none_or(|b| control.wait() >> b & 1 == 0)
             } else {
                 w.arrives > now
             }
         });
-        reads.retain(|(_, r)| !waited(r));
-        let set = |direction_out: bool| {
-            inst.info().operands.iter().any(|o| {
-                o.field == u8::MAX
-                    && (o.direction == crate::isa::table::Direction::Out) == direction_out
-            })
-        };
-        let all = || (0..7).map(PReg::predicate);
-        let used: Vec<PReg> = inst.uses().chain(all().filter(|_| set(false))).collect();
-        let mut defined: Vec<(PReg, u64)> = Vec::new();
+        self.reads.retain(|(_, r)| !waited(r));
+        self.now += u64::from(control.stall().max(1));
+        let register = |r: &PReg| Cell::Register(*r);
+        if !guard {
+            let (reg, _) = inst.guard();
+            return reg.is_some_and(|r| self.writes.contains_key(&register(&r)));
+        }
+        // Operands without registers: the set of all predicates, and convergence barriers.
+        let (mut used, mut defined) = (Vec::new(), Vec::new());
+        used.extend(inst.uses().map(|r| register(&r)));
+        for operand in inst.info().operands.iter().filter(|o| o.class.is_none()) {
+            let field = inst.info().fields.get(usize::from(operand.field));
+            let (cells, cycles): (Vec<Cell>, _) = match field {
+                None => {
+                    let all = (0..7).map(|n| Cell::Register(PReg::predicate(n)));
+                    (all.collect(), latency.predicate)
+                }
+                Some(field) if matches!(field.ty, FieldType::Convergence) => {
+                    (vec![Cell::Barrier(field.get(inst.word()))], latency.result)
+                }
+                Some(_) => continue,
+            };
+            match operand.direction {
+                Direction::Out => defined.extend(cells.into_iter().map(|c| (c, u64::from(cycles)))),
+                _ => used.extend(cells),
+            }
+        }
         for operand in inst
             .operands()
-            .filter(|o| o.info.direction == crate::isa::table::Direction::Out)
+            .filter(|o| o.info.direction == Direction::Out)
         {
-            for &reg in operand.regs.iter().flatten() {
+            for reg in operand.regs.iter().flatten() {
                 let cycles = match reg.class() {
                     RegisterClass::Predicate => latency.predicate,
                     _ if operand.regs.len() > 1 => latency.wide,
                     _ => latency.result,
                 };
-                defined.push((reg, u64::from(cycles)));
+                defined.push((register(reg), u64::from(cycles)));
             }
         }
-        defined.extend(
-            all()
-                .filter(|_| set(true))
-                .map(|p| (p, u64::from(latency.predicate))),
-        );
-        if used.iter().any(|r| writes.contains_key(r)) {
+        if used.iter().any(|r| self.writes.contains_key(r)) {
             return true;
         }
         for (reg, cycles) in &defined {
             let own = now + if latency.variable { 1 } else { *cycles };
-            if writes
+            if self
+                .writes
                 .get(reg)
                 .is_some_and(|w| w.variable || w.arrives >= own)
-                || reads.iter().any(|(r, _)| r == reg)
+                || self.reads.iter().any(|(r, _)| r == reg)
             {
                 return true;
             }
         }
         let boards = [control.write, control.read].map(|b| b.map(|b| b.number()));
+        let pending = |arrives| Pending {
+            arrives,
+            variable: latency.variable,
+            boards,
+        };
         for (reg, cycles) in defined {
-            writes.insert(
-                reg,
-                Pending {
-                    arrives: now + cycles,
-                    variable: latency.variable,
-                    boards,
-                },
-            );
+            self.writes.insert(reg, pending(now + cycles));
         }
         if latency.sources > 0 {
-            let late = inst.operands().filter(|o| {
-                o.info.role != Role::Pg && o.info.direction != crate::isa::table::Direction::Out
-            });
-            let late: Vec<PReg> = late
-                .flat_map(|o| o.regs.iter().flatten().copied())
-                .collect();
-            reads.extend(late.into_iter().map(|r| {
-                (
-                    r,
-                    Pending {
-                        arrives: 0,
-                        variable: true,
-                        boards,
-                    },
-                )
-            }));
+            let late = inst
+                .operands()
+                .filter(|o| o.info.role != Role::Pg && o.info.direction != Direction::Out);
+            for operand in late {
+                let regs = operand.regs.iter().flatten();
+                self.reads.extend(regs.map(|r| (register(r), pending(0))));
+            }
         }
-        now += u64::from(control.stall().max(1));
+        false
+    }
+
+    /// Whether anything is on its way.
+    fn is_busy(&self) -> bool {
+        let mut writes = self.writes.values();
+        !self.reads.is_empty() || writes.any(|w| w.variable || w.arrives > self.now)
+    }
+}
+
+/// Runs one random path; whether something came too early.
+fn path_has_hazard(code: &Code, random: &mut Random) -> bool {
+    let mut pc = 0usize;
+    let mut machine = InOrder::default();
+    for _ in 0..120 {
+        let (inst, control) = decode(code.words[pc]).unwrap();
+        if machine.issue(&inst, control, true) {
+            return true;
+        }
         let taken = match inst.guard() {
             (None, _) => true,
             _ => random.flip(),
@@ -191,7 +222,7 @@ fn path_has_hazard(code: &Code, random: &mut Random) -> bool {
         let offset = (pc * 16) as u32;
         let away = inst.optype() == Optype::RET || code.relocations.iter().any(|r| r.0 == offset);
         if away && taken {
-            return !reads.is_empty() || writes.values().any(|w| w.variable || w.arrives > now);
+            return machine.is_busy();
         }
         pc = match inst.optype() {
             Optype::EXIT | Optype::TRAP if taken => return false,
@@ -253,16 +284,21 @@ fn computed_control_bits_hold_on_every_path() {
     assert!(redundant * 500 < waits, "{redundant} of {waits} waits");
 }
 
-/// Takes something away from the control bits of one instruction; none where nothing is taken.
-fn mutate(code: &mut Code, random: &mut Random) -> bool {
+/// Weakens the control bits of one instruction: a shorter stall, a wait less, a scoreboard less or another one. Says whether anything was
+/// changed.
+pub(super) fn mutate(code: &mut Code, random: &mut Random) -> bool {
     let index = random.below(code.words.len() as u64) as usize;
     let (inst, mut control) = decode(code.words[index]).unwrap();
     let before = control;
-    match random.below(4) {
+    let other = Scoreboard::new(random.below(6) as u8);
+    match random.below(7) {
         0 => control.set_stall(control.stall() / 2),
-        1 => control.set_wait(control.wait() & !(1 << random.below(6))),
-        2 => control.write = None,
-        _ => control.read = None,
+        1 => control.set_stall(control.stall().saturating_sub(1)),
+        2 => control.set_wait(control.wait() & !(1 << random.below(6))),
+        3 => control.write = None,
+        4 => control.read = None,
+        5 => control.write = control.write.and(other),
+        _ => control.read = control.read.and(other),
     }
     code.words[index] = inst.encode(control).unwrap();
     control != before

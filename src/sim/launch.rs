@@ -368,7 +368,7 @@ impl Loaded {
 }
 
 /// Constant bank 0 of a launch (design.md section 5).
-fn launch_bank(request: &LaunchRequest, stack_bytes: u32) -> Vec<u8> {
+pub(crate) fn launch_bank(request: &LaunchRequest, stack_bytes: u32) -> Vec<u8> {
     let mut bank = vec![0; PARAMETERS + request.parameters.len().next_multiple_of(16)];
     let mut put = |offset: u32, value: u32| {
         bank[offset as usize..offset as usize + 4].copy_from_slice(&value.to_le_bytes());
