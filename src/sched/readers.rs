@@ -6,6 +6,7 @@
 use super::access::Resource;
 use super::state::Boards;
 use crate::isa::control::SCOREBOARDS;
+use smallvec::SmallVec;
 
 /// Place of "no scoreboard" in a [`Ways`].
 const NONE: u32 = SCOREBOARDS as u32;
@@ -26,16 +27,27 @@ impl Ways {
         Ways(1 << (8 * number(boards.read) + number(boards.write)))
     }
 
+    /// The pairs without any of these scoreboards.
+    fn none_of(boards: u8) -> Ways {
+        let (mut taken, mut left) = (0, boards);
+        while left != 0 {
+            let board = left.trailing_zeros();
+            taken |= 0xff << (8 * board) | 0x0001_0101_0101_0101 << board;
+            left &= left - 1;
+        }
+        Ways(!taken)
+    }
+
     /// What is not complete when these scoreboards are zero.
     fn without(self, zero: u8) -> Ways {
-        let boards = (0..SCOREBOARDS).filter(|b| zero >> b & 1 != 0);
-        boards.fold(self, |ways, b| {
-            Ways(ways.0 & !(0xff << (8 * b)) & !(0x0001_0101_0101_0101 << b))
-        })
+        Ways(self.0 & Ways::none_of(zero).0)
     }
 
     /// Scoreboards that must be waited for, beside those of `wait`, until all is complete; none of them can be left out.
     pub fn missing(self, wait: u8) -> u8 {
+        if self.0 == 0 {
+            return 0;
+        }
         let mut left = self.without(wait);
         if left.0 == 0 {
             return 0;
@@ -57,7 +69,7 @@ impl Ways {
 
 /// Resources that may still be read, in ascending order: few at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Readers(Vec<(Resource, Ways)>);
+pub struct Readers(SmallVec<[(Resource, Ways); 8]>);
 
 impl Readers {
     /// Who may still read any of these resources.
@@ -86,8 +98,12 @@ impl Readers {
 
     /// Scoreboards have become zero.
     pub fn waited(&mut self, zero: u8) {
-        self.0.retain_mut(|entry| {
-            entry.1 = entry.1.without(zero);
+        if self.0.is_empty() {
+            return;
+        }
+        let left = Ways::none_of(zero);
+        self.0.retain(|entry| {
+            entry.1.0 &= left.0;
             entry.1.0 != 0
         });
     }
@@ -101,7 +117,7 @@ impl Readers {
         if other.0.iter().all(known) {
             return false;
         }
-        let mut all = Vec::with_capacity(self.0.len() + other.0.len());
+        let mut all = SmallVec::new();
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let Some(next) = match (mine.peek(), theirs.peek()) {
             (Some(a), Some(b)) if a.0 == b.0 => {
