@@ -2,7 +2,7 @@
 
 use super::action::{Access, Atomic};
 use super::atomic;
-use super::check::Checker;
+use super::check::{Checker, Touched};
 use super::decoded::Op;
 use super::execute::{Environment, Step};
 use super::fault::{AccessKind, Stop};
@@ -54,7 +54,15 @@ impl Warp {
                 .locate(AccessKind::Load, access.window, address, bytes)
                 .map_err(|k| Stop::new(k, lane))?;
             if let Some(checker) = checker {
-                checker.load(&memories, op, lane, place, bytes, false);
+                let strong = access.strong;
+                let touched = Touched {
+                    lane,
+                    place,
+                    address,
+                    bytes,
+                    strong,
+                };
+                checker.load(&memories, op, touched);
             }
             let value = memories.load(lane, place, bytes);
             self.registers.set_words(d, lane, extended(value, access));
@@ -105,11 +113,21 @@ impl Warp {
             let place = memories
                 .locate(AccessKind::Store, access.window, address, bytes)
                 .map_err(|k| Stop::new(k, lane))?;
+            let mut undefined = 0;
+            if let Some(checker) = checker {
+                let strong = access.strong;
+                let touched = Touched {
+                    lane,
+                    place,
+                    address,
+                    bytes,
+                    strong,
+                };
+                undefined = checker.store(&memories, op, touched, value);
+            }
             memories.store(lane, place, bytes, value);
-            if let Some(checker) = checker
-                && !checker.store(op, lane, place, bytes, value)
-            {
-                memories.forget(lane, place, bytes);
+            for word in lanes(u32::from(undefined)) {
+                memories.forget(lane, place.plus(4 * word), bytes.min(4));
             }
         }
         Ok(())
@@ -136,14 +154,21 @@ impl Warp {
             let place = memories
                 .locate(AccessKind::Atomic, access.window, address, bytes)
                 .map_err(|k| Stop::new(k, lane))?;
-            if let Some(checker) = checker {
-                checker.load(&memories, op, lane, place, bytes, true);
-            }
             let old = memories.load(lane, place, bytes) as u64;
             let new = match atomic.op {
                 Some(op) => Some(atomic::apply(op, atomic.ty, old, source)),
                 None => (old == source).then_some(swap),
             };
+            if let Some(checker) = checker {
+                let touched = Touched {
+                    lane,
+                    place,
+                    address,
+                    bytes,
+                    strong: true,
+                };
+                checker.atomic(&memories, op, touched, new.is_some());
+            }
             if let Some(new) = new {
                 memories.store(lane, place, bytes, u128::from(new));
             }

@@ -4,7 +4,7 @@
 //! control back after a turn of all its warps, so that CTAs that wait for each other can take turns too.
 
 use super::check::Checker;
-use super::decoded::Program;
+use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Environment, Shape};
 use super::fault::{FaultKind, Stop};
 use super::memory::{Bytes, Global, Local};
@@ -51,8 +51,6 @@ pub struct Cta {
     pub block: [u32; 3],
     /// Its warps.
     pub warps: Vec<Warp>,
-    /// The checks, when they are on.
-    pub checker: Option<Checker>,
     /// The clock, in timed mode.
     pub timing: Option<Timing>,
     shared: Bytes,
@@ -79,7 +77,6 @@ impl Cta {
         Cta {
             block: [0; 3],
             warps: pieces(run).map(warp).collect(),
-            checker: None,
             timing: None,
             shared: Bytes::new(run.shared_bytes as usize, run.config.check),
         }
@@ -92,10 +89,6 @@ impl Cta {
         for (warp, (index, mask)) in self.warps.iter_mut().zip(pieces(run)) {
             warp.start(index, mask, run.entry, run.program.registers);
         }
-        self.checker = run
-            .config
-            .check
-            .then(|| Checker::new(self.warps.len(), run.shared_bytes as usize));
         self.timing = run.config.timed.then(|| Timing::new(self.warps.len()));
     }
 
@@ -108,20 +101,22 @@ impl Cta {
         run: &Run,
         global: &mut Global,
         stats: &mut Stats,
+        mut checker: Option<&mut Checker>,
     ) -> Result<bool, Stopped> {
         match self.timing.take() {
             Some(mut timing) => {
-                let result = self.timed_turn(run, global, stats, &mut timing);
+                let result =
+                    self.timed_turn(run, global, stats, checker.as_deref_mut(), &mut timing);
                 self.timing = Some(timing);
                 result?;
             }
             None => {
                 for index in 0..self.warps.len() {
-                    self.run_warp(index, run, global, stats)?;
+                    self.run_warp(index, run, global, stats, checker.as_deref_mut())?;
                 }
             }
         }
-        self.settle()
+        self.settle(checker)
     }
 
     fn run_warp(
@@ -130,6 +125,7 @@ impl Cta {
         run: &Run,
         global: &mut Global,
         stats: &mut Stats,
+        checker: Option<&mut Checker>,
     ) -> Result<(), Stopped> {
         let warp = &mut self.warps[index];
         let mut env = Environment {
@@ -141,7 +137,7 @@ impl Cta {
             global,
             shared: &mut self.shared,
             clock: None,
-            checker: self.checker.as_mut(),
+            checker,
         };
         for _ in 0..WARP_TURN {
             if warp.state() != WarpState::Ready {
@@ -164,6 +160,7 @@ impl Cta {
         run: &Run,
         global: &mut Global,
         stats: &mut Stats,
+        mut checker: Option<&mut Checker>,
         timing: &mut Timing,
     ) -> Result<(), Stopped> {
         for _ in 0..WARP_TURN as usize * self.warps.len() {
@@ -201,7 +198,7 @@ impl Cta {
                 global,
                 shared: &mut self.shared,
                 clock: Some(timing.cycle),
-                checker: self.checker.as_mut(),
+                checker: checker.as_deref_mut(),
             };
             let issued = warp.step(&mut env).map_err(|stop| Stopped {
                 stop,
@@ -214,14 +211,14 @@ impl Cta {
                 timing.after(index, op, issued.mask);
             }
             if self.warps.iter().all(|w| w.state() != WarpState::Ready) {
-                self.settle()?;
+                self.settle(checker.as_deref_mut())?;
             }
         }
         Ok(())
     }
 
     /// Opens the barrier when every live warp waits at it; finds warps that nothing can help. Returns whether all threads have ended.
-    fn settle(&mut self) -> Result<bool, Stopped> {
+    fn settle(&mut self, checker: Option<&mut Checker>) -> Result<bool, Stopped> {
         if let Some(index) = self
             .warps
             .iter()
@@ -245,11 +242,39 @@ impl Cta {
             return Ok(true);
         }
         if self.warps.iter().all(waiting) {
-            self.warps.iter_mut().for_each(Warp::open_cta_barrier);
-            if let Some(checker) = &mut self.checker {
-                checker.cta_synchronised();
+            self.meet()?;
+            if let Some(checker) = checker {
+                let mut waiting = self.warps.iter().filter(|w| w.live != 0);
+                let first = waiting.next().expect("a warp waits");
+                let live = self.warps.iter().map(|w| w.live.count_ones()).sum();
+                let lane = first.live.trailing_zeros();
+                checker.cta_synchronised(first.index, lane, first.group().pc, live);
             }
+            self.warps.iter_mut().for_each(Warp::open_cta_barrier);
         }
         Ok(false)
+    }
+
+    /// All live warps wait at a barrier: a fault unless it is the same for all.
+    fn meet(&self) -> Result<(), Stopped> {
+        let mut waiting = self.warps.iter().filter(|w| w.live != 0);
+        let Some(first) = waiting.next() else {
+            return Ok(());
+        };
+        let pc = first.group().pc;
+        match waiting.find(|w| w.group().pc != pc) {
+            None => Ok(()),
+            Some(other) => {
+                let kind = FaultKind::DifferentBarriers {
+                    other_thread: first.index * LANES as u32 + first.live.trailing_zeros(),
+                    other_pc: pc * WORD_BYTES as u32,
+                };
+                Err(Stopped {
+                    stop: Stop::lanes(kind, other.live),
+                    warp: other.index as usize,
+                    pc: other.group().pc,
+                })
+            }
+        }
     }
 }

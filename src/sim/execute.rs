@@ -259,7 +259,7 @@ impl Warp {
                 let wanted = self.registers.column(op.operand(Role::B).column)
                     [mask.trailing_zeros() as usize];
                 if let Some(checker) = env.checker.as_deref_mut() {
-                    checker.warp_synchronised(self.index);
+                    checker.warp_synchronised(mask, wanted);
                 }
                 self.warp_sync(mask, wanted);
             }

@@ -147,6 +147,16 @@ pub enum FaultKind {
         /// Lanes that have not exited.
         live: u32,
     },
+    /// Two warps wait at different BAR.SYNCs.
+    #[error(
+        "barrier divergence: thread {other_thread} of the block waits at another barrier, at pc {other_pc:#x}"
+    )]
+    DifferentBarriers {
+        /// Thread index in the block of the other warp's first waiting lane.
+        other_thread: u32,
+        /// Code address in bytes of the other BAR.SYNC.
+        other_pc: u32,
+    },
     /// No lane of the warp can go on.
     #[error("deadlock: lanes {waiting:#010x} wait for lanes that never come")]
     Deadlock {

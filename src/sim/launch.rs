@@ -4,7 +4,7 @@
 //! other: then as many as [`RESIDENT_WARPS`] allows are resident together and take turns. Either way the same launch on the same memory
 //! gives the same result.
 
-use super::check::FindingKind;
+use super::check::{Checker, FindingKind, Spot};
 use super::cta::{Cta, Run, Stopped};
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Shape};
@@ -122,11 +122,17 @@ pub struct Finding {
     pub kind: FindingKind,
     /// Where.
     pub place: Place,
+    /// Where the other thread was, if two are involved: the earlier access of a race, the thread that left before a barrier.
+    pub other: Option<Place>,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.kind)
+        write!(f, "{}: {}", self.place, self.kind)?;
+        match &self.other {
+            Some(other) => write!(f, "; the other: {other}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -139,7 +145,7 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// Hazards of timed mode, each pair of instructions once, at most a hundred.
     pub hazards: Vec<Hazard>,
-    /// What the checks found, each instruction once, at most a hundred.
+    /// What the checks found, each instruction or pair of instructions once, at most a hundred.
     pub findings: Vec<Finding>,
 }
 
@@ -224,24 +230,43 @@ impl Loaded {
             1
         };
         let mut ctas: Vec<Cta> = (0..resident.min(blocks)).map(|_| Cta::new(run)).collect();
+        let mut checker = run.config.check.then(|| Checker::new(run.shape));
         let mut first = 0;
         while first < blocks && report.fault.is_none() {
             let count = resident.min(blocks - first) as usize;
             for (i, cta) in ctas[..count].iter_mut().enumerate() {
-                cta.start(run, Shape::coordinates(run.shape.grid, first + i as u64));
+                let number = first + i as u64;
+                cta.start(run, Shape::coordinates(run.shape.grid, number));
+                if let Some(checker) = &mut checker {
+                    checker.start(i, number);
+                }
             }
-            self.run_together(run, request, global, &mut ctas[..count], &mut report);
-            report.stats.cycles += ctas[..count]
+            let (ctas, checker) = (&mut ctas[..count], checker.as_mut());
+            self.run_together(run, request, global, ctas, checker, &mut report);
+            report.stats.cycles += ctas
                 .iter()
                 .filter_map(|c| c.timing.as_ref())
                 .map(|t| t.cycle)
                 .max()
                 .unwrap_or(0);
-            for cta in &ctas[..count] {
+            for cta in &*ctas {
                 self.collect(cta, request, &mut report);
             }
             first += count as u64;
         }
+        let findings = checker.map_or(Vec::new(), |c| c.findings);
+        report.findings = findings
+            .into_iter()
+            .take(KEPT)
+            .map(|finding| {
+                let place = |spot: Spot| self.place(request, spot.block, spot.thread, spot.pc);
+                Finding {
+                    kind: finding.kind,
+                    place: place(finding.at),
+                    other: finding.other.map(place),
+                }
+            })
+            .collect();
         report.stats.faults = u64::from(report.fault.is_some());
         report
     }
@@ -253,13 +278,18 @@ impl Loaded {
         request: &LaunchRequest,
         global: &mut Global,
         ctas: &mut [Cta],
+        mut checker: Option<&mut Checker>,
         report: &mut Report,
     ) {
         let mut running: Vec<usize> = (0..ctas.len()).collect();
         while !running.is_empty() {
             let mut ended = Vec::new();
             for &index in &running {
-                match ctas[index].turn(run, global, &mut report.stats) {
+                if let Some(checker) = checker.as_deref_mut() {
+                    checker.enter(index);
+                }
+                let checker = checker.as_deref_mut();
+                match ctas[index].turn(run, global, &mut report.stats, checker) {
                     Ok(false) => {}
                     Ok(true) => ended.push(index),
                     Err(stopped) => {
@@ -320,7 +350,7 @@ impl Loaded {
         }
     }
 
-    /// Adds a CTA's hazards and findings to the report.
+    /// Adds a CTA's hazards to the report.
     fn collect(&self, cta: &Cta, request: &LaunchRequest, report: &mut Report) {
         if let Some(timing) = &cta.timing {
             report.stats.hazards += timing.count;
@@ -348,20 +378,6 @@ impl Loaded {
                         cycle: hazard.cycle,
                     });
                 }
-            }
-        }
-        for finding in cta.checker.iter().flat_map(|c| &c.findings) {
-            let pc = finding.pc * WORD_BYTES as u32;
-            let known = |f: &Finding| {
-                f.place.pc == pc
-                    && std::mem::discriminant(&f.kind) == std::mem::discriminant(&finding.kind)
-            };
-            if report.findings.len() < KEPT && !report.findings.iter().any(known) {
-                let place = self.place(request, cta.block, finding.thread, finding.pc);
-                report.findings.push(Finding {
-                    kind: finding.kind.clone(),
-                    place,
-                });
             }
         }
     }

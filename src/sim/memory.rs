@@ -257,6 +257,17 @@ pub enum Location {
     Local(usize),
 }
 
+impl Location {
+    /// The place `bytes` further on, which must be in bounds too.
+    pub fn plus(self, bytes: usize) -> Location {
+        match self {
+            Location::Global(allocation, offset) => Location::Global(allocation, offset + bytes),
+            Location::Shared(offset) => Location::Shared(offset + bytes),
+            Location::Local(offset) => Location::Local(offset + bytes),
+        }
+    }
+}
+
 /// The memories that a warp sees.
 pub struct Memories<'a> {
     /// The device's.

@@ -42,7 +42,7 @@ pub struct SimConfig {
     pub budget: u64,
     /// Count cycles and find hazards.
     pub timed: bool,
-    /// Look for uninitialised reads, races in shared memory and uniform writes in divergent code.
+    /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
     pub check: bool,
     /// Lanes of a warp that run together, 1 to 32: a warp of 32 threads runs as pieces of so many lanes, each a warp of its own for everything
     /// that lanes do together. Numbers of threads, lanes and warps stay as they are.

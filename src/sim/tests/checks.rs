@@ -12,11 +12,8 @@ fn findings(text: &str, threads: u32) -> Vec<(FindingKind, u32)> {
     let mut bench = Bench::with(config, &format!("{text}\n EXIT_X"), &[0; 64]);
     let report = bench.launch(1, threads, &[]);
     assert_eq!(report.fault, None);
-    report
-        .findings
-        .into_iter()
-        .map(|f| (f.kind, f.place.pc))
-        .collect()
+    let findings = report.findings.into_iter();
+    findings.map(|f| (f.kind, f.place.pc)).collect()
 }
 
 #[test]
@@ -64,6 +61,23 @@ fn saving_registers_that_hold_nothing_is_no_use() {
         matches!(&found[..], [(FindingKind::UndefinedRegister(r), 96)] if r.to_string() == "R20"),
         "{found:?}"
     );
+    // Each word has its own mark, in the register and in memory.
+    let text = "
+        MOV_C rd=1 vb=c0:0x28
+        IADD_RI rd=1 ra=1 vb=-16
+        MOV_I rd=17 vb=4
+        MOV_I rd=18 vb=5
+        STL_RR size=128 ra=1 rb=16
+        LDL_R size=128 rd=20 ra=1
+        IADD_RR rd=0 ra=21 rb=22";
+    assert_eq!(findings(text, 32), []);
+    for undefined in [20, 23] {
+        let found = findings(&format!("{text}\n IADD_RI rd=0 ra={undefined} vb=1"), 32);
+        assert!(
+            matches!(&found[..], [(FindingKind::UndefinedRegister(r), 112)] if r.number() == undefined),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]
@@ -107,59 +121,6 @@ fn memory_that_holds_nothing() {
 }
 
 #[test]
-fn races_in_shared_memory() {
-    // Thread i writes word i and reads word i ^ 1.
-    let exchange = |between: &str| {
-        format!(
-            "{ADDRESS}
-            IMAD_RIR rd=6 ra=0 vb=4
-            STS_RR ra=6 rb=0
-            {between}
-            LOP3_RIR lut=0x3C rd=7 ra=6 vb=4
-            LDS_R rd=8 ra=7"
-        )
-    };
-    let found = findings(&exchange(""), 32);
-    assert!(
-        matches!(
-            found[..],
-            [(
-                FindingKind::SharedRace {
-                    other_wrote: true,
-                    ..
-                },
-                _
-            )]
-        ),
-        "{found:?}"
-    );
-    assert_eq!(findings(&exchange("BAR_X"), 64), []);
-    assert_eq!(findings(&exchange("WARPSYNC_I vb=0xFFFFFFFF"), 32), []);
-    // Read by all, then written by one without a barrier.
-    let text =
-        format!("{ADDRESS} STS_RR ra=255 rb=255\n BAR_X\n LDS_R rd=7 ra=255\n STS_RR ra=255 rb=0");
-    let found = findings(&text, 64);
-    assert!(
-        found.iter().any(|f| matches!(
-            f.0,
-            FindingKind::SharedRace {
-                other_wrote: false,
-                ..
-            }
-        )),
-        "{found:?}"
-    );
-    // Atomics do not race with each other; the same value from one instruction neither.
-    let text = "STS_RR ra=255 rb=255\n BAR_X\n MOV_I rd=4 vb=1\n ATOMS_RR op=ADD rd=5 ra=255 rb=4";
-    assert_eq!(findings(text, 64), []);
-    let found = findings(&format!("{text}\n LDS_R rd=7 ra=255"), 32);
-    assert!(
-        matches!(found[..], [(FindingKind::SharedRace { .. }, 64)]),
-        "{found:?}"
-    );
-}
-
-#[test]
 fn uniform_writes_of_a_part_of_the_warp() {
     let text = format!(
         "{ADDRESS}
@@ -185,4 +146,60 @@ fn uniform_writes_of_a_part_of_the_warp() {
         ),
         "{found:?}"
     );
+}
+
+#[test]
+fn uniform_writes_whose_guard_differs() {
+    let text = |guard: &str| {
+        format!(
+            "{ADDRESS}
+            ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=5
+            ISETP_RI compop=LT boolop=AND pu=1 ra=0 vb=500
+            {guard} UMOV_I urd=0 vb=1"
+        )
+    };
+    let found = findings(&text("@P0"), 32);
+    assert!(
+        matches!(
+            found[..],
+            [(FindingKind::DivergentUniformWrite { active: 0x1F, .. }, 128)]
+        ),
+        "{found:?}"
+    );
+    // The same in all lanes, true or false.
+    assert_eq!(findings(&text("@P1"), 32), []);
+    assert_eq!(findings(&text("@!P1"), 32), []);
+}
+
+#[test]
+fn bsync_of_what_was_never_set() {
+    let text = |set: &str| {
+        format!(
+            "{ADDRESS}
+            ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=5
+            @P0 BRA_X label=>join
+            {set}
+        join:
+            BSYNC_X bn=2"
+        )
+    };
+    let found = findings(&text("NOP_X"), 32);
+    assert!(
+        matches!(found[..], [(FindingKind::UnsetBarrier { barrier: 2 }, 144)]),
+        "{found:?}"
+    );
+    let found = findings(&text("BSSY_X bn=2 label=>join"), 32);
+    assert!(
+        matches!(found[..], [(FindingKind::UnsetBarrier { barrier: 2 }, 144)]),
+        "the lanes that branched: {found:?}"
+    );
+    let text = format!(
+        "{ADDRESS}
+        ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=5
+        BSSY_X bn=2 label=>join
+        @P0 BRA_X label=>join
+    join:
+        BSYNC_X bn=2"
+    );
+    assert_eq!(findings(&text, 32), []);
 }

@@ -6,6 +6,7 @@ mod faults;
 mod forms;
 mod fuzz;
 mod programs;
+mod races;
 mod timing;
 
 use super::{Global, Image, LaunchRequest, Loaded, Report, SimConfig};

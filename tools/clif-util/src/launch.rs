@@ -43,7 +43,7 @@ pub struct Options {
     /// Count cycles and look for hazards.
     #[arg(long)]
     timed: bool,
-    /// Look for uninitialised reads, races in shared memory and uniform writes in divergent code.
+    /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
     #[arg(long)]
     check: bool,
     /// Warp instructions that a warp may issue.

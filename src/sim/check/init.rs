@@ -1,0 +1,150 @@
+//! Reads of what nothing was written to.
+//!
+//! A register or byte is *defined* once something was written to it. Reading an undefined one is a finding, except by the instructions
+//! that only move values (MOV, LDL, STL: saving and restoring registers that hold nothing is no error): they carry the mark along, word by
+//! word.
+
+use super::{Checker, FindingKind};
+use crate::isa::Optype;
+use crate::isa::Role;
+use crate::isa::register::RegisterClass;
+use crate::isa::table::Effects;
+use crate::sim::action::Action;
+use crate::sim::decoded::Op;
+use crate::sim::fault::Window;
+use crate::sim::footprint::Resource;
+use crate::sim::memory::{Location, Memories};
+use crate::sim::registers::GENERAL;
+use crate::sim::warp::Group;
+
+/// For each warp and register the lanes in which it is defined.
+pub(super) type Defined = Vec<Box<[u32]>>;
+
+/// Registers of so many warps that begin.
+pub(super) fn undefined(warps: usize) -> Defined {
+    vec![vec![0; Resource::COUNT].into_boxed_slice(); warps]
+}
+
+impl Checker {
+    /// The registers that an instruction reads and writes.
+    pub(super) fn registers(&mut self, op: &Op, group: Group, mask: u32) {
+        if let Some(guard) = op.footprint.guard {
+            self.expect_defined(guard, group.mask);
+        }
+        if mask == 0 {
+            return;
+        }
+        let effects = op.optype.map_or(Effects::default(), |o| o.info().effects);
+        let moves = op.optype == Some(Optype::MOV)
+            || (effects.contains(Effects::LOCAL) && !effects.contains(Effects::ATOMIC));
+        let spills = moves && matches!(op.action, Action::Store(_));
+        // P2R of all predicates saves what may hold nothing.
+        for &register in op
+            .footprint
+            .reads
+            .iter()
+            .filter(|_| !effects.contains(Effects::PREDICATES))
+        {
+            let moved = match op.optype {
+                Some(Optype::MOV) => true,
+                _ => spills && is_data(op, register),
+            };
+            if !moved {
+                self.expect_defined(register, mask);
+            }
+        }
+        for (i, (register, _)) in op.footprint.writes.iter().enumerate() {
+            if register.class() == Some(RegisterClass::Uniform) {
+                self.lanes_mut()[register.index()] = u32::MAX;
+                continue;
+            }
+            let source = op
+                .footprint
+                .reads
+                .get(i)
+                .filter(|_| op.optype == Some(Optype::MOV));
+            let defined = self.lanes_mut();
+            let from = source.map_or(u32::MAX, |r| defined[r.index()]);
+            let lanes = &mut defined[register.index()];
+            *lanes = (*lanes & !mask) | (from & mask);
+        }
+        if matches!(op.action, Action::IndexedWrite(_)) {
+            self.lanes_mut()[..GENERAL]
+                .iter_mut()
+                .for_each(|d| *d |= mask);
+        }
+    }
+
+    /// For each register the lanes of the present warp in which it is defined.
+    fn lanes_mut(&mut self) -> &mut [u32] {
+        &mut self.ctas[self.current].defined[self.warp as usize]
+    }
+
+    fn expect_defined(&mut self, register: Resource, mask: u32) {
+        if register.class().is_none() {
+            return;
+        }
+        let undefined = mask & !self.lanes_mut()[register.index()];
+        if undefined != 0 {
+            self.report(
+                FindingKind::UndefinedRegister(register),
+                undefined.trailing_zeros(),
+                None,
+            );
+        }
+    }
+
+    /// What a lane loads: from its own memory undefined words make undefined registers, elsewhere they are a finding.
+    pub(super) fn loaded(
+        &mut self,
+        memories: &Memories,
+        op: &Op,
+        lane: usize,
+        place: Location,
+        bytes: u32,
+    ) {
+        if memories.is_written(lane, place, bytes) {
+            return;
+        }
+        let (window, offset) = match place {
+            Location::Local(_) => {
+                let d = op.operand(Role::D);
+                for (word, at) in (0..bytes).step_by(4).enumerate() {
+                    let register = usize::from(d.column) + word;
+                    let place = place.plus(at as usize);
+                    let written = memories.is_written(lane, place, (bytes - at).min(4));
+                    if register < GENERAL && !written {
+                        self.lanes_mut()[register] &= !(1 << lane);
+                    }
+                }
+                return;
+            }
+            Location::Shared(offset) => (Window::Shared, offset as u64),
+            Location::Global(_, offset) => (Window::Global, offset as u64),
+        };
+        let kind = FindingKind::UndefinedMemory {
+            window,
+            offset,
+            bytes,
+        };
+        self.report(kind, lane as u32, None);
+    }
+
+    /// The words, as a mask, of what a lane stores to its own memory that are undefined.
+    pub(super) fn undefined_words(&mut self, op: &Op, lane: usize) -> u8 {
+        let b = op.operand(Role::B);
+        let registers = (b.column..b.column + u16::from(b.words)).map(usize::from);
+        let defined = self.lanes_mut();
+        registers
+            .enumerate()
+            .filter(|(_, register)| *register < GENERAL && defined[*register] >> lane & 1 == 0)
+            .fold(0, |words, (word, _)| words | 1 << word)
+    }
+}
+
+/// Whether a register is the data of a store, not its address.
+fn is_data(op: &Op, register: Resource) -> bool {
+    let b = op.operand(Role::B);
+    register.class() == Some(RegisterClass::Gpr)
+        && (b.column..b.column + u16::from(b.words)).contains(&u16::from(register.number()))
+}
