@@ -15,7 +15,8 @@ const ELEMENTS: u32 = 1_000_000;
 /// Threads of a block.
 const BLOCK: u32 = 256;
 
-const KERNELS: &str = "
+/// The kernels.
+pub const KERNELS: &str = "
 ; kernel
 function %saxpy(i32, f16x2, i64, i64) {
     fn0 = %gpu_ctaid_x() -> i32

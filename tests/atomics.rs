@@ -23,13 +23,16 @@ fn run(text: &str, cells: &[u8], blocks: u32, results: usize) -> (Vec<u8>, Vec<u
     let code = Compiler::new(Options::default())
         .compile_clif(text)
         .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-    let device = Device::simulator(SimConfig::default());
+    let device = Device::simulator(SimConfig {
+        check: true,
+        ..SimConfig::default()
+    });
     let module = device.load(&code).expect("the code loads");
     let a = device.upload(cells).unwrap();
     let operands: Vec<u64> = (0..THREADS).map(operand).collect();
     let o = device.upload(&operands).unwrap();
     let r = device.upload(&vec![0u64; results.max(1)]).unwrap();
-    module
+    let report = module
         .kernel("k")
         .unwrap()
         .launch(Grid::new([blocks, 1, 1], [64, 1, 1]))
@@ -38,6 +41,7 @@ fn run(text: &str, cells: &[u8], blocks: u32, results: usize) -> (Vec<u8>, Vec<u
         .arg(&r)
         .run()
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(report.findings, [], "{text}");
     (device.download(&a).unwrap(), device.download(&r).unwrap())
 }
 
@@ -231,7 +235,7 @@ fn nand_and_compare_and_swap_make_chains() {
             let threads = u64::from(blocks) * 64;
             // Adding by compare-and-swap in a loop counts every thread once.
             let body = format!(
-                "    v36 = load.{ty} v30\n    jump block10(v36)\nblock10(v37: {ty}):\n    v38 = iadd v37, v31\n    v39 = atomic_cas.{ty} v30, v37, v38\n    v41 = icmp eq v39, v37\n    brif v41, block11, block10(v39)\nblock11:\n"
+                "    v36 = atomic_load.{ty} v30\n    jump block10(v36)\nblock10(v37: {ty}):\n    v38 = iadd v37, v31\n    v39 = atomic_cas.{ty} v30, v37, v38\n    v41 = icmp eq v39, v37\n    brif v41, block11, block10(v39)\nblock11:\n"
             );
             let text = kernel(ty, size, shared, &body);
             let (after, _) = run(&text, &initial(), blocks, THREADS as usize);
@@ -352,11 +356,14 @@ block3:
                 .compile_clif(&text)
                 .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
             for waiter in [0, 1] {
-                let device = Device::simulator(SimConfig::default());
+                let device = Device::simulator(SimConfig {
+                    check: true,
+                    ..SimConfig::default()
+                });
                 let module = device.load(&code).expect("the code loads");
                 let flag = device.upload(&[0u64; 2]).unwrap();
                 let pointer = device.upload(&[flag.address()]).unwrap();
-                module
+                let report = module
                     .kernel("k")
                     .unwrap()
                     .launch(Grid::new([2, 1, 1], [1, 1, 1]))
@@ -367,6 +374,7 @@ block3:
                     .unwrap_or_else(|e| {
                         panic!("{ty} of {size} bytes, {opt_level}, block {waiter} waits: {e}")
                     });
+                assert_eq!(report.findings, [], "{text}");
                 assert_eq!(flag.read::<u64>().unwrap(), [77, 77]);
             }
         }

@@ -8,6 +8,10 @@ use cranelift_thisgpu::sim::check::FindingKind;
 use cranelift_thisgpu::sim::fault::{Place, Window};
 use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig};
 
+#[path = "../examples/million.rs"]
+#[allow(dead_code)]
+mod million;
+
 const KERNELS: &str = include_str!("checks/kernels.clif");
 
 /// A pair of kernels, its launch, and what is expected of the one with the mistake.
@@ -235,5 +239,27 @@ fn warps_at_different_barriers_are_a_fault() {
             line_of("; two_barriers here"),
             "{fault}"
         );
+    }
+}
+
+#[test]
+fn the_kernels_of_the_example_are_not_blamed() {
+    let code = Compiler::new(Options::default())
+        .compile_clif(million::KERNELS)
+        .unwrap_or_else(|errors| panic!("{errors}"));
+    for device in devices() {
+        let module = device.load(&code).unwrap();
+        let n = 1000u32;
+        let input = device.upload(&vec![0x3c00_4000u32; n as usize]).unwrap();
+        let output = device.upload(&vec![0u32; n as usize]).unwrap();
+        let hash = module.kernel("hash").unwrap();
+        let grid = || Grid::for_elems(n, 128);
+        let launch = hash.launch(grid()).arg(n).arg(7u64);
+        let report = launch.arg(&input).arg(&output).run_to_report().unwrap();
+        assert_clean(&report, "hash");
+        let saxpy = module.kernel("saxpy").unwrap();
+        let launch = saxpy.launch(grid()).arg(n).arg(0x3c00_3c00u32);
+        let report = launch.arg(&input).arg(&output).run_to_report().unwrap();
+        assert_clean(&report, "saxpy");
     }
 }

@@ -209,6 +209,7 @@ fn first_difference(
                 perturbation,
                 ..Reference::default()
             },
+            check: Some(&perturbation) == perturbations.first(),
             ..SimConfig::default()
         });
         let module = device.load(code).expect("the module loads");
@@ -217,7 +218,7 @@ fn first_difference(
         let b = upload(in_memory(padded().map(|pair| pair.1)));
         let out = upload(in_memory(padded().map(|_| 0)));
         let blocks = u32::try_from(padded().count() / WIDTH).expect("not so many");
-        module
+        let report = module
             .kernel("divide")
             .expect("the kernel")
             .launch(Grid::new([blocks, 1, 1], [WIDTH as u32, 1, 1]))
@@ -226,6 +227,7 @@ fn first_difference(
             .arg(&out)
             .run()
             .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(report.findings, []);
         let results: Vec<u64> = device.download(&out).expect("the results");
         for (&(x, y), words) in pairs.iter().zip(results.chunks_exact(2)) {
             let result = u128::from(words[0]) | u128::from(words[1]) << 64;

@@ -77,13 +77,14 @@ fn run<T: Element>(ty: &str, operation: &str, x: &[T], y: &[T]) -> Vec<(Option<u
                 perturbation,
                 ..Reference::default()
             },
+            check: perturbation == PERTURBATIONS[0],
             ..SimConfig::default()
         });
         let module = device.load(&code).expect("the code loads");
         let (dx, dy) = (device.upload(x).unwrap(), device.upload(y).unwrap());
         let out = device.allocate(size_of_val(x) as u64).unwrap();
         let n = x.len() as u32;
-        module
+        let report = module
             .kernel("k")
             .unwrap()
             .launch(Grid::for_elems(n, 128))
@@ -93,6 +94,7 @@ fn run<T: Element>(ty: &str, operation: &str, x: &[T], y: &[T]) -> Vec<(Option<u
             .arg(n)
             .run()
             .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(report.findings, []);
         (perturbation, device.download(&out).unwrap())
     };
     PERTURBATIONS.map(launch).into()

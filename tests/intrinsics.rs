@@ -81,6 +81,7 @@ fn run(text: &str, input: &[u32], results: usize) -> Result<Vec<u32>, Box<Report
         .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
     let device = Device::simulator(SimConfig {
         timed: true,
+        check: true,
         ..SimConfig::default()
     });
     let module = device.load(&code).expect("the code loads");
@@ -95,6 +96,7 @@ fn run(text: &str, input: &[u32], results: usize) -> Result<Vec<u32>, Box<Report
         .run_to_report()
         .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.hazards, [], "hazards");
+    assert_eq!(report.findings, [], "findings");
     if report.fault.is_some() {
         return Err(Box::new(report));
     }

@@ -39,7 +39,7 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
             );
         }
     };
-    let devices = match Devices::load(&program) {
+    let devices = match Devices::load(&program, strict) {
         Ok(devices) => devices,
         Err(error) => {
             return report.fail(
@@ -87,17 +87,18 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
     }
 }
 
-/// The program on a functional device and on a timed one.
+/// The program on a functional device and on a timed one; both check own files, whose kernels are correct.
 struct Devices {
     functional: (Device, Module),
     timed: (Device, Module),
 }
 
 impl Devices {
-    fn load(program: &Program) -> Result<Self, DeviceError> {
+    fn load(program: &Program, check: bool) -> Result<Self, DeviceError> {
         let load = |timed| {
             let device = Device::simulator(SimConfig {
                 timed,
+                check,
                 ..SimConfig::default()
             });
             let module = device.load(&program.code)?;
@@ -246,6 +247,9 @@ impl Lines<'_> {
         let report = kernel.launch(grid).arg(&arguments).arg(&results).run()?;
         if let Some(hazard) = report.hazards.first() {
             return Ok(Err(hazard.to_string()));
+        }
+        if let Some(finding) = report.findings.first() {
+            return Ok(Err(finding.to_string()));
         }
         let bytes: Vec<u8> = device.download(&results)?;
         let rows = bytes.chunks_exact(size);
