@@ -101,3 +101,19 @@ pub fn parameter_offsets(sizes: impl IntoIterator<Item = u32>) -> (Vec<u32>, u32
     }
     (offsets, next)
 }
+
+/// Bytes of a redzone beside the padding of a slot (assigned).
+pub const REDZONE_BYTES: u32 = 32;
+
+/// A part of a function's frame that nothing may use: what is next to its stack slots, where it was compiled with `stack_redzones`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Redzone {
+    /// Byte offset from R1, as it is between prologue and epilogue.
+    pub offset: u32,
+    /// Its size.
+    pub bytes: u32,
+    /// Number of the stack slot below it.
+    pub below: Option<u32>,
+    /// Number of the stack slot above it.
+    pub above: Option<u32>,
+}

@@ -19,6 +19,8 @@ pub struct Options {
     pub sched: Sched,
     /// Trust that every access is naturally aligned.
     pub assume_aligned: bool,
+    /// Leave gaps around the stack slots that checking mode watches.
+    pub stack_redzones: bool,
     /// Turn short divergent branches into guarded instructions.
     pub if_convert: bool,
     /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a panic.
@@ -35,6 +37,7 @@ impl Default for Options {
             registers: abi::MAX_GPR,
             sched: Sched::Full,
             assume_aligned: false,
+            stack_redzones: false,
             if_convert: true,
             enable_verifier: true,
             verify: cfg!(debug_assertions),
@@ -181,6 +184,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     named!("sched", sched: Sched, "control bits from latencies, or waiting for everything"),
     named!("assume_aligned", assume_aligned: bool, "trust that every access is naturally aligned"),
+    named!("stack_redzones", stack_redzones: bool, "leave gaps around stack slots, in which --check finds every access"),
     named!("if_convert", if_convert: bool, "guard the instructions of short divergent branches"),
     named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),

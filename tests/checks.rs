@@ -1,11 +1,11 @@
 //! Planted mistakes and their correct twins under `--check`: a mistake is found with its kernel, block, threads, instructions and lines of
 //! the source, the twin is not blamed. In both speeds of the simulator. Mistakes that no CLIF makes are in the simulator's own tests.
 
-use cranelift_thisgpu::compile::Compiler;
+use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Grid, Module};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::check::FindingKind;
-use cranelift_thisgpu::sim::fault::{Place, Window};
+use cranelift_thisgpu::sim::fault::{AccessKind, Place, Window};
 use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig};
 
 #[path = "../examples/million.rs"]
@@ -141,6 +141,17 @@ fn line_of(mark: &str) -> Option<String> {
     found.map(|index| format!("line {}", index + 1))
 }
 
+/// With gaps around stack slots, so that overruns are found.
+fn compile(text: &str) -> Code {
+    let options = Options {
+        stack_redzones: true,
+        ..Options::default()
+    };
+    Compiler::new(options)
+        .compile_clif(text)
+        .unwrap_or_else(|errors| panic!("{errors}"))
+}
+
 fn launch(module: &Module, device: &Device, name: &str, blocks: u32, threads: u32) -> Report {
     let buffer = device.upload(&[0u32; 1024]).unwrap();
     let kernel = module.kernel(name).unwrap();
@@ -170,9 +181,7 @@ fn assert_clean(report: &Report, name: &str) {
 
 #[test]
 fn planted_mistakes_are_found_and_their_twins_are_not_blamed() {
-    let code = Compiler::new(Options::default())
-        .compile_clif(KERNELS)
-        .unwrap_or_else(|errors| panic!("{errors}"));
+    let code = compile(KERNELS);
     for device in devices() {
         let module = device.load(&code).unwrap();
         for case in &CASES {
@@ -210,10 +219,46 @@ fn planted_mistakes_are_found_and_their_twins_are_not_blamed() {
 }
 
 #[test]
+fn overruns_of_stack_slots_are_found() {
+    let code = compile(KERNELS);
+    let object = code.clone().into_object().write().unwrap();
+    for device in devices() {
+        // The object file says it too.
+        for module in [
+            device.load(&code).unwrap(),
+            device.load_elf(&object).unwrap(),
+        ] {
+            for (name, own, slots) in [
+                ("neighbour_slot", true, (Some(0), Some(1))),
+                ("callers_slot", false, (Some(1), None)),
+            ] {
+                assert_clean(
+                    &launch(&module, &device, &format!("{name}_twin"), 2, 40),
+                    name,
+                );
+                let report = launch(&module, &device, &format!("{name}_bug"), 2, 40);
+                let [finding] = &report.findings[..] else {
+                    panic!("{name}: {:#?}", report.findings);
+                };
+                let expected = FindingKind::StackOverrun {
+                    access: AccessKind::Store,
+                    bytes: 4,
+                    own,
+                    below: slots.0,
+                    above: slots.1,
+                };
+                assert_eq!(finding.kind, expected, "{finding}");
+                let line = line_of(&format!("; {name} here"));
+                assert_eq!(finding.place.source, line, "{finding}");
+                assert!(finding.place.instruction.contains("ST"), "{finding}");
+            }
+        }
+    }
+}
+
+#[test]
 fn warps_at_different_barriers_are_a_fault() {
-    let code = Compiler::new(Options::default())
-        .compile_clif(KERNELS)
-        .unwrap_or_else(|errors| panic!("{errors}"));
+    let code = compile(KERNELS);
     for check in [false, true] {
         let device = Device::simulator(SimConfig {
             check,
@@ -244,9 +289,7 @@ fn warps_at_different_barriers_are_a_fault() {
 
 #[test]
 fn the_kernels_of_the_example_are_not_blamed() {
-    let code = Compiler::new(Options::default())
-        .compile_clif(million::KERNELS)
-        .unwrap_or_else(|errors| panic!("{errors}"));
+    let code = compile(million::KERNELS);
     for device in devices() {
         let module = device.load(&code).unwrap();
         let n = 1000u32;

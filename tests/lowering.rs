@@ -70,6 +70,7 @@ fn lowered(text: &str) -> String {
         },
         names: &|name| format!("{name:?}"),
         assume_aligned: false,
+        stack_redzones: false,
     };
     let code = lower::lower(&input, &mut Scratch::default()).expect("every operation has a rule");
     code.verify().unwrap_or_else(|e| panic!("{e}\n{code}"));

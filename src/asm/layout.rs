@@ -97,6 +97,7 @@ fn finish(
         words,
         relocations,
         lines: lines.collect(),
+        redzones: Vec::new(),
     }
 }
 

@@ -202,6 +202,7 @@ fn function(code: emit::Code, linkage: Linkage, needs: &resources::Needs) -> Obj
                 line: line.0,
             })
             .collect(),
+        redzones: code.redzones,
         name: code.name,
         linkage,
         words: code.words,

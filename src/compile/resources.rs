@@ -264,6 +264,7 @@ mod tests {
             relocations: Vec::new(),
             lines: Vec::new(),
             tables: Vec::new(),
+            redzones: Vec::new(),
             resources,
         }
     }

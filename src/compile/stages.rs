@@ -56,6 +56,7 @@ impl<'a> Analyzed<'a> {
             },
             names,
             assume_aligned: options.assume_aligned,
+            stack_redzones: options.stack_redzones,
         }
     }
 }

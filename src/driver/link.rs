@@ -39,6 +39,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         image.functions.push(Function {
             name: function.name.clone(),
             address,
+            redzones: function.redzones.clone(),
         });
         image.lines.extend(function.lines.iter().map(|l| Line {
             address: address.saturating_add(l.offset),

@@ -40,6 +40,8 @@ pub struct Code {
     pub lines: Vec<(u32, SourceLine)>,
     /// Byte offset of each branch by table, and the byte offsets that it may go to.
     pub tables: Vec<(u32, Vec<u32>)>,
+    /// Parts of its frame that nothing may use.
+    pub redzones: Vec<crate::abi::Redzone>,
     /// What it needs.
     pub resources: Resources,
 }
@@ -93,6 +95,7 @@ pub fn emit(scheduled: &Scheduled, constants: &mut Constants) -> Result<Code, Em
         relocations: Vec::new(),
         lines: Vec::new(),
         tables: Vec::new(),
+        redzones: code.frame.redzones.clone(),
         resources: Resources::of(code),
     };
     for (index, block) in code.blocks.iter().enumerate() {

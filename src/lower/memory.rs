@@ -2,7 +2,7 @@
 
 use super::Lower;
 use super::source::{Base, InstOutput, Output, Regs, Source, Src};
-use crate::abi;
+use crate::abi::{self, Redzone};
 use crate::analysis::provenance::Space;
 use crate::error::{Error, Place, Problem};
 use crate::isa::generated::{AccessOrder, LoadSize, StoreSize, ldg, stg};
@@ -63,6 +63,8 @@ impl Lower<'_> {
     /// Gives every stack slot its offset in the slot area, in order.
     pub(super) fn lay_out_slots(&mut self) {
         let mut end = 0u64;
+        let mut zones = Vec::new();
+        let mut below = None;
         for (slot, data) in self.func.sized_stack_slots.iter() {
             if data.align_shift > abi::STACK_ALIGNMENT.trailing_zeros() as u8 {
                 let problem = Problem::Unsupported {
@@ -75,9 +77,21 @@ impl Lower<'_> {
                 self.errors
                     .push(Error::new(problem, Place::of_function(self.func)));
             }
+            let watched = self.input.stack_redzones && data.size > 0;
+            if watched {
+                let above = Some(slot.as_u32());
+                end = redzone(&mut zones, end, below, above);
+                below = above;
+            }
             // Too large an offset is only met where there is an error.
             self.slots.push(end as u32);
-            end = (end + u64::from(data.size)).next_multiple_of(abi::STACK_ALIGNMENT.into());
+            end += u64::from(data.size);
+            if !watched {
+                end = end.next_multiple_of(abi::STACK_ALIGNMENT.into());
+            }
+        }
+        if below.is_some() {
+            end = redzone(&mut zones, end, below, None);
         }
         if end > abi::MAX_LOCAL.into() {
             let message = format!(
@@ -91,6 +105,7 @@ impl Lower<'_> {
             return;
         }
         self.frame.slot_bytes = end as u32;
+        self.frame.redzones = zones;
     }
 
     /// The address of a memory operand, with constants and stack slots folded into the offset.
@@ -601,4 +616,17 @@ impl Lower<'_> {
     pub fn is_representable(ty: Type) -> bool {
         ty.bits() <= 128 && !ty.is_dynamic_vector() && ty != types::F128
     }
+}
+
+/// Adds a redzone from the end of a slot's bytes on; where the next slot begins.
+fn redzone(zones: &mut Vec<Redzone>, start: u64, below: Option<u32>, above: Option<u32>) -> u64 {
+    let end = start.next_multiple_of(abi::STACK_ALIGNMENT.into()) + u64::from(abi::REDZONE_BYTES);
+    // Too large an offset is only met where there is an error.
+    zones.push(Redzone {
+        offset: start as u32,
+        bytes: (end - start) as u32,
+        below,
+        above,
+    });
+    end
 }

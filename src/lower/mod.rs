@@ -83,6 +83,8 @@ pub struct Input<'a> {
     pub names: &'a dyn Fn(&ir::ExternalName) -> String,
     /// Trust that every access is aligned to its size (`--set assume_aligned=true`).
     pub assume_aligned: bool,
+    /// Leave gaps around stack slots (`--set stack_redzones=true`).
+    pub stack_redzones: bool,
 }
 
 /// Memory that is kept from one function to the next.

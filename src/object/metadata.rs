@@ -1,6 +1,6 @@
 //! The note `thisgpu`: what a driver must know to launch, in MessagePack (maps with the names of the fields as keys).
 
-use super::{Kernel, Line, Object, ObjectFunction, Parameter, ParameterKind, Resources};
+use super::{Kernel, Line, Object, ObjectFunction, Parameter, ParameterKind, Redzone, Resources};
 use serde::{Deserialize, Serialize};
 
 /// Owner of the note, and with `.note.` before it the name of its section.
@@ -28,6 +28,8 @@ pub(super) struct KernelNote {
     #[serde(flatten)]
     pub resources: Resources,
     pub shared: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redzones: Vec<Redzone>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,6 +37,8 @@ pub(super) struct FunctionNote {
     pub name: String,
     #[serde(flatten)]
     pub resources: Resources,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redzones: Vec<Redzone>,
 }
 
 impl Note {
@@ -48,6 +52,7 @@ impl Note {
                 .collect(),
             resources: function.resources,
             shared: kernel.shared_bytes,
+            redzones: function.redzones.clone(),
         });
         let device = object.functions.iter().filter(|f| f.kernel.is_none());
         Note {
@@ -57,6 +62,7 @@ impl Note {
                 .map(|f| FunctionNote {
                     name: f.name.clone(),
                     resources: f.resources,
+                    redzones: f.redzones.clone(),
                 })
                 .collect(),
         }
@@ -74,11 +80,13 @@ impl Note {
                 shared_bytes: note.shared,
             });
             function.resources = note.resources;
+            function.redzones = note.redzones.clone();
             return true;
         }
         let note = self.functions.iter().find(|f| f.name == function.name);
         if let Some(note) = note {
             function.resources = note.resources;
+            function.redzones = note.redzones.clone();
         }
         note.is_some()
     }

@@ -15,6 +15,7 @@ pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
 pub use write::WriteError;
 
+pub use crate::abi::Redzone;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 
@@ -49,6 +50,8 @@ pub struct ObjectFunction {
     pub relocations: Vec<Relocation>,
     /// Lines of the source.
     pub lines: Vec<Line>,
+    /// Parts of its frame that nothing may use, by offset.
+    pub redzones: Vec<Redzone>,
 }
 
 /// Who sees a symbol.

@@ -82,6 +82,9 @@ fn save_slots(code: &mut VCode<PReg>, report: &mut Report) -> Vec<Saved> {
 fn resolve_offsets(code: &mut VCode<PReg>) {
     let size = code.frame.size();
     let slots = code.frame.spill_offset() + code.frame.spill_bytes.next_multiple_of(16);
+    for zone in &mut code.frame.redzones {
+        zone.offset += slots;
+    }
     for entry in &mut code.insts {
         let Some(Attachment::Symbol(symbol)) = entry.attachment.map(|a| &code.attachments[a])
         else {

@@ -2,6 +2,8 @@
 //!
 //! The driver relocates: every word here is final, and data objects are in global memory already.
 
+use crate::abi::Redzone;
+
 /// Linked code.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
@@ -22,6 +24,8 @@ pub struct Function {
     pub name: String,
     /// Code address of its first word in bytes.
     pub address: u32,
+    /// Parts of its frame that nothing may use, by offset.
+    pub redzones: Vec<Redzone>,
 }
 
 /// From `address` on, until the next entry, code comes from this line.

@@ -230,7 +230,10 @@ impl Loaded {
             1
         };
         let mut ctas: Vec<Cta> = (0..resident.min(blocks)).map(|_| Cta::new(run)).collect();
-        let mut checker = run.config.check.then(|| Checker::new(run.shape));
+        let mut checker = run
+            .config
+            .check
+            .then(|| Checker::new(run.shape, &self.image));
         let mut first = 0;
         while first < blocks && report.fault.is_none() {
             let count = resident.min(blocks - first) as usize;

@@ -259,6 +259,8 @@ pub struct Frame {
     pub spill_bytes: u32,
     /// Bytes of the caller's frame that hold arguments, and take results, which are not in registers.
     pub incoming_bytes: u32,
+    /// Parts of the slot area that nothing may use, by offset; from R1 once the frame is laid out.
+    pub redzones: Vec<crate::abi::Redzone>,
     /// Whether it calls.
     pub has_calls: bool,
     /// Whether a dynamic use of R1 exists (stack addresses).

@@ -50,6 +50,19 @@ pub enum FindingKind {
         /// Barriers that the thread that left first had passed.
         passed: u32,
     },
+    /// An access to local memory outside of the stack slots that are next to it.
+    StackOverrun {
+        /// What it does.
+        access: AccessKind,
+        /// Size of the access.
+        bytes: u32,
+        /// Whether it is the frame of the function that the instruction is in, else that of a caller.
+        own: bool,
+        /// Number of the slot below.
+        below: Option<u32>,
+        /// Number of the slot above.
+        above: Option<u32>,
+    },
     /// BSYNC of a barrier that the lane never set: no BSSY was on its path.
     UnsetBarrier {
         /// Number of the barrier.
@@ -104,6 +117,25 @@ impl fmt::Display for FindingKind {
                     f,
                     "barrier {number} of the block is reached by {arrived} of its {threads} threads, the others have left, the first after {passed} barriers"
                 )
+            }
+            FindingKind::StackOverrun {
+                access,
+                bytes,
+                own,
+                below,
+                above,
+            } => {
+                let frame = if *own { "this function" } else { "a caller" };
+                write!(
+                    f,
+                    "{access} of {bytes} bytes in the frame of {frame} is out of bounds: "
+                )?;
+                match (below, above) {
+                    (Some(below), Some(above)) => write!(f, "between ss{below} and ss{above}"),
+                    (Some(below), None) => write!(f, "behind ss{below}"),
+                    (None, Some(above)) => write!(f, "before ss{above}"),
+                    (None, None) => write!(f, "in no slot"),
+                }
             }
             FindingKind::UnsetBarrier { barrier } => {
                 write!(f, "B{barrier} was never set on the way here")

@@ -3,6 +3,7 @@
 //! In: every instruction before it runs, every access, every barrier. Out: [`RawFinding`]s, each instruction and kind once, races once for
 //! each pair of instructions. Nothing here changes what a program does. The detectors, after those of NVIDIA's compute-sanitizer:
 //!
+//! - *memcheck* ([`stack`]): accesses next to stack slots; what is outside of an allocation is a fault without checks too.
 //! - *initcheck* ([`init`]): reads of registers and memory that nothing was written to.
 //! - *racecheck* ([`race`], on the order of [`order`]): accesses to shared and global memory that nothing orders.
 //! - *synccheck* ([`sync`]): barriers that a part of the block reaches, BSYNC without BSSY, uniform writes in a part of the warp.
@@ -14,6 +15,7 @@ mod finding;
 mod init;
 mod order;
 mod race;
+mod stack;
 mod sync;
 
 pub use finding::{FindingKind, RawFinding, Spot};
@@ -21,6 +23,7 @@ pub use finding::{FindingKind, RawFinding, Spot};
 use super::decoded::Op;
 use super::execute::Shape;
 use super::fault::{AccessKind, Window};
+use super::image::Image;
 use super::memory::{Location, Memories};
 use super::registers::{DISCARD, LANES};
 use super::warp::{Group, Warp};
@@ -36,6 +39,7 @@ struct CtaState {
     threads: Threads,
     shared: Shadow,
     barriers: sync::Barriers,
+    callers: Vec<stack::Callers>,
 }
 
 /// An access of a lane to a place that it may use.
@@ -65,6 +69,7 @@ pub struct Checker {
     global: Shadow,
     /// Pairs of instructions that race, the lower index first.
     pairs: HashSet<(u32, u32, Window)>,
+    redzones: stack::Redzones,
     current: usize,
     warp: u32,
     pc: u32,
@@ -72,7 +77,7 @@ pub struct Checker {
 
 impl Checker {
     /// The checks of a launch.
-    pub fn new(shape: Shape) -> Checker {
+    pub fn new(shape: Shape, image: &Image) -> Checker {
         let warps = (shape.threads() as usize).div_ceil(LANES);
         Checker {
             findings: Vec::new(),
@@ -82,6 +87,7 @@ impl Checker {
             order: Order::new(warps),
             global: Shadow::default(),
             pairs: HashSet::new(),
+            redzones: stack::Redzones::of(image),
             current: 0,
             warp: 0,
             pc: 0,
@@ -96,6 +102,7 @@ impl Checker {
             threads: Threads::new(number, self.warps),
             shared: Shadow::default(),
             barriers: sync::Barriers::default(),
+            callers: vec![stack::Callers::default(); self.warps * LANES],
         };
         match self.ctas.get_mut(room) {
             Some(cta) => *cta = state,
@@ -112,12 +119,14 @@ impl Checker {
     pub fn before(&mut self, warp: &Warp, op: &Op, group: Group, mask: u32) {
         (self.warp, self.pc) = (warp.index, group.pc);
         self.registers(op, group, mask);
+        self.frames(warp, op, mask);
         self.synchronisation(warp, op, group, mask);
     }
 
     /// Before a lane loads.
     pub fn load(&mut self, memories: &Memories, op: &Op, touched: Touched) {
         self.loaded(memories, op, touched.lane, touched.place, touched.bytes);
+        self.stack_access(touched, AccessKind::Load);
         if touched.strong {
             self.strong(touched, true, false);
         }
@@ -127,6 +136,7 @@ impl Checker {
     /// Before a lane stores: the words, as a mask, of what it stores to its own memory that are undefined.
     pub fn store(&mut self, memories: &Memories, op: &Op, touched: Touched, value: u128) -> u8 {
         if let Location::Local(_) = touched.place {
+            self.stack_access(touched, AccessKind::Store);
             return self.undefined_words(op, touched.lane);
         }
         let old = memories.load(touched.lane, touched.place, touched.bytes);
@@ -144,6 +154,7 @@ impl Checker {
     /// Before a lane reads, and if it `writes` writes, in one step.
     pub fn atomic(&mut self, memories: &Memories, op: &Op, touched: Touched, writes: bool) {
         self.loaded(memories, op, touched.lane, touched.place, touched.bytes);
+        self.stack_access(touched, AccessKind::Atomic);
         // Nobody can act on a result that is not read, so it orders nothing.
         let d = op.operand(Role::D);
         let reads = d.words != 0 && d.column != DISCARD;

@@ -51,6 +51,7 @@ fn the_message_names_kernel_and_source_line() {
     bench.loaded.image.functions = vec![Function {
         name: "test".to_string(),
         address: 0,
+        redzones: Vec::new(),
     }];
     bench.loaded.image.lines = vec![
         Line {

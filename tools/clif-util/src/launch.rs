@@ -138,7 +138,9 @@ impl Options {
         }
         let text = input::text_of(&name, bytes)?;
         let file = source::parse(&name, &text, std::slice::from_ref(&self.kernel))?;
-        let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
+        let mut options = source::settings(&file, &self.settings)?;
+        options.stack_redzones |= self.check;
+        let mut compiler = Compiler::new(options);
         Ok(source::compile(&mut compiler, &file)?.into_object())
     }
 }
