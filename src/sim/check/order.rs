@@ -150,6 +150,7 @@ struct Log {
 pub(super) struct Order {
     tick: u32,
     warps: u32,
+    /// Words of global memory that were released.
     places: HashMap<u64, Rc<Clock>>,
     logs: HashMap<u32, Log>,
     logged: usize,
@@ -177,6 +178,8 @@ pub(super) struct Threads {
     barrier: u32,
     known: Vec<Known>,
     lanes: Vec<Lanes>,
+    /// Words of the CTA's shared memory that were released.
+    places: HashMap<u64, Rc<Clock>>,
 }
 
 impl Threads {
@@ -187,6 +190,7 @@ impl Threads {
             barrier: 0,
             known: vec![None; warps * LANES],
             lanes: vec![Lanes::default(); warps],
+            places: HashMap::new(),
         }
     }
 
@@ -282,7 +286,7 @@ impl Order {
                 .any(|r| r.lanes >> lane & 1 != 0 && stamp <= r.until && r.tick <= known.get(r.key))
     }
 
-    /// A strong access to the word `key`: who `reads` acquires, who `writes` releases; a write without a read covers what was there.
+    /// A strong access to the word `key`: who `reads` acquires, who `writes` releases; what was known there stays known.
     pub fn strong(
         &mut self,
         threads: &mut Threads,
@@ -291,16 +295,20 @@ impl Order {
         reads: bool,
         writes: bool,
     ) {
-        if reads && let Some(place) = self.places.get(&key) {
+        let barrier = BARRIER | self.block_of(self.warp_number(threads, 0));
+        let tick = if writes { self.next_tick() } else { self.tick };
+        let places = match key & SHARED {
+            0 => &mut self.places,
+            _ => &mut threads.places,
+        };
+        if reads && let Some(place) = places.get(&key) {
             learn(&mut threads.known[thread as usize], place);
         }
         if !writes {
             return;
         }
-        let tick = self.next_tick();
-        let barrier = BARRIER | self.block_of(self.warp_number(threads, 0));
         let known = &mut threads.known[thread as usize];
-        let place = self.places.entry(key).or_default();
+        let place = places.entry(key).or_default();
         if reads {
             // The thread knows all that the place knows: one clock for both.
             let mut clock = std::mem::take(place);
@@ -388,6 +396,15 @@ impl Order {
             (state.wanted[lane], state.arrived[lane]) = (wanted, tick);
         }
         state.pending |= mask;
+    }
+
+    /// The lanes of `mask` end: nobody waits for them, and what they did lies before every later WARPSYNC.
+    pub fn leave(&mut self, threads: &mut Threads, warp: u32, mask: u32) {
+        let tick = self.next_tick();
+        let state = &mut threads.lanes[warp as usize];
+        for lane in lanes(mask) {
+            state.arrived[lane] = tick;
+        }
     }
 
     /// The lanes of `mask` run: those that came to a WARPSYNC know the lanes they waited for.

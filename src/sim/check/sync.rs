@@ -30,7 +30,9 @@ impl Checker {
         match op.action {
             Action::Exit => {
                 let spot = self.spot(mask.trailing_zeros());
-                let barriers = &mut self.ctas[current].barriers;
+                let cta = &mut self.ctas[current];
+                self.order.leave(&mut cta.threads, index, mask);
+                let barriers = &mut cta.barriers;
                 barriers.gone += mask.count_ones();
                 barriers.first = barriers.first.or(Some((spot, barriers.opened)));
             }

@@ -61,6 +61,23 @@ fn neighbours_exchange_words_of_shared_memory() {
 }
 
 #[test]
+fn a_lane_that_has_left_is_behind_nobody() {
+    // The last lane stores and ends; the others read it behind a WARPSYNC.
+    let text = |sync: &str| {
+        format!(
+            "{ADDRESS}
+            ISETP_RI compop=EQ boolop=AND pu=0 ra=0 vb=31
+            @P0 STS_RR ra=255 rb=0
+            @P0 EXIT_X
+            {sync}
+            LDS_R rd=8 ra=255"
+        )
+    };
+    assert_eq!(races(&text("WARPSYNC_I vb=0xFFFFFFFF"), 1, 32), []);
+    assert_eq!(races(&text("NOP_X"), 1, 32), [(160, 112)]);
+}
+
+#[test]
 fn read_by_all_then_written_by_one() {
     let text =
         format!("{ADDRESS} STS_RR ra=255 rb=255\n BAR_X\n LDS_R rd=7 ra=255\n STS_RR ra=255 rb=0");
