@@ -438,3 +438,133 @@ fn learn_place(place: &mut Rc<Clock>, known: &Rc<Clock>) {
         Rc::make_mut(place).join(known);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::random::Random;
+
+    /// Vector clocks of all threads, and of the places: the definition, thread by thread.
+    struct Definition {
+        threads: Vec<Vec<u32>>,
+        places: HashMap<u64, Vec<u32>>,
+    }
+
+    fn join(into: &mut [u32], from: &[u32]) {
+        for (a, b) in into.iter_mut().zip(from) {
+            *a = (*a).max(*b);
+        }
+    }
+
+    impl Definition {
+        fn meet(&mut self, all: &[usize]) {
+            let mut clock = vec![0; self.threads.len()];
+            all.iter().for_each(|&t| join(&mut clock, &self.threads[t]));
+            for &t in all {
+                join(&mut self.threads[t], &clock);
+            }
+        }
+    }
+
+    /// Random accesses and synchronisation of two blocks of two warps, of which four lanes each are used.
+    #[test]
+    fn agrees_with_vector_clocks() {
+        const BLOCKS: usize = 2;
+        const WARPS: usize = 2;
+        const PLACES: u64 = 3;
+        let thread_of = |lane: usize, warp: usize| (warp * LANES + lane) as u32;
+        let (mut known, mut unknown) = (0, 0);
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let mut pick = |n: usize| random.below(n);
+            let mut order = Order::new(WARPS);
+            let mut blocks: Vec<Threads> =
+                (0..BLOCKS as u64).map(|b| Threads::new(b, WARPS)).collect();
+            let count = BLOCKS * WARPS * LANES;
+            let mut definition = Definition {
+                threads: vec![vec![0; count]; count],
+                places: HashMap::new(),
+            };
+            // Thread among all, and stamp and own clock of the access.
+            let mut accesses: Vec<(usize, u32, u32)> = Vec::new();
+            for _ in 0..150 {
+                let (block, warp, lane) = (pick(BLOCKS), pick(WARPS), pick(4));
+                let (thread, all) = (thread_of(lane, warp), (block * WARPS + warp) * LANES + lane);
+                let threads = &mut blocks[block];
+                match pick(12) {
+                    0..6 => {
+                        definition.threads[all][all] += 1;
+                        for &(other, stamp, clock) in accesses.iter().filter(|a| a.0 != all) {
+                            let number = (other / LANES) as u32;
+                            let found =
+                                order.is_known(threads, thread, number, other % LANES, stamp);
+                            let expected = definition.threads[all][other] >= clock;
+                            assert_eq!(found, expected, "seed {seed}: {other} before {all}");
+                            *(if expected { &mut known } else { &mut unknown }) += 1;
+                        }
+                        accesses.push((all, order.stamp(), definition.threads[all][all]));
+                    }
+                    step @ 6..10 => {
+                        let word = pick(PLACES as usize) as u64;
+                        let key = if word == 0 && block == 0 {
+                            threads.shared_key(0)
+                        } else {
+                            word + 1
+                        };
+                        let (reads, writes) =
+                            [(true, false), (false, true), (true, true)][step % 3];
+                        order.strong(threads, thread, key, reads, writes);
+                        let place = definition
+                            .places
+                            .entry(key)
+                            .or_insert_with(|| vec![0; count]);
+                        if reads {
+                            join(&mut definition.threads[all], place);
+                        }
+                        if writes {
+                            join(place, &definition.threads[all]);
+                        }
+                    }
+                    10 => {
+                        let mask = 1 + pick(15) as u32;
+                        order.arrive(threads, warp as u32, mask, mask);
+                        order.resume(threads, warp as u32, mask);
+                        let first = all - lane;
+                        let met: Vec<usize> = lanes(mask).map(|l| first + l).collect();
+                        definition.meet(&met);
+                    }
+                    _ if pick(3) == 0 => {
+                        order.barrier(threads);
+                        let size = WARPS * LANES;
+                        let met: Vec<usize> = (block * size..(block + 1) * size).collect();
+                        definition.meet(&met);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(
+            known > 1000 && unknown > 1000,
+            "{known} known, {unknown} not"
+        );
+    }
+
+    #[test]
+    fn what_is_forgotten_counts_as_known() {
+        let mut order = Order::new(1);
+        let mut threads: Vec<Threads> = (0..3).map(|b| Threads::new(b, 1)).collect();
+        let stamp = order.stamp();
+        for place in 0..2 * CLOCK_ENTRIES as u64 {
+            order.strong(&mut threads[0], 0, place, false, true);
+            order.strong(&mut threads[1], 0, place, true, false);
+        }
+        let clock = threads[1].known[0].clone().expect("much is known");
+        assert!(clock.entries.len() <= CLOCK_ENTRIES && clock.floor > 0);
+        assert!(order.is_known(&threads[1], 0, 0, 0, stamp));
+        assert!(!order.is_known(&threads[2], 0, 0, 0, stamp));
+        order.forget();
+        assert!(order.is_known(&threads[1], 0, 0, 0, stamp));
+        let last = order.stamp();
+        assert!(!order.is_known(&threads[1], 0, 0, 0, last));
+    }
+}
