@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 /// Places in a clock, at most (assigned).
 const CLOCK_ENTRIES: usize = 256;
-/// Releases that the logs of a launch hold, at most (assigned): 64 MiB.
+/// Releases that the logs of a launch hold, at most (assigned): 96 MiB.
 const LOG_ENTRIES: usize = 1 << 22;
 /// Key of a CTA's barrier: this and the CTA's number.
 const BARRIER: u64 = 1 << 63;
