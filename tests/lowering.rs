@@ -30,6 +30,7 @@ fn lowered(text: &str) -> String {
     let uniformity = Uniformity::compute(
         &prepared.func,
         &prepared.flow,
+        &prepared.meetings,
         &prepared.intrinsics,
         &provenance,
         kernel,
@@ -62,6 +63,7 @@ fn lowered(text: &str) -> String {
         kind,
         facts: Facts {
             flow: &prepared.flow,
+            meetings: &prepared.meetings,
             uniformity: &uniformity,
             provenance: &provenance,
             alignment: &alignment,
