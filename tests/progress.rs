@@ -38,7 +38,7 @@ struct Expected {
 }
 
 /// Kernels that cannot do without the other lanes of a warp.
-const SHUFFLING: [&str; 2] = ["barrier_behind", "shuffle_behind"];
+const SHUFFLING: [&str; 3] = ["barrier_behind", "shuffle_behind", "pairs"];
 
 /// Settings as [`Options::set`] takes them. In all tests: these, one away from the default each and some of them together.
 const SETTINGS: [&[&str]; 9] = [
@@ -232,6 +232,7 @@ kernels! {
         Expected { out: (0..size.all()).map(|thread| thread / lane * lane + 1).collect(), ..plain(size) }
     };
     shuffle_behind: |size| sum(size, next, |thread| next(thread ^ 1));
+    pairs: |size| Expected { state: vec![], out: (0..size.all()).map(|thread| next(thread ^ 1)).collect() };
     in_function: plain;
     lock_functions: plain;
     lock_functions_over_join: |size| {

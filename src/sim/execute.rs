@@ -256,8 +256,14 @@ impl Warp {
                 self.advance();
             }
             Action::WarpSync => {
-                let wanted = self.registers.column(op.operand(Role::B).column)
-                    [mask.trailing_zeros() as usize];
+                let masks = self.registers.column(op.operand(Role::B).column);
+                let wanted = masks[mask.trailing_zeros() as usize];
+                let alike = lanes(mask)
+                    .filter(|lane| masks[*lane] == wanted)
+                    .fold(0, |m, lane| m | 1 << lane);
+                // Lanes that wait for others have their turn after these.
+                self.leave_here(mask & !alike);
+                let mask = alike;
                 if let Some(checker) = env.checker.as_deref_mut() {
                     checker.warp_synchronised(mask, wanted);
                 }

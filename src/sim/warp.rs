@@ -174,6 +174,21 @@ impl Warp {
         true
     }
 
+    /// Splits the lanes of `mask`, which are not all of the current group, off it; they execute the same instruction later.
+    pub fn leave_here(&mut self, mask: u32) {
+        let group = &mut self.groups[self.current];
+        let rest = group.mask & mask;
+        if rest != 0 {
+            let pc = group.pc;
+            group.mask &= !rest;
+            self.groups.push(Group {
+                pc,
+                mask: rest,
+                state: GroupState::Ready,
+            });
+        }
+    }
+
     /// Sends the lanes of `mask` to an instruction, the others of the current group to the next one.
     pub fn jump(&mut self, mask: u32, target: u32) {
         if !self.narrow(mask) {
@@ -307,14 +322,12 @@ impl Warp {
 
     /// Lets waiting lanes go on whose wait is over; those that go on at the same place become one group.
     fn release(&mut self) {
-        let mut at_sync = 0;
-        for group in self
-            .groups
-            .iter()
-            .filter(|g| matches!(g.state, GroupState::AtWarpSync(_)))
-        {
-            at_sync |= group.mask;
-        }
+        // Lanes meet those that wait for the same lanes.
+        let at_sync = |wanted: u32| {
+            (self.groups.iter())
+                .filter(|g| g.state == GroupState::AtWarpSync(wanted))
+                .fold(0, |m, g| m | g.mask)
+        };
         let free: Vec<u32> = self
             .groups
             .iter()
@@ -322,7 +335,9 @@ impl Warp {
                 GroupState::AtBarrier(n) => lanes(group.mask)
                     .filter(|lane| self.region_is_complete(n, *lane))
                     .fold(0, |m, lane| m | 1 << lane),
-                GroupState::AtWarpSync(wanted) if wanted & self.live & !at_sync == 0 => group.mask,
+                GroupState::AtWarpSync(wanted) if wanted & self.live & !at_sync(wanted) == 0 => {
+                    group.mask
+                }
                 _ => 0,
             })
             .collect();
@@ -475,6 +490,25 @@ mod tests {
                 state: GroupState::Ready
             }
         );
+    }
+
+    #[test]
+    fn lanes_that_wait_for_different_lanes_do_not_wait_for_each_other() {
+        let mut w = warp(0xF);
+        w.leave_here(0xC);
+        w.warp_sync(0x1, 0x3);
+        assert_eq!(
+            w.group(),
+            Group {
+                pc: 0,
+                mask: 0xC,
+                state: GroupState::Ready
+            }
+        );
+        w.warp_sync(0xC, 0xC);
+        // Lane 1 was left behind its guard and never comes to the first one.
+        let waiting = w.waiting();
+        assert_eq!(waiting, 0x1, "{waiting:#x}");
     }
 
     #[test]
