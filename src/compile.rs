@@ -8,7 +8,7 @@ mod code;
 pub mod library;
 mod resources;
 mod stages;
-mod summaries;
+pub(crate) mod summaries;
 mod watch;
 
 pub use code::{Code, KernelRef, Unit};

@@ -2,11 +2,13 @@
 //! of its module and gets a GPU object.
 //!
 //! Kernels are named with [`GpuModule::declare_kernel`]. Functions that are imported under the name of an intrinsic
-//! (`gpu_tid_x`) are that intrinsic. Everything is compiled when it is defined; [`GpuModule::finish`] puts it together.
+//! (`gpu_tid_x`) are that intrinsic. Everything is compiled when it is defined; [`GpuModule::finish`] puts it together. A function that is compiled
+//! before one that it calls, and in which lanes wait for other threads, is compiled again then: where lanes meet behind the call depends on it.
 //!
 //! The trait asks for a `TargetIsa`, which nobody outside of Cranelift can implement. A stock 64-bit one stands in to answer `isa()`;
 //! no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
 
+use crate::analysis::calls::Summary;
 use crate::clif::source::KernelOptions;
 use crate::compile::{Code, Compiler, FunctionInput, Unit};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
@@ -36,6 +38,8 @@ pub struct GpuModule {
     kernels: HashMap<FuncId, KernelOptions>,
     defined_functions: HashSet<FuncId>,
     defined_data: HashSet<DataId>,
+    /// Functions that call some that were not defined yet, and what was taken of their callees.
+    early: Vec<(FuncId, ir::Function, Vec<Summary>)>,
     stand_in: OwnedTargetIsa,
 }
 
@@ -63,6 +67,7 @@ impl GpuModule {
             kernels: HashMap::new(),
             defined_functions: HashSet::new(),
             defined_data: HashSet::new(),
+            early: Vec::new(),
             stand_in,
         })
     }
@@ -76,7 +81,7 @@ impl GpuModule {
     ///
     /// # Errors
     /// All functions and data objects that are declared to be defined here and are not.
-    pub fn finish(self) -> Result<Code, Errors> {
+    pub fn finish(mut self) -> Result<Code, Errors> {
         let mut errors = ErrorList::new();
         let mut missing = |what: &str, name: &str| {
             let problem = Problem::Syntax(format!("{what} `{name}` is declared and never defined"));
@@ -93,7 +98,51 @@ impl GpuModule {
             }
         }
         errors.finish(())?;
+        self.compile_again()?;
         self.unit.finish()
+    }
+
+    /// Functions that call some that were defined later: lanes may come back from those one by one, which is known only now. Few functions
+    /// wait for other threads, so few are compiled again.
+    fn compile_again(&mut self) -> Result<(), Errors> {
+        let Self {
+            compiler,
+            unit,
+            declarations,
+            kernels,
+            early,
+            ..
+        } = self;
+        let name = |id: FuncId| {
+            declarations
+                .get_function_decl(id)
+                .linkage_name(id)
+                .into_owned()
+        };
+        let names: Vec<String> = early.iter().map(|(id, ..)| name(*id)).collect();
+        let namer =
+            |user: &UserExternalName| Self::symbol(declarations, user.namespace, user.index);
+        let inputs: Vec<FunctionInput<'_>> = (early.iter().zip(&names))
+            .map(|((id, func, _), name)| FunctionInput {
+                func,
+                name,
+                kernel: kernels.get(id).copied(),
+                linkage: linkage(declarations.get_function_decl(*id).linkage),
+                namer: &namer,
+            })
+            .collect();
+        unit.announce(&inputs);
+        for (input, (_, _, taken)) in inputs.iter().zip(early.iter()) {
+            let known = unit.summaries().of_callees(input);
+            let polls = |(known, taken): (&Summary, &Summary)| known.polls && !taken.polls;
+            if known.iter().zip(taken).any(polls)
+                && let Some(index) = unit.take_out(input.name)
+            {
+                compiler.compile_function(input, unit)?;
+                unit.put_back(index);
+            }
+        }
+        Ok(())
     }
 
     /// The symbol that a reference in data or code stands for.
@@ -245,9 +294,28 @@ impl Module for GpuModule {
                 Self::symbol(declarations, user.namespace, user.index)
             },
         };
+        // Callees that this module defines later are known when it is finished.
+        for callee in context.func.dfg.ext_funcs.values() {
+            let ir::ExternalName::User(reference) = callee.name else {
+                continue;
+            };
+            let user = &context.func.params.user_named_funcs()[reference];
+            if user.namespace == 0 && has(declarations.get_functions(), user.index) {
+                let id = FuncId::from_u32(user.index);
+                let callee = declarations.get_function_decl(id);
+                if callee.linkage.is_definable() {
+                    self.unit.summaries().expect(&callee.linkage_name(id));
+                }
+            }
+        }
+        let early = self.unit.summaries().announce_before_callees(&input);
+        let taken = self.unit.summaries().of_callees(&input);
         self.compiler
             .compile_function(&input, &mut self.unit)
             .map_err(module_error)?;
+        if early {
+            self.early.push((id, context.func.clone(), taken));
+        }
         self.defined_functions.insert(id);
         Ok(())
     }

@@ -25,16 +25,20 @@ pub struct Cycle {
 /// Block visits, per block of a cycle, that following its tainted branches may take (*assumed*: generous); beyond them the cycle polls.
 const VISITS_PER_BLOCK: usize = 16;
 
-/// All cycles of `func` that poll; `observes` says which instructions read what other threads may write.
-pub fn polled_cycles(
-    func: &Function,
-    flow: &ControlFlow,
-    observes: &dyn Fn(Inst) -> bool,
-) -> Vec<Cycle> {
+/// What instructions do to memory.
+pub struct Accesses<'a> {
+    /// Whether one reads, by an atomic operation, what other threads may write.
+    pub observes: &'a dyn Fn(Inst) -> bool,
+    /// Whether a load or store may reach memory that no other thread sees.
+    pub may_be_private: &'a dyn Fn(Inst) -> bool,
+}
+
+/// All cycles of `func` that poll.
+pub fn polled_cycles(func: &Function, flow: &ControlFlow, accesses: &Accesses<'_>) -> Vec<Cycle> {
     let mut finder = Finder {
         func,
         flow,
-        observes,
+        accesses,
         users: None,
         found: Vec::new(),
     };
@@ -56,7 +60,7 @@ const LEVELS: usize = 8;
 struct Finder<'a> {
     func: &'a Function,
     flow: &'a ControlFlow,
-    observes: &'a dyn Fn(Inst) -> bool,
+    accesses: &'a Accesses<'a>,
     users: Option<Users>,
     found: Vec<Cycle>,
 }
@@ -68,7 +72,7 @@ impl Finder<'_> {
             let atomics: Vec<Inst> = members
                 .iter()
                 .flat_map(|&block| self.func.layout.block_insts(block))
-                .filter(|&inst| (self.observes)(inst) && !self.adds_constant(inst))
+                .filter(|&inst| (self.accesses.observes)(inst) && !self.adds_constant(inst))
                 .collect();
             if atomics.is_empty() {
                 continue;
@@ -274,6 +278,7 @@ impl Finder<'_> {
             users,
             within,
             exempt,
+            accesses: self.accesses,
             tainted: EntitySet::new(),
             work: Vec::new(),
             through_memory: false,
@@ -293,9 +298,11 @@ struct Taint<'a> {
     users: &'a Users,
     within: &'a EntitySet<Block>,
     exempt: &'a Exempt,
+    accesses: &'a Accesses<'a>,
     tainted: EntitySet<Value>,
     work: Vec<Value>,
-    /// A tainted value was stored: every load may give it.
+    /// A tainted value was stored in the thread's own memory: every load from there may give it. What is in memory that others see is
+    /// not followed: who waits for it uses atomics.
     through_memory: bool,
     visits_left: usize,
 }
@@ -334,11 +341,12 @@ impl Taint<'_> {
     fn reaches_exit(&mut self, user: Inst, home: Block, value: Value, members: &[Block]) -> bool {
         let dfg = &self.func.dfg;
         let opcode = dfg.insts[user].opcode();
-        if opcode.can_store() && !opcode.is_call() && !self.through_memory {
+        let private = self.accesses.may_be_private;
+        if opcode == Opcode::Store && private(user) && !self.through_memory {
             self.through_memory = true;
             for &block in members {
                 for inst in self.func.layout.block_insts(block) {
-                    if dfg.insts[inst].opcode().can_load() {
+                    if dfg.insts[inst].opcode() == Opcode::Load && private(inst) {
                         self.results(inst);
                     }
                 }

@@ -16,7 +16,7 @@
 
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
-use super::polling::{Cycle, polled_cycles};
+use super::polling::{Accesses, Cycle, polled_cycles};
 use super::provenance::Provenance;
 use super::roots::Root;
 use crate::clif::resolve::Intrinsics;
@@ -71,7 +71,18 @@ impl Progress {
             None => reads_atomically(func, callees, inst),
         };
         let mut polled: Vec<Root> = Vec::new();
-        for (number, cycle) in (1..).zip(polled_cycles(func, flow, &observes)) {
+        let accesses = Accesses {
+            observes: &observes,
+            may_be_private: &|inst| {
+                let address = match func.dfg.insts[inst] {
+                    InstructionData::Load { arg, .. } => arg,
+                    InstructionData::Store { args, .. } => args[1],
+                    _ => return false,
+                };
+                matches!(root(address), Root::Private | Root::Unknown)
+            },
+        };
+        for (number, cycle) in (1..).zip(polled_cycles(func, flow, &accesses)) {
             let Cycle { blocks, atomics } = cycle;
             blocks.iter().for_each(|&b| found.cycles[b] = number);
             for inst in atomics {

@@ -50,6 +50,25 @@ impl Unit {
         self.announce(&inputs);
     }
 
+    /// What is known of the functions that others call.
+    pub(crate) fn summaries(&mut self) -> &mut Summaries {
+        &mut self.summaries
+    }
+
+    /// Takes a function out; [`Unit::put_back`] puts the one that was compiled last in its place.
+    pub(crate) fn take_out(&mut self, name: &str) -> Option<usize> {
+        let index = (self.functions.iter()).position(|(code, _)| code.name == name)?;
+        self.functions.remove(index);
+        Some(index)
+    }
+
+    /// See [`Unit::take_out`].
+    pub(crate) fn put_back(&mut self, index: usize) {
+        if let Some(last) = self.functions.pop() {
+            self.functions.insert(index, last);
+        }
+    }
+
     /// Adds a compiled function.
     pub(super) fn push(&mut self, code: emit::Code, linkage: Linkage) {
         self.functions.push((code, linkage));

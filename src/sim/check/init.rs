@@ -1,8 +1,8 @@
 //! Reads of what nothing was written to.
 //!
 //! A register or byte is *defined* once something was written to it. Reading an undefined one is a finding, except by the instructions
-//! that only move values (MOV, LDL, STL: saving and restoring registers that hold nothing is no error): they carry the mark along, word by
-//! word.
+//! that only move values (MOV, PRMT, LDL, STL: saving registers that hold nothing, or copying a structure with gaps, is no error): they carry the
+//! mark along, word by word. A word of which some bytes are defined counts as defined, so a gap is never blamed on what lies beside it.
 
 use super::{Checker, FindingKind};
 use crate::isa::Optype;
@@ -35,9 +35,11 @@ impl Checker {
             return;
         }
         let effects = op.optype.map_or(Effects::default(), |o| o.info().effects);
-        let moves = op.optype == Some(Optype::MOV)
-            || (effects.contains(Effects::LOCAL) && !effects.contains(Effects::ATOMIC));
-        let spills = moves && matches!(op.action, Action::Store(_));
+        let moves = matches!(op.optype, Some(Optype::MOV | Optype::PRMT));
+        // Where generic stores go is known lane by lane.
+        let own = effects.contains(Effects::LOCAL) || effects.contains(Effects::GENERIC);
+        let spills =
+            own && !effects.contains(Effects::ATOMIC) && matches!(op.action, Action::Store(_));
         // P2R of all predicates saves what may hold nothing.
         for &register in op
             .footprint
@@ -45,10 +47,10 @@ impl Checker {
             .iter()
             .filter(|_| !effects.contains(Effects::PREDICATES))
         {
-            let moved = match op.optype {
-                Some(Optype::MOV) => true,
-                _ => spills && is_data(op, register),
-            };
+            let is_general = register.class() == Some(RegisterClass::Gpr);
+            let moved = op.optype == Some(Optype::MOV)
+                || (moves && is_general)
+                || (spills && is_data(op, register));
             if !moved {
                 self.expect_defined(register, mask);
             }
@@ -58,13 +60,19 @@ impl Checker {
                 self.lanes_mut()[register.index()] = u32::MAX;
                 continue;
             }
-            let source = op
-                .footprint
-                .reads
-                .get(i)
-                .filter(|_| op.optype == Some(Optype::MOV));
+            let reads = &op.footprint.reads;
             let defined = self.lanes_mut();
-            let from = source.map_or(u32::MAX, |r| defined[r.index()]);
+            let from = match op.optype {
+                Some(Optype::MOV) => reads.get(i).map_or(u32::MAX, |r| defined[r.index()]),
+                Some(Optype::PRMT) => {
+                    let sources = reads
+                        .iter()
+                        .filter(|r| r.class() == Some(RegisterClass::Gpr));
+                    let from = sources.map(|r| defined[r.index()]);
+                    from.reduce(|a, b| a | b).unwrap_or(u32::MAX)
+                }
+                _ => u32::MAX,
+            };
             let lanes = &mut defined[register.index()];
             *lanes = (*lanes & !mask) | (from & mask);
         }
@@ -111,8 +119,8 @@ impl Checker {
                 let d = op.operand(Role::D);
                 for (word, at) in (0..bytes).step_by(4).enumerate() {
                     let register = usize::from(d.column) + word;
-                    let place = place.plus(at as usize);
-                    let written = memories.is_written(lane, place, (bytes - at).min(4));
+                    let written = (at..bytes.min(at + 4))
+                        .any(|byte| memories.is_written(lane, place.plus(byte as usize), 1));
                     if register < GENERAL && !written {
                         self.lanes_mut()[register] &= !(1 << lane);
                     }
@@ -128,6 +136,21 @@ impl Checker {
             bytes,
         };
         self.report(kind, lane as u32, None);
+    }
+
+    /// What a lane stores where others see it.
+    pub(super) fn published(&mut self, op: &Op, lane: usize) {
+        let words = self.undefined_words(op, lane);
+        if words != 0 {
+            let first = op.operand(Role::B).column + words.trailing_zeros() as u16;
+            let register = op.footprint.reads.iter().copied().find(|register| {
+                register.class() == Some(RegisterClass::Gpr)
+                    && u16::from(register.number()) == first
+            });
+            if let Some(register) = register {
+                self.report(FindingKind::UndefinedRegister(register), lane as u32, None);
+            }
+        }
     }
 
     /// The words, as a mask, of what a lane stores to its own memory that are undefined.

@@ -139,6 +139,7 @@ impl Checker {
             self.stack_access(touched, AccessKind::Store);
             return self.undefined_words(op, touched.lane);
         }
+        self.published(op, touched.lane);
         let old = memories.load(touched.lane, touched.place, touched.bytes);
         let same = old.to_le_bytes().into_iter().zip(value.to_le_bytes());
         let same = same
