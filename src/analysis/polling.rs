@@ -72,7 +72,7 @@ impl Finder<'_> {
             let atomics: Vec<Inst> = members
                 .iter()
                 .flat_map(|&block| self.func.layout.block_insts(block))
-                .filter(|&inst| (self.accesses.observes)(inst) && !self.adds_constant(inst))
+                .filter(|&inst| (self.accesses.observes)(inst) && !adds_constant(self.func, inst))
                 .collect();
             if atomics.is_empty() {
                 continue;
@@ -135,19 +135,6 @@ impl Finder<'_> {
             }
         }
         found
-    }
-
-    /// Whether `inst` adds or subtracts a constant that is not zero: who leaves a cycle by what it gives waits for nobody.
-    fn adds_constant(&self, inst: Inst) -> bool {
-        use cranelift_codegen::ir::AtomicRmwOp::{Add, Sub};
-        let InstructionData::AtomicRmw { op, args, .. } = self.func.dfg.insts[inst] else {
-            return false;
-        };
-        let ValueDef::Result(operand, _) = self.func.dfg.value_def(args[1]) else {
-            return false;
-        };
-        matches!(op, Add | Sub)
-            && matches!(self.func.dfg.insts[operand], InstructionData::UnaryImm { imm, .. } if imm.bits() != 0)
     }
 
     /// The edge on which lanes leave whose compare-and-swap failed: out of a `brif` on whether its result is what it expected.
@@ -284,11 +271,59 @@ impl Finder<'_> {
             through_memory: false,
             visits_left: members.len() * VISITS_PER_BLOCK,
         };
-        for &inst in atomics {
-            taint.results(inst);
-        }
+        taint.begin(members, atomics);
         taint.spread(members)
     }
+}
+
+/// Whether what `func` returns, or stores where its caller may look, depends on what `accesses` observe.
+pub fn returns_observed(func: &Function, flow: &ControlFlow, accesses: &Accesses<'_>) -> bool {
+    let members = flow.reverse_postorder();
+    let atomics: Vec<Inst> = members
+        .iter()
+        .flat_map(|&block| func.layout.block_insts(block))
+        .filter(|&inst| (accesses.observes)(inst) && !adds_constant(func, inst))
+        .collect();
+    if atomics.is_empty() {
+        return false;
+    }
+    let mut within: EntitySet<Block> = EntitySet::new();
+    within.extend(members.iter().copied());
+    let mut taint = Taint {
+        func,
+        flow,
+        users: &Users::compute(func),
+        within: &within,
+        exempt: &Exempt::default(),
+        accesses,
+        tainted: EntitySet::new(),
+        work: Vec::new(),
+        through_memory: false,
+        visits_left: members.len() * VISITS_PER_BLOCK,
+    };
+    taint.begin(members, &atomics);
+    if taint.spread(members) || taint.through_memory {
+        return true;
+    }
+    let returned = |&block: &Block| {
+        let last = func.layout.last_inst(block)?;
+        let returns = func.dfg.insts[last].opcode().is_return();
+        returns.then(|| func.dfg.inst_args(last))
+    };
+    (members.iter().filter_map(returned).flatten()).any(|value| taint.tainted.contains(*value))
+}
+
+/// Whether `inst` adds or subtracts a constant that is not zero: who leaves a cycle by what it gives waits for nobody.
+fn adds_constant(func: &Function, inst: Inst) -> bool {
+    use cranelift_codegen::ir::AtomicRmwOp::{Add, Sub};
+    let InstructionData::AtomicRmw { op, args, .. } = func.dfg.insts[inst] else {
+        return false;
+    };
+    let ValueDef::Result(operand, _) = func.dfg.value_def(args[1]) else {
+        return false;
+    };
+    matches!(op, Add | Sub)
+        && matches!(func.dfg.insts[operand], InstructionData::UnaryImm { imm, .. } if imm.bits() != 0)
 }
 
 /// What depends on atomic reads in a cycle.
@@ -320,6 +355,31 @@ impl Taint<'_> {
         }
     }
 
+    /// Taints what `atomics` give. A call may have left it in memory of the thread's own.
+    fn begin(&mut self, members: &[Block], atomics: &[Inst]) {
+        for &inst in atomics {
+            self.results(inst);
+            if self.func.dfg.insts[inst].opcode().is_call() {
+                self.taint_loads(members);
+            }
+        }
+    }
+
+    /// Taints what is loaded from memory that may be the thread's own.
+    fn taint_loads(&mut self, members: &[Block]) {
+        if std::mem::replace(&mut self.through_memory, true) {
+            return;
+        }
+        for &block in members {
+            for inst in self.func.layout.block_insts(block) {
+                let loads = self.func.dfg.insts[inst].opcode() == Opcode::Load;
+                if loads && (self.accesses.may_be_private)(inst) {
+                    self.results(inst);
+                }
+            }
+        }
+    }
+
     /// Follows the taint through the cycle; true if it reaches an exit.
     fn spread(&mut self, members: &[Block]) -> bool {
         while let Some(value) = self.work.pop() {
@@ -341,16 +401,8 @@ impl Taint<'_> {
     fn reaches_exit(&mut self, user: Inst, home: Block, value: Value, members: &[Block]) -> bool {
         let dfg = &self.func.dfg;
         let opcode = dfg.insts[user].opcode();
-        let private = self.accesses.may_be_private;
-        if opcode == Opcode::Store && private(user) && !self.through_memory {
-            self.through_memory = true;
-            for &block in members {
-                for inst in self.func.layout.block_insts(block) {
-                    if dfg.insts[inst].opcode() == Opcode::Load && private(inst) {
-                        self.results(inst);
-                    }
-                }
-            }
+        if opcode == Opcode::Store && (self.accesses.may_be_private)(user) {
+            self.taint_loads(members);
         }
         if !opcode.is_branch() {
             self.results(user);

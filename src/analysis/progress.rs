@@ -16,7 +16,7 @@
 
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
-use super::polling::{Accesses, Cycle, polled_cycles};
+use super::polling::{Accesses, Cycle, polled_cycles, returns_observed};
 use super::provenance::Provenance;
 use super::roots::Root;
 use crate::clif::resolve::Intrinsics;
@@ -54,6 +54,9 @@ impl Progress {
         kernel: bool,
     ) -> Self {
         let mut found = Progress::default();
+        if !has_atomics(func, callees) {
+            return found;
+        }
         let blocks = flow.reverse_postorder();
         let insts = || blocks.iter().flat_map(|&b| func.layout.block_insts(b));
         let polls = |inst: Inst| {
@@ -61,27 +64,13 @@ impl Progress {
                 .call(func, inst)
                 .is_some_and(|call| call.summary.polls)
         };
-        if !insts().any(|inst| polls(inst) || reads_atomically(func, callees, inst)) {
-            return found;
-        }
         let provenance = Provenance::compute(func, flow, intrinsics, kernel, &|_| false);
         let root = |address| Root::of(func, flow, &provenance, kernel, address);
-        let observes = |inst: Inst| match atomic_address(func, inst) {
-            Some(address) => root(address) != Root::Private,
-            None => reads_atomically(func, callees, inst),
+        let accesses = Accesses {
+            observes: &|inst| observes(func, callees, inst, &root),
+            may_be_private: &|inst| may_be_private(func, inst, &root),
         };
         let mut polled: Vec<Root> = Vec::new();
-        let accesses = Accesses {
-            observes: &observes,
-            may_be_private: &|inst| {
-                let address = match func.dfg.insts[inst] {
-                    InstructionData::Load { arg, .. } => arg,
-                    InstructionData::Store { args, .. } => args[1],
-                    _ => return false,
-                };
-                matches!(root(address), Root::Private | Root::Unknown)
-            },
-        };
         for (number, cycle) in (1..).zip(polled_cycles(func, flow, &accesses)) {
             let Cycle { blocks, atomics } = cycle;
             blocks.iter().for_each(|&b| found.cycles[b] = number);
@@ -131,6 +120,47 @@ impl Progress {
     pub fn releases(&self, inst: Inst) -> bool {
         self.releases.contains(inst)
     }
+}
+
+/// Whether `inst` gives a value that an atomic operation read from memory that other threads see.
+fn observes(func: &Function, callees: &Callees, inst: Inst, root: &dyn Fn(Value) -> Root) -> bool {
+    match atomic_address(func, inst) {
+        Some(address) => root(address) != Root::Private,
+        None => reads_atomically(func, callees, inst),
+    }
+}
+
+/// Whether a load or store may reach memory that no other thread sees.
+fn may_be_private(func: &Function, inst: Inst, root: &dyn Fn(Value) -> Root) -> bool {
+    let address = match func.dfg.insts[inst] {
+        InstructionData::Load { arg, .. } => arg,
+        InstructionData::Store { args, .. } => args[1],
+        _ => return false,
+    };
+    matches!(root(address), Root::Private | Root::Unknown)
+}
+
+/// Whether anything in `func` gives a value that an atomic operation read, or may wait for other threads.
+pub fn has_atomics(func: &Function, callees: &Callees) -> bool {
+    let mut insts = func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block));
+    insts.any(|inst| {
+        let polls = (callees.call(func, inst)).is_some_and(|call| call.summary.polls);
+        polls || reads_atomically(func, callees, inst)
+    })
+}
+
+/// Whether what a device function gives its caller depends on what an atomic operation read.
+pub fn result_observes(func: &Function, flow: &ControlFlow, callees: &Callees) -> bool {
+    let provenance = Provenance::compute(func, flow, &Intrinsics::default(), false, &|_| false);
+    let root = |address| Root::of(func, flow, &provenance, false, address);
+    let accesses = Accesses {
+        observes: &|inst| observes(func, callees, inst, &root),
+        may_be_private: &|inst| may_be_private(func, inst, &root),
+    };
+    returns_observed(func, flow, &accesses)
 }
 
 /// Whether `inst` gives a value that an atomic operation read.
@@ -194,21 +224,19 @@ fn is_through(func: &Function, to: Root, polled: Root) -> bool {
     }
 }
 
-/// What `func` may do, but for [`Summary::polls`], which takes more than a look at each instruction.
+/// What `func` may do, but for [`Summary::polls`] and [`Summary::observes`], which take more than a look at each instruction.
 pub fn effects(func: &Function, callees: &Callees) -> Summary {
     let mut found = Summary::NONE;
     for block in func.layout.blocks() {
         for inst in func.layout.block_insts(block) {
             let data = &func.dfg.insts[inst];
             if let Some(call) = callees.call(func, inst) {
-                found = found.or(call.summary);
+                found = found.or(Summary {
+                    observes: false,
+                    ..call.summary
+                });
                 continue;
             }
-            let atomic = matches!(
-                data.opcode(),
-                Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::AtomicStore
-            );
-            found.observes |= atomic;
             found.releases |= data.opcode().can_store();
         }
     }

@@ -84,14 +84,16 @@ impl Summaries {
         let callers = Callers::of(inputs, &calls, &self.taken);
         let every: Vec<usize> = (0..inputs.len()).collect();
         // All but polling, which rests on what callees observe.
-        self.settle(inputs, &callers, every, &|func, callees| {
-            progress::effects(func, callees)
+        self.settle(inputs, &callers, every.clone(), &|func, callees| Summary {
+            observes: closer_look(func, callees, |flow| {
+                progress::result_observes(func, flow, callees)
+            }),
+            ..progress::effects(func, callees)
         });
-        let suspects: Vec<usize> = (0..inputs.len())
-            .filter(|&index| self.of(Callee::Named(inputs[index].name)).observes)
-            .collect();
-        self.settle(inputs, &callers, suspects, &|func, callees| Summary {
-            polls: polls(func, callees),
+        self.settle(inputs, &callers, every, &|func, callees| Summary {
+            polls: closer_look(func, callees, |flow| {
+                Progress::of(func, flow, &Intrinsics::default(), callees, false).polls()
+            }),
             ..Summary::NONE
         });
     }
@@ -133,14 +135,20 @@ impl Summaries {
     }
 }
 
-/// Whether lanes may wait in `func`. What the verifier refuses is refused when it is compiled.
-fn polls(func: &Function, callees: &Callees) -> bool {
-    if clif::verify(func).is_err() || func.layout.entry_block().is_none() {
+/// What `look` says of a function with atomics, given its control flow. Nobody calls kernels, so it is a device function.
+fn closer_look(
+    func: &Function,
+    callees: &Callees,
+    look: impl FnOnce(&ControlFlow) -> bool,
+) -> bool {
+    if !progress::has_atomics(func, callees) {
+        return false;
+    }
+    // What the verifier refuses is refused when it is compiled.
+    if func.layout.entry_block().is_none() || clif::verify(func).is_err() {
         return true;
     }
-    // Nothing depends on whether it is a kernel but which exits count.
-    let flow = ControlFlow::compute(func, false, callees);
-    Progress::of(func, &flow, &Intrinsics::default(), callees, false).polls()
+    look(&ControlFlow::compute(func, false, callees))
 }
 
 /// The functions whose address is taken in a function.
