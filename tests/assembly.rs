@@ -195,7 +195,18 @@ fn mistakes_of_directives_and_labels() {
             ".kernel f\n.param 8 at 0x1160\n",
             "the parameters of a kernel are at",
         ),
-        (".data d\n.zero 0xffffffffff\n.byte 1\n", "so many zeros"),
+        (
+            ".data d\n.zero 0xffffffffff\n.byte 1\n",
+            "so many belong to a data object",
+        ),
+        (
+            ".data d\n.byte 1\n.zero 50000000\n.data e\n.byte 1\n.zero 50000000\n",
+            "so many belong to a data object",
+        ),
+        (
+            ".const\n.zero 100000000\n",
+            "so many belong to a data object",
+        ),
         (".word 1\n", "data belongs behind"),
         (".const\n.byte 256\n", "out of range, 0 to 0xff"),
         (".data d align 3\n", "power of two"),

@@ -10,7 +10,7 @@
 //! | `.const` | constants of bank 3 follow |
 //! | `.data NAME [readonly] [local] [align N]` | a data object in global memory follows |
 //! | `.byte` `.half` `.word` `.quad` | numbers of 8, 16, 32, 64 bits; a `.quad` of a data object may be a symbol |
-//! | `.zero N` | N bytes of 0 |
+//! | `.zero N` | N bytes of 0; beside other data at most 64 MiB in a file |
 //! | `.extern NAME` | another object defines it |
 
 use super::apply::{Assembled, assemble};
@@ -31,6 +31,8 @@ pub(super) struct Program {
     pub constants: Vec<u8>,
     pub data: Vec<Data>,
     pub externs: Vec<String>,
+    /// Bytes of all `.zero` that stand beside other data so far.
+    written_zeros: u64,
     section: Section,
 }
 
@@ -96,8 +98,8 @@ const DIRECTIVES: [&str; 16] = [
     ".zero",
     ".extern",
 ];
-/// Most bytes of a `.zero` beside other data, so that a slip does not fill the memory.
-const MAX_ZEROS: u64 = 1 << 28;
+/// Most bytes of all `.zero` beside other data of a file, so that a slip does not fill the memory (assigned).
+const MAX_ZEROS: u64 = 1 << 26;
 
 type Result<T, E = Vec<Diagnostic>> = std::result::Result<T, E>;
 
@@ -365,7 +367,8 @@ impl Program {
             (Section::Constants, _) => Ok(&mut self.constants),
             (Section::Data, Some(data)) => {
                 if let Some(zeros) = data.zeros.take() {
-                    if zeros > MAX_ZEROS {
+                    self.written_zeros = self.written_zeros.saturating_add(zeros);
+                    if self.written_zeros > MAX_ZEROS {
                         return Err(vec![too_many_zeros(span)]);
                     }
                     data.bytes.resize(zeros as usize, 0);
@@ -421,10 +424,11 @@ impl Program {
             data.zeros = Some(data.zeros.unwrap_or(0) + count);
             return Ok(());
         }
-        let bytes = self.bytes(span)?;
-        if bytes.len() as u64 + count > MAX_ZEROS {
+        self.written_zeros = self.written_zeros.saturating_add(count);
+        if self.written_zeros > MAX_ZEROS {
             return Err(vec![too_many_zeros(place)]);
         }
+        let bytes = self.bytes(span)?;
         bytes.resize(bytes.len() + count as usize, 0);
         Ok(())
     }
@@ -438,7 +442,10 @@ pub(super) fn next_parameter(parameters: &[Parameter], size: u32) -> u64 {
 }
 
 fn too_many_zeros(span: Span) -> Diagnostic {
-    Diagnostic::new(span, "so many zeros belong to a data object of their own")
+    let message = format!(
+        "zeros beside other data are limited to {MAX_ZEROS} bytes in a file; so many belong to a data object of their own"
+    );
+    Diagnostic::new(span, message)
 }
 
 fn number(line: &mut Line<'_, '_>, width: u32) -> Result<(u64, Span), Diagnostic> {
