@@ -91,7 +91,7 @@ impl Argument for Buffer {
         Value {
             bytes: self.address().to_le_bytes().to_vec(),
             kind: Kind::Pointer,
-            owner: Some(self.device().identity()),
+            owner: Some(self.device_identity()),
         }
     }
 }

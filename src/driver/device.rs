@@ -1,16 +1,62 @@
 //! A device and its memory.
 
-use super::argument::Element;
+use super::allocations::{Allocation, Allocations, Origin};
+use super::argument::{DevicePointer, Element};
 use super::kernel::Module;
-use super::{DeviceError, Driver, Simulator};
+use super::{DeviceError, Driver, DriverError, Simulator};
 use crate::object::Object;
 use crate::sim::SimConfig;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A device. Clones are the same device.
+///
+/// Its life ends with its last clone, module or kernel. A buffer that is left then stays usable, but counts as forgotten
+/// ([`Device::check_leaks`]).
 #[derive(Clone)]
 pub struct Device {
-    driver: Arc<Mutex<dyn Driver>>,
+    shared: Arc<Shared>,
+    /// One for all clones: the end of the last is the end of the device's life.
+    _life: Arc<Life>,
+}
+
+/// What buffers need of a device.
+struct Shared {
+    driver: Mutex<Box<dyn Driver>>,
+    allocations: Mutex<Allocations>,
+}
+
+impl Shared {
+    /// The driver. A thread that panicked while it held the driver left it between two operations, which is a valid state.
+    fn driver(&self) -> MutexGuard<'_, Box<dyn Driver>> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn allocations(&self) -> MutexGuard<'_, Allocations> {
+        self.allocations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn free(&self, address: u64) -> Result<(), DriverError> {
+        self.driver().free(address)?;
+        self.allocations().remove(address);
+        Ok(())
+    }
+}
+
+/// Ends with the last handle of a device.
+struct Life(Arc<Shared>);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let allocations = self.0.allocations();
+        if allocations.check {
+            for allocation in allocations.list() {
+                log::warn!("leak: {allocation}, is still allocated at the end of the device");
+            }
+        }
+    }
 }
 
 impl Device {
@@ -21,19 +67,34 @@ impl Device {
 
     /// A device behind a driver.
     pub fn new(driver: impl Driver + 'static) -> Device {
+        let shared = Arc::new(Shared {
+            driver: Mutex::new(Box::new(driver)),
+            allocations: Mutex::default(),
+        });
         Device {
-            driver: Arc::new(Mutex::new(driver)),
+            _life: Arc::new(Life(shared.clone())),
+            shared,
         }
     }
 
-    /// The driver. A thread that panicked while it held the driver left it between two operations, which is a valid state.
-    pub(super) fn driver(&self) -> MutexGuard<'_, dyn Driver + 'static> {
-        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn driver(&self) -> MutexGuard<'_, Box<dyn Driver>> {
+        self.shared.driver()
     }
 
     /// A number that tells devices apart.
     pub(super) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.driver).cast::<()>() as usize
+        Arc::as_ptr(&self.shared).cast::<()>() as usize
+    }
+
+    /// All that is allocated, in the order of addresses: buffers, data of modules, and what [`Buffer::into_raw`] gave away.
+    pub fn live_allocations(&self) -> Vec<Allocation> {
+        self.shared.allocations().list()
+    }
+
+    /// Whether the device, when its last handle goes, logs a warning for everything that is still allocated. Off at first. Drop buffers
+    /// before the device then: what lives longer is reported as what was forgotten.
+    pub fn check_leaks(&self, check: bool) {
+        self.shared.allocations().check = check;
     }
 
     /// What it is.
@@ -41,23 +102,50 @@ impl Device {
         self.driver().name()
     }
 
-    /// New memory of zero bytes.
+    /// New memory that nobody has written. Its bytes are zero; a kernel that reads them relies on that, which a checking simulator finds.
     ///
     /// # Errors
     /// When there is not so much.
+    #[track_caller]
     pub fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        self.allocate_for(bytes, Origin::Host(Location::caller()))
+    }
+
+    /// New memory whose contents are zeros: a kernel may read them.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    #[track_caller]
+    pub fn allocate_zeroed(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        let buffer = self.allocate(bytes)?;
+        buffer.clear()?;
+        Ok(buffer)
+    }
+
+    pub(super) fn allocate_for(&self, bytes: u64, origin: Origin) -> Result<Buffer, DeviceError> {
         let address = self.driver().allocate(bytes)?;
+        self.shared.allocations().add(address, bytes, origin);
         Ok(Buffer {
-            device: self.clone(),
+            shared: self.shared.clone(),
             address,
             bytes,
+            owned: true,
         })
+    }
+
+    /// Gives back memory that [`Buffer::into_raw`] gave away.
+    ///
+    /// # Errors
+    /// When no allocation begins there.
+    pub fn free(&self, pointer: DevicePointer) -> Result<(), DeviceError> {
+        Ok(self.shared.free(pointer.0)?)
     }
 
     /// New memory with these elements.
     ///
     /// # Errors
     /// When there is not so much.
+    #[track_caller]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer, DeviceError> {
         let buffer = self.allocate((elements.len() * T::BYTES) as u64)?;
         buffer.write(elements)?;
@@ -99,9 +187,11 @@ impl Device {
 
 /// Memory on a device; given back when dropped.
 pub struct Buffer {
-    device: Device,
+    shared: Arc<Shared>,
     address: u64,
     bytes: u64,
+    /// Whether its memory is given back with it.
+    owned: bool,
 }
 
 impl Buffer {
@@ -120,9 +210,15 @@ impl Buffer {
         self.bytes == 0
     }
 
-    /// The device it is on.
-    pub fn device(&self) -> &Device {
-        &self.device
+    /// The number of the device it is on.
+    pub(super) fn device_identity(&self) -> usize {
+        Arc::as_ptr(&self.shared).cast::<()>() as usize
+    }
+
+    /// Its address, and the care for it: nobody gives the memory back until [`Device::free`] is called with the address.
+    pub fn into_raw(mut self) -> DevicePointer {
+        self.owned = false;
+        DevicePointer(self.address)
     }
 
     /// Overwrites its beginning.
@@ -132,7 +228,14 @@ impl Buffer {
     pub fn write<T: Element>(&self, elements: &[T]) -> Result<(), DeviceError> {
         let mut bytes = Vec::with_capacity(elements.len() * T::BYTES);
         elements.iter().for_each(|e| e.put(&mut bytes));
-        Ok(self.device.driver().write(self.address, &bytes)?)
+        self.write_at(0, &bytes)
+    }
+
+    /// Overwrites bytes from an offset on.
+    pub(super) fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        // An offset behind the end of all addresses is outside of the buffer too.
+        let address = self.address.saturating_add(offset);
+        Ok(self.shared.driver().write(address, bytes)?)
     }
 
     /// Overwrites it with zeros.
@@ -140,14 +243,7 @@ impl Buffer {
     /// # Errors
     /// When the device fails.
     pub fn clear(&self) -> Result<(), DeviceError> {
-        const PIECE: u64 = 1 << 20;
-        let zeros = vec![0; PIECE.min(self.bytes) as usize];
-        let mut driver = self.device.driver();
-        for offset in (0..self.bytes).step_by(PIECE as usize) {
-            let bytes = PIECE.min(self.bytes - offset) as usize;
-            driver.write(self.address + offset, &zeros[..bytes])?;
-        }
-        Ok(())
+        Ok(self.shared.driver().clear(self.address, self.bytes)?)
     }
 
     /// All its elements.
@@ -162,14 +258,16 @@ impl Buffer {
             });
         }
         let mut bytes = vec![0; self.bytes as usize];
-        self.device.driver().read(self.address, &mut bytes)?;
+        self.shared.driver().read(self.address, &mut bytes)?;
         Ok(bytes.chunks_exact(T::BYTES).map(T::get).collect())
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // A buffer exists only while its allocation does, so this cannot fail.
-        let _ = self.device.driver().free(self.address);
+        if self.owned {
+            // A buffer exists only while its allocation does, unless somebody freed its address.
+            let _ = self.shared.free(self.address);
+        }
     }
 }

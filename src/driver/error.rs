@@ -25,6 +25,14 @@ pub enum DeviceError {
         /// What it asks for, in bytes.
         align: u32,
     },
+    /// No room for a data object.
+    #[error("data `{name}`: {error}")]
+    Data {
+        /// Its name.
+        name: String,
+        /// Why.
+        error: Box<DeviceError>,
+    },
     /// No kernel of this name.
     #[error("there is no kernel `{name}`; kernels: {known}")]
     NoKernel {

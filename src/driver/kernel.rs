@@ -7,7 +7,7 @@ use super::link::{Linked, link};
 use super::{DriverError, ModuleId};
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::object::{self, Object, Resources};
-use crate::sim::{LaunchError, LaunchRequest, Report};
+use crate::sim::{LaunchError, LaunchRequest, Progress, Report};
 use std::sync::Arc;
 
 /// Loaded code. Clones are the same module; it is unloaded with the last of them and of its kernels.
@@ -17,10 +17,11 @@ pub struct Module {
 }
 
 struct Inner {
-    device: Device,
     id: ModuleId,
     kernels: Vec<Entry>,
     data: Vec<(String, Buffer)>,
+    /// Behind the data, which is given back before the device ends.
+    device: Device,
 }
 
 struct Entry {
@@ -135,6 +136,7 @@ impl Kernel {
             grid,
             shared: 0,
             values: Vec::new(),
+            progress: None,
         }
     }
 }
@@ -174,9 +176,10 @@ pub struct Launch<'a> {
     grid: Grid,
     shared: u32,
     values: Vec<Value>,
+    progress: Option<&'a Progress>,
 }
 
-impl Launch<'_> {
+impl<'a> Launch<'a> {
     /// The next argument.
     pub fn arg(mut self, argument: impl Argument) -> Self {
         self.values.push(argument.value());
@@ -186,6 +189,12 @@ impl Launch<'_> {
     /// Dynamic shared memory in bytes, behind the kernel's static one.
     pub fn shared(mut self, bytes: u32) -> Self {
         self.shared = bytes;
+        self
+    }
+
+    /// Where the launch counts how far it is, and may be told to end.
+    pub fn progress(mut self, progress: &'a Progress) -> Self {
+        self.progress = Some(progress);
         self
     }
 
@@ -224,6 +233,7 @@ impl Launch<'_> {
             dynamic_shared: self.shared,
             local_bytes: entry.resources.local_bytes,
             parameters: &parameters,
+            progress: self.progress,
         };
         Ok(inner.device.driver().launch(inner.id, &request)?)
     }

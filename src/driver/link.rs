@@ -1,12 +1,13 @@
 //! Loading: an object's data goes to device memory, its functions get code addresses, relocations are filled in.
 
+use super::allocations::Origin;
 use super::device::{Buffer, Device};
 use super::error::DeviceError;
 use crate::isa::encode::WORD_BYTES;
 use crate::object::{DataContents, LinkError, Object};
 use crate::sim::Image;
+use crate::sim::global::ALLOCATION_ALIGN;
 use crate::sim::image::{Function, Line};
-use crate::sim::memory::ALLOCATION_ALIGN;
 use std::collections::{BTreeMap, HashMap};
 
 /// Linked code and the memory of its data objects, in the object's order.
@@ -55,7 +56,14 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
                 align: item.align,
             });
         }
-        data.push((item.name.clone(), device.allocate(item.contents.len())?));
+        let origin = Origin::Data(item.name.clone());
+        let buffer = device
+            .allocate_for(item.contents.len(), origin)
+            .map_err(|error| DeviceError::Data {
+                name: item.name.clone(),
+                error: Box::new(error),
+            })?;
+        data.push((item.name.clone(), buffer));
     }
     let places: HashMap<&str, u64> = data
         .iter()
@@ -74,20 +82,16 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         }
     }
     for (item, (name, buffer)) in object.data.iter().zip(&data) {
-        let mut bytes = match &item.contents {
-            DataContents::Bytes(bytes) => bytes.clone(),
-            DataContents::Zeros(_) if item.relocations.is_empty() => {
-                buffer.clear()?;
-                continue;
-            }
-            DataContents::Zeros(count) => vec![0; *count as usize],
-        };
+        match &item.contents {
+            DataContents::Bytes(bytes) => buffer.write(bytes)?,
+            DataContents::Zeros(_) => buffer.clear()?,
+        }
         for relocation in &item.relocations {
-            if let Err(error) = relocation.link_data(name, &mut bytes, &symbols) {
-                errors.push(error);
+            match relocation.link_data(name, buffer.len(), &symbols) {
+                Ok(address) => buffer.write_at(relocation.offset.into(), &address)?,
+                Err(error) => errors.push(error),
             }
         }
-        buffer.write(&bytes)?;
     }
     if errors.is_empty() {
         Ok(Linked {

@@ -18,8 +18,10 @@
 //!
 //! Below it is the object-safe [`Driver`]: the simulator is one, hardware can be another. Loading an object ([`link`]) places its data
 //! in device memory, its functions one behind the other, and fills in the addresses. Arguments are checked against the kernel's
-//! parameters before anything runs ([`argument`]).
+//! parameters before anything runs ([`argument`]). A device knows what is allocated on it, how large and where in the host's program
+//! ([`Allocation`]), and says at its end what was forgotten ([`Device::check_leaks`]).
 
+mod allocations;
 pub mod argument;
 mod device;
 mod error;
@@ -29,13 +31,14 @@ mod simulator;
 #[cfg(test)]
 mod tests;
 
+pub use allocations::{Allocation, Origin};
 pub use argument::{Argument, DevicePointer, Element};
 pub use device::{Buffer, Device};
 pub use error::DeviceError;
 pub use kernel::{Grid, Kernel, Launch, Module};
 pub use simulator::Simulator;
 
-use crate::sim::memory::MemoryError;
+use crate::sim::global::MemoryError;
 use crate::sim::{Image, LaunchError, LaunchRequest, Report};
 use thiserror::Error;
 
@@ -66,7 +69,7 @@ pub trait Driver: Send {
     /// What it is, for reports.
     fn name(&self) -> String;
 
-    /// New memory of zero bytes, aligned to at least 256 bytes.
+    /// New memory, aligned to at least 256 bytes. Its bytes are zero, and undefined to a device that checks.
     ///
     /// # Errors
     /// When there is not so much.
@@ -83,6 +86,12 @@ pub trait Driver: Send {
     /// # Errors
     /// When the range is not inside one allocation.
     fn write(&mut self, address: u64, source: &[u8]) -> Result<(), DriverError>;
+
+    /// Overwrites with zeros.
+    ///
+    /// # Errors
+    /// When the range is not inside one allocation.
+    fn clear(&mut self, address: u64, bytes: u64) -> Result<(), DriverError>;
 
     /// Copies from the device.
     ///

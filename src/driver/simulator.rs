@@ -41,6 +41,10 @@ impl Driver for Simulator {
         Ok(self.memory.write(address, source)?)
     }
 
+    fn clear(&mut self, address: u64, bytes: u64) -> Result<(), DriverError> {
+        Ok(self.memory.clear(address, bytes)?)
+    }
+
     fn read(&mut self, address: u64, destination: &mut [u8]) -> Result<(), DriverError> {
         destination.copy_from_slice(self.memory.read(address, destination.len() as u64)?);
         Ok(())

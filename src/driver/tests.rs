@@ -1,9 +1,9 @@
 //! Tests of the device interface on assembled kernels.
 
-use super::{Device, DeviceError, DevicePointer, Grid};
-use crate::object::Object;
+use super::{Buffer, Device, DeviceError, DevicePointer, Grid};
+use crate::object::{DataContents, Object, Relocation, RelocationKind};
 use crate::sim::semantics::tests::random::Random;
-use crate::sim::{FaultKind, SimConfig};
+use crate::sim::{FaultKind, Progress, SimConfig};
 
 const KERNELS: &str = "
 .kernel saxpy
@@ -276,6 +276,185 @@ fn memory_is_given_back() {
             element: 4
         })
     ));
+}
+
+#[test]
+fn allocations_know_where_they_come_from() {
+    let device = Device::simulator(SimConfig::default());
+    let first = device.allocate(7).unwrap();
+    let line = line!() - 1;
+    let kept = device.upload(&[1u32, 2]).unwrap();
+    let module = device.load(&object()).unwrap();
+    let texts = || -> Vec<String> {
+        let live = device.live_allocations();
+        live.iter().map(ToString::to_string).collect()
+    };
+    let place = |line: u32, column: u32| format!("{}:{line}:{column}", file!());
+    let expected = format!(
+        "7 bytes at {:#x}, allocated at {}",
+        first.address(),
+        place(line, 24)
+    );
+    assert_eq!(texts()[0], expected);
+    assert!(texts()[1].contains(&place(line + 2, 23)), "{:?}", texts());
+    assert!(texts()[2].ends_with("data `counter` of a module"));
+    assert_eq!(texts().len(), 4);
+    drop((module, first));
+    assert_eq!(texts().len(), 1);
+    // What is given away stays until it is freed.
+    let pointer = kept.into_raw();
+    assert_eq!(texts().len(), 1);
+    assert!(device.free(DevicePointer(pointer.0 + 4)).is_err());
+    device.free(pointer).unwrap();
+    assert!(device.free(pointer).is_err());
+    assert_eq!(texts().len(), 0);
+}
+
+/// A launch that another thread cancels says how far it came, and the device goes on.
+#[test]
+fn a_launch_can_be_watched_and_cancelled() {
+    let text = "
+.kernel loop
+    S2R R0, SR_CTAID_X &wr=0 ;
+    ISETP.LT.AND P0, R0, 3, PT &req={0} ?13 ;
+@P0 EXIT ;
+again:
+    BRA again ;
+";
+    let object = crate::asm::assemble("loop.s", text)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .object;
+    let device = Device::simulator(SimConfig {
+        budget: u64::MAX,
+        launch_budget: u64::MAX,
+        ..SimConfig::default()
+    });
+    let module = device.load(&object).unwrap();
+    let kernel = module.kernel("loop").unwrap();
+    let progress = Progress::new();
+    let launch = || {
+        kernel
+            .launch(Grid::new([7, 1, 1], [32, 1, 1]))
+            .progress(&progress)
+            .run_to_report()
+            .unwrap()
+    };
+    let report = std::thread::scope(|scope| {
+        let running = scope.spawn(launch);
+        while progress.finished() < 3 || progress.warp_instructions() < 10_000 {
+            std::thread::yield_now();
+        }
+        assert_eq!(progress.blocks(), 7);
+        progress.cancel();
+        running.join().unwrap()
+    });
+    let fault = report.fault.expect("it has no end of its own");
+    assert_eq!(
+        fault.kind,
+        FaultKind::Cancelled {
+            ended: 3,
+            blocks: 7
+        }
+    );
+    assert_eq!(fault.place.block, [3, 0, 0]);
+    assert!(report.stats.warp_instructions >= 10_000);
+    assert!(fault.to_string().contains("3 of 7 blocks have ended"));
+    // A launch that was cancelled before it began runs nothing.
+    let report = launch();
+    assert_eq!(report.stats.warp_instructions, 0);
+    let good = module.kernel("loop").unwrap();
+    good.launch(Grid::new([3, 1, 1], [32, 1, 1])).run().unwrap();
+}
+
+/// Memory that the host never wrote is undefined to a kernel that checks, until somebody writes it.
+#[test]
+fn a_kernel_that_reads_what_nobody_wrote_is_found() {
+    let text = "
+.kernel copy
+.param 8 ptr
+.param 8 ptr
+    MOV R2, c[0x0][0x160] ?1 ;
+    MOV R3, c[0x0][0x164] ?1 ;
+    MOV R4, c[0x0][0x168] ?1 ;
+    MOV R5, c[0x0][0x16c] ?4 ;
+    LDG R0, [R[2:3]+0x4] &wr=0 ;
+    STG [R[4:5]], R0 &req={0} ;
+    EXIT ;
+";
+    let object = crate::asm::assemble("copy.s", text)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .object;
+    let device = Device::simulator(SimConfig {
+        check: true,
+        ..SimConfig::default()
+    });
+    let module = device.load(&object).unwrap();
+    let kernel = module.kernel("copy").unwrap();
+    let findings = |from: &Buffer, to: &Buffer| -> Vec<String> {
+        let launch = kernel.launch(Grid::new([1; 3], [1; 3])).arg(from).arg(to);
+        let report = launch.run().unwrap();
+        report.findings.iter().map(ToString::to_string).collect()
+    };
+    let (fresh, to) = (device.allocate(8).unwrap(), device.allocate(8).unwrap());
+    let found = findings(&fresh, &to);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("kernel copy") && found[0].contains("LDG R0, [R[2:3]+0x4]"),
+        "{found:?}"
+    );
+    assert!(
+        found[0].contains("4 bytes of global memory at offset 0x4"),
+        "{found:?}"
+    );
+    // Half of it is not all of it; zeros, the host's bytes and a kernel's are contents.
+    fresh.write(&[1u32]).unwrap();
+    assert_eq!(findings(&fresh, &to).len(), 1);
+    fresh.write(&[1u32, 2]).unwrap();
+    assert_eq!(findings(&fresh, &to), [""; 0]);
+    assert_eq!(findings(&device.allocate_zeroed(8).unwrap(), &to), [""; 0]);
+    let second = device.allocate(8).unwrap();
+    findings(&fresh, &second);
+    assert_eq!(findings(&second, &to).len(), 1, "only its first word");
+}
+
+/// Zeros of a data object take no memory, beside addresses too; the sum of a file's other zeros is limited.
+#[test]
+fn large_data_is_cheap_or_refused() {
+    let text = ".kernel k\n EXIT ;\n.data zeros\n .zero 4000000000\n";
+    let mut object = crate::asm::assemble("zeros.s", text)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .object;
+    let zeros = &mut object.data[0];
+    assert_eq!(zeros.contents, DataContents::Zeros(4_000_000_000));
+    zeros.relocations.push(Relocation {
+        offset: 3_999_999_992,
+        kind: RelocationKind::Abs64,
+        symbol: "zeros".to_string(),
+        addend: 5,
+    });
+    let object = Object::read(&object.write().unwrap()).unwrap();
+    let device = Device::simulator(SimConfig {
+        check: true,
+        ..SimConfig::default()
+    });
+    let module = device.load(&object).unwrap();
+    let buffer = module.data("zeros").unwrap();
+    assert_eq!(buffer.len(), 4_000_000_000);
+    let mut bytes = [1; 16];
+    let end = buffer.address() + buffer.len() - 16;
+    device.driver().read(end, &mut bytes).unwrap();
+    assert_eq!(bytes[..8], [0; 8]);
+    assert_eq!(bytes[8..], (buffer.address() + 5).to_le_bytes());
+    // Too much for the device is an error that names the object.
+    let small = Device::simulator(SimConfig {
+        memory_bytes: 1 << 20,
+        ..SimConfig::default()
+    });
+    let message = small.load(&object).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        message.contains("`zeros`") && message.contains("out of device memory"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -150,28 +150,25 @@ impl Relocation {
         }
     }
 
-    /// Fills in an address in data; `owner` names the data object in errors.
+    /// The address that goes into data at the relocation's offset; `owner` names the data object of `size` bytes in errors.
     ///
     /// # Errors
-    /// When the symbol is undefined or the place is outside `bytes`.
+    /// When the symbol is undefined or the place is outside the object.
     pub fn link_data(
         &self,
         owner: &str,
-        bytes: &mut [u8],
+        size: u64,
         symbols: &impl Symbols,
-    ) -> Result<(), LinkError> {
+    ) -> Result<[u8; 8], LinkError> {
         let owner = Owner {
             name: owner,
             lines: &[],
         };
         let target = self.target(owner, symbols)?;
-        let offset = self.offset as usize;
-        match bytes.get_mut(offset..offset.saturating_add(8)) {
-            Some(place) if self.kind == RelocationKind::Abs64 => {
-                place.copy_from_slice(&target.to_le_bytes());
-                Ok(())
-            }
-            _ => Err(self.bad_place(owner)),
+        if self.kind == RelocationKind::Abs64 && u64::from(self.offset) + 8 <= size {
+            Ok(target.to_le_bytes())
+        } else {
+            Err(self.bad_place(owner))
         }
     }
 }

@@ -145,7 +145,10 @@ fn links() {
     let DataContents::Bytes(bytes) = &mut object.data[0].contents else {
         panic!()
     };
-    relocation.link_data("table", bytes, &addresses).unwrap();
+    let address = relocation
+        .link_data("table", bytes.len() as u64, &addresses)
+        .unwrap();
+    bytes[relocation.offset as usize..][..8].copy_from_slice(&address);
     assert_eq!(bytes[8..16], [0x40, 0, 0, 0, 0, 0, 0, 0]);
     let errors = sample().functions[0].link(0, &|_: &str| None).unwrap_err();
     assert_eq!(errors.len(), 3);

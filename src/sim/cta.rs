@@ -3,11 +3,13 @@
 //! Functional mode gives every warp that can run a turn of [`WARP_TURN`] instructions; timed mode lets the clock choose. A CTA gives
 //! control back after a turn of all its warps, so that CTAs that wait for each other can take turns too.
 
+use super::bytes::Bytes;
 use super::check::Checker;
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Environment, Shape};
 use super::fault::{FaultKind, Stop};
-use super::memory::{Bytes, Global, Local};
+use super::global::Global;
+use super::memory::Local;
 use super::registers::LANES;
 use super::timed::Timing;
 use super::warp::{Warp, WarpState};
@@ -45,6 +47,17 @@ pub struct Stopped {
     pub pc: u32,
 }
 
+/// How a turn of a CTA left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It can go on.
+    Running,
+    /// All its threads have ended.
+    Ended,
+    /// It has used all the instructions it was given.
+    Exhausted,
+}
+
 /// A CTA.
 pub struct Cta {
     /// Its coordinates.
@@ -53,6 +66,8 @@ pub struct Cta {
     pub warps: Vec<Warp>,
     /// The clock, in timed mode.
     pub timing: Option<Timing>,
+    /// Number of this room among those of the launch.
+    pub room: usize,
     shared: Bytes,
 }
 
@@ -72,12 +87,13 @@ fn pieces(run: &Run) -> impl Iterator<Item = (u32, u32)> {
 
 impl Cta {
     /// Room for a CTA of a launch.
-    pub fn new(run: &Run) -> Cta {
+    pub fn new(run: &Run, room: usize) -> Cta {
         let warp = |_| Warp::new(Local::new(run.stack_bytes, run.config.check));
         Cta {
             block: [0; 3],
             warps: pieces(run).map(warp).collect(),
             timing: None,
+            room,
             shared: Bytes::new(run.shared_bytes as usize, run.config.check),
         }
     }
@@ -92,7 +108,12 @@ impl Cta {
         self.timing = run.config.timed.then(|| Timing::new(self.warps.len()));
     }
 
-    /// Runs for a while; returns whether all its threads have ended.
+    /// Instructions that its warps have issued.
+    pub fn issued(&self) -> u64 {
+        self.warps.iter().map(|warp| warp.issued).sum()
+    }
+
+    /// Runs for a while, at most `limit` instructions.
     ///
     /// # Errors
     /// The first fault.
@@ -102,21 +123,44 @@ impl Cta {
         global: &mut Global,
         stats: &mut Stats,
         mut checker: Option<&mut Checker>,
-    ) -> Result<bool, Stopped> {
+        limit: u64,
+    ) -> Result<Turn, Stopped> {
+        let end = stats.warp_instructions.saturating_add(limit);
         match self.timing.take() {
             Some(mut timing) => {
-                let result =
-                    self.timed_turn(run, global, stats, checker.as_deref_mut(), &mut timing);
+                let checker = checker.as_deref_mut();
+                let result = self.timed_turn(run, global, stats, checker, &mut timing, limit);
                 self.timing = Some(timing);
                 result?;
             }
             None => {
                 for index in 0..self.warps.len() {
-                    self.run_warp(index, run, global, stats, checker.as_deref_mut())?;
+                    let left = end - stats.warp_instructions;
+                    self.run_warp(index, run, global, stats, checker.as_deref_mut(), left)?;
                 }
             }
         }
-        self.settle(checker)
+        if self.settle(checker)? {
+            Ok(Turn::Ended)
+        } else if stats.warp_instructions == end {
+            Ok(Turn::Exhausted)
+        } else {
+            Ok(Turn::Running)
+        }
+    }
+
+    /// A stop of a CTA that has not ended, for a reason that is none of its instructions'.
+    pub fn stop(&self, kind: FaultKind) -> Stopped {
+        let ready = |warp: &Warp| warp.state() == WarpState::Ready;
+        let live = |warp: &Warp| warp.state() != WarpState::Done;
+        let warp = self.warps.iter().position(ready);
+        let warp = warp.or_else(|| self.warps.iter().position(live));
+        let group = warp.map(|warp| self.warps[warp].group());
+        Stopped {
+            stop: Stop::lanes(kind, group.map_or(1, |group| group.mask)),
+            warp: warp.unwrap_or(0),
+            pc: group.map_or(0, |group| group.pc),
+        }
     }
 
     fn run_warp(
@@ -126,6 +170,7 @@ impl Cta {
         global: &mut Global,
         stats: &mut Stats,
         checker: Option<&mut Checker>,
+        limit: u64,
     ) -> Result<(), Stopped> {
         let warp = &mut self.warps[index];
         let mut env = Environment {
@@ -139,7 +184,7 @@ impl Cta {
             clock: None,
             checker,
         };
-        for _ in 0..WARP_TURN {
+        for _ in 0..u64::from(WARP_TURN).min(limit) {
             if warp.state() != WarpState::Ready {
                 break;
             }
@@ -162,8 +207,9 @@ impl Cta {
         stats: &mut Stats,
         mut checker: Option<&mut Checker>,
         timing: &mut Timing,
+        limit: u64,
     ) -> Result<(), Stopped> {
-        for _ in 0..WARP_TURN as usize * self.warps.len() {
+        for _ in 0..(u64::from(WARP_TURN) * self.warps.len() as u64).min(limit) {
             let next = |index: usize| {
                 let warp: &Warp = &self.warps[index];
                 (warp.state() == WarpState::Ready)

@@ -5,10 +5,12 @@
 //! in [`super::warp`].
 
 use super::action::Action;
+use super::bytes::Bytes;
 use super::check::Checker;
 use super::decoded::{BroadcastSource, NOWHERE, Op, Program, WORD_BYTES};
 use super::fault::{FaultKind, Stop};
-use super::memory::{Bytes, Global, little_endian};
+use super::global::Global;
+use super::memory::little_endian;
 use super::registers::{GENERAL, LANES, Operand, lanes};
 use super::warp::Warp;
 use crate::isa::Role;

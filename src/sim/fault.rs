@@ -131,11 +131,35 @@ pub enum FaultKind {
     },
     /// A warp ran too long.
     #[error(
-        "instruction budget exhausted: a warp ran {limit} instructions (an endless loop, or raise the budget)"
+        "instruction budget of a warp exhausted: it issued {limit} instructions; if this is no endless loop, raise `--budget` or `SimConfig::budget`"
     )]
     BudgetExhausted {
         /// Warp instructions a warp may issue.
         limit: u64,
+    },
+    /// The blocks that have not ended ran too long.
+    #[error(
+        "instruction budget of the launch exhausted: {running} of {blocks} blocks have issued {limit} instructions together without ending, \
+         {ended} have ended; if this is no endless loop and no wait for a block that has not begun, raise `--launch-budget` or \
+         `SimConfig::launch_budget`"
+    )]
+    LaunchBudgetExhausted {
+        /// Warp instructions that blocks may issue together before they end.
+        limit: u64,
+        /// Blocks that have begun and not ended.
+        running: u64,
+        /// Blocks that have ended.
+        ended: u64,
+        /// Blocks of the launch.
+        blocks: u64,
+    },
+    /// Somebody asked the launch to end.
+    #[error("cancelled: {ended} of {blocks} blocks have ended")]
+    Cancelled {
+        /// Blocks that have ended.
+        ended: u64,
+        /// Blocks of the launch.
+        blocks: u64,
     },
     /// Only a part of the warp's live lanes came to BAR.SYNC.
     #[error(

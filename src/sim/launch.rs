@@ -1,17 +1,20 @@
 //! Launching a kernel: constant bank 0, the order of CTAs, what is reported.
 //!
 //! CTAs run one after another in the order of their numbers. Where the program has atomics on global memory, CTAs may wait for each
-//! other: then as many as [`RESIDENT_WARPS`] allows are resident together and take turns. Either way the same launch on the same memory
-//! gives the same result.
+//! other: then as many as the machine's multiprocessors hold are resident together and take turns. Either way the same launch on the
+//! same memory gives the same result. The state of a CTA is made when it begins and passed on when it ends, so a launch takes memory for
+//! those CTAs only that really wait.
 
 use super::check::{Checker, FindingKind, Spot};
-use super::cta::{Cta, Run, Stopped};
+use super::cta::{Cta, Run, Stopped, Turn};
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Shape};
-use super::fault::{Fault, Place};
+use super::fault::{Fault, FaultKind, Place};
 use super::footprint::Resource;
+use super::global::Global;
 use super::image::Image;
-use super::memory::{Global, MAX_SHARED};
+use super::memory::MAX_SHARED;
+use super::progress::Progress;
 use super::registers::{GENERAL, LANES};
 use super::timed::HazardKind;
 use super::warp::Warp;
@@ -21,8 +24,10 @@ use crate::isa::decode;
 use std::fmt;
 use thiserror::Error;
 
-/// Warps of the CTAs that are resident together (assigned).
-const RESIDENT_WARPS: u64 = 512;
+/// Multiprocessors of the machine, each with room for [`RESIDENT_WARPS`] and [`MAX_SHARED`] (assigned).
+const MULTIPROCESSORS: u64 = 16;
+/// Warps of the CTAs that are resident together in a multiprocessor (assigned).
+const RESIDENT_WARPS: u64 = MAX_THREADS / LANES as u64;
 /// Most threads of a CTA (assigned).
 pub const MAX_THREADS: u64 = 1024;
 /// First parameter in constant bank 0.
@@ -59,6 +64,8 @@ pub struct LaunchRequest<'a> {
     pub local_bytes: u32,
     /// Bytes from [`PARAMETERS`] on.
     pub parameters: &'a [u8],
+    /// Where the launch counts, and may be told to end.
+    pub progress: Option<&'a Progress>,
 }
 
 /// Most blocks of a grid in x, y and z (assigned): their number fits into 63 bits.
@@ -147,6 +154,8 @@ pub struct Report {
     pub hazards: Vec<Hazard>,
     /// What the checks found, each instruction or pair of instructions once, at most a hundred.
     pub findings: Vec<Finding>,
+    /// Blocks that had begun and not ended, at most at one time: the launch took memory for so many.
+    pub resident: u64,
 }
 
 impl Loaded {
@@ -221,43 +230,38 @@ impl Loaded {
     }
 
     fn run(&self, run: &Run, request: &LaunchRequest, global: &mut Global) -> Report {
-        let mut report = Report::default();
         let blocks = run.shape.blocks();
-        let warps = run.shape.threads().div_ceil(LANES as u64);
         let resident = if self.program.global_atomics {
-            (RESIDENT_WARPS / warps).max(1)
+            resident(run)
         } else {
             1
         };
-        let mut ctas: Vec<Cta> = (0..resident.min(blocks)).map(|_| Cta::new(run)).collect();
-        let mut checker = run
-            .config
-            .check
-            .then(|| Checker::new(run.shape, &self.image));
-        let mut first = 0;
-        while first < blocks && report.fault.is_none() {
-            let count = resident.min(blocks - first) as usize;
-            for (i, cta) in ctas[..count].iter_mut().enumerate() {
-                let number = first + i as u64;
-                cta.start(run, Shape::coordinates(run.shape.grid, number));
-                if let Some(checker) = &mut checker {
-                    checker.start(i, number);
-                }
-            }
-            let (ctas, checker) = (&mut ctas[..count], checker.as_mut());
-            self.run_together(run, request, global, ctas, checker, &mut report);
-            report.stats.cycles += ctas
-                .iter()
-                .filter_map(|c| c.timing.as_ref())
-                .map(|t| t.cycle)
-                .max()
-                .unwrap_or(0);
-            for cta in &*ctas {
-                self.collect(cta, request, &mut report);
-            }
-            first += count as u64;
+        if let Some(progress) = request.progress {
+            progress.begin(blocks);
         }
-        let findings = checker.map_or(Vec::new(), |c| c.findings);
+        let mut batch = Batch {
+            loaded: self,
+            run,
+            request,
+            blocks,
+            ended: 0,
+            ended_instructions: 0,
+            free: Vec::new(),
+            rooms: 0,
+            checker: run
+                .config
+                .check
+                .then(|| Checker::new(run.shape, &self.image)),
+            report: Report::default(),
+        };
+        let mut first = 0;
+        while first < blocks && batch.report.fault.is_none() {
+            let count = resident.min(blocks - first);
+            batch.run(first..first + count, global);
+            first += count;
+        }
+        let mut report = std::mem::take(&mut batch.report);
+        let findings = batch.checker.map_or(Vec::new(), |c| c.findings);
         report.findings = findings
             .into_iter()
             .take(KEPT)
@@ -272,37 +276,6 @@ impl Loaded {
             .collect();
         report.stats.faults = u64::from(report.fault.is_some());
         report
-    }
-
-    /// Runs resident CTAs in turns until all have ended or one faults.
-    fn run_together(
-        &self,
-        run: &Run,
-        request: &LaunchRequest,
-        global: &mut Global,
-        ctas: &mut [Cta],
-        mut checker: Option<&mut Checker>,
-        report: &mut Report,
-    ) {
-        let mut running: Vec<usize> = (0..ctas.len()).collect();
-        while !running.is_empty() {
-            let mut ended = Vec::new();
-            for &index in &running {
-                if let Some(checker) = checker.as_deref_mut() {
-                    checker.enter(index);
-                }
-                let checker = checker.as_deref_mut();
-                match ctas[index].turn(run, global, &mut report.stats, checker) {
-                    Ok(false) => {}
-                    Ok(true) => ended.push(index),
-                    Err(stopped) => {
-                        report.fault = Some(self.fault(&ctas[index], run, request, stopped));
-                        return;
-                    }
-                }
-            }
-            running.retain(|index| !ended.contains(index));
-        }
     }
 
     fn place(&self, request: &LaunchRequest, block: [u32; 3], thread: u32, pc: u32) -> Place {
@@ -383,6 +356,131 @@ impl Loaded {
                 }
             }
         }
+    }
+}
+
+/// CTAs that the machine holds together.
+fn resident(run: &Run) -> u64 {
+    let warps = run.shape.threads().div_ceil(LANES as u64);
+    let by_shared = u64::from(MAX_SHARED / run.shared_bytes.max(1));
+    MULTIPROCESSORS * (RESIDENT_WARPS / warps).min(by_shared).max(1)
+}
+
+/// The CTAs of a launch in turns.
+struct Batch<'a> {
+    loaded: &'a Loaded,
+    run: &'a Run<'a>,
+    request: &'a LaunchRequest<'a>,
+    /// CTAs of the launch.
+    blocks: u64,
+    /// CTAs that have ended.
+    ended: u64,
+    /// Instructions of those.
+    ended_instructions: u64,
+    /// Room that ended CTAs have left.
+    free: Vec<Cta>,
+    /// Rooms that were made.
+    rooms: usize,
+    checker: Option<Checker>,
+    report: Report,
+}
+
+impl Batch<'_> {
+    /// Runs CTAs that are resident together in turns until all have ended or one faults.
+    fn run(&mut self, numbers: std::ops::Range<u64>, global: &mut Global) {
+        let mut cycles = 0;
+        let mut running: Vec<Cta> = Vec::new();
+        for number in numbers {
+            let mut cta = self.free.pop().unwrap_or_else(|| {
+                self.rooms += 1;
+                Cta::new(self.run, self.rooms - 1)
+            });
+            let block = Shape::coordinates(self.run.shape.grid, number);
+            cta.start(self.run, block);
+            if let Some(checker) = &mut self.checker {
+                checker.start(cta.room, number);
+            }
+            // Those that end in their first turn make room for the next.
+            let others = running.len() as u64;
+            self.report.resident = self.report.resident.max(others + 1);
+            if !self.turn(&mut cta, others, global, &mut cycles) {
+                running.push(cta);
+            } else {
+                self.free.push(cta);
+            }
+            if self.report.fault.is_some() {
+                break;
+            }
+        }
+        while !running.is_empty() && self.report.fault.is_none() {
+            let others = running.len() as u64 - 1;
+            let mut still = Vec::with_capacity(running.len());
+            for mut cta in std::mem::take(&mut running) {
+                let faulted = self.report.fault.is_some();
+                if !faulted && self.turn(&mut cta, others, global, &mut cycles) {
+                    self.free.push(cta);
+                } else {
+                    still.push(cta);
+                }
+            }
+            running = still;
+        }
+        for cta in &running {
+            self.collect(cta, &mut cycles);
+        }
+        self.report.stats.cycles += cycles;
+    }
+
+    /// A CTA's turn, while so many others run; whether it has ended.
+    fn turn(&mut self, cta: &mut Cta, others: u64, global: &mut Global, cycles: &mut u64) -> bool {
+        let (ended, blocks) = (self.ended, self.blocks);
+        let limit = self.run.config.launch_budget;
+        let issued = self.report.stats.warp_instructions - self.ended_instructions;
+        let stopped = if self.request.progress.is_some_and(Progress::is_cancelled) {
+            cta.stop(FaultKind::Cancelled { ended, blocks })
+        } else {
+            let stats = &mut self.report.stats;
+            let mut checker = self.checker.as_mut();
+            if let Some(checker) = checker.as_deref_mut() {
+                checker.enter(cta.room);
+            }
+            let left = limit.saturating_sub(issued);
+            match cta.turn(self.run, global, stats, checker, left) {
+                Ok(Turn::Running) => {
+                    self.count();
+                    return false;
+                }
+                Ok(Turn::Ended) => {
+                    self.ended += 1;
+                    self.ended_instructions += cta.issued();
+                    self.collect(cta, cycles);
+                    self.count();
+                    return true;
+                }
+                Ok(Turn::Exhausted) => cta.stop(FaultKind::LaunchBudgetExhausted {
+                    limit,
+                    running: others + 1,
+                    ended,
+                    blocks,
+                }),
+                Err(stopped) => stopped,
+            }
+        };
+        self.report.fault = Some(self.loaded.fault(cta, self.run, self.request, stopped));
+        false
+    }
+
+    fn count(&self) {
+        if let Some(progress) = self.request.progress {
+            progress.count(self.ended, self.report.stats.warp_instructions);
+        }
+    }
+
+    /// Adds a CTA's cycles, hazards and findings to the report.
+    fn collect(&mut self, cta: &Cta, cycles: &mut u64) {
+        let clock = cta.timing.as_ref().map_or(0, |timing| timing.cycle);
+        *cycles = clock.max(*cycles);
+        self.loaded.collect(cta, self.request, &mut self.report);
     }
 }
 

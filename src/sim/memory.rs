@@ -1,201 +1,18 @@
 //! Memory: the windows of an address, bounds, alignment.
 //!
 //! A generic 64-bit address lies in shared memory from [`SHARED_BASE`], in local memory from [`LOCAL_BASE`], elsewhere in global memory
-//! (design.md section 5). Global memory is a list of allocations with gaps between them, and addresses are never used again, so that an
-//! access past the end of a buffer or to a freed one is found. Values are little-endian.
+//! (design.md section 5). Values are little-endian.
 
+use super::bytes::Bytes;
 use super::fault::{AccessKind, FaultKind, Window};
+use super::global::Global;
 use super::registers::LANES;
-use crate::abi::{
-    LOCAL_WINDOW as LOCAL_BASE, LOWEST_ADDRESS as GLOBAL_BASE, SHARED_WINDOW as SHARED_BASE,
-};
-use thiserror::Error;
+use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
 
 /// Bytes from either base that belong to the window (assigned).
 const WINDOW: u64 = 1 << 32;
-/// Alignment of allocations (assigned).
-pub const ALLOCATION_ALIGN: u64 = 256;
-/// Unmapped bytes after each allocation, at least (assigned).
-const GUARD_GAP: u64 = 4096;
 /// Shared memory a CTA may have (assigned).
 pub const MAX_SHARED: u32 = crate::abi::MAX_SHARED;
-
-/// Bytes with, in checking mode, a mark for each that was written.
-#[derive(Clone, Debug, Default)]
-pub struct Bytes {
-    data: Vec<u8>,
-    written: Option<Vec<bool>>,
-}
-
-impl Bytes {
-    /// `size` zero bytes; `track` marks what is written.
-    pub fn new(size: usize, track: bool) -> Bytes {
-        Bytes {
-            data: vec![0; size],
-            written: track.then(|| vec![false; size]),
-        }
-    }
-
-    /// The bytes.
-    pub fn data(&self) -> &[u8] {
-        &self.data
-    }
-
-    /// Whether all of a range were written; true when that is not tracked.
-    pub fn is_written(&self, start: usize, bytes: usize) -> bool {
-        self.written
-            .as_ref()
-            .is_none_or(|w| w[start..start + bytes].iter().all(|b| *b))
-    }
-
-    /// Overwrites a range that must be inside.
-    pub fn store(&mut self, start: usize, source: &[u8]) {
-        self.data[start..start + source.len()].copy_from_slice(source);
-        if let Some(written) = &mut self.written {
-            written[start..start + source.len()].fill(true);
-        }
-    }
-
-    /// Marks a range as not written.
-    fn forget(&mut self, start: usize, bytes: usize) {
-        if let Some(written) = &mut self.written {
-            written[start..start + bytes].fill(false);
-        }
-    }
-
-    /// Zeros everything and forgets what was written.
-    pub fn reset(&mut self, size: usize) {
-        self.data.clear();
-        self.data.resize(size, 0);
-        if let Some(written) = &mut self.written {
-            written.clear();
-            written.resize(size, false);
-        }
-    }
-}
-
-/// A range of global memory.
-#[derive(Clone, Debug)]
-struct Allocation {
-    base: u64,
-    bytes: Bytes,
-}
-
-/// Why the host cannot reach device memory.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MemoryError {
-    /// Not inside one allocation.
-    #[error("device address {address:#x} with {bytes} bytes is not inside an allocation")]
-    Unmapped {
-        /// Device address.
-        address: u64,
-        /// Size of the copy.
-        bytes: u64,
-    },
-    /// More than the simulator allows.
-    #[error("out of device memory: {bytes} bytes asked for, {available} available")]
-    OutOfMemory {
-        /// Size asked for.
-        bytes: u64,
-        /// What is left of the limit.
-        available: u64,
-    },
-}
-
-/// The device's memory.
-#[derive(Clone, Debug)]
-pub struct Global {
-    /// Sorted by base.
-    allocations: Vec<Allocation>,
-    next: u64,
-    used: u64,
-    limit: u64,
-    track: bool,
-}
-
-impl Global {
-    /// Empty memory of at most `limit` bytes; `track` marks what is written.
-    pub fn new(limit: u64, track: bool) -> Global {
-        Global {
-            allocations: Vec::new(),
-            next: GLOBAL_BASE,
-            used: 0,
-            limit,
-            track,
-        }
-    }
-
-    /// A new allocation of zero bytes, aligned to [`ALLOCATION_ALIGN`].
-    ///
-    /// # Errors
-    /// When the limit is reached.
-    pub fn allocate(&mut self, bytes: u64) -> Result<u64, MemoryError> {
-        let available = self.limit - self.used;
-        if bytes > available {
-            return Err(MemoryError::OutOfMemory { bytes, available });
-        }
-        let base = self.next;
-        self.next = (base + bytes + GUARD_GAP).next_multiple_of(ALLOCATION_ALIGN);
-        self.used += bytes;
-        self.allocations.push(Allocation {
-            base,
-            bytes: Bytes::new(bytes as usize, self.track),
-        });
-        Ok(base)
-    }
-
-    /// Gives an allocation back; later accesses to it are out of bounds.
-    ///
-    /// # Errors
-    /// When no allocation begins there.
-    pub fn free(&mut self, base: u64) -> Result<(), MemoryError> {
-        let index = self
-            .allocations
-            .binary_search_by_key(&base, |a| a.base)
-            .map_err(|_| MemoryError::Unmapped {
-                address: base,
-                bytes: 0,
-            })?;
-        self.used -= self.allocations.remove(index).bytes.data.len() as u64;
-        Ok(())
-    }
-
-    /// The allocation of a range and the offset in it.
-    #[inline]
-    fn find(&self, address: u64, bytes: u64) -> Option<(usize, usize)> {
-        let index = self
-            .allocations
-            .partition_point(|a| a.base <= address)
-            .checked_sub(1)?;
-        let offset = address - self.allocations[index].base;
-        let size = self.allocations[index].bytes.data.len() as u64;
-        (offset <= size && bytes <= size - offset).then_some((index, offset as usize))
-    }
-
-    /// The bytes of a range.
-    ///
-    /// # Errors
-    /// When it is not inside one allocation.
-    pub fn read(&self, address: u64, bytes: u64) -> Result<&[u8], MemoryError> {
-        let (index, offset) = self
-            .find(address, bytes)
-            .ok_or(MemoryError::Unmapped { address, bytes })?;
-        Ok(&self.allocations[index].bytes.data[offset..offset + bytes as usize])
-    }
-
-    /// Overwrites a range.
-    ///
-    /// # Errors
-    /// When it is not inside one allocation.
-    pub fn write(&mut self, address: u64, source: &[u8]) -> Result<(), MemoryError> {
-        let bytes = source.len() as u64;
-        let (index, offset) = self
-            .find(address, bytes)
-            .ok_or(MemoryError::Unmapped { address, bytes })?;
-        self.allocations[index].bytes.store(offset, source);
-        Ok(())
-    }
-}
 
 /// Bytes of a page of local memory.
 const PAGE: usize = 1024;
@@ -318,7 +135,7 @@ impl Memories<'_> {
                 .find(address, u64::from(bytes))
                 .map(|(index, offset)| Location::Global(index, offset)),
             Window::Shared => {
-                inside(self.shared.data.len()).then_some(Location::Shared(address as usize))
+                inside(self.shared.data().len()).then_some(Location::Shared(address as usize))
             }
             Window::Local => {
                 inside(self.local.size as usize).then_some(Location::Local(address as usize))
@@ -343,9 +160,7 @@ impl Memories<'_> {
     pub fn is_written(&self, lane: usize, location: Location, bytes: u32) -> bool {
         let bytes = bytes as usize;
         match location {
-            Location::Global(index, offset) => self.global.allocations[index]
-                .bytes
-                .is_written(offset, bytes),
+            Location::Global(index, offset) => self.global.bytes(index).is_written(offset, bytes),
             Location::Shared(offset) => self.shared.is_written(offset, bytes),
             Location::Local(offset) => match self.local.page(lane, offset) {
                 (Some(page), offset) => page.is_written(offset, bytes),
@@ -359,11 +174,11 @@ impl Memories<'_> {
     pub fn load(&self, lane: usize, location: Location, bytes: u32) -> u128 {
         match location {
             Location::Global(index, offset) => {
-                little_endian(&self.global.allocations[index].bytes.data, offset, bytes)
+                little_endian(self.global.bytes(index).data(), offset, bytes)
             }
-            Location::Shared(offset) => little_endian(&self.shared.data, offset, bytes),
+            Location::Shared(offset) => little_endian(self.shared.data(), offset, bytes),
             Location::Local(offset) => match self.local.page(lane, offset) {
-                (Some(page), offset) => little_endian(&page.data, offset, bytes),
+                (Some(page), offset) => little_endian(page.data(), offset, bytes),
                 (None, _) => 0,
             },
         }
@@ -375,9 +190,7 @@ impl Memories<'_> {
         let source = value.to_le_bytes();
         let source = &source[..bytes as usize];
         match location {
-            Location::Global(index, offset) => {
-                self.global.allocations[index].bytes.store(offset, source)
-            }
+            Location::Global(index, offset) => self.global.bytes_mut(index).store(offset, source),
             Location::Shared(offset) => self.shared.store(offset, source),
             Location::Local(offset) => {
                 let (page, offset) = self.local.page_mut(lane, offset);
@@ -415,6 +228,7 @@ pub fn little_endian(data: &[u8], offset: usize, bytes: u32) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::global::GUARD_GAP;
     use super::*;
 
     fn locate(
@@ -436,7 +250,7 @@ mod tests {
             shared: &mut shared,
             local: &mut local,
         };
-        assert!(a >= GLOBAL_BASE && b >= a + 100 + GUARD_GAP);
+        assert!(a >= crate::abi::LOWEST_ADDRESS && b >= a + 100 + GUARD_GAP);
         assert_eq!(
             locate(&memories, None, a + 96, 4),
             Ok(Location::Global(0, 96))
@@ -527,25 +341,6 @@ mod tests {
             memories.load(4, Location::Local(1040), 16),
             0,
             "another lane's memory"
-        );
-    }
-
-    #[test]
-    fn freed_memory_is_gone() {
-        let mut global = Global::new(1000, false);
-        let a = global.allocate(1000).unwrap();
-        assert_eq!(
-            global.allocate(1),
-            Err(MemoryError::OutOfMemory {
-                bytes: 1,
-                available: 0
-            })
-        );
-        global.free(a).unwrap();
-        assert!(global.read(a, 1).is_err());
-        assert!(
-            global.allocate(1).unwrap() > a,
-            "addresses are not used again"
         );
     }
 }

@@ -7,11 +7,13 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
-//! [`memory`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`], with [`pending`], look on.
+//! [`memory`], [`global`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
+//! with [`pending`], look on, [`progress`] lets others do so.
 
 pub mod access;
 pub mod action;
 pub mod atomic;
+pub mod bytes;
 pub mod check;
 pub mod convergent;
 pub mod cta;
@@ -19,10 +21,12 @@ pub mod decoded;
 pub mod execute;
 pub mod fault;
 pub mod footprint;
+pub mod global;
 pub mod image;
 pub mod launch;
 pub mod memory;
 pub mod pending;
+pub mod progress;
 pub mod registers;
 pub mod semantics;
 #[cfg(test)]
@@ -31,15 +35,19 @@ pub mod timed;
 pub mod warp;
 
 pub use fault::{Fault, FaultKind};
+pub use global::Global;
 pub use image::Image;
 pub use launch::{Finding, Hazard, LaunchError, LaunchRequest, Loaded, Report};
-pub use memory::Global;
+pub use progress::Progress;
 
 /// Switches of the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimConfig {
     /// Warp instructions that a warp may issue in a launch.
     pub budget: u64,
+    /// Warp instructions that those blocks of a launch may have issued together which have not ended. What ends is not counted, so
+    /// that a launch of many blocks may be as long as it takes.
+    pub launch_budget: u64,
     /// Count cycles and find hazards.
     pub timed: bool,
     /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
@@ -59,6 +67,7 @@ impl Default for SimConfig {
     fn default() -> Self {
         SimConfig {
             budget: 1 << 24,
+            launch_budget: 1 << 27,
             timed: false,
             check: false,
             warp_lanes: registers::LANES as u32,

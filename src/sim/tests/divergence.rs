@@ -189,10 +189,9 @@ fn shuffles_votes_and_matches() {
         MATCH_R rd=10 ra=10
         VOTE_X votemode=ALL rd=11 pu=1 pp=0
         SEL_RI rd=12 ra=255 vb=1 pp=1
-        IMAD_RIR rd=4 ra=0 vb=20 rc=255
-        MOV_C rd=5 vb=c0:0x160
-        MOV_C rd=3 vb=c0:0x164
-        IADD_RR rd=2 ra=4 rb=5
+        MOV_C rd=4 vb=c0:0x160
+        MOV_C rd=5 vb=c0:0x164
+        IMAD_WIDE_RIR rd=2 ra=0 vb=20 rc=4
         STG_RR ra=2 rb=7
         STG_RR ra=2 addr=4 rb=8
         STG_RR ra=2 addr=8 rb=9

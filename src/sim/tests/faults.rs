@@ -228,6 +228,101 @@ fn endless_loops_run_out_of_budget() {
 }
 
 #[test]
+fn endless_loops_of_many_warps_run_out_of_the_budget_of_the_launch() {
+    let text = "again:\n BRA_X label=>again";
+    for timed in [false, true] {
+        let config = SimConfig {
+            launch_budget: 5000,
+            timed,
+            ..SimConfig::default()
+        };
+        let report = Bench::with(config, text, &[]).launch(1000, 1024, &[]);
+        let kind = FaultKind::LaunchBudgetExhausted {
+            limit: 5000,
+            running: 1,
+            ended: 0,
+            blocks: 1000,
+        };
+        let fault = report.fault.expect("it has no end");
+        assert_eq!(fault.kind, kind);
+        assert_eq!(report.stats.warp_instructions, 5000);
+        let message = fault.to_string();
+        assert!(message.contains("raise `--launch-budget`"), "{message}");
+        // Blocks that end do not count, however many they are.
+        let report = Bench::with(config, "NOP_X\n NOP_X\n EXIT_X", &[]).launch(1000, 64, &[]);
+        assert_eq!(report.fault, None);
+        assert_eq!(report.stats.warp_instructions, 6000);
+    }
+}
+
+/// Every block counts itself in, then spins until `all` are there.
+fn gathering(all: u32) -> String {
+    format!(
+        "MOV_C rd=2 vb=c0:0x160
+        MOV_C rd=3 vb=c0:0x164
+        MOV_I rd=4 vb=1
+        RED_RR op=ADD ra=2 rb=4
+    spin:
+        LDG_R order=STRONG rd=5 ra=2
+        ISETP_RI compop=LT boolop=AND pu=0 ra=5 vb={all}
+        @P0 BRA_X label=>spin
+        EXIT_X"
+    )
+}
+
+#[test]
+fn as_many_blocks_wait_for_each_other_as_the_machine_holds() {
+    // Sixteen multiprocessors with 32 warps and 228 KiB each; the budget is some more than a turn of all.
+    for (threads, shared, most, launch_budget) in [
+        (32, 0, 512, 550_000),
+        (32, 227 << 10, 16, 20_000),
+        (32, 100 << 10, 32, 40_000),
+        (320, 76 << 10, 48, 550_000),
+    ] {
+        let config = SimConfig {
+            launch_budget,
+            ..SimConfig::default()
+        };
+        let launch = |blocks: u32| {
+            let mut bench = Bench::with(config, &gathering(blocks * threads), &[0]);
+            bench.shared = shared;
+            bench.launch(blocks, threads, &[])
+        };
+        let report = launch(most);
+        assert_eq!((report.fault, report.resident), (None, u64::from(most)));
+        let kind = FaultKind::LaunchBudgetExhausted {
+            limit: config.launch_budget,
+            running: most.into(),
+            ended: 0,
+            blocks: u64::from(most) + 1,
+        };
+        let fault = launch(most + 1).fault.expect("one cannot begin");
+        assert_eq!(fault.kind, kind, "{threads} threads, {shared} bytes");
+    }
+}
+
+/// Blocks that could wait and do not take memory for one.
+#[test]
+fn blocks_that_do_not_wait_pass_their_room_on() {
+    let text = "MOV_C rd=2 vb=c0:0x160
+        MOV_C rd=3 vb=c0:0x164
+        MOV_I rd=4 vb=1
+        RED_RR op=ADD ra=2 rb=4
+        EXIT_X";
+    for check in [false, true] {
+        let config = SimConfig {
+            check,
+            ..SimConfig::default()
+        };
+        let mut bench = Bench::with(config, text, &[0]);
+        bench.shared = 227 << 10;
+        let report = bench.launch(100, 64, &[]);
+        assert_eq!((report.fault, report.resident), (None, 1));
+        assert_eq!(bench.words(1), [6400]);
+    }
+}
+
+#[test]
 fn barriers_that_only_some_lanes_reach() {
     let text =
         format!("{ADDRESS} ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=40\n @P0 BAR_X\n EXIT_X");
@@ -292,6 +387,7 @@ fn impossible_launches() {
         dynamic_shared: 0,
         local_bytes: 0,
         parameters: &[],
+        progress: None,
     };
     let mut launch = |request: super::LaunchRequest| {
         bench

@@ -175,6 +175,7 @@ impl Bench {
             dynamic_shared: 0,
             local_bytes: 0,
             parameters: &parameters,
+            progress: None,
         };
         self.loaded
             .launch(&request, &mut self.global, &self.config)

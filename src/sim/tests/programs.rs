@@ -350,6 +350,7 @@ fn special_registers_in_three_dimensions() {
         dynamic_shared: 0,
         local_bytes: 0,
         parameters: &parameters,
+        progress: None,
     };
     let report = bench
         .loaded
