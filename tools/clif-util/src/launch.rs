@@ -1,6 +1,7 @@
 //! `clif-util launch FILE --kernel NAME`: runs one kernel on the simulator.
 
 mod argument;
+mod watch;
 
 use crate::compile::Format;
 use crate::{Outcome, input, source};
@@ -11,7 +12,7 @@ use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::object::Object;
-use cranelift_thisgpu::sim::{Report, SimConfig, Stats};
+use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Stats};
 use std::path::{Path, PathBuf};
 
 /// Options of `launch`.
@@ -31,10 +32,10 @@ pub struct Options {
     /// Dynamic shared memory.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
-    /// The next argument: i32, i64, f32, f64 (inf, nan, -0.0 too) by value; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address.
+    /// The next argument: i32, i64, f32, f64 (inf, nan, -0.0 too) by value; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which the kernel must write before it reads (see --check).
     #[arg(long = "arg", value_name = "KIND:VALUE", allow_hyphen_values = true)]
     arguments: Vec<LaunchArgument>,
-    /// Write argN.bin of inout and zero buffers there, N counting all arguments from 0.
+    /// Write argN.bin of inout, zero and uninit buffers there, N counting all arguments from 0.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print counts.
@@ -46,12 +47,15 @@ pub struct Options {
     /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
     #[arg(long)]
     check: bool,
-    /// Warp instructions that a warp may issue.
+    /// Warp instructions that a warp may issue [default: 16777216].
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     /// Lanes of a warp that run together, 1 to 32: with 1, every thread goes its own way.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32))]
     warp_lanes: u32,
+    /// Warp instructions that blocks which have not ended may have issued together [default: 134217728].
+    #[arg(long, value_name = "N")]
+    launch_budget: Option<u64>,
     /// A setting for CLIF, over those of the file.
     #[arg(long = "set", value_name = "K=V")]
     settings: Vec<String>,
@@ -83,6 +87,7 @@ impl Options {
             check: self.check,
             budget: self.budget.unwrap_or(defaults.budget),
             warp_lanes: self.warp_lanes,
+            launch_budget: self.launch_budget.unwrap_or(defaults.launch_budget),
             ..defaults
         });
         let module = device
@@ -102,7 +107,7 @@ impl Options {
         for argument in &arguments {
             launch = launch.arg(argument);
         }
-        let report = launch.run_to_report()?;
+        let report = watch::watched(|progress| launch.progress(progress).run_to_report())?;
         for hazard in &report.hazards {
             eprintln!("hazard: {hazard}");
         }
@@ -112,7 +117,9 @@ impl Options {
         if let Some(fault) = &report.fault {
             eprintln!("error: {fault}");
         }
-        if let Some(format) = self.stats {
+        let cancelled = matches!(&report.fault, Some(fault) if matches!(fault.kind, FaultKind::Cancelled { .. }));
+        // Who breaks off a launch wants to know how far it came.
+        if let Some(format) = self.stats.or(cancelled.then_some(Format::Text)) {
             input::print_line(stats(&report.stats, format))?;
         }
         if let Some(directory) = &self.out

@@ -179,6 +179,100 @@ fn launches_that_are_too_large_are_refused() {
     }
 }
 
+/// An endless loop in many warps ends by the budget of the launch, and says how to raise it; memory that nobody wrote is found.
+#[test]
+fn budgets_and_buffers_of_a_launch() {
+    let folder = Folder::new("budgets");
+    let endless = folder.file(
+        "endless.clif",
+        "; kernel\nfunction %k(i64) {\nblock0(v0: i64):\n    jump block1\nblock1:\n    jump block1\n}\n",
+    );
+    let launch = |arguments: &[&str]| {
+        let fixed = [
+            "launch", &endless, "--kernel", "k", "--grid", "9", "--block", "1024", "--arg",
+            "uninit:4",
+        ];
+        fail(1, &[&fixed, arguments].concat())
+    };
+    let message = launch(&["--launch-budget", "100000"]);
+    assert!(
+        message.contains("1 of 9 blocks have issued 100000 instructions together"),
+        "{message}"
+    );
+    assert!(message.contains("raise `--launch-budget`"), "{message}");
+    let message = launch(&["--budget", "1000"]);
+    assert!(message.contains("raise `--budget`"), "{message}");
+
+    let copy = folder.file(
+        "sum.clif",
+        "; kernel\nfunction %k(i64) {\nblock0(v0: i64):\n    v1 = load.i32 aligned v0\n    v2 = iadd v1, v1\n    store v2, v0\n    return\n}\n",
+    );
+    let launch = |buffer: &'static str| {
+        [
+            "launch",
+            copy.as_str(),
+            "--kernel",
+            "k",
+            "--grid",
+            "1",
+            "--block",
+            "1",
+            "--check",
+            "--arg",
+            buffer,
+        ]
+        .map(str::to_owned)
+    };
+    let arguments = launch("uninit:4");
+    let message = fail(1, &arguments.each_ref().map(String::as_str));
+    assert!(
+        message.contains("4 bytes of global memory at offset 0x0 are read before"),
+        "{message}"
+    );
+    assert!(message.contains("(line 4)"), "{message}");
+    let arguments = launch("zero:4");
+    succeed(&arguments.each_ref().map(String::as_str));
+}
+
+/// Ctrl-C ends a launch with what was counted until then.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_launch_says_how_far_it_came() {
+    let folder = Folder::new("interrupt");
+    let endless = folder.file(
+        "endless.s",
+        ".kernel k\n    S2R R0, SR_CTAID_X &wr=0 ;\n    ISETP.LT.AND P0, R0, 3, PT &req={0} ?13 ;\n@P0 EXIT ;\nagain:\n    BRA again ;\n",
+    );
+    // A process that is interrupted before it expects that is killed: then it gets more time.
+    for wait in [200, 1000, 5000, 20_000] {
+        let child = Command::new(env!("CARGO_BIN_EXE_clif-util"))
+            .args(["launch", &endless, "--kernel", "k", "--grid", "7"])
+            .args(["--block", "32", "--budget", "18446744073709551615"])
+            .args(["--launch-budget", "18446744073709551615"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        let number = child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &number])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let output = child.wait_with_output().unwrap();
+        let (message, counts) = (text(&output.stderr), text(&output.stdout));
+        if output.status.code().is_some() && message.contains("cancelled: 3 of 7 blocks") {
+            assert_eq!(output.status.code(), Some(1), "{message}");
+            assert!(counts.contains("warp instructions"), "{counts}");
+            return;
+        }
+    }
+    panic!("it never said how far it came");
+}
+
 #[test]
 fn a_reader_that_goes_away_and_a_full_disk_are_no_panics() {
     let folder = Folder::new("outputs");

@@ -23,13 +23,15 @@ pub enum LaunchArgument {
     InOut(PathBuf),
     /// A buffer of zeros.
     Zero(u64),
+    /// A buffer that nobody has written.
+    Uninit(u64),
 }
 
 impl FromStr for LaunchArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let kinds = "KIND:VALUE with one of i32, i64, f32, f64, in, inout, zero";
+        let kinds = "KIND:VALUE with one of i32, i64, f32, f64, in, inout, zero, uninit";
         let (kind, value) = text
             .split_once(':')
             .ok_or_else(|| format!("write {kinds}"))?;
@@ -50,6 +52,7 @@ impl FromStr for LaunchArgument {
             "in" => Self::In(value.into()),
             "inout" => Self::InOut(value.into()),
             "zero" => Self::Zero(value.parse().map_err(|_| number("number of bytes"))?),
+            "uninit" => Self::Uninit(value.parse().map_err(|_| number("number of bytes"))?),
             _ => return Err(format!("`{kind}` is no kind of argument; write {kinds}")),
         })
     }
@@ -90,12 +93,9 @@ impl LaunchArgument {
             Self::F64(value) => Ok(Prepared::Scalar(value.value())),
             Self::In(path) => from_file(path, false),
             Self::InOut(path) => from_file(path, true),
-            Self::Zero(bytes) => {
-                let buffer = device.allocate(*bytes)?;
-                // Zeros are contents: reading them is no use of uninitialised memory.
-                buffer.clear()?;
-                Ok(Prepared::Buffer(buffer, true))
-            }
+            // Zeros are contents: reading them is no use of uninitialised memory.
+            Self::Zero(bytes) => Ok(Prepared::Buffer(device.allocate_zeroed(*bytes)?, true)),
+            Self::Uninit(bytes) => Ok(Prepared::Buffer(device.allocate(*bytes)?, true)),
         }
     }
 }
@@ -136,6 +136,7 @@ mod tests {
         assert!(matches!(parse("f64:nan"), Ok(F64(value)) if value.is_nan()));
         assert!(matches!(parse("f32:-0.0"), Ok(F32(value)) if value.to_bits() == 1 << 31));
         assert_eq!(parse("zero:64"), Ok(Zero(64)));
+        assert_eq!(parse("uninit:0"), Ok(Uninit(0)));
         assert_eq!(parse("inout:a:b"), Ok(InOut("a:b".into())));
         for wrong in [
             "i32:4294967296",
@@ -144,6 +145,7 @@ mod tests {
             "u8:1",
             "7",
             "zero:-1",
+            "uninit:",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
