@@ -15,10 +15,11 @@ use crate::isa::encode::{all_forms, decode};
 use crate::isa::table::{Direction, Effects, FieldType};
 use crate::isa::{Control, Form, PInst, PReg, Register, RegisterClass, Role};
 use crate::settings::Options;
+use crate::sim::bytes::Bytes;
 use crate::sim::decoded::Program;
 use crate::sim::execute::{Banks, Environment, Shape};
 use crate::sim::launch::launch_bank;
-use crate::sim::memory::{Bytes, Local};
+use crate::sim::memory::Local;
 use crate::sim::registers::LANES;
 use crate::sim::semantics::tests::random::Random;
 use crate::sim::warp::{Warp, WarpState};
@@ -57,6 +58,7 @@ impl Subject {
             dynamic_shared: 0,
             local_bytes: 0,
             parameters: &self.parameters,
+            progress: None,
         }
     }
 
