@@ -64,6 +64,8 @@ pub struct Call {
     pub summary: Summary,
     /// It lets no lane go on before all of the warp are there: a barrier of the block, a shuffle, a synchronisation of the warp.
     pub gathers: bool,
+    /// It waits for lanes of the warp that are elsewhere until they have ended: a barrier of the block, or a function that may have one.
+    pub counts_all: bool,
 }
 
 /// Who is called.
@@ -171,6 +173,7 @@ impl Call {
         Call {
             summary,
             gathers: false,
+            counts_all: summary.convergent,
         }
     }
 }
@@ -205,5 +208,6 @@ fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Cal
             Lowering::WarpSync => constant(0).is_some_and(|mask| mask as u32 == u32::MAX),
             _ => false,
         },
+        counts_all: row.lowering == Lowering::BarSync,
     }
 }

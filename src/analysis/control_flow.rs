@@ -151,6 +151,15 @@ impl ControlFlow {
         self.stays(block, to) && (self.last[block] || self.endings[to] != Ending::Here)
     }
 
+    /// Whether lanes may go from `block` to where they only end, but not at once: they may still be there when the others are elsewhere.
+    pub fn ends_some_later(&self, block: Block) -> bool {
+        let mut ended = self
+            .cfg
+            .succ_iter(block)
+            .filter(|succ| !self.continues(block, *succ));
+        ended.any(|succ| self.endings[succ] == Ending::Apart)
+    }
+
     /// Whether the lanes that go to `to` do not leave those for good that stay in `block`.
     fn stays(&self, block: Block, to: Block) -> bool {
         self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart

@@ -10,6 +10,9 @@
 //! and behind the return of a device function, too), or which begins with an operation for which the whole warp has to be there anyway
 //! (`bar_sync`, shuffles, `warp_sync` of all lanes). If there is none, they do not meet: their groups go on by themselves.
 //!
+//! Lanes that leave for good are not waited for, but that a barrier of the block counts them until they have ended: if one may follow,
+//! the others wait for them where the branch's remaining ways come together.
+//!
 //! **Why every lane progresses.** Suppose some lanes never go on though each by itself would. Each waits at a meeting point for a lane
 //! of its region that has not come, or polls. A lane that waits at a meeting point with no polling on the way waits for lanes that run in
 //! finite time, or wait at points inside. A lane that waits at a point chosen because no release can be reached from it will never
@@ -49,6 +52,8 @@ pub struct Meetings {
     calls: SecondaryMap<Block, Option<Meeting>>,
     /// Branches whose lanes meet later than their ways come together.
     late: SecondaryMap<Block, bool>,
+    /// Branches at which lanes leave for good that the others have to wait for.
+    awaited: SecondaryMap<Block, bool>,
 }
 
 impl Meetings {
@@ -65,6 +70,7 @@ impl Meetings {
             Some(meeting) => Meeting::At(meeting),
             None => Meeting::Nowhere,
         };
+        found.await_ended(func, flow, callees);
         if !progress.polls() {
             for &block in flow.reverse_postorder() {
                 if ends_in_branch(func, block) {
@@ -106,6 +112,36 @@ impl Meetings {
             }
         }
         found
+    }
+
+    /// A barrier of the block counts all lanes that have not ended. Where one can be reached from a branch at which lanes leave that do something
+    /// before they end, the others wait for them first.
+    fn await_ended(&mut self, func: &Function, flow: &ControlFlow, callees: &Callees) {
+        let blocks = flow.reverse_postorder();
+        let leaving: Vec<Block> = (blocks.iter().copied())
+            .filter(|&block| flow.ends_some_later(block))
+            .collect();
+        if leaving.is_empty() {
+            return;
+        }
+        let counts = |inst: Inst| (callees.call(func, inst)).is_some_and(|call| call.counts_all);
+        let mut before: SecondaryMap<Block, bool> = SecondaryMap::new();
+        let mut work: Vec<Block> = (blocks.iter().copied())
+            .filter(|&block| func.layout.block_insts(block).any(counts))
+            .collect();
+        while let Some(block) = work.pop() {
+            if !std::mem::replace(&mut before[block], true) {
+                work.extend(flow.predecessors(block));
+            }
+        }
+        for block in leaving {
+            self.awaited[block] = flow.continuing_successors(block).any(|next| before[next]);
+        }
+    }
+
+    /// Whether the lanes that stay at the end of `block` wait, where they meet, for those that leave there for good.
+    pub fn awaits_ended(&self, block: Block) -> bool {
+        self.awaited[block]
     }
 
     /// Where the lanes meet that part at the end of `block`.

@@ -1,17 +1,21 @@
 //! Cycles that threads leave only when another thread has written what they read by an atomic operation.
 //!
-//! Strongly connected components first. From each the edges are taken away on which a turn surely got somewhere
-//! ([`Exempt`]); what remains cyclic is looked at again. A remaining cycle polls if its exits depend on an atomic read: the reads taint what is
-//! computed from them, a tainted branch taints the parameters of the blocks where its ways meet and every exit on the ways. An addition
-//! of a constant is no read in this sense: a loop that counts up in memory comes to its end by itself.
+//! Strongly connected components first. In each the atomic reads taint what is computed from them; a tainted branch taints the parameters of the
+//! blocks on its ways and where they meet. If one of its ways comes back to a tainted branch before it comes to where the ways meet (the
+//! branch's immediate post-dominator), a thread may go round there for as long as memory says so: these blocks poll. A branch whose ways
+//! always meet before it is reached again only chooses what a turn does.
+//!
+//! Edges on which a turn surely got somewhere do not count ([`Exempt`]), and an addition of a constant is no read in this sense: a loop that
+//! counts up in memory comes to its end by itself.
 
 use super::components::components;
 use super::control_flow::ControlFlow;
-use super::graph::Graph;
+use super::graph::{Graph, PostDominators};
 use super::uses::Users;
-use cranelift_codegen::entity::{EntitySet, SecondaryMap};
+use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
+use std::collections::BTreeSet;
 
 /// A cycle that polls.
 #[derive(Clone, Debug)]
@@ -35,15 +39,17 @@ pub struct Accesses<'a> {
 
 /// All cycles of `func` that poll.
 pub fn polled_cycles(func: &Function, flow: &ControlFlow, accesses: &Accesses<'_>) -> Vec<Cycle> {
+    let graph = graph_of(flow);
     let mut finder = Finder {
         func,
         flow,
+        post: &post_dominators(&graph),
+        graph: &graph,
         accesses,
         users: None,
         found: Vec::new(),
     };
-    let all: Vec<Block> = flow.reverse_postorder().to_vec();
-    finder.look(&all, &Exempt::default(), 0);
+    finder.look();
     finder.found
 }
 
@@ -51,24 +57,40 @@ pub fn polled_cycles(func: &Function, flow: &ControlFlow, accesses: &Accesses<'_
 #[derive(Clone, Debug, Default)]
 struct Exempt {
     /// From and to.
-    edges: Vec<(Block, Block)>,
+    edges: BTreeSet<(Block, Block)>,
 }
 
-/// How often components are taken apart again (*assumed*: one for each level of nesting of retry loops).
-const LEVELS: usize = 8;
+/// The graph of the blocks, by their order.
+fn graph_of(flow: &ControlFlow) -> Graph {
+    let blocks = flow.reverse_postorder();
+    let number = |block| flow.order(block).expect("a reachable block");
+    let edges = blocks.iter().flat_map(|&block| {
+        let targets = flow.successors(block);
+        targets.map(move |target| (number(block), number(target)))
+    });
+    Graph::from_edges(blocks.len(), edges)
+}
+
+/// Post-dominators over all paths: unlike those of [`ControlFlow`], which leaves out where lanes only end.
+fn post_dominators(graph: &Graph) -> PostDominators {
+    let exits = (0..graph.len()).filter(|&node| graph.successors(node).len() == 0);
+    PostDominators::new(graph, exits)
+}
 
 struct Finder<'a> {
     func: &'a Function,
     flow: &'a ControlFlow,
+    graph: &'a Graph,
+    post: &'a PostDominators,
     accesses: &'a Accesses<'a>,
     users: Option<Users>,
     found: Vec<Cycle>,
 }
 
 impl Finder<'_> {
-    /// Finds the polling cycles among `blocks` without the exempt edges.
-    fn look(&mut self, blocks: &[Block], exempt: &Exempt, level: usize) {
-        for members in self.cyclic_components(blocks, exempt) {
+    /// Finds the polling cycles of the function.
+    fn look(&mut self) {
+        for members in self.cyclic_components() {
             let atomics: Vec<Inst> = members
                 .iter()
                 .flat_map(|&block| self.func.layout.block_insts(block))
@@ -79,38 +101,31 @@ impl Finder<'_> {
             }
             let mut within: EntitySet<Block> = EntitySet::new();
             within.extend(members.iter().copied());
-            let more = self.exempt(&within, &atomics, exempt);
-            if more.edges.len() > exempt.edges.len() && level < LEVELS {
-                self.look(&members, &more, level + 1);
-            } else if self.exit_depends(&members, &within, &atomics, exempt) {
-                self.found.push(Cycle {
-                    blocks: members,
-                    atomics,
-                });
+            let exempt = self.exempt(&within, &atomics);
+            let func = self.func;
+            let users = self.users.get_or_insert_with(|| Users::compute(func));
+            let mut taint = Taint::new(func, self.flow, self.post, users, &within, self.accesses);
+            taint.exempt = exempt;
+            taint.spread(&members, &atomics);
+            let blocks: Vec<Block> = match taint.visits_left {
+                0 => members,
+                _ => (members.into_iter())
+                    .filter(|block| taint.polled.contains(*block))
+                    .collect(),
+            };
+            if !blocks.is_empty() {
+                self.found.push(Cycle { blocks, atomics });
             }
         }
     }
 
-    /// The strongly connected components among `blocks` that have a cycle, without the exempt edges.
-    fn cyclic_components(&self, blocks: &[Block], exempt: &Exempt) -> Vec<Vec<Block>> {
-        let mut number: SecondaryMap<Block, Option<u32>> = SecondaryMap::new();
-        for (index, &block) in blocks.iter().enumerate() {
-            number[block] = Some(index as u32);
-        }
-        let mut graph = Graph::new(blocks.len());
-        for (from, &block) in blocks.iter().enumerate() {
-            for target in self.flow.successors(block) {
-                if let Some(to) = number[target]
-                    && !exempt.edges.contains(&(block, target))
-                {
-                    graph.add_edge(from, to as usize);
-                }
-            }
-        }
+    /// The strongly connected components of the function that have a cycle.
+    fn cyclic_components(&self) -> Vec<Vec<Block>> {
+        let blocks = self.flow.reverse_postorder();
         let mut found: Vec<Vec<Block>> = Vec::new();
-        for component in components(&graph) {
+        for component in components(self.graph) {
             let cyclic = match component[..] {
-                [only] => graph.successors(only).any(|target| target == only),
+                [only] => self.graph.successors(only).any(|target| target == only),
                 _ => true,
             };
             if cyclic {
@@ -120,18 +135,17 @@ impl Finder<'_> {
         found
     }
 
-    /// What of the cycle `members` is exempt, with what is already.
-    fn exempt(&self, within: &EntitySet<Block>, atomics: &[Inst], known: &Exempt) -> Exempt {
-        let mut found = known.clone();
+    /// The edges of a component on which a turn got somewhere.
+    fn exempt(&self, within: &EntitySet<Block>, atomics: &[Inst]) -> Exempt {
+        let mut found = Exempt::default();
         for &inst in atomics {
             if self.func.dfg.insts[inst].opcode() == Opcode::AtomicCas
                 && let Some(edge) = self.failure_edge(inst)
                 && within.contains(edge.0)
                 && within.contains(edge.1)
-                && !found.edges.contains(&edge)
                 && self.reads_anew(inst, edge, within)
             {
-                found.edges.push(edge);
+                found.edges.insert(edge);
             }
         }
         found
@@ -248,32 +262,6 @@ impl Finder<'_> {
         }
         true
     }
-
-    /// Whether an exit of the cycle depends on what `atomics` gave.
-    fn exit_depends(
-        &mut self,
-        members: &[Block],
-        within: &EntitySet<Block>,
-        atomics: &[Inst],
-        exempt: &Exempt,
-    ) -> bool {
-        let func = self.func;
-        let users = self.users.get_or_insert_with(|| Users::compute(func));
-        let mut taint = Taint {
-            func,
-            flow: self.flow,
-            users,
-            within,
-            exempt,
-            accesses: self.accesses,
-            tainted: EntitySet::new(),
-            work: Vec::new(),
-            through_memory: false,
-            visits_left: members.len() * VISITS_PER_BLOCK,
-        };
-        taint.begin(members, atomics);
-        taint.spread(members)
-    }
 }
 
 /// Whether what `func` returns, or stores where its caller may look, depends on what `accesses` observe.
@@ -289,20 +277,11 @@ pub fn returns_observed(func: &Function, flow: &ControlFlow, accesses: &Accesses
     }
     let mut within: EntitySet<Block> = EntitySet::new();
     within.extend(members.iter().copied());
-    let mut taint = Taint {
-        func,
-        flow,
-        users: &Users::compute(func),
-        within: &within,
-        exempt: &Exempt::default(),
-        accesses,
-        tainted: EntitySet::new(),
-        work: Vec::new(),
-        through_memory: false,
-        visits_left: members.len() * VISITS_PER_BLOCK,
-    };
-    taint.begin(members, &atomics);
-    if taint.spread(members) || taint.through_memory {
+    let users = Users::compute(func);
+    let post = post_dominators(&graph_of(flow));
+    let mut taint = Taint::new(func, flow, &post, &users, &within, accesses);
+    taint.spread(members, &atomics);
+    if taint.open_end || taint.through_memory || taint.visits_left == 0 {
         return true;
     }
     let returned = |&block: &Block| {
@@ -326,23 +305,53 @@ fn adds_constant(func: &Function, inst: Inst) -> bool {
         && matches!(func.dfg.insts[operand], InstructionData::UnaryImm { imm, .. } if imm.bits() != 0)
 }
 
-/// What depends on atomic reads in a cycle.
+/// What depends on atomic reads in a component.
 struct Taint<'a> {
     func: &'a Function,
     flow: &'a ControlFlow,
+    post: &'a PostDominators,
     users: &'a Users,
     within: &'a EntitySet<Block>,
-    exempt: &'a Exempt,
     accesses: &'a Accesses<'a>,
+    exempt: Exempt,
     tainted: EntitySet<Value>,
     work: Vec<Value>,
+    /// Blocks that a tainted branch may lead to again and again before its ways come together.
+    polled: EntitySet<Block>,
+    /// The ways of a tainted branch do not come together.
+    open_end: bool,
     /// A tainted value was stored in the thread's own memory: every load from there may give it. What is in memory that others see is
     /// not followed: who waits for it uses atomics.
     through_memory: bool,
     visits_left: usize,
 }
 
-impl Taint<'_> {
+impl<'a> Taint<'a> {
+    fn new(
+        func: &'a Function,
+        flow: &'a ControlFlow,
+        post: &'a PostDominators,
+        users: &'a Users,
+        within: &'a EntitySet<Block>,
+        accesses: &'a Accesses<'a>,
+    ) -> Self {
+        Taint {
+            func,
+            flow,
+            post,
+            users,
+            within,
+            accesses,
+            exempt: Exempt::default(),
+            tainted: EntitySet::new(),
+            work: Vec::new(),
+            polled: EntitySet::new(),
+            open_end: false,
+            through_memory: false,
+            visits_left: flow.reverse_postorder().len() * VISITS_PER_BLOCK,
+        }
+    }
+
     fn value(&mut self, value: Value) {
         if self.tainted.insert(value) {
             self.work.push(value);
@@ -352,16 +361,6 @@ impl Taint<'_> {
     fn results(&mut self, inst: Inst) {
         for &result in self.func.dfg.inst_results(inst) {
             self.value(result);
-        }
-    }
-
-    /// Taints what `atomics` give. A call may have left it in memory of the thread's own.
-    fn begin(&mut self, members: &[Block], atomics: &[Inst]) {
-        for &inst in atomics {
-            self.results(inst);
-            if self.func.dfg.insts[inst].opcode().is_call() {
-                self.taint_loads(members);
-            }
         }
     }
 
@@ -380,25 +379,28 @@ impl Taint<'_> {
         }
     }
 
-    /// Follows the taint through the cycle; true if it reaches an exit.
-    fn spread(&mut self, members: &[Block]) -> bool {
+    /// Follows what `atomics` give through the component.
+    fn spread(&mut self, members: &[Block], atomics: &[Inst]) {
+        for &inst in atomics {
+            self.results(inst);
+            // A call may have left it in memory of the thread's own.
+            if self.func.dfg.insts[inst].opcode().is_call() {
+                self.taint_loads(members);
+            }
+        }
         while let Some(value) = self.work.pop() {
             for index in 0..self.users.of(value).len() {
                 let user = self.users.of(value)[index];
                 let home = self.func.layout.inst_block(user);
-                let Some(home) = home.filter(|home| self.within.contains(*home)) else {
-                    continue;
-                };
-                if self.reaches_exit(user, home, value, members) {
-                    return true;
+                if let Some(home) = home.filter(|home| self.within.contains(*home)) {
+                    self.read(user, home, value, members);
                 }
             }
         }
-        false
     }
 
     /// `user` reads the tainted `value`.
-    fn reaches_exit(&mut self, user: Inst, home: Block, value: Value, members: &[Block]) -> bool {
+    fn read(&mut self, user: Inst, home: Block, value: Value, members: &[Block]) {
         let dfg = &self.func.dfg;
         let opcode = dfg.insts[user].opcode();
         if opcode == Opcode::Store && (self.accesses.may_be_private)(user) {
@@ -406,7 +408,7 @@ impl Taint<'_> {
         }
         if !opcode.is_branch() {
             self.results(user);
-            return false;
+            return;
         }
         let calls = dfg.insts[user].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
         for call in calls {
@@ -422,50 +424,220 @@ impl Taint<'_> {
                 .collect();
             params.into_iter().for_each(|param| self.value(param));
         }
-        dfg.inst_fixed_args(user).contains(&value) && self.decides_exit(home)
+        if dfg.inst_fixed_args(user).contains(&value) {
+            self.decide(home);
+        }
     }
 
-    /// The branch at the end of `home` is tainted: whether it decides over an exit; taints what meets behind it.
-    fn decides_exit(&mut self, home: Block) -> bool {
-        let kept = |flow: &ControlFlow, exempt: &Exempt, from: Block| -> Vec<Block> {
-            flow.successors(from)
-                .filter(|to| !exempt.edges.contains(&(from, *to)))
-                .collect()
-        };
-        let ways = kept(self.flow, self.exempt, home);
-        let exempted = ways.len() < self.flow.successors(home).count();
+    /// The branch at the end of `home` is tainted. If one of its ways comes back to it before the ways come together, the threads wait there;
+    /// what comes together behind it is tainted.
+    fn decide(&mut self, home: Block) {
+        let ways: Vec<Block> = self.ways(home).collect();
+        // Of a retry that does not count the other way is taken in the end.
         if ways.len() < 2 {
-            // One way is a retry that does not count: the other one is taken in the end.
-            return false;
+            return;
         }
-        if ways.iter().any(|way| !self.within.contains(*way)) && !exempted {
-            return true;
-        }
-        let Some(meeting) = self
-            .flow
-            .immediate_post_dominator(home)
-            .filter(|meeting| self.within.contains(*meeting))
-        else {
-            return true;
-        };
+        let meeting = (self.flow.order(home))
+            .and_then(|home| self.post.immediate(home))
+            .map(|meeting| self.flow.reverse_postorder()[meeting]);
+        self.open_end |= meeting.is_none();
         let mut seen: EntitySet<Block> = EntitySet::new();
         let mut stack = ways;
         while let Some(block) = stack.pop() {
-            if block == meeting || !seen.insert(block) {
+            if Some(block) == meeting || !self.within.contains(block) || !seen.insert(block) {
                 continue;
             }
-            if self.visits_left == 0 || !self.within.contains(block) {
-                return true;
+            if self.visits_left == 0 {
+                return;
             }
             self.visits_left -= 1;
             for &param in self.func.dfg.block_params(block) {
                 self.value(param);
             }
-            stack.extend(self.flow.successors(block));
+            stack.extend(self.ways(block));
         }
-        for &param in self.func.dfg.block_params(meeting) {
-            self.value(param);
+        if seen.contains(home) {
+            self.polled.extend(seen.iter());
         }
-        false
+        if let Some(meeting) = meeting.filter(|meeting| self.within.contains(*meeting)) {
+            for &param in self.func.dfg.block_params(meeting) {
+                self.value(param);
+            }
+        }
+    }
+
+    /// The successors of a block but for retries that do not count.
+    fn ways(&self, block: Block) -> impl Iterator<Item = Block> + use<'_, 'a> {
+        (self.flow.successors(block)).filter(move |to| !self.exempt.edges.contains(&(block, *to)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::calls::{Callees, Summary};
+    use cranelift_codegen::ir::ExternalName;
+
+    /// The numbers of the blocks of polling cycles of a function with the parameters `v0: i64, v1: i32`.
+    fn polled(body: &str) -> Vec<u32> {
+        let text = format!("function %f(i64, i32) {{\nblock0(v0: i64, v1: i32):\n{body}\n}}");
+        let func = cranelift_reader::parse_functions(&text).unwrap().remove(0);
+        let name = |reference| match &func.dfg.ext_funcs[reference].name {
+            ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
+            _ => None,
+        };
+        let callees = Callees::of(&func, &name, &|_| Summary::NONE);
+        let flow = ControlFlow::compute(&func, true, &callees);
+        let opcode = |inst: Inst| func.dfg.insts[inst].opcode();
+        let accesses = Accesses {
+            observes: &|inst| {
+                matches!(
+                    opcode(inst),
+                    Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas
+                )
+            },
+            may_be_private: &|inst| {
+                let address = func.dfg.inst_args(inst).last().copied();
+                address.is_some_and(|address| {
+                    let def = func.dfg.value_def(address).inst();
+                    def.is_some_and(|def| opcode(def) == Opcode::StackAddr)
+                })
+            },
+        };
+        let mut blocks: Vec<u32> = polled_cycles(&func, &flow, &accesses)
+            .iter()
+            .flat_map(|cycle| cycle.blocks.iter().map(|block| block.as_u32()))
+            .collect();
+        blocks.sort_unstable();
+        blocks
+    }
+
+    const NONE: [u32; 0] = [];
+
+    #[test]
+    fn locks_poll() {
+        let cas = "v2 = iconst.i32 0
+            jump block1
+            block1:
+            v3 = atomic_cas.i32 v0, v2, v1
+            brif v3, block1, block2
+            block2:
+            return";
+        assert_eq!(polled(cas), [1]);
+        let exchange = cas.replace("atomic_cas.i32 v0, v2, v1", "atomic_rmw.i32 xchg v0, v1");
+        assert_eq!(polled(&exchange), [1]);
+        let load = cas.replace("atomic_cas.i32 v0, v2, v1", "atomic_load.i32 v0");
+        assert_eq!(polled(&load), [1]);
+        let plain = cas.replace("atomic_cas.i32 v0, v2, v1", "load.i32 v0");
+        assert_eq!(polled(&plain), NONE, "who waits uses atomics");
+    }
+
+    #[test]
+    fn a_spin_in_a_loop_polls_and_the_loop_does_not() {
+        let text = "jump block1(v1)
+            block1(v2: i32):
+            jump block2
+            block2:
+            v3 = atomic_load.i32 v0
+            brif v3, block2, block3
+            block3:
+            v4 = isub v2, v1
+            brif v4, block1(v4), block4
+            block4:
+            return";
+        assert_eq!(polled(text), [2]);
+    }
+
+    #[test]
+    fn two_ways_around_through_one_header_poll() {
+        let text = "jump block1
+            block1:
+            v3 = atomic_load.i32 v0
+            brif v3, block2, block3
+            block2:
+            jump block1
+            block3:
+            brif v1, block1, block4
+            block4:
+            return";
+        assert_eq!(polled(text), [1, 2]);
+    }
+
+    #[test]
+    fn retries_that_read_anew_do_not_poll() {
+        let with = |expected: &str| {
+            format!(
+                "v2 = iconst.i32 0
+                v3 = atomic_load.i32 v0
+                jump block1(v3)
+                block1(v4: i32):
+                v5 = iadd v4, v1
+                v6 = atomic_cas.i32 v0, {expected}, v5
+                v7 = icmp eq v6, {expected}
+                brif v7, block2, block1(v6)
+                block2:
+                return"
+            )
+        };
+        assert_eq!(polled(&with("v4")), NONE);
+        assert_eq!(
+            polled(&with("v3")),
+            [1],
+            "the value is stale in the second turn"
+        );
+        assert_eq!(polled(&with("v2")), [1]);
+        let reload = "jump block1
+            block1:
+            v4 = load.i32 v0
+            v5 = iadd v4, v1
+            v6 = atomic_cas.i32 v0, v4, v5
+            v7 = icmp ne v6, v4
+            brif v7, block1, block2
+            block2:
+            return";
+        assert_eq!(polled(reload), NONE);
+    }
+
+    #[test]
+    fn counting_up_is_no_waiting() {
+        let with = |operand: &str| {
+            format!(
+                "v2 = iconst.i32 1
+                v3 = iconst.i32 0
+                jump block1
+                block1:
+                v4 = atomic_rmw.i32 add v0, {operand}
+                v5 = icmp ult v4, v1
+                brif v5, block1, block2
+                block2:
+                return"
+            )
+        };
+        assert_eq!(polled(&with("v2")), NONE);
+        assert_eq!(polled(&with("v3")), [1]);
+        assert_eq!(polled(&with("v1")), [1]);
+    }
+
+    #[test]
+    fn results_that_decide_nothing_do_not_poll() {
+        let text = "jump block1(v1)
+            block1(v2: i32):
+            v3 = atomic_rmw.i32 umax v0, v2
+            brif v3, block2, block3
+            block2:
+            store v3, v0
+            jump block3
+            block3:
+            v4 = isub v2, v1
+            brif v4, block1(v4), block4
+            block4:
+            return";
+        assert_eq!(polled(text), NONE);
+        let steered = text.replace("brif v4, block1(v4)", "brif v4, block1(v3)");
+        assert_eq!(
+            polled(&steered),
+            [1, 2, 3],
+            "the next turn starts from what was read"
+        );
     }
 }

@@ -156,10 +156,12 @@ impl BlockOrder {
         let mut ways = successors(input.func, last)
             .iter()
             .filter(|call| flow.continues(block, call.block(lists)));
-        if !input.facts.uniformity.divergent_branch(last) || ways.nth(1).is_none() {
+        let meetings = input.facts.meetings;
+        let parts = ways.nth(1).is_some() || meetings.awaits_ended(block);
+        if !input.facts.uniformity.divergent_branch(last) || !parts {
             return Meeting::Together;
         }
-        self.numbered(input.facts.meetings.branch(block))
+        self.numbered(meetings.branch(block))
     }
 
     /// Where the lanes meet again that make the call at the end of `block`.
