@@ -122,7 +122,8 @@ impl Readers {
         while let Some(next) = match (mine.peek(), theirs.peek()) {
             (Some(a), Some(b)) if a.0 == b.0 => {
                 let both = (a.0, Ways(a.1.0 | b.1.0));
-                (mine.next(), theirs.next());
+                mine.next();
+                theirs.next();
                 Some(both)
             }
             (Some(a), Some(b)) if a.0 > b.0 => theirs.next().copied(),

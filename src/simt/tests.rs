@@ -148,7 +148,7 @@ fn meet_at_post_dominators(mut code: VCode<VReg>, ends: &[bool]) -> VCode<VReg> 
     exits.extend((0..len).filter(|&b| !reaching.contains(b)));
     let post = PostDominators::new(&graph, exits);
     let ways: Vec<usize> = (0..len).map(|b| lasting(b).len()).collect();
-    for b in 0..len {
+    for (b, &ways) in ways.iter().enumerate() {
         let parts = matches!(
             code.blocks[block(b)].terminator,
             Terminator::Branch {
@@ -156,7 +156,7 @@ fn meet_at_post_dominators(mut code: VCode<VReg>, ends: &[bool]) -> VCode<VReg> 
                 ..
             }
         );
-        if parts && ways[b] > 1 {
+        if parts && ways > 1 {
             let meeting = post.immediate(b).map(block);
             code.blocks[block(b)].meeting = meeting.map_or(Meeting::Nowhere, Meeting::At);
         }
