@@ -21,7 +21,31 @@ pub struct LiveRange {
     /// It is waited for at the start of this one.
     pub meeting: usize,
     /// The blocks between, the starting blocks with them.
-    pub inside: BlockSet,
+    pub extent: Extent,
+}
+
+/// Which blocks a barrier is in use in: known in the same way for all barriers of a function.
+#[derive(Clone, Debug)]
+pub enum Extent {
+    /// Any two are apart, or one lies in the other.
+    Nested {
+        /// How many this one lies in.
+        around: u32,
+        /// Number of its blocks, about: more than of any that lies in it.
+        blocks: usize,
+    },
+    /// They may overlap in any way.
+    Set(BlockSet),
+}
+
+impl Extent {
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        match self {
+            Extent::Nested { blocks, .. } => *blocks,
+            Extent::Set(blocks) => blocks.len(),
+        }
+    }
 }
 
 /// The barrier of a region.
@@ -39,6 +63,40 @@ pub struct Assignment {
 /// # Errors
 /// See [`TooManyBarriers`].
 pub fn assign(regions: &[LiveRange], blocks: usize) -> Result<Vec<Assignment>, TooManyBarriers> {
+    let mut around = Vec::new();
+    let mut sets = Vec::new();
+    for region in regions {
+        match &region.extent {
+            Extent::Nested { around: count, .. } => around.push(*count),
+            Extent::Set(inside) => sets.push(Placed {
+                starts: &region.starts,
+                meeting: region.meeting,
+                inside,
+            }),
+        }
+    }
+    match sets.is_empty() {
+        true => Ok(around.into_iter().map(assign_nested).collect()),
+        false => assign_sets(&sets, blocks),
+    }
+}
+
+/// The barrier of a region that lies in `around` others, which alone it overlaps with: what [`assign_sets`] gives it.
+fn assign_nested(around: u32) -> Assignment {
+    Assignment {
+        number: around.min(u32::from(BARRIERS) - 1) as u8,
+        saves_outer: around >= u32::from(BARRIERS),
+    }
+}
+
+/// A [`LiveRange`] whose blocks are known.
+struct Placed<'a> {
+    starts: &'a [usize],
+    meeting: usize,
+    inside: &'a BlockSet,
+}
+
+fn assign_sets(regions: &[Placed], blocks: usize) -> Result<Vec<Assignment>, TooManyBarriers> {
     let mut users = Users {
         inside: vec![0; blocks],
         starting: vec![0; blocks],
@@ -76,28 +134,28 @@ pub fn assign(regions: &[LiveRange], blocks: usize) -> Result<Vec<Assignment>, T
 }
 
 /// The barriers in use, as sets of bits by block.
-struct Users<'a> {
+struct Users<'r, 'a> {
     /// By regions that hold the block.
     inside: Vec<u16>,
     /// By regions that start at the end of the block.
     starting: Vec<u16>,
     /// Who uses each barrier.
-    regions: [Vec<&'a LiveRange>; BARRIERS as usize],
+    regions: [Vec<&'r Placed<'a>>; BARRIERS as usize],
 }
 
-impl<'a> Users<'a> {
+impl<'r, 'a> Users<'r, 'a> {
     /// The barriers of the regions that [`overlap`] with `region`.
-    fn taken(&self, region: &LiveRange) -> u16 {
+    fn taken(&self, region: &Placed) -> u16 {
         let around = region.starts.iter().map(|&start| self.inside[start]);
         let within = region.inside.iter().map(|block| self.starting[block]);
         around.chain(within).fold(0, |taken, more| taken | more)
     }
 
-    fn add(&mut self, region: &'a LiveRange, number: u8) {
+    fn add(&mut self, region: &'r Placed<'a>, number: u8) {
         for block in region.inside.iter() {
             self.inside[block] |= 1 << number;
         }
-        for &start in &region.starts {
+        for &start in region.starts {
             self.starting[start] |= 1 << number;
         }
         self.regions[usize::from(number)].push(region);
@@ -105,11 +163,11 @@ impl<'a> Users<'a> {
 }
 
 /// Whether both barriers are in use at some place.
-fn overlap(a: &LiveRange, b: &LiveRange) -> bool {
+fn overlap(a: &Placed, b: &Placed) -> bool {
     b.starts.iter().any(|&s| a.inside.contains(s)) || a.starts.iter().any(|&s| b.inside.contains(s))
 }
 
 /// Whether `outer` is in use wherever `inner` is, and beyond.
-fn holds(outer: &LiveRange, inner: &LiveRange) -> bool {
-    outer.inside.contains(inner.meeting) && outer.inside.is_superset(&inner.inside)
+fn holds(outer: &Placed, inner: &Placed) -> bool {
+    outer.inside.contains(inner.meeting) && outer.inside.is_superset(inner.inside)
 }

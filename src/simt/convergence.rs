@@ -4,11 +4,10 @@
 //! a place for them get a block first. A call is such a region too, because lanes may come back from it one by one: the callee of an indirect call may
 //! differ, and a callee may end in a tail call. Where lanes meet, if they do, is in the blocks ([`Meeting`]). Barriers are callee-saved: a device function puts aside those that it uses.
 
-use super::barriers::{Assignment, LiveRange, TooManyBarriers, assign};
+use super::barriers::{Assignment, Extent, LiveRange, TooManyBarriers, assign};
 use super::edit::Editor;
 use super::meeting::Meetings;
-use super::regions::{Region, Start, regions};
-use crate::analysis::graph::NodeSet;
+use super::regions::{Extents, Regions, regions};
 use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
 use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Meeting, Terminator, VCode};
@@ -21,12 +20,20 @@ use thiserror::Error;
 /// # Errors
 /// See [`ConvergenceError`].
 pub fn insert_barriers(code: VCode<VReg>) -> Result<VCode<VReg>, ConvergenceError> {
+    insert_barriers_around(code, regions)
+}
+
+/// [`insert_barriers`], with the search for regions to use.
+pub(super) fn insert_barriers_around(
+    code: VCode<VReg>,
+    find: impl Fn(&Meetings) -> Regions,
+) -> Result<VCode<VReg>, ConvergenceError> {
     let parts = |data: &BlockData<VReg>| data.meeting != Meeting::Together;
     if !code.blocks.values().any(parts) && !code.insts.iter().any(is_call) {
         return Ok(code);
     }
-    let (mut code, meetings, regions) = make_places(split_at_calls(code));
-    check_uniform_writes(&mut code, &meetings)?;
+    let (mut code, meetings, regions) = make_places(split_at_calls(code), find);
+    check_uniform_writes(&mut code, &regions.apart)?;
     let ranges = sorted_ranges(&code, &meetings, regions);
     let assignments = assign(&ranges, code.blocks.len())?;
     let mut editor = Editor::new(code);
@@ -59,21 +66,7 @@ pub enum ConvergenceError {
 }
 
 /// Marks blocks that may run while some lanes are elsewhere, and refuses writes to uniform registers there.
-fn check_uniform_writes(
-    code: &mut VCode<VReg>,
-    meetings: &Meetings,
-) -> Result<(), ConvergenceError> {
-    let mut apart = vec![false; code.blocks.len()];
-    let mut reached = NodeSet::new(code.blocks.len());
-    for branch in (0..code.blocks.len()).filter(|&b| meetings.parts(b)) {
-        let meeting = meetings.meeting_point(branch);
-        let ways = meetings
-            .graph()
-            .successors(branch)
-            .filter(|w| Some(*w) != meeting);
-        reached.fill_reachable(meetings.graph(), ways, meeting);
-        reached.nodes().iter().for_each(|&b| apart[b] = true);
-    }
+fn check_uniform_writes(code: &mut VCode<VReg>, apart: &[bool]) -> Result<(), ConvergenceError> {
     for block in (0..code.blocks.len()).filter(|&b| apart[b]).map(Block::new) {
         let uniform = |r: VReg| r.class() == RegisterClass::Uniform;
         let written = code
@@ -149,77 +142,34 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
 }
 
 /// Adds the blocks that regions lack, until all have a block to start at the end of and a meeting point that only they reach.
-fn make_places(mut code: VCode<VReg>) -> (VCode<VReg>, Meetings, Vec<Region>) {
+fn make_places(
+    mut code: VCode<VReg>,
+    find: impl Fn(&Meetings) -> Regions,
+) -> (VCode<VReg>, Meetings, Regions) {
     loop {
         let meetings = Meetings::of(&code);
-        let found = regions(&meetings);
-        if found
-            .iter()
-            .all(|r| !r.shared && r.starts.iter().all(|s| matches!(s, Start::EndOf(_))))
-        {
-            return (code, meetings, found);
-        }
-        let mut branches: Vec<Vec<usize>> = vec![Vec::new(); code.blocks.len()];
-        for block in 0..code.blocks.len() {
-            if let Some(meeting) = meetings.meeting_point(block) {
-                branches[meeting].push(block);
-            }
+        let regions = find(&meetings);
+        if regions.found.iter().all(|region| region.places.is_empty()) {
+            return (code, meetings, regions);
         }
         let mut editor = Editor::new(code);
         // What a new block changes for other regions at the same place is seen in the next round.
-        let mut touched = BTreeSet::new();
-        let mut search = NodeSet::new(meetings.graph().len());
-        for region in &found {
-            let mut divert = |target: usize, from_inside| {
-                if !touched.insert(target) {
-                    return;
-                }
-                let origins: Vec<Block> = meetings
-                    .graph()
-                    .predecessors(target)
-                    .filter(|&from| region.inside.contains(from) == from_inside)
-                    .map(Block::new)
-                    .collect();
-                let own = divert(&mut editor, &origins, Block::new(target));
-                // Lanes that come to the place only through the new block meet there.
-                let through = |from: usize| region.inside.contains(from) == from_inside;
-                for &branch in &branches[target] {
-                    if through(branch)
-                        && !reaches_past(&mut search, &meetings, branch, target, &through)
-                    {
-                        editor.data(Block::new(branch)).meeting = Meeting::At(own);
-                    }
-                }
-            };
-            for start in &region.starts {
-                if let Start::Before(entry) = *start {
-                    divert(entry, false);
-                }
+        let mut touched = vec![false; meetings.graph().len()];
+        for place in regions.found.iter().flat_map(|region| &region.places) {
+            if std::mem::replace(&mut touched[place.target], true) {
+                continue;
             }
-            if region.shared {
-                divert(region.meeting, true);
+            let own = divert(&mut editor, &place.origins, Block::new(place.target));
+            for &branch in &place.branches {
+                editor.data(Block::new(branch)).meeting = Meeting::At(own);
             }
         }
         code = editor.finish();
     }
 }
 
-/// Whether lanes come from the end of `branch` to `target` by an edge whose origin is not one of those that go `through` a new block.
-fn reaches_past(
-    search: &mut NodeSet,
-    meetings: &Meetings,
-    branch: usize,
-    target: usize,
-    through: &dyn Fn(usize) -> bool,
-) -> bool {
-    let graph = meetings.graph();
-    search.fill_reachable(graph, [branch], Some(target));
-    let mut origins = graph.predecessors(target);
-    origins.any(|from| search.contains(from) && !through(from))
-}
-
 /// Leads the edges to `target` from `origins` through a new block.
-fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) -> Block {
+fn divert(editor: &mut Editor<VReg>, origins: &[usize], target: Block) -> Block {
     let data = editor.data(target).clone();
     let params: Vec<VReg> = data
         .params
@@ -242,7 +192,8 @@ fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) -> Block 
         Vec::new(),
     );
     for &block in origins {
-        editor.data(block).terminator.for_each_target(|t| {
+        let terminator = &mut editor.data(Block::new(block)).terminator;
+        terminator.for_each_target(|t| {
             if *t == target {
                 *t = own;
             }
@@ -252,8 +203,21 @@ fn divert(editor: &mut Editor<VReg>, origins: &[Block], target: Block) -> Block 
 }
 
 /// Where the barriers of divergent branches and of calls are in use, outer ones first.
-fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Vec<Region>) -> Vec<LiveRange> {
-    let mut found: Vec<LiveRange> = regions.into_iter().filter_map(placed).collect();
+fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Regions) -> Vec<LiveRange> {
+    let found = regions.found.into_iter().enumerate();
+    let mut ranges: Vec<LiveRange> = found
+        .map(|(index, region)| LiveRange {
+            starts: region.starts,
+            meeting: region.meeting,
+            extent: match &regions.extents {
+                Extents::Nested(nesting) => Extent::Nested {
+                    around: nesting.around(index),
+                    blocks: nesting.blocks(index),
+                },
+                Extents::Sets(sets) => Extent::Set(sets[index].clone()),
+            },
+        })
+        .collect();
     for block in code
         .blocks
         .keys()
@@ -274,10 +238,16 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Vec<Region>) 
             .successors(calling)
             .next()
             .expect("the block behind a call");
-        found.push(LiveRange {
+        ranges.push(LiveRange {
             starts: vec![start],
             meeting,
-            inside: [start, calling].into_iter().collect(),
+            extent: match &regions.extents {
+                Extents::Nested(nesting) => Extent::Nested {
+                    around: nesting.around_block(start),
+                    blocks: 2,
+                },
+                Extents::Sets(_) => Extent::Set([start, calling].into_iter().collect()),
+            },
         });
     }
     let depth = |r: &LiveRange| {
@@ -286,22 +256,8 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Vec<Region>) 
             .map(|&s| meetings.dominators().depth(s))
             .min()
     };
-    found.sort_by_cached_key(|r| (depth(r), std::cmp::Reverse(r.inside.len()), r.meeting));
-    found
-}
-
-/// A region that has its places.
-fn placed(region: Region) -> Option<LiveRange> {
-    let end_of = |start: &Start| match start {
-        Start::EndOf(block) => Some(*block),
-        Start::Before(_) => None,
-    };
-    let starts = region.starts.iter().map(end_of).collect::<Option<_>>()?;
-    Some(LiveRange {
-        starts,
-        meeting: region.meeting,
-        inside: region.occupied,
-    })
+    ranges.sort_by_cached_key(|r| (depth(r), std::cmp::Reverse(r.extent.len()), r.meeting));
+    ranges
 }
 
 /// Sets the barrier where the region starts, and waits for it where it ends.

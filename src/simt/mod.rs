@@ -11,6 +11,9 @@ pub mod if_convert;
 #[cfg(test)]
 mod if_convert_tests;
 mod meeting;
+mod nesting;
+#[cfg(test)]
+mod nesting_tests;
 mod regions;
 pub mod tables;
 #[cfg(test)]

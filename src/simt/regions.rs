@@ -1,56 +1,206 @@
 //! Between which blocks lanes must be kept track of: the regions of convergence barriers.
+//!
+//! Regions of structured code lie in each other, and are found level by level in time that grows with the function ([`super::nesting`]).
+//! Where some do not (several places where lanes enter, ways on which lanes end that have regions of their own) all are found one by one as
+//! sets of blocks, which takes the sum of their sizes.
 
 use super::block_set::BlockSet;
 use super::meeting::Meetings;
+use super::nesting::{self, Nesting};
 use crate::analysis::graph::NodeSet;
 
 /// A part of the control flow that lanes enter together and leave together.
 ///
-/// Lanes that enter go to the start of [`Region::meeting`] without a way round, or end, or all go elsewhere together. On the way to the
-/// meeting point they are in [`Region::inside`] only. It may be entered at several places; who enters together leaves together.
-#[derive(Clone, Debug)]
+/// Lanes that enter go to the start of [`Region::meeting`] without a way round, or end, or all go elsewhere together. It may be entered at
+/// several places; who enters together leaves together.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Where lanes enter.
-    pub starts: Vec<Start>,
+    /// Lanes enter at the ends of these blocks.
+    pub starts: Vec<usize>,
     /// Lanes wait at its start, those that come from inside.
     pub meeting: usize,
-    /// The blocks between; those at whose end the region starts are among them.
-    pub inside: BlockSet,
-    /// Those, and the blocks in which lanes from inside only end: the others wait for them until then.
-    pub occupied: BlockSet,
-    /// The meeting point can be reached from outside too: those inside need a place of their own before it.
-    pub shared: bool,
+    /// What the control flow lacks for the barrier: where lanes enter, then before the meeting point.
+    pub places: Vec<Place>,
 }
 
-/// Where lanes enter a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// At the end of a block.
-    EndOf(usize),
-    /// On the edges from outside to a block, which lack a place of their own.
-    Before(usize),
+/// Edges to a block that need one of their own to lead through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where they lead.
+    pub target: usize,
+    /// The blocks at whose ends they begin.
+    pub origins: Vec<usize>,
+    /// The branches whose lanes meet at the target, and come there by these edges alone.
+    pub branches: Vec<usize>,
 }
 
-/// Regions for all divergent branches, and for calls from which lanes come back apart, in the order of their meeting points.
+/// Regions for all divergent branches, and for calls from which lanes come back apart.
+#[derive(Clone, Debug)]
+pub struct Regions {
+    /// In the order of their meeting points.
+    pub found: Vec<Region>,
+    /// Which blocks they hold: told once they lack no [`Region::places`].
+    pub extents: Extents,
+    /// By block: whether lanes may be there while others that were parted from them are elsewhere.
+    pub apart: Vec<bool>,
+}
+
+/// Which blocks regions hold: those between, with those at whose end the region starts and those in which lanes from inside only end, as the
+/// others wait for them until then.
+#[derive(Clone, Debug)]
+pub enum Extents {
+    /// Any two regions are apart, or one lies in the other.
+    Nested(Nesting),
+    /// By region.
+    Sets(Vec<BlockSet>),
+}
+
+/// The regions of a function.
 ///
 /// Branches with the same meeting point share a region. It holds all ways from them to the meeting point, so it starts outside of every loop
 /// that the meeting point is outside of. A branch whose lanes do not meet gets none. No lane misses the meeting point: it
 /// post-dominates the branches, and so everything between.
-pub fn regions(meetings: &Meetings) -> Vec<Region> {
+pub fn regions(meetings: &Meetings) -> Regions {
+    let branches = branches_by_meeting(meetings);
+    nesting::search(meetings, &branches).unwrap_or_else(|| search_one_by_one(meetings, &branches))
+}
+
+/// By block: the branches whose lanes meet there, in reverse postorder.
+pub fn branches_by_meeting(meetings: &Meetings) -> Vec<Vec<usize>> {
     let mut branches: Vec<Vec<usize>> = vec![Vec::new(); meetings.graph().len()];
     for &block in meetings.dominators().reverse_postorder() {
-        if meetings.parts(block)
-            && let Some(meeting) = meetings.meeting_point(block)
-        {
+        if let Some(meeting) = meetings.meeting_point(block) {
             branches[meeting].push(block);
         }
     }
-    let mut finder = Finder::new(meetings, &branches);
-    let mut found = Vec::new();
+    branches
+}
+
+/// The regions as sets of blocks, each searched by itself.
+pub fn search_one_by_one(meetings: &Meetings, branches: &[Vec<usize>]) -> Regions {
+    let mut finder = Finder::new(meetings, branches);
+    let (mut found, mut sets) = (Vec::new(), Vec::new());
     for (meeting, branches) in branches.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
-        found.push(finder.region(branches, meeting));
+        let (region, blocks) = finder.region(branches, meeting);
+        found.push(region);
+        sets.push(blocks);
     }
-    found
+    Regions {
+        found,
+        extents: Extents::Sets(sets),
+        apart: apart(meetings),
+    }
+}
+
+/// See [`Regions::apart`].
+fn apart(meetings: &Meetings) -> Vec<bool> {
+    let graph = meetings.graph();
+    let mut apart = vec![false; graph.len()];
+    let mut reached = NodeSet::new(graph.len());
+    for branch in (0..graph.len()).filter(|&b| meetings.parts(b)) {
+        let meeting = meetings.meeting_point(branch);
+        let ways = graph.successors(branch).filter(|w| Some(*w) != meeting);
+        reached.fill_reachable(graph, ways, meeting);
+        reached.nodes().iter().for_each(|&b| apart[b] = true);
+    }
+    apart
+}
+
+/// The region whose lanes enter at the starts of `entries` and meet at `meeting`; `inside` tells its blocks, and `search` is scratch.
+pub fn region(
+    meetings: &Meetings,
+    branches: &[Vec<usize>],
+    entries: &[usize],
+    meeting: usize,
+    inside: &dyn Fn(usize) -> bool,
+    search: &mut NodeSet,
+) -> Region {
+    let graph = meetings.graph();
+    let (mut starts, mut places) = (Vec::new(), Vec::new());
+    for &entry in entries {
+        if let Some(start) = start_before(meetings, entry, meeting, inside) {
+            starts.push(start);
+            continue;
+        }
+        // Who enters elsewhere may come to the entry from inside.
+        let mut comes_past = |branch: usize| {
+            search.fill_reachable(graph, [branch], Some(entry));
+            let mut origins = graph.predecessors(entry);
+            origins.any(|from| search.contains(from) && inside(from))
+        };
+        let only_entry = entries.len() == 1;
+        places.push(Place {
+            target: entry,
+            origins: graph.predecessors(entry).filter(|&p| !inside(p)).collect(),
+            branches: (branches[entry].iter().copied())
+                .filter(|&b| !inside(b) && (only_entry || !comes_past(b)))
+                .collect(),
+        });
+    }
+    if is_entered(meetings, meeting, inside) {
+        places.push(Place {
+            target: meeting,
+            origins: graph.predecessors(meeting).filter(|&p| inside(p)).collect(),
+            branches: (branches[meeting].iter().copied())
+                .filter(|&b| inside(b))
+                .collect(),
+        });
+    }
+    Region {
+        starts,
+        meeting,
+        places,
+    }
+}
+
+/// Whether an edge leads to `block` from a block that is not `inside`.
+pub fn is_entered(meetings: &Meetings, block: usize, inside: &dyn Fn(usize) -> bool) -> bool {
+    entries(meetings, block, inside).next().is_some()
+}
+
+/// The origins of the edges to `block` that are not `inside`.
+fn entries<'a>(
+    meetings: &'a Meetings,
+    block: usize,
+    inside: &'a dyn Fn(usize) -> bool,
+) -> impl Iterator<Item = usize> + 'a {
+    let (graph, dominators) = (meetings.graph(), meetings.dominators());
+    graph
+        .predecessors(block)
+        .filter(move |&p| dominators.is_reachable(p) && !inside(p))
+}
+
+/// At the end of which block lanes enter that come to the start of `entry`; none if it lacks.
+fn start_before(
+    meetings: &Meetings,
+    entry: usize,
+    meeting: usize,
+    inside: &dyn Fn(usize) -> bool,
+) -> Option<usize> {
+    let graph = meetings.graph();
+    if entry == meeting || graph.predecessors(entry).all(|p| !inside(p)) {
+        return Some(entry);
+    }
+    let mut outside = entries(meetings, entry, inside);
+    match (outside.next(), outside.next()) {
+        (Some(only), None) if graph.successors(only).len() == 1 => Some(only),
+        _ => None,
+    }
+}
+
+/// Whether lanes of `branch`, which is outside, enter the region apart from each other before they meet at `within`: then they are to leave it
+/// together too, so it must hold the branch. `search` is scratch.
+pub fn enters_apart(
+    meetings: &Meetings,
+    branch: usize,
+    within: usize,
+    inside: &dyn Fn(usize) -> bool,
+    search: &mut NodeSet,
+) -> bool {
+    let graph = meetings.graph();
+    search.fill_reachable(graph, [branch], Some(within));
+    let outside = |p: usize| search.contains(p) && !inside(p);
+    (search.nodes().iter()).any(|&b| inside(b) && graph.predecessors(b).any(outside))
 }
 
 /// Finds one region after the other.
@@ -62,7 +212,7 @@ struct Finder<'a> {
     ahead: NodeSet,
     /// Of those the blocks from which the meeting point is reached.
     inside: NodeSet,
-    /// What one branch leads to.
+    /// Scratch: what one branch leads to.
     apart: NodeSet,
 }
 
@@ -78,8 +228,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The region of `branches` that ends at `meeting`.
-    fn region(&mut self, branches: &[usize], meeting: usize) -> Region {
+    /// The region of `branches` that ends at `meeting`, and what it holds.
+    fn region(&mut self, branches: &[usize], meeting: usize) -> (Region, BlockSet) {
         let mut roots = branches.to_vec();
         loop {
             self.find_inside(&roots, meeting);
@@ -91,23 +241,20 @@ impl<'a> Finder<'a> {
         }
         let mut members = self.inside.nodes().to_vec();
         members.sort_unstable();
+        let inside = |block: usize| self.inside.contains(block);
         // Of the meeting point itself only the end can be inside, and every edge to it leaves the region.
-        let starts: Vec<Start> = members
-            .iter()
-            .filter(|&&b| b == 0 || b == meeting || self.is_entered(b))
-            .map(|&entry| self.start_before(entry, meeting))
-            .collect();
-        let ends = starts.iter().filter_map(|start| match start {
-            Start::EndOf(block) => Some(*block),
-            Start::Before(_) => None,
-        });
-        Region {
-            inside: members.iter().copied().chain(ends.clone()).collect(),
-            occupied: self.ahead.nodes().iter().copied().chain(ends).collect(),
-            starts,
+        members.retain(|&b| b == 0 || b == meeting || is_entered(self.meetings, b, &inside));
+        let region = region(
+            self.meetings,
+            self.branches,
+            &members,
             meeting,
-            shared: self.is_entered(meeting),
-        }
+            &inside,
+            &mut self.apart,
+        );
+        let blocks = self.ahead.nodes().iter().chain(&region.starts).copied();
+        let blocks = blocks.collect();
+        (region, blocks)
     }
 
     /// The blocks on the ways from `roots` to `meeting`.
@@ -120,54 +267,20 @@ impl<'a> Finder<'a> {
         inside.fill(last, |node, visit| before(node).for_each(visit));
     }
 
-    /// The branches outside whose lanes enter the region apart from each other and meet in it: then they are to leave it together too, so
-    /// the region must hold the branch.
+    /// The branches outside whose lanes enter the region apart from each other and meet in it ([`enters_apart`]).
     fn entered_apart(&mut self, meeting: usize) -> Vec<usize> {
-        let graph = self.meetings.graph();
-        let mut found = Vec::new();
-        for &within in self.inside.nodes().iter().filter(|&&b| b != meeting) {
+        let (inside, mut found) = (&self.inside, Vec::new());
+        let is_inside = |block: usize| inside.contains(block);
+        for &within in inside.nodes().iter().filter(|&&b| b != meeting) {
             for &branch in &self.branches[within] {
-                if self.inside.contains(branch) {
-                    continue;
-                }
-                self.apart.fill_reachable(graph, [branch], Some(within));
-                let (inside, apart) = (&self.inside, &self.apart);
-                if apart.nodes().iter().any(|&b| {
-                    inside.contains(b)
-                        && graph
-                            .predecessors(b)
-                            .any(|p| apart.contains(p) && !inside.contains(p))
-                }) {
+                let search = &mut self.apart;
+                if !is_inside(branch)
+                    && enters_apart(self.meetings, branch, within, &is_inside, search)
+                {
                     found.push(branch);
                 }
             }
         }
         found
-    }
-
-    /// Whether an edge from outside leads to `block`.
-    fn is_entered(&self, block: usize) -> bool {
-        self.entries(block).next().is_some()
-    }
-
-    /// The origins of the edges from outside to `block`.
-    fn entries(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
-        let (graph, dominators) = (self.meetings.graph(), self.meetings.dominators());
-        graph
-            .predecessors(block)
-            .filter(|&p| dominators.is_reachable(p) && !self.inside.contains(p))
-    }
-
-    /// Where lanes that enter the region at the start of `entry` do so.
-    fn start_before(&self, entry: usize, meeting: usize) -> Start {
-        let graph = self.meetings.graph();
-        if entry == meeting || graph.predecessors(entry).all(|p| !self.inside.contains(p)) {
-            return Start::EndOf(entry);
-        }
-        let mut outside = self.entries(entry);
-        match (outside.next(), outside.next()) {
-            (Some(only), None) if graph.successors(only).len() == 1 => Start::EndOf(only),
-            _ => Start::Before(entry),
-        }
     }
 }

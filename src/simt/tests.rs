@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 const LANES: usize = 4;
 
 /// `MOV v, number`: says in which block of the original graph the lanes are.
-fn marker(code: &mut u32, number: usize) -> Inst<VReg> {
+pub(super) fn marker(code: &mut u32, number: usize) -> Inst<VReg> {
     let mut inst = Inst::new(Form::MOV_I);
     inst.set(Role::D, VReg::new(RegisterClass::Gpr, *code));
     *code += 1;
@@ -23,14 +23,14 @@ fn marker(code: &mut u32, number: usize) -> Inst<VReg> {
     inst
 }
 
-fn guard() -> Guard<VReg> {
+pub(super) fn guard() -> Guard<VReg> {
     Guard {
         reg: VReg::new(RegisterClass::Predicate, 0),
         negated: false,
     }
 }
 
-fn branch(taken: usize, fallthrough: usize) -> Terminator<VReg> {
+pub(super) fn branch(taken: usize, fallthrough: usize) -> Terminator<VReg> {
     Terminator::Branch {
         guard: guard(),
         taken: block(taken),
@@ -40,7 +40,7 @@ fn branch(taken: usize, fallthrough: usize) -> Terminator<VReg> {
 }
 
 /// A random function with critical edges split; every block marks itself, some call.
-fn random_function(random: &mut Random, device: bool) -> VCode<VReg> {
+pub(super) fn random_function(random: &mut Random, device: bool) -> VCode<VReg> {
     let len = 2 + random.below(8) as usize;
     let mut vregs = 1;
     let mut blocks = Vec::new();
@@ -107,13 +107,13 @@ fn random_function(random: &mut Random, device: bool) -> VCode<VReg> {
     super::edit::Editor::new(code).finish()
 }
 
-fn successors_of(code: &VCode<VReg>, b: usize) -> Vec<usize> {
+pub(super) fn successors_of(code: &VCode<VReg>, b: usize) -> Vec<usize> {
     let successors = code.blocks[block(b)].terminator.successors();
     successors.iter().map(|s| s.index()).collect()
 }
 
 /// Whether lanes end in each block, and nothing else happens there.
-fn merely_end(code: &VCode<VReg>) -> Vec<bool> {
+pub(super) fn merely_end(code: &VCode<VReg>) -> Vec<bool> {
     let kernel = matches!(code.kind, FunctionKind::Kernel(_));
     (0..code.blocks.len())
         .map(|mut b| {
@@ -133,7 +133,7 @@ fn merely_end(code: &VCode<VReg>) -> Vec<bool> {
 
 /// Writes into the blocks of a graph that came from no analysis where its lanes meet: at the immediate post-dominators, when ways to blocks
 /// that `end` lanes do not count, and endless loops are ends.
-fn meet_at_post_dominators(mut code: VCode<VReg>, ends: &[bool]) -> VCode<VReg> {
+pub(super) fn meet_at_post_dominators(mut code: VCode<VReg>, ends: &[bool]) -> VCode<VReg> {
     let len = code.blocks.len();
     let lasting = |b: usize| -> Vec<usize> {
         let all = successors_of(&code, b);
@@ -598,7 +598,7 @@ fn jump_tables_are_read_from_the_constants() {
     assert_eq!(constants.bytes().len(), 12);
 }
 
-fn count(code: &VCode<VReg>, optype: Optype) -> usize {
+pub(super) fn count(code: &VCode<VReg>, optype: Optype) -> usize {
     let is_it = |e: &&Entry<VReg>| e.inst.optype() == optype;
     code.insts.iter().filter(is_it).count()
 }
