@@ -17,6 +17,7 @@
 use super::calls::Callees;
 use super::endings::{self, Ending};
 use super::graph::{Graph, PostDominators};
+use super::loop_tree::LoopTree;
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
@@ -31,6 +32,7 @@ pub struct ControlFlow {
     cfg: ControlFlowGraph,
     domtree: DominatorTree,
     loops: LoopAnalysis,
+    loop_tree: LoopTree,
     rpo: Vec<Block>,
     rpo_index: SecondaryMap<Block, u32>,
     endings: SecondaryMap<Block, Ending>,
@@ -71,6 +73,7 @@ impl ControlFlow {
         let mut flow = Self {
             cfg,
             domtree,
+            loop_tree: LoopTree::new(&loops),
             loops,
             rpo,
             rpo_index,
@@ -213,13 +216,14 @@ impl ControlFlow {
     }
 
     /// The loop around this one.
-    fn loop_parent(&self, lp: Loop) -> Option<Loop> {
+    pub fn loop_parent(&self, lp: Loop) -> Option<Loop> {
         self.loops.loop_parent(lp)
     }
 
     /// True if the loop contains the block.
     pub fn is_in_loop(&self, block: Block, lp: Loop) -> bool {
-        self.loops.is_in_loop(block, lp)
+        let innermost = self.innermost_loop(block);
+        innermost.is_some_and(|innermost| self.loop_tree.contains(lp, innermost))
     }
 
     /// How many loops contain the block; counts to 254.
@@ -227,9 +231,21 @@ impl ControlFlow {
         self.loops.loop_level(block).level()
     }
 
-    /// The loops that contain the block, from the innermost outwards.
-    pub fn enclosing_loops(&self, block: Block) -> impl Iterator<Item = Loop> + '_ {
-        std::iter::successors(self.innermost_loop(block), |lp| self.loop_parent(*lp))
+    /// The outermost loop that contains `block` but not `other`; without one, the outermost of all.
+    pub fn outermost_loop_without(&self, block: Block, other: Option<Block>) -> Option<Loop> {
+        let innermost = self.innermost_loop(block)?;
+        let other = other.and_then(|other| self.innermost_loop(other));
+        self.loop_tree.outermost_without(innermost, other)
+    }
+
+    /// Number of loops around the loop, itself included.
+    pub fn loop_nesting(&self, lp: Loop) -> usize {
+        self.loop_tree.depth(lp)
+    }
+
+    /// True if `inner` lies in `outer`, or is the same.
+    pub fn loop_contains(&self, outer: Loop, inner: Loop) -> bool {
+        self.loop_tree.contains(outer, inner)
     }
 
     /// True if some cycle can be entered at more than one block; such cycles are no loops of [`Self::loops`].
@@ -407,6 +423,22 @@ mod tests {
                         expected,
                         "seed {seed}: {b} in loop of {header}\n{func}"
                     );
+                }
+            }
+            for &b in blocks {
+                let enclosing: Vec<Loop> =
+                    flow.loops().filter(|lp| flow.is_in_loop(b, *lp)).collect();
+                for &other in blocks {
+                    let without = |lp: &Loop| !flow.is_in_loop(other, *lp);
+                    // Outer before inner.
+                    let expected = enclosing.iter().copied().find(without);
+                    assert_eq!(flow.outermost_loop_without(b, Some(other)), expected);
+                }
+                let outermost = flow.outermost_loop_without(b, None);
+                assert_eq!(outermost, enclosing.first().copied());
+                for &lp in &enclosing {
+                    let around = flow.loops().filter(|outer| flow.loop_contains(*outer, lp));
+                    assert_eq!(flow.loop_nesting(lp), around.count());
                 }
             }
         }

@@ -10,6 +10,7 @@ mod components;
 pub mod control_flow;
 mod endings;
 pub mod graph;
+mod loop_tree;
 pub mod meeting;
 mod polling;
 pub mod progress;

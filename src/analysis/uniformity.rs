@@ -120,6 +120,8 @@ struct Analysis<'a> {
     ended: SecondaryMap<Block, bool>,
     /// Blocks that the others have been followed to.
     behind_end: SecondaryMap<Block, bool>,
+    /// By loop that lanes leave in different rounds: one around it such that this is so of all in between; none if of all around it.
+    left: SecondaryMap<Loop, Option<Loop>>,
     /// Blocks outside of which nothing that they define is uniform.
     apart: SecondaryMap<Block, bool>,
     /// Loop depth of the smallest scope outside of which the values of a block are divergent; [`BLOCK_SCOPE`] for the
@@ -134,6 +136,10 @@ const BLOCK_SCOPE: usize = usize::MAX;
 struct Search {
     labels: SecondaryMap<Block, Option<Label>>,
     labelled: Vec<Block>,
+    /// Number of the last walk over a region.
+    walk: u32,
+    /// The last walk that came to each block.
+    walked: SecondaryMap<Block, u32>,
     visits_left: usize,
 }
 
@@ -142,9 +148,30 @@ struct Search {
 struct Coarse {
     reached: SecondaryMap<Block, bool>,
     reached_apart: SecondaryMap<Block, bool>,
-    /// Cyclic strongly connected component of each block, from 1; 0 for blocks in no cycle.
-    components: Option<SecondaryMap<Block, u32>>,
-    divided: BTreeSet<u32>,
+    components: Option<Components>,
+}
+
+/// The cyclic strongly connected components.
+struct Components {
+    /// By block: the number of its component, from 1; 0 for blocks in no cycle.
+    numbers: SecondaryMap<Block, u32>,
+    /// By number: the blocks in reverse postorder, until the component has been looked at.
+    members: Vec<Vec<Block>>,
+}
+
+impl Components {
+    fn of(flow: &ControlFlow) -> Self {
+        let numbers = cyclic_components(flow);
+        let mut members: Vec<Vec<Block>> = Vec::new();
+        for &block in flow.reverse_postorder() {
+            let number = numbers[block] as usize;
+            if members.len() <= number {
+                members.resize(number + 1, Vec::new());
+            }
+            members[number].push(block);
+        }
+        Components { numbers, members }
+    }
 }
 
 impl<'a> Analysis<'a> {
@@ -177,12 +204,15 @@ impl<'a> Analysis<'a> {
             search: Search {
                 labels: SecondaryMap::new(),
                 labelled: Vec::new(),
+                walk: 0,
+                walked: SecondaryMap::new(),
                 visits_left: blocks * VISITS_PER_BLOCK,
             },
             coarse: Coarse::default(),
             parted: Vec::new(),
             ended: SecondaryMap::new(),
             behind_end: SecondaryMap::new(),
+            left: SecondaryMap::new(),
             apart: SecondaryMap::new(),
             scopes: SecondaryMap::new(),
         }
@@ -388,11 +418,20 @@ impl<'a> Analysis<'a> {
 
     /// Lanes that `block` parts leave the loops that they do not meet in in different rounds.
     fn leave_loops(&mut self, block: Block, meeting: Option<Block>) {
-        for lp in self.flow.enclosing_loops(block).collect::<Vec<_>>() {
-            if meeting.is_none_or(|meeting| !self.flow.is_in_loop(meeting, lp)) {
-                self.result.divergent_exits[lp] = true;
-            }
+        let flow = self.flow;
+        let Some(outermost) = flow.outermost_loop_without(block, meeting) else {
+            return;
+        };
+        let mut next = flow.innermost_loop(block);
+        let mut passed = Vec::new();
+        while let Some(lp) = next.filter(|lp| flow.loop_contains(outermost, *lp)) {
+            passed.push(lp);
+            next = match std::mem::replace(&mut self.result.divergent_exits[lp], true) {
+                true => self.left[lp],
+                false => flow.loop_parent(lp),
+            };
         }
+        passed.into_iter().for_each(|lp| self.left[lp] = next);
     }
 
     /// Some lanes go from `block` to blocks where they only end. They may do so at any later time: what they read must stay, so the others
@@ -570,15 +609,20 @@ impl<'a> Analysis<'a> {
     fn reach_joins(&mut self, block: Block, meeting: Option<Block>, apart: bool) {
         // Without a meeting point the reach of one branch is part of another's, and need not be walked again.
         let shared = meeting.is_none() || self.search.visits_left == 0;
-        let mut reached = match shared {
-            false => SecondaryMap::new(),
-            true if apart => std::mem::take(&mut self.coarse.reached_apart),
-            true => std::mem::take(&mut self.coarse.reached),
-        };
+        self.search.walk += 1;
         let mut stack: Vec<Block> = self.flow.continuing_successors(block).collect();
         self.mark_if_join(stack.iter().copied());
         while let Some(reach) = stack.pop() {
-            if (Some(reach) == meeting && !shared) || std::mem::replace(&mut reached[reach], true) {
+            if Some(reach) == meeting && !shared {
+                continue;
+            }
+            let walk = self.search.walk;
+            let reached = match shared {
+                false => std::mem::replace(&mut self.search.walked[reach], walk) == walk,
+                true if apart => std::mem::replace(&mut self.coarse.reached_apart[reach], true),
+                true => std::mem::replace(&mut self.coarse.reached[reach], true),
+            };
+            if reached {
                 continue;
             }
             self.search.visits_left = self.search.visits_left.saturating_sub(1);
@@ -593,11 +637,6 @@ impl<'a> Analysis<'a> {
         if let Some(meeting) = meeting {
             self.mark_params(meeting);
         }
-        match shared {
-            false => {}
-            true if apart => self.coarse.reached_apart = reached,
-            true => self.coarse.reached = reached,
-        }
     }
 
     fn mark_if_join(&mut self, blocks: impl Iterator<Item = Block>) {
@@ -611,7 +650,7 @@ impl<'a> Analysis<'a> {
     /// Lanes that `block` parted and that meet at `meeting` may come from different rounds of the cycles just labelled.
     fn separate_rounds(&mut self, block: Block, meeting: Option<Block>) {
         // Only what lies in a cycle with the branch runs in several rounds before the lanes meet.
-        let Some(outermost) = self.flow.enclosing_loops(block).last() else {
+        let Some(outermost) = self.flow.outermost_loop_without(block, None) else {
             return;
         };
         let region = self.search.labelled.clone();
@@ -622,14 +661,8 @@ impl<'a> Analysis<'a> {
             if !carried || !self.flow.is_in_loop(block, outermost) {
                 continue;
             }
-            let scope = self
-                .flow
-                .enclosing_loops(block)
-                .take_while(|lp| meeting.is_none_or(|meeting| !self.flow.is_in_loop(meeting, *lp)))
-                .last();
-            let depth = scope.map_or(BLOCK_SCOPE, |lp| {
-                self.flow.enclosing_loops(self.flow.loop_header(lp)).count()
-            });
+            let scope = self.flow.outermost_loop_without(block, meeting);
+            let depth = scope.map_or(BLOCK_SCOPE, |lp| self.flow.loop_nesting(lp));
             if depth <= self.scopes[block] {
                 continue;
             }
@@ -644,21 +677,13 @@ impl<'a> Analysis<'a> {
     /// The coarse form of [`Self::separate_rounds`], for any kind of cycle: in the strongly connected component of the
     /// branch, no value is uniform in other blocks than its own.
     fn separate_component(&mut self, block: Block) {
-        let components = self
-            .coarse
-            .components
-            .get_or_insert_with(|| cyclic_components(self.flow));
-        let component = components[block];
-        if component == 0 || !self.coarse.divided.insert(component) {
+        let flow = self.flow;
+        let components = (self.coarse.components).get_or_insert_with(|| Components::of(flow));
+        let number = components.numbers[block];
+        if number == 0 {
             return;
         }
-        let members: Vec<Block> = self
-            .flow
-            .reverse_postorder()
-            .iter()
-            .copied()
-            .filter(|other| components[*other] == component)
-            .collect();
+        let members = std::mem::take(&mut components.members[number as usize]);
         for home in members {
             self.taint_outside(home, |_, user| user != home);
         }
