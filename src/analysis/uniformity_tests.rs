@@ -531,3 +531,35 @@ fn a_budget_overrun_is_coarse_but_sound() {
     }
     assert!(coarser > 0, "the coarse way was never taken");
 }
+
+#[test]
+fn lanes_leave_the_loops_that_they_do_not_meet_in() {
+    let mut left = 0;
+    for seed in 0..500 {
+        let facts = facts_of(random_function(&mut Rng::new(seed), 24), true);
+        let (flow, u) = (&facts.flow, &facts.uniformity);
+        let branches = || {
+            let last = |block: &Block| facts.func.layout.last_inst(*block);
+            let blocks = flow.reverse_postorder().iter();
+            blocks.filter(move |b| last(b).is_some_and(|inst| u.divergent_branch(inst)))
+        };
+        for lp in flow.loops() {
+            let leaves = |block: Block| {
+                flow.is_in_loop(block, lp)
+                    && match facts.meetings.branch(block) {
+                        Meeting::At(meeting) => !flow.is_in_loop(meeting, lp),
+                        Meeting::Nowhere => true,
+                    }
+            };
+            let expected = branches().any(|block| leaves(*block));
+            assert_eq!(
+                u.divergent_exit(lp),
+                expected,
+                "seed {seed}: {lp:?}\n{}",
+                facts.func
+            );
+            left += usize::from(expected);
+        }
+    }
+    assert!(left > 50, "lanes leave {left} loops");
+}

@@ -7,11 +7,13 @@
 use super::barriers::{Assignment, Extent, LiveRange, TooManyBarriers, assign};
 use super::edit::Editor;
 use super::meeting::Meetings;
-use super::regions::{Extents, Regions, regions};
+use super::regions::{Extents, Place, PlaceKind, Regions, regions};
 use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
 use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Meeting, Terminator, VCode};
 use cranelift_entity::EntityRef;
+use hashbrown::HashMap;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -153,15 +155,38 @@ fn make_places(
             return (code, meetings, regions);
         }
         let mut editor = Editor::new(code);
-        // What a new block changes for other regions at the same place is seen in the next round.
-        let mut touched = vec![false; meetings.graph().len()];
+        let mut at: HashMap<usize, usize> = HashMap::new();
+        let mut by_target: Vec<Vec<&Place>> = Vec::new();
         for place in regions.found.iter().flat_map(|region| &region.places) {
-            if std::mem::replace(&mut touched[place.target], true) {
-                continue;
+            let index = *at.entry(place.target).or_insert(by_target.len());
+            if index == by_target.len() {
+                by_target.push(Vec::new());
             }
-            let own = divert(&mut editor, &place.origins, Block::new(place.target));
-            for &branch in &place.branches {
-                editor.data(Block::new(branch)).meeting = Meeting::At(own);
+            by_target[index].push(place);
+        }
+        for mut places in by_target {
+            // Of regions in each other that lanes enter at one block, the outer ones begin before the place of the inner ones. What a new
+            // block changes for other regions there is seen in the next round.
+            let kind = places[0].kind;
+            places.retain(|place| place.kind == kind);
+            match kind {
+                PlaceKind::Entry => places.sort_by_key(|place| Reverse(place.origins.len())),
+                PlaceKind::Meeting => places.truncate(1),
+            }
+            let mut inner = &places[0].origins;
+            let mut next = Block::new(places[0].target);
+            for (index, place) in places.iter().enumerate() {
+                // They are in the same order.
+                let mut among = inner.iter();
+                let within = place.origins.iter().all(|o| among.any(|other| other == o));
+                if index > 0 && (place.origins.len() == inner.len() || !within) {
+                    continue;
+                }
+                inner = &place.origins;
+                next = divert(&mut editor, &place.origins, next);
+                for &branch in &place.branches {
+                    editor.data(Block::new(branch)).meeting = Meeting::At(next);
+                }
             }
         }
         code = editor.finish();
@@ -256,7 +281,7 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Regions) -> V
             .map(|&s| meetings.dominators().depth(s))
             .min()
     };
-    ranges.sort_by_cached_key(|r| (depth(r), std::cmp::Reverse(r.extent.len()), r.meeting));
+    ranges.sort_by_cached_key(|r| (depth(r), Reverse(r.extent.len()), r.meeting));
     ranges
 }
 

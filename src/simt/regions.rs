@@ -23,9 +23,20 @@ pub struct Region {
     pub places: Vec<Place>,
 }
 
+/// What is to happen in a [`Place`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// Lanes enter the region.
+    Entry,
+    /// Lanes of the region meet.
+    Meeting,
+}
+
 /// Edges to a block that need one of their own to lead through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// What for.
+    pub kind: PlaceKind,
     /// Where they lead.
     pub target: usize,
     /// The blocks at whose ends they begin.
@@ -130,6 +141,7 @@ pub fn region(
         };
         let only_entry = entries.len() == 1;
         places.push(Place {
+            kind: PlaceKind::Entry,
             target: entry,
             origins: graph.predecessors(entry).filter(|&p| !inside(p)).collect(),
             branches: (branches[entry].iter().copied())
@@ -139,6 +151,7 @@ pub fn region(
     }
     if is_entered(meetings, meeting, inside) {
         places.push(Place {
+            kind: PlaceKind::Meeting,
             target: meeting,
             origins: graph.predecessors(meeting).filter(|&p| inside(p)).collect(),
             branches: (branches[meeting].iter().copied())
