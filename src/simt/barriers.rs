@@ -67,7 +67,7 @@ pub fn assign(regions: &[LiveRange], blocks: usize) -> Result<Vec<Assignment>, T
     let mut sets = Vec::new();
     for region in regions {
         match &region.extent {
-            Extent::Nested { around: count, .. } => around.push(*count),
+            Extent::Nested { around: count, .. } => around.push((*count, region.starts.len())),
             Extent::Set(inside) => sets.push(Placed {
                 starts: &region.starts,
                 meeting: region.meeting,
@@ -76,17 +76,22 @@ pub fn assign(regions: &[LiveRange], blocks: usize) -> Result<Vec<Assignment>, T
         }
     }
     match sets.is_empty() {
-        true => Ok(around.into_iter().map(assign_nested).collect()),
+        true => around.into_iter().map(assign_nested).collect(),
         false => assign_sets(&sets, blocks),
     }
 }
 
 /// The barrier of a region that lies in `around` others, which alone it overlaps with: what [`assign_sets`] gives it.
-fn assign_nested(around: u32) -> Assignment {
-    Assignment {
-        number: around.min(u32::from(BARRIERS) - 1) as u8,
-        saves_outer: around >= u32::from(BARRIERS),
+fn assign_nested((around, starts): (u32, usize)) -> Result<Assignment, TooManyBarriers> {
+    let last = u32::from(BARRIERS) - 1;
+    // The mask that is put aside has one definition.
+    if around > last && starts > 1 {
+        return Err(TooManyBarriers);
     }
+    Ok(Assignment {
+        number: around.min(last) as u8,
+        saves_outer: around > last,
+    })
 }
 
 /// A [`LiveRange`] whose blocks are known.

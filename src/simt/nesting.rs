@@ -1,8 +1,9 @@
 //! The regions of code in which they lie in each other, in time that grows with the code.
 //!
-//! A region that is entered at one block only is *closed* when it has been found: for the searches around it, it is one element that is entered
-//! at that block and left for its meeting point. So each search sees its own level, and the work is the sum of the levels. Every
-//! block and every closed region knows the region that closed over it; the outermost one is found along compressed paths.
+//! A region is *closed* when it has been found: for the searches around it, it is one element that is entered at its entries and left for
+//! its meeting point. So each search sees its own level, and the work is the sum of the levels. Every block and every closed region knows
+//! the region that closed over it; the outermost one is found along compressed paths. A search that comes to a region by some of its entries
+//! alone would see too much.
 //!
 //! A search ([`Walk`]) goes forward from the branches of one meeting point. When it comes to a branch whose region has not been found, it
 //! waits until it has, so inner regions come first whatever the order of the blocks is. What it walked block by block before it came to a branch
@@ -60,7 +61,7 @@ pub fn steps(meetings: &Meetings, branches: &[Vec<usize>]) -> (usize, bool) {
     (search.steps, found && search.finish().is_some())
 }
 
-/// A block by its number, or a region by the number of blocks and that of its meeting point.
+/// A block by its number, or a closed region by its own behind the blocks.
 type Element = usize;
 
 /// No element.
@@ -78,8 +79,7 @@ struct Search<'a> {
     holder: Vec<u32>,
     /// By meeting point: whether the search has begun.
     begun: Vec<bool>,
-    /// By meeting point: where the closed region is entered.
-    entry: Vec<u32>,
+    /// Inner before outer ones.
     found: Vec<Level>,
     /// By element: lanes may be there while others are elsewhere.
     apart: Vec<bool>,
@@ -95,7 +95,9 @@ struct Search<'a> {
 /// A region that has been found.
 struct Level {
     region: Region,
-    /// What it holds that no other region in it does.
+    /// The blocks at which lanes enter, ascending.
+    entries: Vec<usize>,
+    /// What it holds that no region in it does.
     members: Vec<Element>,
 }
 
@@ -109,6 +111,8 @@ struct Walk {
     /// Those seen from which nothing has been followed.
     work: Vec<Element>,
     edges: Vec<(Element, Element)>,
+    /// The blocks that edges lead to.
+    entered: HashSet<usize>,
     /// From which edges lead to the meeting point.
     last: Vec<Element>,
 }
@@ -121,6 +125,7 @@ impl Walk {
             ahead: Vec::new(),
             work: Vec::new(),
             edges: Vec::new(),
+            entered: HashSet::new(),
             last: Vec::new(),
             roots,
         };
@@ -158,12 +163,11 @@ impl<'a> Search<'a> {
             meetings,
             branches,
             lost: (0..len).map(|b| !reaching.contains(b)).collect(),
-            above: vec![Cell::new(NONE); 2 * len],
-            holder: vec![NONE; 2 * len],
+            above: vec![Cell::new(NONE); len],
+            holder: vec![NONE; len],
             begun: vec![false; len],
-            entry: vec![NONE; len],
             found: Vec::new(),
-            apart: vec![false; 2 * len],
+            apart: vec![false; len],
             apart_for_good: nowhere.flat_map(|b| graph.successors(b)).collect(),
             closed: true,
             steps: 0,
@@ -175,7 +179,7 @@ impl<'a> Search<'a> {
         self.lost.len()
     }
 
-    /// The outermost closed region that holds `element`, or that itself.
+    /// The outermost closed part that holds `element`, or that itself.
     fn top(&self, mut element: Element) -> Element {
         loop {
             let above = self.above[element].get();
@@ -190,11 +194,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The block at which lanes come to `element`.
-    fn entry_of(&self, element: Element) -> usize {
+    /// The blocks at which lanes come to `element`.
+    fn entries<'b>(&'b self, element: &'b Element) -> &'b [usize] {
         match element.checked_sub(self.len()) {
-            None => element,
-            Some(meeting) => self.entry[meeting] as usize,
+            None => std::slice::from_ref(element),
+            Some(region) => &self.found[region].entries,
         }
     }
 
@@ -259,7 +263,7 @@ impl<'a> Search<'a> {
                 }
                 continue;
             };
-            self.follow(walk, element, inner);
+            self.follow(walk, element, self.found[inner].region.meeting);
         }
         None
     }
@@ -272,8 +276,10 @@ impl<'a> Search<'a> {
         } else if self.lost[to] {
             self.apart_for_good.push(to);
         } else {
-            let to = self.top(to);
+            let block = to;
+            let to = self.top(block);
             self.apart[to] = true;
+            walk.entered.insert(block);
             walk.edges.push((element, to));
             walk.see(to);
         }
@@ -284,7 +290,7 @@ impl<'a> Search<'a> {
         let meeting = walk.meeting;
         let around_meeting = self.top(meeting);
         if walk.roots.iter().any(|&root| self.top(root) != root)
-            || self.entry_of(around_meeting) != meeting
+            || !self.entries(&around_meeting).contains(&meeting)
         {
             return None;
         }
@@ -299,6 +305,16 @@ impl<'a> Search<'a> {
                 elements.len() - 1
             });
         }
+        // Whoever comes to a region by some of its entries does not come to all of it.
+        let comes_to_all = |element: &Element| {
+            let mut entries = self.entries(element).iter();
+            *element < self.len() || entries.all(|entry| walk.entered.contains(entry))
+        };
+        if !elements.iter().all(comes_to_all)
+            || around_meeting != meeting && numbers.contains_key(&around_meeting)
+        {
+            return None;
+        }
         let inside = self.inside(walk, &numbers);
         // Lanes that end outside of it may do so where other regions are.
         if inside.contains(&false) {
@@ -306,18 +322,21 @@ impl<'a> Search<'a> {
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let is_inside = |block: usize| numbers.contains_key(&self.top(block));
-        let mut entries: Vec<usize> = elements.iter().map(|&e| self.entry_of(e)).collect();
+        let mut entries: Vec<usize> = Vec::new();
+        elements
+            .iter()
+            .for_each(|e| entries.extend(self.entries(e)));
         // Of the meeting point itself only the end can be inside, and every edge to it leaves the region.
         entries.retain(|&b| b == 0 || b == meeting || is_entered(self.meetings, b, &is_inside));
         entries.sort_unstable();
         let (mut added, mut meets_others, mut steps) = (Vec::new(), false, 0);
-        for within in elements.iter().map(|&element| self.entry_of(element)) {
+        for &within in elements.iter().flat_map(|element| self.entries(element)) {
             // Whoever meets where all enter comes to nothing else before.
             if within == meeting || entries == [within] {
                 continue;
             }
             for &branch in self.branches[within].iter().filter(|&&b| !is_inside(b)) {
-                meets_others = true;
+                meets_others |= entries.binary_search(&within).is_err();
                 let apart = enters_apart(self.meetings, branch, within, &is_inside, &mut scratch);
                 steps += scratch.nodes().len();
                 if apart {
@@ -340,22 +359,21 @@ impl<'a> Search<'a> {
         );
         self.scratch = scratch;
         self.steps += steps;
-        if let ([entry], false, false) = (
-            &entries[..],
-            meets_others,
-            numbers.contains_key(&around_meeting),
-        ) {
-            self.entry[meeting] = *entry as u32;
-            let closed = self.len() + meeting;
+        if !meets_others && !numbers.contains_key(&meeting) {
+            let closed = (self.len() + self.found.len()) as u32;
             for &element in &elements {
-                self.above[element].set(closed as u32);
-                self.holder[element] = closed as u32;
+                self.above[element].set(closed);
+                self.holder[element] = closed;
             }
         } else {
             self.closed = false;
         }
+        self.above.push(Cell::new(NONE));
+        self.holder.push(NONE);
+        self.apart.push(false);
         self.found.push(Level {
             region,
+            entries,
             members: elements,
         });
         Some(Next::Done)
@@ -392,9 +410,8 @@ impl<'a> Search<'a> {
             None => return None,
         };
         let len = self.len();
-        // Outer regions were found last.
-        for level in self.found.iter().rev() {
-            if self.apart[len + level.region.meeting] {
+        for (index, level) in self.found.iter().enumerate().rev() {
+            if self.apart[len + index] {
                 level.members.iter().for_each(|&m| self.apart[m] = true);
             }
         }
@@ -417,49 +434,47 @@ impl<'a> Search<'a> {
             return None;
         }
         let len = self.len();
-        let number = |element: Element| {
-            (self.holder[element] != NONE).then(|| self.holder[element] as usize - len)
+        let region_around = |element: Element| {
+            let holder = self.holder[element];
+            (holder != NONE).then(|| holder as usize - len)
         };
-        // By meeting point: how many are around it, and the outermost region that is entered at the same block.
-        let mut around = vec![0; len];
-        let mut outermost: Vec<usize> = (0..len).collect();
-        for level in self.found.iter().rev() {
-            let Region {
-                starts,
-                meeting,
-                places,
-            } = &level.region;
-            let (&[start], []) = (&starts[..], &places[..]) else {
+        // By region: how many are around it, and for each entry the outermost region that is entered there too.
+        let mut around: Vec<u32> = vec![0; self.found.len()];
+        let mut outermost: Vec<Vec<usize>> = vec![Vec::new(); self.found.len()];
+        for (index, level) in self.found.iter().enumerate().rev() {
+            if !level.region.places.is_empty() {
                 return None;
-            };
-            if let Some(outer) = number(len + meeting) {
-                around[*meeting] = around[outer] + 1;
-                if self.entry[outer] == self.entry[*meeting] {
-                    outermost[*meeting] = outermost[outer];
+            }
+            let outer = region_around(len + index);
+            around[index] = outer.map_or(0, |outer| around[outer] + 1);
+            for (start, entry) in level.region.starts.iter().zip(&level.entries) {
+                let same = outer.and_then(|outer| {
+                    let at = self.found[outer].entries.binary_search(entry).ok()?;
+                    Some(outermost[outer][at])
+                });
+                let first = same.unwrap_or(index);
+                outermost[index].push(first);
+                // A start before the entry lies where the outermost region does that begins there.
+                if start != entry && region_around(*start) != region_around(len + first) {
+                    return None;
                 }
             }
-            // A start before the entry lies where the outermost region does that begins there.
-            if start != self.entry[*meeting] as usize
-                && self.holder[start] != self.holder[len + outermost[*meeting]]
-            {
-                return None;
-            }
         }
-        let mut blocks = vec![0; len];
-        for level in &self.found {
-            let of_member = |&member: &Element| member.checked_sub(len).map_or(1, |m| blocks[m]);
-            let sum: usize = level.members.iter().map(of_member).sum();
-            // The start may be outside.
-            blocks[level.region.meeting] = sum;
+        let mut blocks: Vec<usize> = Vec::with_capacity(self.found.len());
+        let mut regions: Vec<(usize, (u32, usize))> = Vec::with_capacity(self.found.len());
+        for (level, around) in self.found.iter().zip(&around) {
+            let of_member = |&member: &Element| member.checked_sub(len).map_or(1, |r| blocks[r]);
+            let held: usize = level.members.iter().map(of_member).sum();
+            blocks.push(held);
+            let starts = level.region.starts.iter().zip(&level.entries);
+            let outside = starts.filter(|(start, entry)| start != entry).count();
+            regions.push((level.region.meeting, (*around, held + outside)));
         }
-        let mut meetings: Vec<usize> = self.found.iter().map(|l| l.region.meeting).collect();
-        meetings.sort_unstable();
+        regions.sort_unstable();
         Some(Nesting {
-            regions: (meetings.into_iter())
-                .map(|m| (around[m], blocks[m] + 1))
-                .collect(),
+            regions: regions.into_iter().map(|(_, region)| region).collect(),
             around_block: (0..len)
-                .map(|block| number(block).map_or(0, |holder| around[holder] + 1))
+                .map(|block| region_around(block).map_or(0, |region| around[region] + 1))
                 .collect(),
         })
     }

@@ -132,7 +132,17 @@ fn structured_function(random: &mut Random) -> VCode<VReg> {
     let first = code.open();
     let depth = 1 + code.random.below(4);
     code.statements(first, depth);
-    let Structured { vregs, blocks, .. } = code;
+    let (vregs, threads) = (code.vregs, code.random.flip());
+    let mut blocks = code.blocks;
+    // Where sides come together that end in ifs themselves, all their ends may lead to one block.
+    for at in (0..blocks.len()).rev().filter(|_| threads) {
+        if let &[through] = &blocks[at].1.successors()[..]
+            && let (body, Terminator::Jump { target, .. }) = &blocks[through.as_u32() as usize]
+            && body.is_empty()
+        {
+            blocks[at].1 = jump(target.as_u32() as usize);
+        }
+    }
     let mut code = kernel(blocks);
     code.vreg_count = vregs;
     super::edit::Editor::new(code).finish()
@@ -159,13 +169,26 @@ fn one_by_one(meetings: &Meetings) -> Regions {
     search_one_by_one(meetings, &branches_by_meeting(meetings))
 }
 
+/// The text of code, all barriers having one number.
+fn without_numbers(text: &str) -> String {
+    let word = |word: &str| match word
+        .strip_prefix('B')
+        .map(|rest| rest.trim_end_matches(','))
+    {
+        Some(rest) if rest.parse::<u8>().is_ok() => "B".to_owned(),
+        _ => word.to_owned(),
+    };
+    let words: Vec<String> = text.split_whitespace().map(word).collect();
+    words.join(" ")
+}
+
 /// Whether `nesting` says of the regions what their sets of blocks say.
 fn agree(regions: &Regions, nesting: &nesting::Nesting, sets: &[BlockSet]) {
-    let starts = |i: usize| regions.found[i].starts[0];
+    let starts = |i: usize| regions.found[i].starts.iter().copied();
     for (i, set) in sets.iter().enumerate() {
         let mut around = 0;
         for (j, other) in sets.iter().enumerate().filter(|(j, _)| *j != i) {
-            if set.contains(starts(j)) || other.contains(starts(i)) {
+            if starts(j).any(|s| set.contains(s)) || starts(i).any(|s| other.contains(s)) {
                 let outer = other.is_superset(set);
                 assert!(outer != set.is_superset(other), "{i} {j}: {regions:?}");
                 assert_eq!(outer, nesting.blocks(j) > nesting.blocks(i));
@@ -176,7 +199,7 @@ fn agree(regions: &Regions, nesting: &nesting::Nesting, sets: &[BlockSet]) {
     }
     for block in 0..regions.apart.len() {
         let holding = || (0..sets.len()).filter(|&i| sets[i].contains(block));
-        if holding().all(|i| starts(i) != block) && holding().next().is_some() {
+        if holding().all(|i| starts(i).all(|s| s != block)) && holding().next().is_some() {
             // Lost blocks are in no region's level.
             let around = nesting.around_block(block);
             assert!(around == 0 || around as usize == holding().count());
@@ -198,8 +221,10 @@ fn regions_do_not_depend_on_how_they_are_searched() {
         if round % 4 == 3 {
             delay_some(&mut random, &mut code);
         }
+        let several = Cell::new(false);
         let check = |meetings: &Meetings| {
             let expected = one_by_one(meetings);
+            several.set(expected.found.iter().any(|region| region.starts.len() > 1));
             if let Some(found) = nesting::search(meetings, &branches_by_meeting(meetings)) {
                 assert_eq!(found.found, expected.found, "round {round}\n{code}");
                 assert_eq!(found.apart, expected.apart, "round {round}\n{code}");
@@ -230,9 +255,14 @@ fn regions_do_not_depend_on_how_they_are_searched() {
             Some(None) => given_up += 1,
             None => {}
         }
+        // A region that is entered at several places may come behind those in it when all are numbered by their sets.
+        let text = |code: &VCode<VReg>| match several.get() {
+            true => without_numbers(&code.to_string()),
+            false => code.to_string(),
+        };
         assert_eq!(
-            done.map(|code| code.to_string()),
-            expected.map(|code| code.to_string()),
+            done.as_ref().map(text),
+            expected.as_ref().map(text),
             "round {round}\n{code}"
         );
     }
