@@ -166,12 +166,12 @@ impl GpuModule {
     }
 }
 
-/// Who sees the symbol.
 /// Whether declarations, which are numbered from 0, reach to a number.
 fn has<T>(declarations: impl Iterator<Item = T>, index: u32) -> bool {
     declarations.size_hint().0 > index as usize
 }
 
+/// Who sees the symbol.
 fn linkage(linkage: Linkage) -> object::Linkage {
     match linkage {
         Linkage::Import | Linkage::Preemptible | Linkage::Export => object::Linkage::Global,

@@ -20,6 +20,8 @@ pub struct Summary {
     pub observes: bool,
     /// It may act on the set of active lanes.
     pub convergent: bool,
+    /// The first thing it does beside computing is an operation for which the whole warp has to be there.
+    pub gathers: bool,
 }
 
 impl Summary {
@@ -29,6 +31,7 @@ impl Summary {
         releases: true,
         observes: true,
         convergent: true,
+        gathers: false,
     };
 
     /// Of a function that computes and nothing else.
@@ -37,6 +40,7 @@ impl Summary {
         releases: false,
         observes: false,
         convergent: false,
+        gathers: false,
     };
 
     /// Of a function that may write memory, and has no atomics and no waiting.
@@ -53,6 +57,7 @@ impl Summary {
             releases: self.releases | other.releases,
             observes: self.observes | other.observes,
             convergent: self.convergent | other.convergent,
+            gathers: self.gathers | other.gathers,
         }
     }
 }
@@ -66,6 +71,8 @@ pub struct Call {
     pub gathers: bool,
     /// It waits for lanes of the warp that are elsewhere until they have ended: a barrier of the block, or a function that may have one.
     pub counts_all: bool,
+    /// It waits for some lanes of the warp, and those wait for it: both a wait and a release.
+    pub pairs: bool,
 }
 
 /// Who is called.
@@ -172,8 +179,9 @@ impl Call {
     fn plain(summary: Summary) -> Self {
         Call {
             summary,
-            gathers: false,
+            gathers: summary.gathers,
             counts_all: summary.convergent,
+            pairs: false,
         }
     }
 }
@@ -195,19 +203,23 @@ fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Cal
         row.lowering,
         Lowering::AtomicAddF32 | Lowering::AtomicAddF16x2
     );
+    let whole = constant(0).is_some_and(|mask| mask as u32 == u32::MAX);
+    let pairs = row.lowering == Lowering::WarpSync && !whole;
+    let gathers = match row.lowering {
+        Lowering::BarSync | Lowering::Shuffle(_) => true,
+        Lowering::WarpSync => whole,
+        _ => false,
+    };
     Call {
         summary: Summary {
-            polls: false,
-            releases: atomic,
+            polls: pairs,
+            releases: atomic | pairs,
             observes: atomic,
             convergent: row.effect == Effect::Convergent,
+            gathers,
         },
-        gathers: match row.lowering {
-            Lowering::BarSync | Lowering::Shuffle(_) => true,
-            // Lanes that wait for a part of the warp do not wait for the rest.
-            Lowering::WarpSync => constant(0).is_some_and(|mask| mask as u32 == u32::MAX),
-            _ => false,
-        },
+        gathers,
+        pairs,
         counts_all: row.lowering == Lowering::BarSync,
     }
 }

@@ -6,7 +6,7 @@
 
 pub mod alignment;
 pub mod calls;
-mod components;
+pub mod components;
 pub mod control_flow;
 mod endings;
 pub mod graph;

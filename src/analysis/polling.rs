@@ -5,8 +5,8 @@
 //! branch's immediate post-dominator), a thread may go round there for as long as memory says so: these blocks poll. A branch whose ways
 //! always meet before it is reached again only chooses what a turn does.
 //!
-//! Edges on which a turn surely got somewhere do not count ([`Exempt`]), and an addition of a constant is no read in this sense: a loop that
-//! counts up in memory comes to its end by itself.
+//! Edges on which a turn surely got somewhere do not count ([`Exempt`]), and additions of constants are no reads in this sense where nothing
+//! moves the place back: a loop that counts up in memory comes to its end by itself.
 
 use super::components::components;
 use super::control_flow::ControlFlow;
@@ -33,6 +33,9 @@ const VISITS_PER_BLOCK: usize = 16;
 pub struct Accesses<'a> {
     /// Whether one reads, by an atomic operation, what other threads may write.
     pub observes: &'a dyn Fn(Inst) -> bool,
+    /// Whether one adds a constant to what nothing in the function moves the other way: who leaves a cycle by what it gives waits for
+    /// nobody.
+    pub counts_up: &'a dyn Fn(Inst) -> bool,
     /// Whether a load or store may reach memory that no other thread sees.
     pub may_be_private: &'a dyn Fn(Inst) -> bool,
 }
@@ -94,7 +97,7 @@ impl Finder<'_> {
             let atomics: Vec<Inst> = members
                 .iter()
                 .flat_map(|&block| self.func.layout.block_insts(block))
-                .filter(|&inst| (self.accesses.observes)(inst) && !adds_constant(self.func, inst))
+                .filter(|&inst| (self.accesses.observes)(inst) && !(self.accesses.counts_up)(inst))
                 .collect();
             if atomics.is_empty() {
                 continue;
@@ -212,15 +215,18 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether every turn that comes back over the failure edge of `cas` expects a value that was read since.
+    /// Whether every turn that comes back over the failure edge of `cas` expects what was read from its place since.
     fn reads_anew(&self, cas: Inst, edge: (Block, Block), within: &EntitySet<Block>) -> bool {
         let dfg = &self.func.dfg;
-        let expected = dfg.inst_args(cas)[1];
+        let [place, expected, _] = *dfg.inst_args(cas) else {
+            return false;
+        };
         let reading = |value: Value| match dfg.value_def(value) {
             ValueDef::Result(inst, _) => {
                 let home = self.func.layout.inst_block(inst);
-                dfg.insts[inst].opcode().can_load()
-                    && home.is_some_and(|home| within.contains(home))
+                let from = read_from(self.func, inst);
+                home.is_some_and(|home| within.contains(home))
+                    && from.is_some_and(|from| is_same(self.func, from, place, SAME_DEPTH))
             }
             _ => false,
         };
@@ -270,7 +276,7 @@ pub fn returns_observed(func: &Function, flow: &ControlFlow, accesses: &Accesses
     let atomics: Vec<Inst> = members
         .iter()
         .flat_map(|&block| func.layout.block_insts(block))
-        .filter(|&inst| (accesses.observes)(inst) && !adds_constant(func, inst))
+        .filter(|&inst| (accesses.observes)(inst))
         .collect();
     if atomics.is_empty() {
         return false;
@@ -292,17 +298,78 @@ pub fn returns_observed(func: &Function, flow: &ControlFlow, accesses: &Accesses
     (members.iter().filter_map(returned).flatten()).any(|value| taint.tainted.contains(*value))
 }
 
-/// Whether `inst` adds or subtracts a constant that is not zero: who leaves a cycle by what it gives waits for nobody.
-fn adds_constant(func: &Function, inst: Inst) -> bool {
+/// How many operations deep two addresses are compared (*assumed*: the mid-end computes an address anew in each block that uses it).
+const SAME_DEPTH: u32 = 6;
+
+/// The address that `inst` reads, without an offset.
+fn read_from(func: &Function, inst: Inst) -> Option<Value> {
+    match func.dfg.insts[inst] {
+        InstructionData::Load { arg, offset, .. } if i32::from(offset) == 0 => Some(arg),
+        InstructionData::LoadNoOffset { arg, .. } => Some(arg),
+        InstructionData::AtomicRmw { args, .. } => Some(args[0]),
+        InstructionData::AtomicCas { args, .. } => Some(args[0]),
+        _ => None,
+    }
+}
+
+/// Whether two values are computed in the same way.
+fn is_same(func: &Function, a: Value, b: Value, depth: u32) -> bool {
+    if a == b {
+        return true;
+    }
+    let dfg = &func.dfg;
+    let (ValueDef::Result(a, _), ValueDef::Result(b, _)) = (dfg.value_def(a), dfg.value_def(b))
+    else {
+        return false;
+    };
+    if depth == 0 {
+        return false;
+    }
+    match (dfg.insts[a], dfg.insts[b]) {
+        (
+            InstructionData::UnaryImm { opcode: a, imm: x },
+            InstructionData::UnaryImm { opcode: b, imm: y },
+        ) => a == b && x == y,
+        (
+            InstructionData::Unary { opcode: a, arg: x },
+            InstructionData::Unary { opcode: b, arg: y },
+        ) => a == b && is_same(func, x, y, depth - 1),
+        (
+            InstructionData::Binary { opcode: a, args: x },
+            InstructionData::Binary { opcode: b, args: y },
+        ) => a == b && (0..2).all(|i| is_same(func, x[i], y[i], depth - 1)),
+        (
+            InstructionData::UnaryGlobalValue {
+                opcode: a,
+                global_value: x,
+            },
+            InstructionData::UnaryGlobalValue {
+                opcode: b,
+                global_value: y,
+            },
+        ) => a == b && x == y,
+        _ => false,
+    }
+}
+
+/// In which direction `inst` moves what it reads: 1 or -1 for an atomic addition or subtraction of a constant that is not zero.
+pub fn counting(func: &Function, inst: Inst) -> Option<i64> {
     use cranelift_codegen::ir::AtomicRmwOp::{Add, Sub};
     let InstructionData::AtomicRmw { op, args, .. } = func.dfg.insts[inst] else {
-        return false;
+        return None;
     };
     let ValueDef::Result(operand, _) = func.dfg.value_def(args[1]) else {
-        return false;
+        return None;
     };
-    matches!(op, Add | Sub)
-        && matches!(func.dfg.insts[operand], InstructionData::UnaryImm { imm, .. } if imm.bits() != 0)
+    let InstructionData::UnaryImm { imm, .. } = func.dfg.insts[operand] else {
+        return None;
+    };
+    let direction = match op {
+        Add => imm.bits().signum(),
+        Sub => -imm.bits().signum(),
+        _ => 0,
+    };
+    (direction != 0).then_some(direction)
 }
 
 /// What depends on atomic reads in a component.
@@ -371,7 +438,7 @@ impl<'a> Taint<'a> {
         }
         for &block in members {
             for inst in self.func.layout.block_insts(block) {
-                let loads = self.func.dfg.insts[inst].opcode() == Opcode::Load;
+                let loads = self.func.dfg.insts[inst].opcode().can_load();
                 if loads && (self.accesses.may_be_private)(inst) {
                     self.results(inst);
                 }
@@ -403,7 +470,9 @@ impl<'a> Taint<'a> {
     fn read(&mut self, user: Inst, home: Block, value: Value, members: &[Block]) {
         let dfg = &self.func.dfg;
         let opcode = dfg.insts[user].opcode();
-        if opcode == Opcode::Store && (self.accesses.may_be_private)(user) {
+        // A call may store what it is passed.
+        let stores = opcode.can_store() && (self.accesses.may_be_private)(user);
+        if stores || opcode.is_call() {
             self.taint_loads(members);
         }
         if !opcode.is_branch() {
@@ -425,13 +494,13 @@ impl<'a> Taint<'a> {
             params.into_iter().for_each(|param| self.value(param));
         }
         if dfg.inst_fixed_args(user).contains(&value) {
-            self.decide(home);
+            self.decide(home, members);
         }
     }
 
     /// The branch at the end of `home` is tainted. If one of its ways comes back to it before the ways come together, the threads wait there;
     /// what comes together behind it is tainted.
-    fn decide(&mut self, home: Block) {
+    fn decide(&mut self, home: Block, members: &[Block]) {
         let ways: Vec<Block> = self.ways(home).collect();
         // Of a retry that does not count the other way is taken in the end.
         if ways.len() < 2 {
@@ -453,6 +522,14 @@ impl<'a> Taint<'a> {
             self.visits_left -= 1;
             for &param in self.func.dfg.block_params(block) {
                 self.value(param);
+            }
+            // What is stored on one of the ways only says which one was taken.
+            let stores = |inst: Inst| {
+                let opcode = self.func.dfg.insts[inst].opcode();
+                (opcode.can_store() && (self.accesses.may_be_private)(inst)) || opcode.is_call()
+            };
+            if !self.through_memory && self.func.layout.block_insts(block).any(stores) {
+                self.taint_loads(members);
             }
             stack.extend(self.ways(block));
         }
@@ -496,6 +573,7 @@ mod tests {
                     Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas
                 )
             },
+            counts_up: &|inst| counting(&func, inst).is_some(),
             may_be_private: &|inst| {
                 let address = func.dfg.inst_args(inst).last().copied();
                 address.is_some_and(|address| {

@@ -5,8 +5,8 @@
 //!
 //! - *polling*: a cycle that is left depending on what an atomic operation (`atomic_load` too) or a call has read. Plain loads never
 //!   count: who waits uses atomics (`docs/clif.md`). Exempt are cycles that end without help: every turn passes the failure edge of a
-//!   compare-and-swap whose expected value was read in that turn (some thread's swap succeeded, so a thread goes on), or the exits depend
-//!   on additions of constants only, which count up by themselves. A call of a function that polls is polling too, and so is a uniform loop: only some lanes of
+//!   compare-and-swap whose expected value was read from its place in that turn (some thread's swap succeeded, so a thread goes on), or
+//!   the exits depend only on additions of constants to what nothing moves back, which count up by themselves. A call of a function that polls is polling too, and so is a uniform loop: only some lanes of
 //!   a warp may be in it;
 //! - *releases*: writes that a polling thread may wait for: an atomic write or a store to an object that is polled, or where one of
 //!   both is unknown; calls that may write; the return of a device function, behind which anything may follow. Two parameters of a
@@ -16,7 +16,7 @@
 
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
-use super::polling::{Accesses, Cycle, polled_cycles, returns_observed};
+use super::polling::{Accesses, Cycle, counting, polled_cycles, returns_observed};
 use super::provenance::Provenance;
 use super::roots::Root;
 use crate::clif::resolve::Intrinsics;
@@ -66,8 +66,10 @@ impl Progress {
         };
         let provenance = Provenance::compute(func, flow, intrinsics, kernel, &|_| false);
         let root = |address| Root::of(func, flow, &provenance, kernel, address);
+        let all = moves(func, callees, &root);
         let accesses = Accesses {
             observes: &|inst| observes(func, callees, inst, &root),
+            counts_up: &|inst| counts_up(func, inst, &root, &all),
             may_be_private: &|inst| may_be_private(func, inst, &root),
         };
         let mut polled: Vec<Root> = Vec::new();
@@ -83,10 +85,13 @@ impl Progress {
             found.polls = true;
         }
         for &block in blocks {
-            if func.layout.block_insts(block).any(polls) {
+            for inst in func.layout.block_insts(block).filter(|inst| polls(*inst)) {
                 found.calls[block] = true;
-                polled = vec![Root::Unknown];
                 found.polls = true;
+                // Lanes that wait for lanes wait for no memory.
+                if !callees.call(func, inst).is_some_and(|call| call.pairs) {
+                    polled = vec![Root::Unknown];
+                }
             }
         }
         if found.polls {
@@ -130,11 +135,57 @@ fn observes(func: &Function, callees: &Callees, inst: Inst, root: &dyn Fn(Value)
     }
 }
 
-/// Whether a load or store may reach memory that no other thread sees.
+/// What the writes of a function do to the objects that they may reach, each kind once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moves {
+    /// An atomic operation; by which sign it moves what it reads, if it does nothing else.
+    Atomic(Root, Option<i64>),
+    Plain(Root),
+    Call,
+}
+
+fn moves(func: &Function, callees: &Callees, root: &dyn Fn(Value) -> Root) -> Vec<Moves> {
+    let mut found: Vec<Moves> = Vec::new();
+    let insts = func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block));
+    for inst in insts {
+        let moves = match write(func, callees, inst) {
+            None => continue,
+            Some(Write::Call) => Moves::Call,
+            Some(Write::Atomic(to)) => Moves::Atomic(root(to), counting(func, inst)),
+            Some(Write::Plain(to)) => Moves::Plain(root(to)),
+        };
+        if !found.contains(&moves) {
+            found.push(moves);
+        }
+    }
+    found
+}
+
+/// Whether `inst` adds a constant to what all writes of the function that may reach it move in the same direction.
+fn counts_up(func: &Function, inst: Inst, root: &dyn Fn(Value) -> Root, all: &[Moves]) -> bool {
+    let (Some(direction), Some(place)) = (counting(func, inst), atomic_address(func, inst)) else {
+        return false;
+    };
+    let place = root(place);
+    all.iter().all(|other| match *other {
+        Moves::Call => false,
+        Moves::Atomic(to, by) => by == Some(direction) || !may_meet(to, place),
+        Moves::Plain(to) => !is_through(func, to, place),
+    })
+}
+
+/// Whether an access may reach memory that no other thread sees.
 fn may_be_private(func: &Function, inst: Inst, root: &dyn Fn(Value) -> Root) -> bool {
     let address = match func.dfg.insts[inst] {
-        InstructionData::Load { arg, .. } => arg,
-        InstructionData::Store { args, .. } => args[1],
+        InstructionData::Load { arg, .. } | InstructionData::LoadNoOffset { arg, .. } => arg,
+        InstructionData::Store { args, .. } | InstructionData::StoreNoOffset { args, .. } => {
+            args[1]
+        }
+        InstructionData::AtomicRmw { args, .. } => args[0],
+        InstructionData::AtomicCas { args, .. } => args[0],
         _ => return false,
     };
     matches!(root(address), Root::Private | Root::Unknown)
@@ -158,6 +209,7 @@ pub fn result_observes(func: &Function, flow: &ControlFlow, callees: &Callees) -
     let root = |address| Root::of(func, flow, &provenance, false, address);
     let accesses = Accesses {
         observes: &|inst| observes(func, callees, inst, &root),
+        counts_up: &|_| false,
         may_be_private: &|inst| may_be_private(func, inst, &root),
     };
     returns_observed(func, flow, &accesses)
@@ -233,6 +285,7 @@ pub fn effects(func: &Function, callees: &Callees) -> Summary {
             if let Some(call) = callees.call(func, inst) {
                 found = found.or(Summary {
                     observes: false,
+                    gathers: false,
                     ..call.summary
                 });
                 continue;
@@ -240,5 +293,24 @@ pub fn effects(func: &Function, callees: &Callees) -> Summary {
             found.releases |= data.opcode().can_store();
         }
     }
+    found.gathers = gathers_first(func, callees);
     found
+}
+
+/// Whether the first thing that `func` does beside computing is an operation for which the whole warp has to be there.
+fn gathers_first(func: &Function, callees: &Callees) -> bool {
+    let Some(entry) = func.layout.entry_block() else {
+        return false;
+    };
+    for inst in func.layout.block_insts(entry) {
+        let opcode = func.dfg.insts[inst].opcode();
+        match callees.call(func, inst) {
+            Some(call) if call.gathers => return true,
+            Some(call) if call.summary == Summary::NONE => {}
+            Some(_) => return false,
+            None if opcode.can_store() || opcode.is_terminator() => return false,
+            None => {}
+        }
+    }
+    false
 }

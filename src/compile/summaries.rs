@@ -6,19 +6,22 @@
 
 use super::{FunctionInput, library};
 use crate::analysis::calls::{Callee, Callees, Summary};
+use crate::analysis::components::components;
 use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::graph::Graph;
 use crate::analysis::progress::{self, Progress};
 use crate::clif;
 use crate::clif::resolve::Intrinsics;
-use cranelift_codegen::ir::{FuncRef, Function, InstructionData, Opcode};
+use cranelift_codegen::ir::{FuncRef, Function, Opcode};
 use hashbrown::{HashMap, HashSet};
+use std::collections::VecDeque;
 
 /// The summaries of a module's functions.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
     known: HashMap<String, Summary>,
-    /// Functions whose address is taken.
-    taken: HashSet<String>,
+    /// All functions that an indirect call may call: those of the module, whose addresses may be taken in code and data.
+    any: Option<Summary>,
     /// Functions that are to come, and those whose summary rests on theirs.
     tentative: HashSet<String>,
 }
@@ -33,11 +36,8 @@ impl Summaries {
                 None if library::provides(name) => Summary::WRITES,
                 None => Summary::UNKNOWN,
             },
-            // An address that was taken nowhere here comes from elsewhere.
-            Callee::Indirect if self.taken.is_empty() => Summary::UNKNOWN,
-            Callee::Indirect => (self.taken.iter())
-                .map(|name| self.of(Callee::Named(name)))
-                .fold(Summary::NONE, Summary::or),
+            // Without functions here an address comes from elsewhere.
+            Callee::Indirect => self.any.unwrap_or(Summary::UNKNOWN),
         }
     }
 
@@ -78,49 +78,65 @@ impl Summaries {
     pub fn announce(&mut self, inputs: &[FunctionInput<'_>]) {
         for input in inputs {
             self.known.insert(input.name.to_owned(), Summary::NONE);
-            self.taken.extend(addresses(input));
+        }
+        if inputs.iter().any(|input| input.kernel.is_none()) {
+            self.any.get_or_insert(Summary::NONE);
         }
         let calls: Vec<Calls> = inputs.iter().map(Calls::of).collect();
-        let callers = Callers::of(inputs, &calls, &self.taken);
-        let every: Vec<usize> = (0..inputs.len()).collect();
+        let graph = CallGraph::of(inputs, &calls);
         // All but polling, which rests on what callees observe.
-        self.settle(inputs, &callers, every.clone(), &|func, callees| Summary {
-            observes: closer_look(func, callees, |flow| {
-                progress::result_observes(func, flow, callees)
-            }),
-            ..progress::effects(func, callees)
+        self.settle(inputs, &graph, &|index, callees| {
+            let func = inputs[index].func;
+            Summary {
+                observes: closer_look(func, callees, |flow| {
+                    progress::result_observes(func, flow, callees)
+                }),
+                ..progress::effects(func, callees)
+            }
         });
-        self.settle(inputs, &callers, every, &|func, callees| Summary {
-            polls: closer_look(func, callees, |flow| {
-                Progress::of(func, flow, &Intrinsics::default(), callees, false).polls()
-            }),
-            ..Summary::NONE
+        self.settle(inputs, &graph, &|index, callees| {
+            let func = inputs[index].func;
+            Summary {
+                // A function that calls itself again, depending on what it read, goes round like a loop.
+                polls: closer_look(func, callees, |flow| {
+                    graph.is_recursive(index)
+                        || Progress::of(func, flow, &Intrinsics::default(), callees, false).polls()
+                }),
+                ..Summary::NONE
+            }
         });
     }
 
-    /// Adds what `find` says of the functions in `work`, and of those that call one of which it said more than before, until nothing changes.
+    /// Adds what `find` says of each function, callees first, and again of those that call one of which it said more than before, until
+    /// nothing changes.
     fn settle(
         &mut self,
         inputs: &[FunctionInput<'_>],
-        callers: &Callers,
-        mut work: Vec<usize>,
-        find: &dyn Fn(&Function, &Callees) -> Summary,
+        graph: &CallGraph,
+        find: &dyn Fn(usize, &Callees) -> Summary,
     ) {
-        let mut waiting = vec![false; inputs.len()];
-        work.iter().for_each(|&index| waiting[index] = true);
-        while let Some(index) = work.pop() {
+        let mut work: VecDeque<usize> = graph.callees_first.iter().copied().collect();
+        let mut waiting = vec![true; inputs.len()];
+        while let Some(index) = work.pop_front() {
             waiting[index] = false;
             let input = &inputs[index];
             let callees = self.callees(input);
-            let found = find(input.func, &callees);
+            let found = find(index, &callees);
             let summary = self.known.entry_ref(input.name).or_default();
             let joined = summary.or(found);
             if std::mem::replace(summary, joined) == joined {
                 continue;
             }
-            for &caller in callers.of_function(index) {
+            let mut changed: Vec<usize> = graph.callers[index].clone();
+            if input.kernel.is_none() {
+                let any = self.any.unwrap_or(Summary::NONE).or(joined);
+                if self.any.replace(any) != Some(any) {
+                    changed.extend_from_slice(&graph.indirect);
+                }
+            }
+            for caller in changed {
                 if !std::mem::replace(&mut waiting[caller], true) {
-                    work.push(caller);
+                    work.push_back(caller);
                 }
             }
         }
@@ -151,23 +167,6 @@ fn closer_look(
     look(&ControlFlow::compute(func, false, callees))
 }
 
-/// The functions whose address is taken in a function.
-fn addresses(input: &FunctionInput<'_>) -> Vec<String> {
-    let func = input.func;
-    let insts = func
-        .layout
-        .blocks()
-        .flat_map(|block| func.layout.block_insts(block));
-    insts
-        .filter_map(|inst| match func.dfg.insts[inst] {
-            InstructionData::FuncAddr { func_ref, .. } => {
-                Some(input.symbol(&func.dfg.ext_funcs[func_ref].name))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
 /// Whom a function may call.
 struct Calls {
     names: Vec<String>,
@@ -195,36 +194,67 @@ impl Calls {
     }
 }
 
-/// By function, who may call it.
-struct Callers(Vec<Vec<usize>>);
+/// Who calls whom.
+struct CallGraph {
+    /// By function, who calls it by name.
+    callers: Vec<Vec<usize>>,
+    /// Who calls by address.
+    indirect: Vec<usize>,
+    callees_first: Vec<usize>,
+    recursive: Vec<bool>,
+}
 
-impl Callers {
-    fn of(inputs: &[FunctionInput<'_>], calls: &[Calls], taken: &HashSet<String>) -> Self {
+impl CallGraph {
+    fn of(inputs: &[FunctionInput<'_>], calls: &[Calls]) -> Self {
         let numbers: HashMap<&str, usize> = inputs
             .iter()
             .enumerate()
             .map(|(index, input)| (input.name, index))
             .collect();
         let mut callers = vec![Vec::new(); inputs.len()];
+        // A call by address goes through one more node to all functions.
+        let any = inputs.len();
+        let mut graph = Graph::new(inputs.len() + 1);
         for (caller, calls) in calls.iter().enumerate() {
             for name in &calls.names {
                 if let Some(&callee) = numbers.get(name.as_str()) {
                     callers[callee].push(caller);
+                    graph.add_edge(caller, callee);
+                }
+            }
+            if calls.indirectly {
+                graph.add_edge(caller, any);
+            }
+        }
+        for (callee, input) in inputs.iter().enumerate() {
+            if input.kernel.is_none() {
+                graph.add_edge(any, callee);
+            }
+        }
+        let mut found = CallGraph {
+            callers,
+            indirect: (0..inputs.len())
+                .filter(|&index| calls[index].indirectly)
+                .collect(),
+            callees_first: Vec::with_capacity(inputs.len()),
+            recursive: vec![false; inputs.len() + 1],
+        };
+        for component in components(&graph) {
+            let cyclic = match component[..] {
+                [only] => graph.successors(only).any(|target| target == only),
+                _ => true,
+            };
+            for node in component {
+                found.recursive[node] = cyclic;
+                if node != any {
+                    found.callees_first.push(node);
                 }
             }
         }
-        let indirect: Vec<usize> = (0..inputs.len())
-            .filter(|&index| calls[index].indirectly)
-            .collect();
-        for name in taken {
-            if let Some(&callee) = numbers.get(name.as_str()) {
-                callers[callee].extend_from_slice(&indirect);
-            }
-        }
-        Callers(callers)
+        found
     }
 
-    fn of_function(&self, index: usize) -> &[usize] {
-        &self.0[index]
+    fn is_recursive(&self, function: usize) -> bool {
+        self.recursive[function]
     }
 }

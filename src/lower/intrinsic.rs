@@ -142,6 +142,13 @@ impl Lower<'_> {
                 self.words_to_word(Optype::I2IP, options.word(), &args)
             }
             Lowering::BarSync => {
+                // Lanes that wait for each other somewhere may come here one by one.
+                let facts = &self.input.facts;
+                let apart = |block| facts.uniformity.divergent_block(block);
+                if facts.meetings.any_late() && self.current.is_some_and(apart) {
+                    let all = Source::Value(Src::imm(u32::MAX));
+                    self.operation(Optype::WARPSYNC, 0, &[(Role::B, all)]);
+                }
                 self.operation(Optype::BAR, 0, &[]);
                 return Some(SmallVec::new());
             }

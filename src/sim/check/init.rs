@@ -110,8 +110,15 @@ impl Checker {
         lane: usize,
         place: Location,
         bytes: u32,
+        strong: bool,
     ) {
         if memories.is_written(lane, place, bytes) {
+            return;
+        }
+        // An atomic on one or two bytes reads the word around them.
+        let part =
+            || (0..bytes).any(|byte| memories.is_written(lane, place.plus(byte as usize), 1));
+        if strong && part() {
             return;
         }
         let (window, offset) = match place {
@@ -141,7 +148,8 @@ impl Checker {
     /// What a lane stores where others see it.
     pub(super) fn published(&mut self, op: &Op, lane: usize) {
         let words = self.undefined_words(op, lane);
-        if words != 0 {
+        // A part of a value may be a gap.
+        if words != 0 && u32::from(op.operand(Role::B).words) == words.count_ones() {
             let first = op.operand(Role::B).column + words.trailing_zeros() as u16;
             let register = op.footprint.reads.iter().copied().find(|register| {
                 register.class() == Some(RegisterClass::Gpr)

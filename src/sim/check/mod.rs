@@ -125,7 +125,14 @@ impl Checker {
 
     /// Before a lane loads.
     pub fn load(&mut self, memories: &Memories, op: &Op, touched: Touched) {
-        self.loaded(memories, op, touched.lane, touched.place, touched.bytes);
+        let Touched {
+            lane,
+            place,
+            bytes,
+            strong,
+            ..
+        } = touched;
+        self.loaded(memories, op, lane, place, bytes, strong);
         self.stack_access(touched, AccessKind::Load);
         if touched.strong {
             self.strong(touched, true, false);
@@ -154,7 +161,10 @@ impl Checker {
 
     /// Before a lane reads, and if it `writes` writes, in one step.
     pub fn atomic(&mut self, memories: &Memories, op: &Op, touched: Touched, writes: bool) {
-        self.loaded(memories, op, touched.lane, touched.place, touched.bytes);
+        let Touched {
+            lane, place, bytes, ..
+        } = touched;
+        self.loaded(memories, op, lane, place, bytes, true);
         self.stack_access(touched, AccessKind::Atomic);
         // Nobody can act on a result that is not read, so it orders nothing.
         let d = op.operand(Role::D);
