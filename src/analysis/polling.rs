@@ -270,16 +270,30 @@ impl Finder<'_> {
     }
 }
 
-/// Whether what `func` returns, or stores where its caller may look, depends on what `accesses` observe.
-pub fn returns_observed(func: &Function, flow: &ControlFlow, accesses: &Accesses<'_>) -> bool {
+/// What depends in a device function on what `accesses` observe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// What it returns, or stores where its caller may look.
+    pub result: bool,
+    /// Whether, or with which arguments, it calls itself.
+    pub recursion: bool,
+}
+
+/// Finds out what depends on observations in `func`; `recurs` says which calls lead back to it.
+pub fn observed(
+    func: &Function,
+    flow: &ControlFlow,
+    accesses: &Accesses<'_>,
+    recurs: &dyn Fn(Inst) -> bool,
+) -> Observed {
     let members = flow.reverse_postorder();
-    let atomics: Vec<Inst> = members
-        .iter()
-        .flat_map(|&block| func.layout.block_insts(block))
-        .filter(|&inst| (accesses.observes)(inst))
-        .collect();
+    let insts = || {
+        let blocks = members.iter();
+        blocks.flat_map(|&block| func.layout.block_insts(block))
+    };
+    let atomics: Vec<Inst> = insts().filter(|&inst| (accesses.observes)(inst)).collect();
     if atomics.is_empty() {
-        return false;
+        return Observed::default();
     }
     let mut within: EntitySet<Block> = EntitySet::new();
     within.extend(members.iter().copied());
@@ -287,15 +301,21 @@ pub fn returns_observed(func: &Function, flow: &ControlFlow, accesses: &Accesses
     let post = post_dominators(&graph_of(flow));
     let mut taint = Taint::new(func, flow, &post, &users, &within, accesses);
     taint.spread(members, &atomics);
-    if taint.open_end || taint.through_memory || taint.visits_left == 0 {
-        return true;
-    }
-    let returned = |&block: &Block| {
-        let last = func.layout.last_inst(block)?;
-        let returns = func.dfg.insts[last].opcode().is_return();
-        returns.then(|| func.dfg.inst_args(last))
+    let unknown = taint.through_memory || taint.visits_left == 0;
+    let tainted = |inst: Inst| {
+        let mut args = func.dfg.inst_args(inst).iter();
+        args.any(|value| taint.tainted.contains(*value))
     };
-    (members.iter().filter_map(returned).flatten()).any(|value| taint.tainted.contains(*value))
+    let returned = |inst: Inst| func.dfg.insts[inst].opcode().is_return() && tainted(inst);
+    let again = |inst: Inst| {
+        let home = func.layout.inst_block(inst);
+        recurs(inst)
+            && (unknown || tainted(inst) || home.is_some_and(|home| taint.decided.contains(home)))
+    };
+    Observed {
+        result: unknown || taint.open_end || insts().any(returned),
+        recursion: insts().any(again),
+    }
 }
 
 /// How many operations deep two addresses are compared (*assumed*: the mid-end computes an address anew in each block that uses it).
@@ -385,6 +405,8 @@ struct Taint<'a> {
     work: Vec<Value>,
     /// Blocks that a tainted branch may lead to again and again before its ways come together.
     polled: EntitySet<Block>,
+    /// Blocks on the ways of tainted branches.
+    decided: EntitySet<Block>,
     /// The ways of a tainted branch do not come together.
     open_end: bool,
     /// A tainted value was stored in the thread's own memory: every load from there may give it. What is in memory that others see is
@@ -413,6 +435,7 @@ impl<'a> Taint<'a> {
             tainted: EntitySet::new(),
             work: Vec::new(),
             polled: EntitySet::new(),
+            decided: EntitySet::new(),
             open_end: false,
             through_memory: false,
             visits_left: flow.reverse_postorder().len() * VISITS_PER_BLOCK,
@@ -536,6 +559,7 @@ impl<'a> Taint<'a> {
         if seen.contains(home) {
             self.polled.extend(seen.iter());
         }
+        self.decided.extend(seen.iter());
         if let Some(meeting) = meeting.filter(|meeting| self.within.contains(*meeting)) {
             for &param in self.func.dfg.block_params(meeting) {
                 self.value(param);

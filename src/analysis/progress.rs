@@ -16,7 +16,7 @@
 
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
-use super::polling::{Accesses, Cycle, counting, polled_cycles, returns_observed};
+use super::polling::{Accesses, Cycle, Observed, counting, observed, polled_cycles};
 use super::provenance::Provenance;
 use super::roots::Root;
 use crate::clif::resolve::Intrinsics;
@@ -203,8 +203,13 @@ pub fn has_atomics(func: &Function, callees: &Callees) -> bool {
     })
 }
 
-/// Whether what a device function gives its caller depends on what an atomic operation read.
-pub fn result_observes(func: &Function, flow: &ControlFlow, callees: &Callees) -> bool {
+/// What depends on atomic reads in a device function; `recurs` says which of its calls lead back to it.
+pub fn observed_by(
+    func: &Function,
+    flow: &ControlFlow,
+    callees: &Callees,
+    recurs: &dyn Fn(Inst) -> bool,
+) -> Observed {
     let provenance = Provenance::compute(func, flow, &Intrinsics::default(), false, &|_| false);
     let root = |address| Root::of(func, flow, &provenance, false, address);
     let accesses = Accesses {
@@ -212,7 +217,7 @@ pub fn result_observes(func: &Function, flow: &ControlFlow, callees: &Callees) -
         counts_up: &|_| false,
         may_be_private: &|inst| may_be_private(func, inst, &root),
     };
-    returns_observed(func, flow, &accesses)
+    observed(func, flow, &accesses, recurs)
 }
 
 /// Whether `inst` gives a value that an atomic operation read.

@@ -12,7 +12,7 @@ use crate::analysis::graph::Graph;
 use crate::analysis::progress::{self, Progress};
 use crate::clif;
 use crate::clif::resolve::Intrinsics;
-use cranelift_codegen::ir::{FuncRef, Function, Opcode};
+use cranelift_codegen::ir::{FuncRef, Function, Inst, InstructionData, Opcode};
 use hashbrown::{HashMap, HashSet};
 use std::collections::VecDeque;
 
@@ -89,7 +89,7 @@ impl Summaries {
             let func = inputs[index].func;
             Summary {
                 observes: closer_look(func, callees, |flow| {
-                    progress::result_observes(func, flow, callees)
+                    progress::observed_by(func, flow, callees, &|_| false).result
                 }),
                 ..progress::effects(func, callees)
             }
@@ -99,7 +99,8 @@ impl Summaries {
             Summary {
                 // A function that calls itself again, depending on what it read, goes round like a loop.
                 polls: closer_look(func, callees, |flow| {
-                    graph.is_recursive(index)
+                    let recurs = |inst| graph.leads_back(&inputs[index], index, inst);
+                    progress::observed_by(func, flow, callees, &recurs).recursion
                         || Progress::of(func, flow, &Intrinsics::default(), callees, false).polls()
                 }),
                 ..Summary::NONE
@@ -201,15 +202,17 @@ struct CallGraph {
     /// Who calls by address.
     indirect: Vec<usize>,
     callees_first: Vec<usize>,
-    recursive: Vec<bool>,
+    /// By function, and last for calls by address: the strongly connected component.
+    components: Vec<usize>,
+    numbers: HashMap<String, usize>,
 }
 
 impl CallGraph {
     fn of(inputs: &[FunctionInput<'_>], calls: &[Calls]) -> Self {
-        let numbers: HashMap<&str, usize> = inputs
+        let numbers: HashMap<String, usize> = inputs
             .iter()
             .enumerate()
-            .map(|(index, input)| (input.name, index))
+            .map(|(index, input)| (input.name.to_owned(), index))
             .collect();
         let mut callers = vec![Vec::new(); inputs.len()];
         // A call by address goes through one more node to all functions.
@@ -237,15 +240,12 @@ impl CallGraph {
                 .filter(|&index| calls[index].indirectly)
                 .collect(),
             callees_first: Vec::with_capacity(inputs.len()),
-            recursive: vec![false; inputs.len() + 1],
+            components: vec![0; inputs.len() + 1],
+            numbers,
         };
-        for component in components(&graph) {
-            let cyclic = match component[..] {
-                [only] => graph.successors(only).any(|target| target == only),
-                _ => true,
-            };
+        for (number, component) in components(&graph).into_iter().enumerate() {
             for node in component {
-                found.recursive[node] = cyclic;
+                found.components[node] = number;
                 if node != any {
                     found.callees_first.push(node);
                 }
@@ -254,7 +254,17 @@ impl CallGraph {
         found
     }
 
-    fn is_recursive(&self, function: usize) -> bool {
-        self.recursive[function]
+    /// Whether a call in a function may lead back to it.
+    fn leads_back(&self, input: &FunctionInput<'_>, index: usize, inst: Inst) -> bool {
+        let func = input.func;
+        let callee = match func.dfg.insts[inst] {
+            InstructionData::Call { func_ref, .. } => {
+                let name = input.symbol(&func.dfg.ext_funcs[func_ref].name);
+                self.numbers.get(name.as_str()).copied()
+            }
+            InstructionData::CallIndirect { .. } => Some(self.components.len() - 1),
+            _ => None,
+        };
+        callee.is_some_and(|callee| self.components[callee] == self.components[index])
     }
 }

@@ -129,10 +129,6 @@ pub fn region(
     let graph = meetings.graph();
     let (mut starts, mut places) = (Vec::new(), Vec::new());
     for &entry in entries {
-        if let Some(start) = start_before(meetings, entry, meeting, inside) {
-            starts.push(start);
-            continue;
-        }
         // Who enters elsewhere may come to the entry from inside.
         let mut comes_past = |branch: usize| {
             search.fill_reachable(graph, [branch], Some(entry));
@@ -140,13 +136,20 @@ pub fn region(
             origins.any(|from| search.contains(from) && inside(from))
         };
         let only_entry = entries.len() == 1;
+        let arriving: Vec<usize> = (branches[entry].iter().copied())
+            .filter(|&b| !inside(b) && (only_entry || !comes_past(b)))
+            .collect();
+        // Lanes that meet at the entry do so before they enter: the region may start at its end, but not at that of a block before it.
+        let start = start_before(meetings, entry, meeting, inside);
+        if let Some(start) = start.filter(|&start| start == entry || arriving.is_empty()) {
+            starts.push(start);
+            continue;
+        }
         places.push(Place {
             kind: PlaceKind::Entry,
             target: entry,
             origins: graph.predecessors(entry).filter(|&p| !inside(p)).collect(),
-            branches: (branches[entry].iter().copied())
-                .filter(|&b| !inside(b) && (only_entry || !comes_past(b)))
-                .collect(),
+            branches: arriving,
         });
     }
     if is_entered(meetings, meeting, inside) {

@@ -12,7 +12,7 @@ use std::fmt;
 use thisgpu_filetests::panics;
 
 /// Warp instructions that a warp may issue; no kernel needs a tenth.
-const BUDGET: u64 = 1 << 18;
+const BUDGET: u64 = 1 << 21;
 
 /// How a kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
