@@ -13,7 +13,8 @@
 //!   Flow Graphs");
 //! - through time (*temporal divergence*): of two lanes that a branch parts, one may run through a cycle again before they
 //!   meet, and then they hold values of different rounds. That concerns every block between the branch and the meeting
-//!   point that also dominates the meeting point, so that its values are live there. Their uses are divergent, except
+//!   point that also dominates the meeting point, so that its values are live there, and every block of a loop that lanes leave on
+//!   the way, whose values may be passed along the edges out of it. Their uses are divergent, except
 //!   those in the largest loop that contains the block but not the meeting point (or in the block itself if there is
 //!   none): whoever comes back into that loop computes the value anew. The common case is a loop whose lanes leave it in
 //!   different rounds: inside, its values may be uniform, outside they count as divergent.
@@ -656,12 +657,15 @@ impl<'a> Analysis<'a> {
         let region = self.search.labelled.clone();
         self.search.visits_left = self.search.visits_left.saturating_sub(region.len());
         for block in region {
-            let carried = meeting
-                .is_none_or(|meeting| block != meeting && self.flow.dominates(block, meeting));
-            if !carried || !self.flow.is_in_loop(block, outermost) {
+            if Some(block) == meeting || !self.flow.is_in_loop(block, outermost) {
                 continue;
             }
             let scope = self.flow.outermost_loop_without(block, meeting);
+            // Values are live at the meeting point if their block dominates it; out of a loop they may also be passed along an edge.
+            let carried = meeting.is_none_or(|meeting| self.flow.dominates(block, meeting));
+            if scope.is_none() && !carried {
+                continue;
+            }
             let depth = scope.map_or(BLOCK_SCOPE, |lp| self.flow.loop_nesting(lp));
             if depth <= self.scopes[block] {
                 continue;
