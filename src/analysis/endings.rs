@@ -9,8 +9,6 @@
 //!
 //! A block that is nothing but a trap or a return of a kernel is the end for who branches there, whoever else returns there too: the branch
 //! is as good as the guard `@P EXIT`.
-//!
-//! A convergent operation from which several early exits can be reached, and no main one, makes those main exits.
 
 use super::calls::Callees;
 use cranelift_codegen::entity::SecondaryMap;
@@ -123,15 +121,6 @@ impl Finder<'_> {
                 main.push(exit);
             }
         }
-        let to_main = self.reaching(&main);
-        let lost: Vec<Block> = convergent
-            .into_iter()
-            .filter(|&block| ahead[block] == Ahead::Several && !to_main[block])
-            .collect();
-        if !lost.is_empty() {
-            let reached = self.reached(&lost);
-            main.extend(exits.iter().copied().filter(|&exit| reached[exit]));
-        }
         if main.is_empty() {
             let mut size: SecondaryMap<Block, usize> = SecondaryMap::new();
             for &block in rpo {
@@ -180,18 +169,6 @@ impl Finder<'_> {
         while let Some(block) = work.pop() {
             if !std::mem::replace(&mut seen[block], true) {
                 work.extend(self.cfg.pred_iter(block).map(|pred| pred.block));
-            }
-        }
-        seen
-    }
-
-    /// The blocks that can be reached from one of `roots`, those among them.
-    fn reached(&self, roots: &[Block]) -> SecondaryMap<Block, bool> {
-        let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
-        let mut work = roots.to_vec();
-        while let Some(block) = work.pop() {
-            if !std::mem::replace(&mut seen[block], true) {
-                work.extend(self.cfg.succ_iter(block));
             }
         }
         seen
@@ -260,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn convergent_operations_make_several_main_exits() {
+    fn a_lone_return_ends_who_comes_there() {
         let text = "function %f(i32, i64) {
                 fn0 = %gpu_bar_sync()
             block0(v0: i32, v1: i64):
