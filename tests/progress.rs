@@ -38,7 +38,13 @@ struct Expected {
 }
 
 /// Kernels that cannot do without the other lanes of a warp.
-const SHUFFLING: [&str; 3] = ["barrier_behind", "shuffle_behind", "pairs"];
+const SHUFFLING: [&str; 5] = [
+    "barrier_behind",
+    "shuffle_behind",
+    "pairs",
+    "barrier_in_turns",
+    "barrier_in_function",
+];
 
 /// Settings as [`Options::set`] takes them. In all tests: these, one away from the default each and some of them together.
 const SETTINGS: [&[&str]; 9] = [
@@ -212,7 +218,7 @@ kernels! {
     ticket_lock: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
     ticket_lock_store: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
     in_order: |size| Expected { state: vec![(0, size.all()), (2, hashed(0..size.all()))], ..plain(size) };
-    in_order_loop: |size| Expected { state: vec![], out: of_block(size, |threads| hashed(threads)) };
+    in_order_loop: |size| Expected { state: vec![], out: of_block(size, hashed) };
     chain: |size| Expected { state: (1..=size.all()).map(|thread| (thread as usize, thread)).collect(), ..plain(size) };
     stack: |size| Expected { state: vec![(1, 2 * size.all())], out: vec![1; size.all() as usize] };
     divergent_section: |size| {
@@ -233,6 +239,11 @@ kernels! {
     };
     shuffle_behind: |size| sum(size, next, |thread| next(thread ^ 1));
     pairs: |size| Expected { state: vec![], out: (0..size.all()).map(|thread| next(thread ^ 1)).collect() };
+    slot_lock: plain;
+    slot_flag: plain;
+    lock_by_recursion: plain;
+    barrier_in_turns: |size| sum(size, |thread| 4 * next(thread), next);
+    barrier_in_function: |size| sum(size, |thread| 4 * next(thread), next);
     in_function: plain;
     lock_functions: plain;
     lock_functions_over_join: |size| {
