@@ -177,18 +177,19 @@ fn counts_up(func: &Function, inst: Inst, root: &dyn Fn(Value) -> Root, all: &[M
     })
 }
 
-/// Whether an access may reach memory that no other thread sees.
+/// Whether an access may reach memory that no other thread sees. Nobody uses atomics there without need: they count if it is sure.
 fn may_be_private(func: &Function, inst: Inst, root: &dyn Fn(Value) -> Root) -> bool {
-    let address = match func.dfg.insts[inst] {
-        InstructionData::Load { arg, .. } | InstructionData::LoadNoOffset { arg, .. } => arg,
-        InstructionData::Store { args, .. } | InstructionData::StoreNoOffset { args, .. } => {
-            args[1]
+    match func.dfg.insts[inst] {
+        InstructionData::Load { arg, .. } => matches!(root(arg), Root::Private | Root::Unknown),
+        InstructionData::Store { args, .. } => {
+            matches!(root(args[1]), Root::Private | Root::Unknown)
         }
-        InstructionData::AtomicRmw { args, .. } => args[0],
-        InstructionData::AtomicCas { args, .. } => args[0],
-        _ => return false,
-    };
-    matches!(root(address), Root::Private | Root::Unknown)
+        InstructionData::LoadNoOffset { arg, .. } => root(arg) == Root::Private,
+        InstructionData::StoreNoOffset { args, .. } => root(args[1]) == Root::Private,
+        InstructionData::AtomicRmw { args, .. } => root(args[0]) == Root::Private,
+        InstructionData::AtomicCas { args, .. } => root(args[0]) == Root::Private,
+        _ => false,
+    }
 }
 
 /// Whether anything in `func` gives a value that an atomic operation read, or may wait for other threads.

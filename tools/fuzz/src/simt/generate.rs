@@ -1,6 +1,6 @@
 //! Writes a kernel whose result does not depend on the order in which its threads run.
 //!
-//! Control flow is written from the entry on ([`Writer`]): forms that are entered at their top and left at their bottom, and inside of them whatever a graph can hold
+//! Control flow is written from the entry on (the `Writer`): forms that are entered at their top and left at their bottom, and inside of them whatever a graph can hold
 //! (`control`): loops with several exits and entries, tangles of blocks, switches, early returns. A cycle uses up fuel or counts a variable down that nothing else
 //! writes; a function calls later ones, and itself for fuel. Cells change by one commuting operation each.
 //!
