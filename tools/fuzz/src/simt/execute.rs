@@ -266,7 +266,17 @@ impl Machine<'_> {
                     return Ok(0);
                 }
             }
-            if let [(target, _)] = ways[..] {
+            // Entries of a switch that lead to one block are ways of their own.
+            let repeats = match &block.end {
+                End::Table { targets, .. } => {
+                    let goes = |target: &&Label| ways.iter().any(|way| way.0 == **target);
+                    targets.iter().filter(goes).count() > ways.len()
+                }
+                _ => false,
+            };
+            if let [(target, _)] = ways[..]
+                && !repeats
+            {
                 at = target;
                 continue;
             }
