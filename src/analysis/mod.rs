@@ -16,6 +16,7 @@ mod polling;
 pub mod progress;
 pub mod provenance;
 mod roots;
+mod taint;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod uniformity;
