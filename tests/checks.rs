@@ -9,7 +9,10 @@ use cranelift_thisgpu::sim::fault::{AccessKind, Place, Window};
 use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig};
 
 #[path = "../examples/million.rs"]
-#[allow(dead_code)]
+#[allow(
+    dead_code,
+    reason = "the kernels of the example are used, its main is not"
+)]
 mod million;
 
 const KERNELS: &str = include_str!("checks/kernels.clif");

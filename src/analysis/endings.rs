@@ -114,9 +114,11 @@ impl Finder<'_> {
                 insts.any(|inst| self.callees.is_convergent(self.func, inst))
             })
             .collect();
+        let mut is_main: SecondaryMap<Block, bool> = SecondaryMap::new();
+        main.iter().for_each(|&exit| is_main[exit] = true);
         for &block in &convergent {
             if let Ahead::One(exit) = ahead[block]
-                && !main.contains(&exit)
+                && !std::mem::replace(&mut is_main[exit], true)
             {
                 main.push(exit);
             }

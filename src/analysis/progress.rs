@@ -6,8 +6,8 @@
 //! - *polling*: a cycle that is left depending on what an atomic operation (`atomic_load` too) or a call has read. Plain loads never
 //!   count: who waits uses atomics (`docs/clif.md`). Exempt are cycles that end without help: every turn passes the failure edge of a
 //!   compare-and-swap whose expected value was read from its place in that turn (some thread's swap succeeded, so a thread goes on), or
-//!   the exits depend only on additions of constants to what nothing moves back, which count up by themselves. A call of a function that polls is polling too, and so is a uniform loop: only some lanes of
-//!   a warp may be in it;
+//!   the exits depend only on additions of constants to what nothing moves back, which count up by themselves. A call of a function
+//!   that polls is polling too, and so is a uniform loop: only some lanes of a warp may be in it;
 //! - *releases*: writes that a polling thread may wait for: an atomic write or a store to an object that is polled, or where one of
 //!   both is unknown; calls that may write; the return of a device function, behind which anything may follow. Two parameters of a
 //!   kernel may point to the same object for an atomic write. A plain store releases only through the pointer that is polled.

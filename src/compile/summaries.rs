@@ -37,7 +37,11 @@ impl Summaries {
                 None => Summary::UNKNOWN,
             },
             // Without functions here an address comes from elsewhere.
-            Callee::Indirect => self.any.unwrap_or(Summary::UNKNOWN),
+            // What any of them may do; what all of them do first is not known.
+            Callee::Indirect => Summary {
+                gathers: false,
+                ..self.any.unwrap_or(Summary::UNKNOWN)
+            },
         }
     }
 
