@@ -1,0 +1,77 @@
+//! Why the compiler does not emit some documented forms.
+
+/// Forms and the reason why none of them is emitted.
+pub struct Excuse {
+    /// Names of the forms.
+    pub forms: &'static [&'static str],
+    /// The reason, as the page gives it.
+    pub reason: &'static str,
+}
+
+/// All excuses. The check fails when a form here is emitted after all.
+pub const EXCUSES: &[Excuse] = &[
+    Excuse {
+        forms: &[
+            "P2R_RR", "P2R_RU", "P2R_RI", "P2R_RC", "R2P_RR", "R2P_RU", "R2P_RI", "R2P_RC",
+        ],
+        reason: "only the assembler: single predicates are moved by SEL and ISETP (errata I-40, I-43)",
+    },
+    Excuse {
+        forms: &["BREV_R", "BREV_I", "BREV_U", "BREV_C"],
+        reason: "only the assembler: the document says both bitwise NOT and bit reversal (errata X-23)",
+    },
+    Excuse {
+        forms: &["SETGPR_U", "GETGPR_U"],
+        reason: "only the assembler: what it reads or writes is known at run time only, its hazards are not stated (errata I-79, I-80)",
+    },
+    Excuse {
+        forms: &["PLOP3_U"],
+        reason: "only the assembler: no instruction writes the uniform predicates that it reads (errata I-58)",
+    },
+    Excuse {
+        forms: &[
+            "HADD2_RU",
+            "HMUL2_RU",
+            "HFMA2_RRU",
+            "HFMA2_RUR",
+            "HMNMX2_RU",
+            "HSETP2_RU",
+            "HSET2_RU",
+            "IADD_RU",
+            "IMAD_RRU",
+            "IMAD_RUR",
+            "IMAD_WIDE_RRU",
+            "IMAD_WIDE_RUR",
+            "IDP2A_RRU",
+            "IDP2A_RUR",
+            "IDP4A_RRU",
+            "IDP4A_RUR",
+            "IMUL_RU",
+            "LEA_RUR",
+            "IABS_U",
+            "IMNMX_RU",
+            "ISETP_RU",
+            "ISET_RU",
+            "SEL_RU",
+            "LOP3_RUR",
+            "SHF_RRU",
+            "SHF_RUR",
+            "PRMT_RRU",
+            "PRMT_RUR",
+            "I2I_U",
+            "I2IP_RUR",
+            "MUFU_U",
+            "POPC_U",
+            "FLO_U",
+            "BMSK_RU",
+            "SGXT_RU",
+        ],
+        reason: "uniform operands are not chosen yet",
+    },
+];
+
+/// The reason of a form.
+pub fn reason(form: &str) -> Option<&'static str> {
+    let excuse = EXCUSES.iter().find(|excuse| excuse.forms.contains(&form))?;
+    Some(excuse.reason)
+}
