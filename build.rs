@@ -42,15 +42,15 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
         &isagen::reference::reference(&machine),
     )?;
     write(
-        &out.join("operations.rs"),
+        &out.join("constructors.rs"),
         &isagen::generate::isle::methods(&machine),
     )?;
     write(
-        &out.join("options.rs"),
-        &isagen::generate::isle::option_types(&machine),
+        &out.join("modes.rs"),
+        &isagen::generate::isle::modes(&machine),
     )?;
     write(
-        &out.join("operations.isle"),
+        &out.join("constructors.isle"),
         &isagen::generate::isle::declarations(&machine),
     )?;
     rules(root, out)
@@ -68,7 +68,8 @@ fn rules(root: &Path, out: &Path) -> Result<(), String> {
         isle.join("prelude.isle"),
         clif.join("clif_lower.isle"),
         clif.join("numerics.isle"),
-        out.join("operations.isle"),
+        out.join("constructors.isle"),
+        isle.join("inst.isle"),
     ];
     let directory = isle.join("lower");
     let mut rules: Vec<PathBuf> = std::fs::read_dir(&directory)

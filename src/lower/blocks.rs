@@ -230,7 +230,7 @@ impl Lower<'_> {
                 }
             }
             InstructionData::Brif { arg, .. } => {
-                let condition = self.predicate_of(arg);
+                let condition = self.truth_of(arg);
                 // A constant condition keeps both ways: the mid-end is where they go.
                 let guard = match condition.reg {
                     Some(reg) => Guard {

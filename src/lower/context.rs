@@ -2,19 +2,17 @@
 
 use super::divide::Part;
 use super::shift::Shift;
-use super::source::{
-    InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src, words_of_bits,
-};
+use super::source::{Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
 use super::{Lower, integer, vector};
+use crate::isa::Role;
 use crate::isa::VReg;
-use crate::isa::{Optype, Role};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{
     BlockCall, Inst, InstructionData, MemFlags, StackSlot, TrapCode, Type, Value, ValueList,
 };
 use generated_code::{Context, Product};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// The rules, compiled.
 pub mod generated_code {
@@ -34,7 +32,8 @@ pub mod generated_code {
         non_camel_case_types
     )]
 
-    pub use super::super::source::{InstOutput, Outputs, PSrc, PredicateSet, Regs, Src};
+    pub use super::super::source::{InstOutput, PSrc, Regs, Src};
+    pub use super::super::typed::*;
     use crate::isa::generated::*;
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
@@ -70,6 +69,19 @@ pub mod generated_code {
         Double,
         /// Other vectors up to 128 bits.
         Vector,
+        /// The rest.
+        Other,
+    }
+
+    /// Types by words.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Words {
+        /// At most one.
+        One,
+        /// Two.
+        Two,
+        /// Four.
+        Four,
         /// The rest.
         Other,
     }
@@ -111,16 +123,20 @@ pub mod generated_code {
         Constant(u32),
     }
 
-    include!(concat!(env!("OUT_DIR"), "/options.rs"));
+    include!(concat!(env!("OUT_DIR"), "/modes.rs"));
     include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 }
 
 use generated_code::{BlockArray2, Factor, ValueArray2, ValueArray3, ValueSlice};
 
-include!(concat!(env!("OUT_DIR"), "/operations.rs"));
+include!(concat!(env!("OUT_DIR"), "/constructors.rs"));
 
 /// Applies the first rule that matches.
 pub(super) fn lower_instruction(context: &mut Lower<'_>, inst: Inst) -> Option<InstOutput> {
+    if context.defines_truth(inst) {
+        let truth = generated_code::constructor_lower_truth(context, inst)?;
+        return Some(smallvec![Output::Predicate(truth)]);
+    }
     generated_code::constructor_lower(context, inst)
 }
 
@@ -128,7 +144,7 @@ use crate::isa::generated::*;
 use generated_code::*;
 
 impl Context for Lower<'_> {
-    operation_methods!();
+    emitting_methods!();
     cranelift_codegen::isle_numerics_methods!();
 
     // Cranelift's data.
@@ -203,6 +219,15 @@ impl Context for Lower<'_> {
             _ => Shape::Vector128,
         }
     }
+    fn words(&mut self, ty: Type) -> Words {
+        match ty.bits() {
+            _ if !Self::is_representable(ty) => Words::Other,
+            0..=32 => Words::One,
+            64 => Words::Two,
+            128 => Words::Four,
+            _ => Words::Other,
+        }
+    }
     fn int_any(&mut self, ty: Type) -> Option<Type> {
         ty.is_int().then_some(ty)
     }
@@ -226,83 +251,243 @@ impl Context for Lower<'_> {
         (0..32).contains(&amount).then_some(amount as u32)
     }
 
-    // Operands and results.
+    // Sources.
 
-    fn src(&mut self, value: Value) -> Src {
-        Lower::src(self, value)
+    fn word(&mut self, value: Value) -> Word {
+        Word::new(self.src(value))
     }
-    fn int_src(&mut self, value: Value) -> Src {
-        Lower::int_src(self, value)
+    fn word64(&mut self, value: Value) -> Word64 {
+        Word64::new(self.src(value))
     }
-    fn float_src(&mut self, value: Value) -> Src {
-        Lower::float_src(self, value)
+    fn word128(&mut self, value: Value) -> Word128 {
+        Word128::new(self.src(value))
     }
-    fn half_src(&mut self, value: Value) -> Src {
-        Lower::half_src(self, value)
+    fn any_src(&mut self, value: Value) -> Src {
+        self.src(value)
     }
-    fn zero_extended(&mut self, value: Value) -> Src {
-        Lower::zero_extended(self, value)
+    fn first_word(&mut self, value: Value) -> Word {
+        Word::new(self.src(value).low())
     }
-    fn sign_extended(&mut self, value: Value) -> Src {
-        Lower::sign_extended(self, value)
+    fn integer(&mut self, value: Value) -> ISrc {
+        ISrc::new(self.int_src(value))
     }
-    fn predicate(&mut self, value: Value) -> PSrc {
-        self.predicate_of(value)
+    fn single_src(&mut self, value: Value) -> FSrc {
+        FSrc::new(self.float_src(value))
     }
-    fn imm(&mut self, value: u32) -> Src {
-        Src::imm(value)
+    fn double_src(&mut self, value: Value) -> DSrc {
+        DSrc::new(self.float_src(value))
     }
-    fn zero(&mut self) -> Src {
-        Src::ZERO
+    fn halves(&mut self, value: Value) -> HSrc {
+        HSrc::new(self.half_src(value))
     }
-    fn negated(&mut self, src: Src) -> Src {
-        src.negated()
+    fn half_of(&mut self, value: Value) -> HalfSrc {
+        HalfSrc::new(self.one_half(value))
     }
-    fn complemented(&mut self, src: Src) -> Src {
-        src.complemented()
+    fn zero_extended(&mut self, value: Value) -> Word {
+        Word::new(Lower::zero_extended(self, value))
     }
-    fn reg_src(&mut self, regs: Regs) -> Src {
-        Src::regs(regs)
+    fn sign_extended(&mut self, value: Value) -> Word {
+        Word::new(Lower::sign_extended(self, value))
     }
-    fn low(&mut self, src: Src) -> Src {
-        src.low()
+    fn truth_of(&mut self, value: Value) -> PSrc {
+        Lower::truth_of(self, value)
     }
-    fn high(&mut self, src: Src) -> Src {
-        src.high()
+    fn imm(&mut self, value: u32) -> Word {
+        Word::imm(value)
     }
-    fn true_predicate(&mut self) -> PSrc {
+    fn imm64(&mut self, value: u64) -> Word64 {
+        Word64::new(Src::wide_imm(value.into(), 2))
+    }
+    fn zero(&mut self) -> Word {
+        Word::imm(0)
+    }
+    fn zero128(&mut self) -> Word128 {
+        Word128::new(Src::wide_imm(0, 4))
+    }
+    fn always(&mut self) -> PSrc {
         PSrc::TRUE
     }
-    fn false_predicate(&mut self) -> PSrc {
+    fn never(&mut self) -> PSrc {
         PSrc::FALSE
     }
-    fn not_predicate(&mut self, p: PSrc) -> PSrc {
+    fn not(&mut self, p: PSrc) -> PSrc {
         p.negate()
     }
-    fn out_d(&mut self, outputs: Outputs) -> Regs {
-        outputs.d()
+    fn low(&mut self, x: Word64) -> Word {
+        Word::new(x.src().low())
     }
-    fn out_pu(&mut self, outputs: Outputs) -> PSrc {
-        outputs.pu()
+    fn high(&mut self, x: Word64) -> Word {
+        Word::new(x.src().high())
     }
-    fn out_pv(&mut self, outputs: Outputs) -> PSrc {
-        outputs.pv()
+    fn low64(&mut self, x: Word128) -> Word64 {
+        Word64::new(x.src().slice(0, 2))
+    }
+    fn high64(&mut self, x: Word128) -> Word64 {
+        Word64::new(x.src().slice(2, 2))
+    }
+    fn plain_int(&mut self, x: Word) -> ISrc {
+        x.into()
+    }
+    fn plain_int64(&mut self, x: Word64) -> ISrc64 {
+        x.into()
+    }
+    fn plain_not(&mut self, x: Word) -> NotSrc {
+        x.into()
+    }
+    fn plain_not64(&mut self, x: Word64) -> NotSrc64 {
+        x.into()
+    }
+    fn plain_single(&mut self, x: Word) -> FSrc {
+        x.into()
+    }
+    fn plain_double(&mut self, x: Word64) -> DSrc {
+        x.into()
+    }
+    fn plain_halves(&mut self, x: Word) -> HSrc {
+        x.into()
+    }
+    fn low_half(&mut self, x: Word) -> HalfSrc {
+        x.into()
+    }
+    fn high_half(&mut self, x: Word) -> HalfSrc {
+        HalfSrc::new(Src {
+            halves: Halves::High,
+            ..x.src()
+        })
+    }
+    fn any_word(&mut self, x: Word) -> Src {
+        x.src()
+    }
+    fn any_word64(&mut self, x: Word64) -> Src {
+        x.src()
+    }
+    fn any_word128(&mut self, x: Word128) -> Src {
+        x.src()
+    }
+    fn minus(&mut self, x: ISrc) -> ISrc {
+        ISrc::new(x.src().negated())
+    }
+    fn minus64(&mut self, x: ISrc64) -> ISrc64 {
+        ISrc64::new(x.src().negated())
+    }
+    fn complement(&mut self, x: NotSrc) -> NotSrc {
+        NotSrc::new(x.src().complemented())
+    }
+    fn minus_single(&mut self, x: FSrc) -> FSrc {
+        FSrc::new(x.src().negated())
+    }
+    fn abs_single(&mut self, x: FSrc) -> FSrc {
+        FSrc::new(x.src().absolute())
+    }
+    fn minus_double(&mut self, x: DSrc) -> DSrc {
+        DSrc::new(x.src().negated())
+    }
+    fn abs_double(&mut self, x: DSrc) -> DSrc {
+        DSrc::new(x.src().absolute())
+    }
+    fn minus_halves(&mut self, x: HSrc) -> HSrc {
+        HSrc::new(x.src().negated())
+    }
+
+    // Results.
+
+    fn sum_of(&mut self, x: GprCarry) -> Gpr {
+        x.regs
+    }
+    fn carry_of(&mut self, x: GprCarry) -> PSrc {
+        x.predicate.source()
+    }
+    fn sum2_of(&mut self, x: Gpr2Carry) -> Gpr2 {
+        x.regs
+    }
+    fn carry2_of(&mut self, x: Gpr2Carry) -> PSrc {
+        x.predicate.source()
+    }
+    fn register_of(&mut self, x: GprPred) -> Gpr {
+        x.regs
+    }
+    fn predicate_of(&mut self, x: GprPred) -> PSrc {
+        x.predicate.source()
+    }
+    fn first_of(&mut self, x: PredPair) -> PSrc {
+        x.first.source()
+    }
+    fn pred_src(&mut self, x: Pred) -> PSrc {
+        x.source()
+    }
+    fn low_reg(&mut self, x: Gpr2) -> Gpr {
+        x.low()
+    }
+    fn high_reg(&mut self, x: Gpr2) -> Gpr {
+        x.high()
+    }
+    fn low_regs(&mut self, x: Gpr4) -> Gpr2 {
+        x.regs().slice(0, 2).into()
+    }
+    fn high_regs(&mut self, x: Gpr4) -> Gpr2 {
+        x.regs().slice(2, 2).into()
+    }
+    fn pair(&mut self, low: Gpr, high: Gpr) -> Gpr2 {
+        low.regs().concat(high.regs()).into()
+    }
+    fn quad(&mut self, low: Gpr2, high: Gpr2) -> Gpr4 {
+        low.regs().concat(high.regs()).into()
+    }
+    fn gpr_word(&mut self, x: Gpr) -> Word {
+        x.source()
+    }
+    fn gpr2_word(&mut self, x: Gpr2) -> Word64 {
+        x.source()
+    }
+    fn gpr4_word(&mut self, x: Gpr4) -> Word128 {
+        x.source()
+    }
+    fn to_gpr(&mut self, x: Word) -> Gpr {
+        self.gpr(x.src()).into()
+    }
+    fn to_gpr2(&mut self, x: Word64) -> Gpr2 {
+        self.gpr(x.src()).into()
+    }
+    fn to_gpr4(&mut self, x: Word128) -> Gpr4 {
+        self.gpr(x.src()).into()
+    }
+    fn logic3(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, table: u8) -> Gpr {
+        Gpr::new([Lower::logic3(self, a.src(), b.src(), c.src(), table)])
+    }
+    fn logic3_test(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, table: u8) -> PSrc {
+        Lower::logic3_test(self, a.src(), b.src(), c.src(), table)
+    }
+    fn gpr_regs(&mut self, x: Gpr) -> Regs {
+        x.regs()
+    }
+    fn gpr2_regs(&mut self, x: Gpr2) -> Regs {
+        x.regs()
     }
     fn output(&mut self, regs: Regs) -> InstOutput {
-        SmallVec::from_slice(&[Output::Regs(regs)])
+        smallvec![Output::Regs(regs)]
     }
-    fn output_predicate(&mut self, p: PSrc) -> InstOutput {
-        SmallVec::from_slice(&[Output::Predicate(p)])
+    fn output_gpr(&mut self, x: Gpr) -> InstOutput {
+        x.into()
     }
-    fn output_pair(&mut self, a: Regs, b: Regs) -> InstOutput {
-        SmallVec::from_slice(&[Output::Regs(a), Output::Regs(b)])
+    fn output_gpr2(&mut self, x: Gpr2) -> InstOutput {
+        x.into()
+    }
+    fn output_gpr4(&mut self, x: Gpr4) -> InstOutput {
+        x.into()
+    }
+    fn output_unit(&mut self, _: Unit) -> InstOutput {
+        InstOutput::new()
     }
     fn output_none(&mut self) -> InstOutput {
-        SmallVec::new()
+        InstOutput::new()
     }
-    fn output_src(&mut self, src: Src) -> InstOutput {
-        let regs = self.gpr(src);
-        SmallVec::from_slice(&[Output::Regs(regs)])
+    fn output_both(&mut self, mut first: InstOutput, second: InstOutput) -> InstOutput {
+        first.extend(second);
+        first
+    }
+    fn output_and_truth(&mut self, mut result: InstOutput, truth: PSrc) -> InstOutput {
+        result.push(Output::Predicate(truth));
+        result
     }
 
     // Integer.
@@ -315,7 +500,7 @@ impl Context for Lower<'_> {
         for word in 0..u32::from(src.words) {
             regs.push(self.immediate((bits >> (32 * word)) as u32));
         }
-        self.output(Regs::new(&regs))
+        smallvec![Output::Regs(Regs::new(&regs))]
     }
     fn extended_product(&mut self, value: Value) -> Option<Product> {
         self.product_of(value)
@@ -343,17 +528,14 @@ impl Context for Lower<'_> {
         };
         self.multiply_wide(itype, a, b, addend).0
     }
-    fn add_word(&mut self, a: Src, b: Src) -> Regs {
-        Regs::one(self.add(a, b))
-    }
     fn add_wide(&mut self, a: Src, b: Src) -> Regs {
         Lower::add_wide(self, a, b)
     }
     fn subtract_wide(&mut self, a: Src, b: Src) -> Regs {
         Lower::subtract_wide(self, a, b)
     }
-    fn multiply_add(&mut self, a: Src, b: Src, c: Src) -> Regs {
-        Regs::one(Lower::multiply_add(self, a, b, c))
+    fn multiply_add(&mut self, a: Word, b: Word, c: ISrc) -> Gpr {
+        Gpr::new([Lower::multiply_add(self, a.src(), b.src(), c.src())])
     }
     fn multiply_high(&mut self, a: Src, b: Src, itype: &IType) -> Regs {
         Regs::one(Lower::multiply_high(self, a, b, *itype))
@@ -361,17 +543,8 @@ impl Context for Lower<'_> {
     fn multiply64(&mut self, a: Src, b: Src) -> Regs {
         Lower::multiply64(self, a, b)
     }
-    fn shift_right(&mut self, x: Src, n: Src, signed: bool) -> Regs {
-        Regs::one(Lower::shift_right(self, x, n, signed, false))
-    }
     fn min_max(&mut self, a: Src, b: Src, itype: &IType, minimum: bool) -> Regs {
         Regs::one(Lower::min_max(self, a, b, *itype, minimum))
-    }
-    fn concat(&mut self, low: Regs, high: Regs) -> Regs {
-        low.concat(high)
-    }
-    fn src_regs(&mut self, src: Src) -> Regs {
-        self.gpr(src)
     }
     fn wide_zero(&mut self, ty: Type) -> Src {
         Src::wide_imm(0, words_of_bits(ty.bits()) as u8)
@@ -408,7 +581,7 @@ impl Context for Lower<'_> {
                 self.gpr(src.slice(half, half)),
             )
         };
-        self.output_pair(low, high)
+        smallvec![Output::Regs(low), Output::Regs(high)]
     }
 
     // Wide, counting, overflowing and dividing integers; lanes.
@@ -458,10 +631,10 @@ impl Context for Lower<'_> {
         };
         self.shift_words(x, n, shift)
     }
-    fn repeated(&mut self, ty: Type, x: Value) -> Regs {
+    fn repeated(&mut self, ty: Type, x: Value) -> Gpr {
         let selector = if ty.bits() == 8 { 0 } else { 0x1010 };
         let x = Lower::src(self, x);
-        Regs::one(self.permute(x, Src::ZERO, Src::imm(selector)))
+        Gpr::new([self.permute(x, Src::ZERO, Src::imm(selector))])
     }
     fn leading_zeros(&mut self, ty: Type, x: Value) -> Regs {
         Lower::leading_zeros(self, ty, x)
@@ -544,18 +717,14 @@ impl Context for Lower<'_> {
     fn logic_tree(&mut self, inst: Inst) -> Regs {
         self.logic_of(inst)
     }
-    fn predicate_logic(&mut self, x: Value, y: Value, table: u8) -> PSrc {
-        let (x, y) = (self.predicate_of(x), self.predicate_of(y));
-        PSrc::new(Lower::predicate_logic(self, x, y, PSrc::TRUE, table))
+    fn amount(&mut self, ty: Type, n: Value) -> Word {
+        Word::new(self.shift_amount(ty, n))
     }
-    fn amount(&mut self, ty: Type, n: Value) -> Src {
-        self.shift_amount(ty, n)
+    fn shift_left_wrap(&mut self, x: Word, n: Word) -> Gpr {
+        Gpr::new([self.shift_left(x.src(), n.src(), true)])
     }
-    fn shift_left_wrap(&mut self, x: Src, n: Src) -> Regs {
-        Regs::one(self.shift_left(x, n, true))
-    }
-    fn shift_right_wrap(&mut self, x: Src, n: Src, signed: bool) -> Regs {
-        Regs::one(Lower::shift_right(self, x, n, signed, true))
+    fn shift_right_wrap(&mut self, x: Word, n: Word, signed: bool) -> Gpr {
+        Gpr::new([Lower::shift_right(self, x.src(), n.src(), signed, true)])
     }
     fn shift_left64(&mut self, x: Value, n: Value) -> Regs {
         Lower::shift_left64(self, x, n)
@@ -563,11 +732,12 @@ impl Context for Lower<'_> {
     fn shift_right64(&mut self, x: Value, n: Value, signed: bool) -> Regs {
         Lower::shift_right64(self, x, n, signed)
     }
-    fn rotate_word(&mut self, x: Src, n: Src, left: bool) -> Regs {
+    fn rotate_word(&mut self, x: Word, n: Word, left: bool) -> Gpr {
+        let (x, n) = (x.src(), n.src());
         let direction = if left { SHFDir::L } else { SHFDir::R };
         let part = if left { LOHI::Hi } else { LOHI::Lo };
         let x = Src::regs(self.gpr(x));
-        Regs::one(self.funnel(direction, part, CWMode::W, SHFDType::U32, x, n, x))
+        Gpr::new([self.funnel(direction, part, CWMode::W, SHFDType::U32, x, n, x)])
     }
     fn rotate64(&mut self, x: Value, n: Value, left: bool) -> Regs {
         Lower::rotate64(self, x, n, left)
@@ -638,7 +808,7 @@ impl Context for Lower<'_> {
 
     fn cast_bits(&mut self, ty: Type, flags: MemFlags, x: Value) -> InstOutput {
         let regs = Lower::cast_bits(self, ty, flags, x);
-        self.output_src(regs)
+        smallvec![Output::Regs(self.gpr(regs))]
     }
     fn convert_format(&mut self, ty: Type, x: Value) -> Option<Regs> {
         Lower::convert_format(self, ty, x)

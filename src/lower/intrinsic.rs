@@ -177,15 +177,15 @@ impl Lower<'_> {
                 )
             }
             Lowering::Ballot => {
-                let p = self.predicate_of(args[0]);
+                let p = self.truth_of(args[0]);
                 Output::Regs(self.vote(VoteMode::Any, p).d())
             }
             Lowering::VoteAll => {
-                let p = self.predicate_of(args[0]);
+                let p = self.truth_of(args[0]);
                 Output::Predicate(self.vote(VoteMode::All, p).pu())
             }
             Lowering::VoteAny => {
-                let p = self.predicate_of(args[0]);
+                let p = self.truth_of(args[0]);
                 Output::Predicate(self.vote(VoteMode::Any, p).pu())
             }
             Lowering::ActiveMask => Output::Regs(self.vote(VoteMode::Any, PSrc::TRUE).d()),

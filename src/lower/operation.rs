@@ -9,12 +9,46 @@ use super::source::{Base, Halves, Outputs, Regs, Source, Src};
 use crate::isa::encode::mode_of;
 use crate::isa::generated::{HSel2, LoadSize, MOVW, ldc, mov};
 use crate::isa::inst::FieldEnum;
-use crate::isa::table::{
-    Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo, OptypeInfo,
-};
+use crate::isa::table::{Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo};
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
+
+/// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the description.
+#[derive(Debug)]
+pub struct Mode {
+    /// The operation.
+    pub optype: Optype,
+    /// Its forms that have the mode, in the order of the description.
+    pub forms: &'static [Form],
+    /// Bits of the modifiers behind the mnemonic.
+    pub mask: u128,
+    /// `-` of its operands means `~`.
+    pub complements: bool,
+    /// Whether SrcA and SrcB may change places.
+    pub swap: Swap,
+}
+
+/// How SrcA and SrcB may change places.
+#[derive(Debug)]
+pub enum Swap {
+    /// They may not.
+    Never,
+    /// As they are.
+    Free,
+    /// With the comparison at `bit` turned around.
+    Mirror {
+        /// Lowest bit of the comparison.
+        bit: u8,
+        /// The new code of each code.
+        codes: &'static [u64],
+    },
+    /// With `pp` negated.
+    Exchange,
+}
+
+/// Sources by role.
+type Sources = SmallVec<[(Role, Source); 6]>;
 
 /// How a source gets into an operand of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +60,37 @@ enum Way {
 }
 
 impl Lower<'_> {
+    /// Emits one instruction in a mode and returns its results: what every generated constructor does.
+    ///
+    /// `word` has the modifiers behind the mnemonic at their bits.
+    ///
+    /// # Panics
+    /// When no form takes the sources: a mistake of the description, since every operation has a form of registers only.
+    pub(super) fn emit(
+        &mut self,
+        mode: &'static Mode,
+        mut word: u128,
+        sources: &[(Role, Source)],
+    ) -> Outputs {
+        let mut sources: Sources = sources
+            .iter()
+            .map(|&(role, source)| match self.simplified(source) {
+                Source::Value(src) if mode.complements => (role, Source::Value(as_negated(src))),
+                other => (role, other),
+            })
+            .collect();
+        let form = choose(mode.forms, &mode.swap, &mut word, &mut sources);
+        let mut inst = Inst::<VReg>::new(form);
+        inst.set_options(mode.mask, word);
+        let form_info = form.info();
+        for (role, source) in sources {
+            self.set_source(&mut inst, form_info, role, source);
+        }
+        let outputs = self.outputs(&mut inst, form_info);
+        self.builder.emit(inst);
+        outputs
+    }
+
     /// Emits one operation and returns its results.
     ///
     /// `options` are the modifiers behind the mnemonic at their bits.
@@ -43,7 +108,13 @@ impl Lower<'_> {
             .iter()
             .map(|&(role, source)| (role, self.simplified(source)))
             .collect();
-        let form = choose(optype, &mut sources);
+        let swap = if info.effects.contains(Effects::COMMUTATIVE) {
+            Swap::Free
+        } else {
+            Swap::Never
+        };
+        let mut word = options;
+        let form = choose(info.forms, &swap, &mut word, &mut sources);
         let mut inst = Inst::<VReg>::new(form);
         inst.set_options(info.options_mask, options);
         let form_info = form.info();
@@ -357,38 +428,67 @@ fn number_field(form: &'static FormInfo, role: Role) -> (u8, &'static FieldInfo)
     (index, &form.fields[index as usize])
 }
 
-/// The form that leaves the least to do; operands of a commutative operation change places where that helps.
-fn choose(optype: Optype, sources: &mut SmallVec<[(Role, Source); 6]>) -> Form {
-    let info = optype.info();
-    if let [form] = info.forms {
+/// A source of an operation that writes `-` where it means `~`. An immediate has its complement applied before a form is chosen.
+fn as_negated(src: Src) -> Src {
+    let plain = Src {
+        not: false,
+        whole: None,
+        ..src
+    };
+    match (src.not, src.base) {
+        (false, _) => src,
+        (true, Base::Imm(_)) => plain.complemented(),
+        (true, _) => Src { neg: true, ..plain },
+    }
+}
+
+/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps.
+fn choose(forms: &[Form], swap: &Swap, word: &mut u128, sources: &mut Sources) -> Form {
+    if let [form] = forms {
         return *form;
     }
-    let (mut cost, mut form) = cheapest(info, sources).unwrap_or((u32::MAX, info.forms[0]));
+    let (mut cost, mut form) = cheapest(forms, sources).unwrap_or((u32::MAX, forms[0]));
     if cost > 0
-        && info.effects.contains(Effects::COMMUTATIVE)
-        && let Some(a) = sources.iter().position(|s| s.0 == Role::A)
-        && let Some(b) = sources.iter().position(|s| s.0 == Role::B)
+        && let Some(swapped) = swapped(swap, sources)
+        && let Some((other, swapped_form)) = cheapest(forms, &swapped)
+        && other < cost
     {
-        let mut swapped = sources.clone();
-        (swapped[a].1, swapped[b].1) = (sources[b].1, sources[a].1);
-        if let Some((other, swapped_form)) = cheapest(info, &swapped)
-            && other < cost
-        {
-            (cost, form) = (other, swapped_form);
-            *sources = swapped;
+        (cost, form) = (other, swapped_form);
+        *sources = swapped;
+        if let Swap::Mirror { bit, codes } = swap {
+            let code = codes[(*word >> bit) as usize & (codes.len() - 1)];
+            *word = *word & !((codes.len() as u128 - 1) << bit) | u128::from(code) << bit;
         }
     }
     assert!(
         cost < u32::MAX,
         "no form of {} takes {sources:?}",
-        info.name
+        form.info().name
     );
     form
 }
 
-fn cheapest(info: &OptypeInfo, sources: &[(Role, Source)]) -> Option<(u32, Form)> {
+/// The sources with SrcA and SrcB in each other's place.
+fn swapped(swap: &Swap, sources: &Sources) -> Option<Sources> {
+    if matches!(swap, Swap::Never) {
+        return None;
+    }
+    let place = |role: Role| sources.iter().position(|s| s.0 == role);
+    let (a, b) = (place(Role::A)?, place(Role::B)?);
+    let mut swapped = sources.clone();
+    (swapped[a].1, swapped[b].1) = (sources[b].1, sources[a].1);
+    if let Swap::Exchange = swap
+        && let Some(pp) = place(Role::Pp)
+        && let Source::Predicate(p) = sources[pp].1
+    {
+        swapped[pp].1 = Source::Predicate(p.negate());
+    }
+    Some(swapped)
+}
+
+fn cheapest(forms: &[Form], sources: &Sources) -> Option<(u32, Form)> {
     let mut best: Option<(u32, Form)> = None;
-    for &form in info.forms {
+    for &form in forms {
         if let Some(cost) = cost(form.info(), sources)
             && best.is_none_or(|(c, _)| cost < c)
         {

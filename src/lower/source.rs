@@ -219,6 +219,16 @@ impl Src {
         }
     }
 
+    /// The operand without its sign (`|x|`).
+    pub fn absolute(self) -> Src {
+        Src {
+            neg: false,
+            abs: true,
+            whole: None,
+            ..self
+        }
+    }
+
     /// Whether it has no modifiers.
     pub fn is_plain(&self) -> bool {
         !self.neg && !self.abs && !self.not && self.halves == Halves::Both
@@ -322,6 +332,23 @@ impl Outputs {
     /// As [`Outputs::d`].
     pub fn src(&self) -> Src {
         Src::regs(self.d())
+    }
+
+    /// The register of the predicate result `pu`.
+    ///
+    /// # Panics
+    /// When the operation, in the mode chosen, has none.
+    pub fn first_predicate(&self) -> VReg {
+        self.pu.expect("the operation has a predicate result")
+    }
+
+    /// The register of the predicate result `pv`.
+    ///
+    /// # Panics
+    /// As [`Outputs::first_predicate`].
+    pub fn second_predicate(&self) -> VReg {
+        self.pv
+            .expect("the operation has a second predicate result")
     }
 
     /// The predicate result `pu`.

@@ -60,7 +60,7 @@ impl Lower<'_> {
     }
 
     /// The truth of a value (not zero) as a predicate.
-    pub fn predicate_of(&mut self, value: Value) -> PSrc {
+    pub fn truth_of(&mut self, value: Value) -> PSrc {
         if let Some(bits) = self.constant_of(value) {
             return if bits != 0 { PSrc::TRUE } else { PSrc::FALSE };
         }
@@ -69,13 +69,13 @@ impl Lower<'_> {
                 opcode: Opcode::Uextend | Opcode::Sextend,
                 arg,
             }) if self.is_truth(arg) => {
-                return self.predicate_of(arg);
+                return self.truth_of(arg);
             }
             Some(InstructionData::Binary {
                 opcode: Opcode::Bxor,
                 args: [a, b],
             }) if self.is_truth(value) && self.constant_of(b) == Some(1) => {
-                return self.predicate_of(a).negate();
+                return self.truth_of(a).negate();
             }
             _ => {}
         }
@@ -128,42 +128,6 @@ impl Lower<'_> {
             word = Src::reg(self.logic3(word, src.slice(i, 1), Src::ZERO, 0xfc));
         }
         word
-    }
-
-    /// Whether a value is an i8 that is 0 or 1 and whose definition gives a predicate.
-    pub fn is_truth(&self, value: Value) -> bool {
-        if self.type_of(value) != types::I8 {
-            return false;
-        }
-        let opcode = match self.func.dfg.value_def(value) {
-            ValueDef::Result(inst, index) => Some((self.func.dfg.insts[inst].opcode(), index)),
-            _ => None,
-        };
-        if let Some((opcode, index)) = opcode
-            && gives_truth(opcode, index)
-        {
-            return true;
-        }
-        match self.def_data(value) {
-            Some(InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }) => true,
-            Some(InstructionData::Binary {
-                opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
-                args: [a, b],
-            }) => self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1)),
-            Some(InstructionData::Call { .. }) => match self.def_of(value) {
-                Some(inst) => self
-                    .input
-                    .facts
-                    .intrinsics
-                    .of_call(self.func, inst)
-                    .is_some_and(|i| {
-                        use crate::clif::intrinsics::Lowering;
-                        matches!(i.lowering, Lowering::VoteAll | Lowering::VoteAny)
-                    }),
-                None => false,
-            },
-            _ => false,
-        }
     }
 
     /// The bits of a constant value.
@@ -372,41 +336,6 @@ impl Lower<'_> {
         Src::reg(self.logic3(src, Src::imm((1 << bits) - 1), Src::ZERO, 0xc0))
     }
 
-    /// Whether the bits above the type are known to be zero in the register.
-    fn is_zero_extended(&self, value: Value) -> bool {
-        match self.def_data(value) {
-            Some(InstructionData::Load { opcode, .. }) => {
-                opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16
-            }
-            Some(InstructionData::Unary {
-                opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz | Opcode::Bswap,
-                ..
-            }) => true,
-            // These read zero-extended operands and make nothing above the type.
-            Some(InstructionData::Binary {
-                opcode:
-                    Opcode::Ushr
-                    | Opcode::Umulhi
-                    | Opcode::Umin
-                    | Opcode::Umax
-                    | Opcode::Udiv
-                    | Opcode::Urem,
-                ..
-            }) => !self.type_of(value).is_vector(),
-            Some(InstructionData::Binary {
-                opcode: Opcode::Band,
-                args,
-            }) => args.iter().any(|&arg| self.constant_of(arg).is_some()),
-            // PRMT puts zeros above a lane that it moves down.
-            Some(InstructionData::BinaryImm8 {
-                opcode: Opcode::Extractlane,
-                arg,
-                imm,
-            }) => !(u32::from(imm) * self.type_of(arg).lane_bits()).is_multiple_of(32),
-            _ => false,
-        }
-    }
-
     /// An i8 or i16 sign-extended to a word; wider values as they are.
     pub fn sign_extended(&mut self, value: Value) -> Src {
         let (src, bits) = (self.src(value), self.type_of(value).bits());
@@ -499,23 +428,5 @@ impl Lower<'_> {
             ],
         );
         out.pu.expect("PLOP3 writes a predicate")
-    }
-}
-
-/// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and `vany_true`.
-fn gives_truth(opcode: Opcode, result: usize) -> bool {
-    match opcode {
-        Opcode::VanyTrue => true,
-        Opcode::UaddOverflow
-        | Opcode::SaddOverflow
-        | Opcode::UsubOverflow
-        | Opcode::SsubOverflow
-        | Opcode::UmulOverflow
-        | Opcode::SmulOverflow
-        | Opcode::UaddOverflowCin
-        | Opcode::SaddOverflowCin
-        | Opcode::UsubOverflowBin
-        | Opcode::SsubOverflowBin => result == 1,
-        _ => false,
     }
 }

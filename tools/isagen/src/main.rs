@@ -34,6 +34,8 @@ enum Command {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+    /// Prints the constructors that lowering rules use, as ISLE declarations.
+    Constructors,
     /// Compares what documents declare with a description: each field, operand list, exception, member and syntax line.
     Diff {
         /// The description: a folder of `.isa` files, or a file.
@@ -70,19 +72,23 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Does what was asked; false if something was found wrong.
 fn run(arguments: Arguments) -> Result<bool> {
     match arguments.command {
-        None => print_reference(&arguments.description),
+        None => print(&arguments.description, reference),
+        Some(Command::Constructors) => {
+            print(&arguments.description, isagen::generate::isle::declarations)
+        }
         Some(Command::Check { files }) => check(&files),
         Some(Command::Diff { against, files }) => compare(&against, &files),
     }
 }
 
-fn print_reference(description: &Path) -> Result<bool> {
+/// Prints what `text` makes of a description.
+fn print(description: &Path, text: fn(&isagen::model::Machine) -> String) -> Result<bool> {
     let mut sources = SourceMap::default();
     read(&mut sources, description)?;
     let (machine, diagnostics) = load_with_warnings(&sources);
     print_diagnostics(&diagnostics, &sources);
     if let Some(machine) = &machine {
-        std::io::stdout().write_all(reference(machine).as_bytes())?;
+        std::io::stdout().write_all(text(machine).as_bytes())?;
     }
     Ok(machine.is_some())
 }

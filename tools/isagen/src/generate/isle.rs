@@ -1,32 +1,71 @@
-//! ISLE declarations of the machine: enumerations, and one constructor per operation; and the Rust methods behind them.
+//! ISLE declarations of the machine: enumerations, and the typed constructors of `constructors.rs`; and the Rust methods behind them.
 //!
-//! `(decl IMAD (ImadOptions Src Src Src PSrc) Outputs)`: options are the modifiers behind the mnemonic, the other arguments are the sources
-//! in the order of the documents, the guard left out. The constructor picks the form (RR/RU/RI/RC, …) from what the sources are.
+//! `(decl IMAD (Word Word ISrc) GprCarry)`: one term for each way to write an operation, the guard left out. The constructor picks the form
+//! (RR/RU/RI/RC, …) from what the sources are. `(decl IMAD_with (ImadOptions Word Word ISrc) GprCarry)` takes the modifiers that `IMAD`
+//! implies, made by `IMAD_options`.
 
-use super::naming::{camel, module_name, snake};
-use super::optypes::{Kind, options, signature};
+use super::constructors::{Constructor, Register, ResultType, SourceType, Swap, constructors};
+use super::naming::{camel, constant, snake};
 use super::types::{is_bool, modifier_types};
-use crate::model::{Machine, Optype};
+use crate::model::Machine;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Operations that end or leave a block are terminators, not values: they have no constructor.
-fn has_constructor(optype: &Optype) -> bool {
-    !optype
-        .effects
-        .iter()
-        .any(|e| ["branch", "call", "return", "exit", "convergence"].contains(&e.as_str()))
-        && optype.name != "NOP"
+impl SourceType {
+    /// Its type in ISLE and in Rust; none for members of enumerations, which the machine names.
+    fn name(self) -> Option<&'static str> {
+        Some(match self {
+            SourceType::Plain(1) => "Word",
+            SourceType::Plain(2) => "Word64",
+            SourceType::Plain(_) => "Word128",
+            SourceType::Integer(1) => "ISrc",
+            SourceType::Integer(_) => "ISrc64",
+            SourceType::Complement(1) => "NotSrc",
+            SourceType::Complement(_) => "NotSrc64",
+            SourceType::Single => "FSrc",
+            SourceType::Double => "DSrc",
+            SourceType::Halves => "HSrc",
+            SourceType::Half => "HalfSrc",
+            SourceType::Uniform(1) => "USrc",
+            SourceType::Uniform(_) => "USrc64",
+            SourceType::Data => "Src",
+            SourceType::Predicate => "PSrc",
+            SourceType::Signed => "i32",
+            SourceType::Number => "u32",
+            SourceType::Member(_) => return None,
+        })
+    }
 }
 
-/// The ISLE term: the documents' own name, which no CLIF instruction has.
-fn term(optype: &Optype) -> &str {
-    &optype.name
+impl ResultType {
+    /// Its type in ISLE and in Rust.
+    fn name(self) -> &'static str {
+        match (self.register, self.predicates, self.carry) {
+            (None, 0, _) => "Unit",
+            (None, 1, _) => "Pred",
+            (None, ..) => "PredPair",
+            (Some(Register::Data), ..) => "Regs",
+            (Some(Register::Uniform(1)), ..) => "Ugpr",
+            (Some(Register::Uniform(_)), ..) => "Ugpr2",
+            (Some(Register::General(1)), 0, _) => "Gpr",
+            (Some(Register::General(1)), _, false) => "GprPred",
+            (Some(Register::General(1)), _, true) => "GprCarry",
+            (Some(Register::General(2)), 0, _) => "Gpr2",
+            (Some(Register::General(2)), _, false) => "Gpr2Pred",
+            (Some(Register::General(2)), _, true) => "Gpr2Carry",
+            (Some(Register::General(_)), ..) => "Gpr4",
+        }
+    }
 }
 
 /// The Rust method behind a term.
-fn method(optype: &Optype) -> String {
-    format!("op_{}", optype.name.to_ascii_lowercase())
+fn method(term: &str) -> String {
+    format!("emit_{}", term.to_ascii_lowercase())
+}
+
+/// The Rust type of a family's modifiers.
+fn options_type(constructor: &Constructor) -> String {
+    format!("{}Options", camel(&constructor.family))
 }
 
 /// An enumeration as ISLE type, unless it is a plain bool.
@@ -39,18 +78,42 @@ fn type_name(machine: &Machine, index: usize) -> String {
     }
 }
 
+fn source_name(machine: &Machine, ty: SourceType) -> String {
+    match ty {
+        SourceType::Member(index) => type_name(machine, index),
+        other => other.name().unwrap_or_default().to_string(),
+    }
+}
+
+/// Arguments of the constructor in front of its sources: the modifiers that the syntax demands.
+fn demanded(constructor: &Constructor) -> impl Iterator<Item = &super::constructors::Choice> {
+    constructor.choices.iter().filter(|c| c.default.is_none())
+}
+
+/// Constructors of which each is the first of its family.
+fn families(list: &[Constructor]) -> Vec<&Constructor> {
+    let mut seen = BTreeSet::new();
+    list.iter()
+        .filter(|c| c.implies() && seen.insert(c.family.as_str()))
+        .collect()
+}
+
 /// The ISLE file of declarations.
 pub fn declarations(machine: &Machine) -> String {
     let mut out = String::from(
-        ";; Generated from the machine description: one constructor per operation, under its documented name.\n\n",
+        ";; Generated from the machine description: a constructor for each way to write an operation.\n\n",
     );
     let w = &mut out;
+    let list = constructors(machine);
     let mut used = BTreeSet::new();
-    for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
-        used.extend(options(machine, optype).iter().map(|o| o.ty));
+    for constructor in &list {
+        used.extend(constructor.choices.iter().map(|c| c.ty));
+        used.extend(constructor.sources.iter().filter_map(|s| match s.1 {
+            SourceType::Member(ty) => Some(ty),
+            _ => None,
+        }));
     }
-    for (index, ty) in modifier_types(machine).filter(|(i, t)| used.contains(i) && !is_bool(t)) {
-        let _ = index;
+    for (_, ty) in modifier_types(machine).filter(|(i, t)| used.contains(i) && !is_bool(t)) {
         let mut seen = BTreeSet::new();
         let members: Vec<String> = ty
             .members
@@ -60,76 +123,151 @@ pub fn declarations(machine: &Machine) -> String {
             .collect();
         let _ = writeln!(w, "(type {} extern (enum {}))", ty.name, members.join(" "));
     }
-    for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
-        let name = term(optype);
-        let options = options(machine, optype);
-        let _ = writeln!(w, "\n;; {}", optype.mnemonic);
-        let mut arguments = Vec::new();
-        if !options.is_empty() {
-            let ty = format!("{}Options", camel(&optype.name));
-            let fields: Vec<String> = options.iter().map(|o| type_name(machine, o.ty)).collect();
-            let _ = writeln!(w, "(type {ty} (primitive {ty}))");
-            let _ = writeln!(
-                w,
-                ";; {}",
-                options
-                    .iter()
-                    .map(|o| o.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            );
-            let _ = writeln!(w, "(decl pure {name}_options ({}) {ty})", fields.join(" "));
-            let _ = writeln!(
-                w,
-                "(extern constructor {name}_options {}_options)",
-                method(optype)
-            );
-            arguments.push(ty);
-        }
-        let sources = signature(machine, optype).sources;
-        arguments.extend(sources.iter().map(|(_, kind)| isle_kind(*kind).to_string()));
+    for constructor in families(&list) {
+        let ty = options_type(constructor);
+        let types: Vec<String> = constructor
+            .choices
+            .iter()
+            .map(|c| type_name(machine, c.ty))
+            .collect();
+        let names: Vec<&str> = constructor
+            .choices
+            .iter()
+            .map(|c| c.name.as_str())
+            .collect();
+        let term = format!("{}_options", constructor.family);
         let _ = writeln!(
             w,
-            ";; {}",
-            sources
-                .iter()
-                .map(|(role, _)| role.as_str())
-                .collect::<Vec<_>>()
-                .join(" ")
+            "\n(type {ty} (primitive {ty}))\n;; {}\n(decl pure {term} ({}) {ty})\n(extern constructor {term} {})",
+            names.join(" "),
+            types.join(" "),
+            method(&term),
         );
-        let _ = writeln!(w, "(decl {name} ({}) Outputs)", arguments.join(" "));
-        let _ = writeln!(w, "(extern constructor {name} {})", method(optype));
+    }
+    for constructor in &list {
+        let sources: Vec<String> = constructor
+            .sources
+            .iter()
+            .map(|s| source_name(machine, s.1))
+            .collect();
+        let mut arguments: Vec<String> = demanded(constructor)
+            .map(|c| type_name(machine, c.ty))
+            .collect();
+        arguments.extend(sources.iter().cloned());
+        let roles: Vec<&str> = demanded(constructor)
+            .map(|c| c.name.as_str())
+            .chain(constructor.sources.iter().map(|s| s.0.as_str()))
+            .collect();
+        let _ = writeln!(w, "\n;; {}", roles.join(" "));
+        let result = constructor.result.name();
+        let mut declare = |term: &str, arguments: &[String]| {
+            let _ = writeln!(
+                w,
+                "(decl {term} ({}) {result})\n(extern constructor {term} {})",
+                arguments.join(" "),
+                method(term)
+            );
+        };
+        declare(&constructor.name, &arguments);
+        if constructor.implies() {
+            let mut all = vec![options_type(constructor)];
+            all.extend(sources);
+            declare(&format!("{}_with", constructor.name), &all);
+        }
     }
     out
 }
 
-fn isle_kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Bool => "PSrc",
-        Kind::Word | Kind::Pair | Kind::Quad => "Src",
-        Kind::Set => "PredicateSet",
-        Kind::Signed => "i32",
-        Kind::Number => "u32",
-    }
-}
-
-/// The types of options, under their ISLE names.
-pub fn option_types(machine: &Machine) -> String {
+/// What the methods need beside the context: the modes, and the types of modifiers under their ISLE names.
+pub fn modes(machine: &Machine) -> String {
     let mut out = String::new();
-    for optype in machine
-        .optypes
-        .iter()
-        .filter(|o| has_constructor(o) && !options(machine, o).is_empty())
-    {
+    let w = &mut out;
+    let list = constructors(machine);
+    for constructor in families(&list) {
+        let ty = options_type(constructor);
         let _ = writeln!(
-            out,
-            "/// Modifiers of `{}`.\npub use crate::isa::generated::{}::Options as {}Options;",
-            optype.mnemonic,
-            module_name(&optype.name),
-            camel(&optype.name)
+            w,
+            "/// Modifiers of `{}`, at their bits.\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub struct {ty}(pub u128);\n\nimpl {ty} {{\n    /// All modifiers.\n    #[allow(clippy::too_many_arguments)]\n    pub fn new({}) -> {ty} {{\n        {ty}({})\n    }}\n}}\n",
+            constructor.family,
+            parameters(machine, constructor.choices.iter(), "").join(", "),
+            word(machine, constructor.choices.iter(), 0, ""),
         );
     }
+    let _ = writeln!(
+        w,
+        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::Optype;\n    use crate::isa::generated::Form;\n    use crate::lower::operation::{{Mode, Swap}};\n"
+    );
+    for constructor in &list {
+        let forms: Vec<String> = constructor
+            .forms
+            .iter()
+            .map(|&f| format!("Form::{}", machine.forms[f].name))
+            .collect();
+        let optype = &machine.optypes[machine.forms[constructor.forms[0]].optype];
+        let _ = writeln!(
+            w,
+            "    /// `{}`.\n    pub static {}: Mode = Mode {{ optype: Optype::{}, forms: &[{}], mask: {:#x}, complements: {}, swap: {} }};",
+            constructor.name,
+            constant(&constructor.name),
+            optype.name,
+            forms.join(", "),
+            constructor.mask,
+            constructor.complements,
+            swap(&constructor.swap),
+        );
+    }
+    let _ = writeln!(w, "}}");
     out
+}
+
+fn swap(swap: &Swap) -> String {
+    match swap {
+        Swap::Never => "Swap::Never".to_string(),
+        Swap::Free => "Swap::Free".to_string(),
+        Swap::Exchange => "Swap::Exchange".to_string(),
+        Swap::Mirror { bit, codes } => {
+            format!("Swap::Mirror {{ bit: {bit}, codes: &{codes:?} }}")
+        }
+    }
+}
+
+/// Parameters of Rust functions for modifiers.
+fn parameters<'c>(
+    machine: &Machine,
+    choices: impl Iterator<Item = &'c super::constructors::Choice>,
+    reference: &str,
+) -> Vec<String> {
+    choices
+        .map(|c| {
+            let ty = type_name(machine, c.ty);
+            let reference = if ty == "bool" { "" } else { reference };
+            format!("{}: {reference}{ty}", snake(&c.name))
+        })
+        .collect()
+}
+
+/// An expression for the bits `base` and those of modifiers.
+fn word<'c>(
+    machine: &Machine,
+    choices: impl Iterator<Item = &'c super::constructors::Choice>,
+    base: u128,
+    reference: &str,
+) -> String {
+    let mut word = format!("{base:#x}");
+    for c in choices {
+        let reference = if type_name(machine, c.ty) == "bool" {
+            ""
+        } else {
+            reference
+        };
+        let _ = write!(
+            word,
+            " | (({reference}{} as u128) << {})",
+            snake(&c.name),
+            c.bit
+        );
+    }
+    word
 }
 
 /// The methods of the lowering context behind [`declarations`], as a macro to be called inside the implementation of the ISLE context.
@@ -138,65 +276,77 @@ pub fn methods(machine: &Machine) -> String {
     let w = &mut out;
     let _ = writeln!(
         w,
-        "\n/// Methods of the lowering context that emit operations.\nmacro_rules! operation_methods {{\n    () => {{"
+        "\n/// Methods of the lowering context that emit instructions.\nmacro_rules! emitting_methods {{\n    () => {{"
     );
-    for optype in machine.optypes.iter().filter(|o| has_constructor(o)) {
-        let name = method(optype);
-        let module = module_name(&optype.name);
-        let options = options(machine, optype);
-        let mut parameters = String::new();
-        let mut word = "0".to_string();
-        if !options.is_empty() {
-            let list: Vec<String> = options
-                .iter()
-                .map(|o| {
-                    let ty = type_name(machine, o.ty);
-                    let reference = if ty == "bool" { "" } else { "&" };
-                    format!("{}: {reference}{ty}", snake(&o.name))
-                })
-                .collect();
-            let values: Vec<String> = options
-                .iter()
-                .map(|o| {
-                    if type_name(machine, o.ty) == "bool" {
-                        snake(&o.name)
-                    } else {
-                        format!("*{}", snake(&o.name))
-                    }
-                })
-                .collect();
-            let ty = format!("{}Options", camel(&optype.name));
-            let _ = writeln!(
-                w,
-                "        #[inline]\n        fn {name}_options(&mut self, {}) -> {ty} {{ crate::isa::generated::{module}::Options::new({}) }}",
-                list.join(", "),
-                values.join(", ")
-            );
-            parameters = format!(", options: {ty}");
-            word = "options.word()".to_string();
-        }
-        let sources = signature(machine, optype).sources;
-        let mut values = Vec::new();
-        for (role, kind) in &sources {
-            let argument = snake(role);
-            let (ty, value) = match kind {
-                Kind::Bool => ("PSrc", format!("Source::Predicate({argument})")),
-                Kind::Word | Kind::Pair | Kind::Quad => {
-                    ("Src", format!("Source::Value({argument})"))
-                }
-                Kind::Set => ("PredicateSet", format!("Source::Predicates({argument})")),
-                Kind::Signed => ("i32", format!("Source::Number(i64::from({argument}))")),
-                Kind::Number => ("u32", format!("Source::Number(i64::from({argument}))")),
-            };
-            parameters += &format!(", {argument}: {ty}");
-            values.push(format!("(Role::{}, {value})", camel(role)));
-        }
+    let list = constructors(machine);
+    for constructor in families(&list) {
+        let ty = options_type(constructor);
+        let names: Vec<String> = constructor
+            .choices
+            .iter()
+            .map(|c| {
+                let reference = if type_name(machine, c.ty) == "bool" {
+                    ""
+                } else {
+                    "*"
+                };
+                format!("{reference}{}", snake(&c.name))
+            })
+            .collect();
         let _ = writeln!(
             w,
-            "        #[inline]\n        fn {name}(&mut self{parameters}) -> Outputs {{ self.operation(Optype::{}, {word}, &[{}]) }}",
-            optype.name,
-            values.join(", ")
+            "        #[inline]\n        fn {}(&mut self, {}) -> {ty} {{ {ty}::new({}) }}",
+            method(&format!("{}_options", constructor.family)),
+            parameters(machine, constructor.choices.iter(), "&").join(", "),
+            names.join(", "),
         );
+    }
+    for constructor in &list {
+        let defaults = constructor
+            .choices
+            .iter()
+            .filter_map(|c| Some(u128::from(c.default?) << c.bit))
+            .fold(constructor.fixed, |word, bits| word | bits);
+        let mut write = |term: &str, first: Vec<String>, word: &str| {
+            let mut parameters = first;
+            let mut sources = Vec::new();
+            for (role, ty) in &constructor.sources {
+                let argument = snake(role);
+                let (reference, value) = match ty {
+                    SourceType::Member(_) => ("&", format!("Source::Number(*{argument} as i64)")),
+                    SourceType::Signed | SourceType::Number => {
+                        ("", format!("Source::Number(i64::from({argument}))"))
+                    }
+                    _ => ("", format!("Source::from({argument})")),
+                };
+                parameters.push(format!(
+                    "{argument}: {reference}{}",
+                    source_name(machine, *ty)
+                ));
+                sources.push(format!("(Role::{}, {value})", camel(role)));
+            }
+            let parameters: String = parameters.iter().map(|p| format!(", {p}")).collect();
+            let _ = writeln!(
+                w,
+                "        #[inline]\n        fn {}(&mut self{parameters}) -> {} {{ self.emit(&mode::{}, {word}, &[{}]).into() }}",
+                method(term),
+                constructor.result.name(),
+                constant(&constructor.name),
+                sources.join(", "),
+            );
+        };
+        write(
+            &constructor.name,
+            parameters(machine, demanded(constructor), "&"),
+            &word(machine, demanded(constructor), defaults, "*"),
+        );
+        if constructor.implies() {
+            write(
+                &format!("{}_with", constructor.name),
+                vec![format!("options: {}", options_type(constructor))],
+                &format!("{:#x} | options.0", constructor.fixed),
+            );
+        }
     }
     let _ = writeln!(w, "    }};\n}}");
     out

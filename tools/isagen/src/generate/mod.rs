@@ -1,5 +1,6 @@
 //! Generators: the resolved machine as Rust tables and types, as ISLE declarations.
 
+mod constructors;
 pub mod isle;
 mod naming;
 mod optypes;

@@ -52,7 +52,7 @@ pub struct Signature {
     pub(super) results: Vec<(String, Kind)>,
 }
 
-fn kind_of(form: &Form, operand: &crate::model::Operand) -> Kind {
+pub(super) fn kind_of(form: &Form, operand: &crate::model::Operand) -> Kind {
     let Some(field) = operand.field else {
         return Kind::Set;
     };
@@ -108,12 +108,14 @@ pub fn signature(machine: &Machine, optype: &Optype) -> Signature {
     result
 }
 
-/// Whether the semantics are a pure function of the operands: no effects, except on the set of predicates.
+/// Whether the semantics are a pure function of the operands: no effects, except on the set of predicates. What is stated for selection only
+/// is no effect.
 pub fn is_pure(optype: &Optype) -> bool {
+    const FOR_SELECTION: [&str; 4] = ["commutative", "mirrored", "exchanged", "unnegated"];
     optype
         .effects
         .iter()
-        .all(|e| e == "predicates" || e == "commutative")
+        .all(|e| e == "predicates" || FOR_SELECTION.contains(&e.as_str()))
 }
 
 /// A modifier: the name in `Modifiers` and its field in every form that has it.

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{Exception, Field, FieldValue, Form, Format};
 
 /// The effects an instruction may have.
-pub const EFFECTS: [&str; 20] = [
+pub const EFFECTS: [&str; 23] = [
     "load",
     "store",
     "atomic",
@@ -29,6 +29,9 @@ pub const EFFECTS: [&str; 20] = [
     "predicates",
     "special",
     "commutative",
+    "mirrored",
+    "exchanged",
+    "unnegated",
 ];
 
 impl<'a> Context<'a> {

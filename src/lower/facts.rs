@@ -1,0 +1,102 @@
+//! What rules rely on about how other rules leave their results: which values live in predicates, and above which narrow values there are
+//! zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the one place that says it.
+
+use super::Lower;
+use crate::clif::intrinsics::Lowering;
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, ValueDef, types};
+
+impl Lower<'_> {
+    /// Whether the only result of an instruction is a truth, so that `lower_truth` lowers it.
+    pub(super) fn defines_truth(&self, inst: Inst) -> bool {
+        match self.func.dfg.inst_results(inst) {
+            [result] => !self.func.dfg.insts[inst].opcode().is_call() && self.is_truth(*result),
+            _ => false,
+        }
+    }
+
+    /// Whether a value is an i8 that is 0 or 1 and whose definition gives a predicate.
+    pub fn is_truth(&self, value: Value) -> bool {
+        if self.type_of(value) != types::I8 {
+            return false;
+        }
+        let opcode = match self.func.dfg.value_def(value) {
+            ValueDef::Result(inst, index) => Some((self.func.dfg.insts[inst].opcode(), index)),
+            _ => None,
+        };
+        if let Some((opcode, index)) = opcode
+            && gives_truth(opcode, index)
+        {
+            return true;
+        }
+        match self.def_data(value) {
+            Some(InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }) => true,
+            Some(InstructionData::Binary {
+                opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
+                args: [a, b],
+            }) => self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1)),
+            Some(InstructionData::Call { .. }) => match self.def_of(value) {
+                Some(inst) => self
+                    .input
+                    .facts
+                    .intrinsics
+                    .of_call(self.func, inst)
+                    .is_some_and(|i| matches!(i.lowering, Lowering::VoteAll | Lowering::VoteAny)),
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether the bits above the type are known to be zero in the register.
+    pub(super) fn is_zero_extended(&self, value: Value) -> bool {
+        match self.def_data(value) {
+            Some(InstructionData::Load { opcode, .. }) => {
+                opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16
+            }
+            Some(InstructionData::Unary {
+                opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz | Opcode::Bswap,
+                ..
+            }) => true,
+            // These read zero-extended operands and make nothing above the type.
+            Some(InstructionData::Binary {
+                opcode:
+                    Opcode::Ushr
+                    | Opcode::Umulhi
+                    | Opcode::Umin
+                    | Opcode::Umax
+                    | Opcode::Udiv
+                    | Opcode::Urem,
+                ..
+            }) => !self.type_of(value).is_vector(),
+            Some(InstructionData::Binary {
+                opcode: Opcode::Band,
+                args,
+            }) => args.iter().any(|&arg| self.constant_of(arg).is_some()),
+            // PRMT puts zeros above a lane that it moves down.
+            Some(InstructionData::BinaryImm8 {
+                opcode: Opcode::Extractlane,
+                arg,
+                imm,
+            }) => !(u32::from(imm) * self.type_of(arg).lane_bits()).is_multiple_of(32),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and `vany_true`.
+fn gives_truth(opcode: Opcode, result: usize) -> bool {
+    match opcode {
+        Opcode::VanyTrue => true,
+        Opcode::UaddOverflow
+        | Opcode::SaddOverflow
+        | Opcode::UsubOverflow
+        | Opcode::SsubOverflow
+        | Opcode::UmulOverflow
+        | Opcode::SmulOverflow
+        | Opcode::UaddOverflowCin
+        | Opcode::SaddOverflowCin
+        | Opcode::UsubOverflowBin
+        | Opcode::SsubOverflowBin => result == 1,
+        _ => false,
+    }
+}

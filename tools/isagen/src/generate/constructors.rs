@@ -1,0 +1,499 @@
+//! Which constructors selection has: one for each way to write an operation (a line of its `__Syntax`, a *mode*), with typed sources and
+//! results.
+//!
+//! `IADD R0, R1, R2` and `IADD.X R0, P0, R1, R2, P1` are two constructors, `IADD` and `IADD_X`: the first takes integers that may be
+//! negated and gives a register, the second takes words that may be complemented and a carry, and gives a register and a carry. What an
+//! operand can be is read from the syntax line (`{-}`, `{|}`, `{~}`, `.hsel2`) and from `Bitwidth`.
+//!
+//! Modifiers of a line are of three kinds. One that decides how wide an operand is, or whether it is half a register, decides the types of
+//! the constructor and therefore belongs to its name: `F2F_F64_F32` (left out where it is the default: `UIADD`, `UIADD_64`). One that
+//! the syntax demands is an argument in front (`ISETP` needs its comparison). All others are implied at their defaults; where there are
+//! any, a second constructor takes all modifiers as one argument: `FADD_with`.
+
+use super::naming::role_name;
+use super::optypes::{Kind, kind_of};
+use crate::model::{Direction, FieldType, Form, Machine, Mode, Operand, Optype, SyntaxOperandKind};
+
+/// A modifier that a constructor leaves to its caller.
+pub(super) struct Choice {
+    /// Name of its field.
+    pub name: String,
+    /// Index of its type in [`Machine::enums`].
+    pub ty: usize,
+    /// Lowest bit in the word.
+    pub bit: u8,
+    /// What it holds when nobody says; none when the syntax demands it.
+    pub default: Option<u64>,
+}
+
+/// What a source may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SourceType {
+    /// Words without modifiers: 1, 2 or 4.
+    Plain(u8),
+    /// An integer of 1 or 2 words that may be negated.
+    Integer(u8),
+    /// Words that may be complemented.
+    Complement(u8),
+    /// An f32 with its signs.
+    Single,
+    /// An f64 with its signs.
+    Double,
+    /// Two halves with their signs, in any order.
+    Halves,
+    /// One half of a register, with its signs.
+    Half,
+    /// A value of the uniform datapath, 1 or 2 words.
+    Uniform(u8),
+    /// As many words as the modifiers say: the data of a memory access.
+    Data,
+    /// A predicate that may be negated.
+    Predicate,
+    /// A signed number in the word.
+    Signed,
+    /// An unsigned number in the word.
+    Number,
+    /// A member of an enumeration in the word.
+    Member(usize),
+}
+
+/// What a constructor gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ResultType {
+    /// The register result.
+    pub register: Option<Register>,
+    /// How many predicates.
+    pub predicates: u8,
+    /// The first predicate is a carry.
+    pub carry: bool,
+}
+
+/// A register result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Register {
+    /// So many GPRs.
+    General(u8),
+    /// So many uniform registers.
+    Uniform(u8),
+    /// As many GPRs as the modifiers say.
+    Data,
+}
+
+/// A constructor.
+pub(super) struct Constructor {
+    /// The ISLE term.
+    pub name: String,
+    /// Constructors of one mode, which share the type of their modifiers.
+    pub family: String,
+    /// Indices into [`Machine::forms`]: those that can be written so.
+    pub forms: Vec<usize>,
+    /// The bits that the mode decides: its own, those of the name and those of `choices`.
+    pub mask: u128,
+    /// Their values, as far as the mode and the name fix them; defaults of choices not included.
+    pub fixed: u128,
+    /// Modifiers left to the caller.
+    pub choices: Vec<Choice>,
+    /// Roles and types in the order of the documents.
+    pub sources: Vec<(String, SourceType)>,
+    /// What it gives.
+    pub result: ResultType,
+    /// `-` of its operands is written and means `~`.
+    pub complements: bool,
+    /// How SrcA and SrcB may change places.
+    pub swap: Swap,
+}
+
+/// How SrcA and SrcB may change places.
+pub(super) enum Swap {
+    /// They may not.
+    Never,
+    /// As they are.
+    Free,
+    /// With the comparison at `bit` turned around: the new code of each code.
+    Mirror { bit: u8, codes: Vec<u64> },
+    /// With `pp` negated.
+    Exchange,
+}
+
+impl Constructor {
+    /// Whether some modifiers are implied, so that there is a second constructor that takes all.
+    pub fn implies(&self) -> bool {
+        self.choices.iter().any(|c| c.default.is_some())
+    }
+}
+
+/// Whether selection can use the operation as a value or for an effect. Operations that end or leave a block are terminators, calls
+/// carry the ABI, and those on the set of all predicates or on a register known at run time are for the assembler.
+fn selectable(optype: &Optype) -> bool {
+    const NOT: [&str; 8] = [
+        "branch",
+        "call",
+        "return",
+        "exit",
+        "trap",
+        "convergence",
+        "anygpr",
+        "predicates",
+    ];
+    optype.name != "NOP" && !optype.effects.iter().any(|e| NOT.contains(&e.as_str()))
+}
+
+fn accesses_memory(optype: &Optype) -> bool {
+    optype.effects.iter().any(|e| e == "load" || e == "store")
+}
+
+/// All constructors, in the order of the description.
+pub(super) fn constructors(machine: &Machine) -> Vec<Constructor> {
+    let mut list = Vec::new();
+    for optype in machine.optypes.iter().filter(|o| selectable(o)) {
+        for line in 0..optype.syntax.len() {
+            list.extend(of_mode(machine, optype, line));
+        }
+    }
+    list
+}
+
+/// A form and the mode of it that a syntax line is.
+type Written<'m> = (usize, &'m Form, &'m Mode);
+
+fn of_mode(machine: &Machine, optype: &Optype, line: usize) -> Vec<Constructor> {
+    let written: Vec<Written> = optype
+        .forms
+        .clone()
+        .filter_map(|index| {
+            let form = &machine.forms[index];
+            let mode = form.modes.iter().find(|m| m.line == line)?;
+            Some((index, form, mode))
+        })
+        .collect();
+    let Some(&(_, form, mode)) = written.first() else {
+        return Vec::new();
+    };
+    let literals: Vec<&str> = mode
+        .modifiers
+        .iter()
+        .filter(|m| m.literal && !m.optional)
+        .filter_map(|m| m.values.first().map(|(text, _)| text.as_str()))
+        .collect();
+    let family = std::iter::once(optype.name.as_str())
+        .chain(if optype.syntax.len() > 1 {
+            literals
+        } else {
+            Vec::new()
+        })
+        .collect::<Vec<_>>()
+        .join("_");
+    let choices: Vec<usize> = mode
+        .modifiers
+        .iter()
+        .filter(|m| !mode.fixed.iter().any(|f| Some(f.0) == m.field))
+        .filter_map(|m| m.field)
+        .collect();
+    let (named, free): (Vec<usize>, Vec<usize>) = choices
+        .into_iter()
+        .partition(|&field| !accesses_memory(optype) && decides_types(&written, form, field));
+    combinations(machine, form, &named)
+        .into_iter()
+        .map(|values| {
+            let default = |&(field, value): &(usize, u64)| {
+                is_optional(mode, field) && value == form.fields[field].hidden
+            };
+            let suffix: String = values
+                .iter()
+                .filter(|v| !default(v))
+                .map(|&(field, value)| format!("_{}", member(machine, form, field, value)))
+                .collect();
+            constructor(machine, optype, &written, &family, &suffix, &values, &free)
+        })
+        .collect()
+}
+
+fn is_optional(mode: &Mode, field: usize) -> bool {
+    mode.modifiers
+        .iter()
+        .any(|m| m.field == Some(field) && m.optional)
+}
+
+/// Whether a modifier of `form` decides how wide an operand is, or whether it is half a register, in any form.
+fn decides_types(written: &[Written], form: &Form, field: usize) -> bool {
+    let name = &form.fields[field].name;
+    written.iter().any(|(_, form, mode)| {
+        let mut decides = false;
+        let mut visit = |f: usize| decides |= form.fields[f].name == *name;
+        for operand in &form.operands {
+            operand.width.fields(&mut visit);
+        }
+        for operand in &mode.operands {
+            if let SyntaxOperandKind::Plain(written) = &operand.kind
+                && let Some(suffix) = written.suffix
+                && let Some(shown) = &form.fields[suffix].shown
+            {
+                shown.fields(&mut visit);
+            }
+        }
+        decides
+    })
+}
+
+/// Every combination of values of the fields, in the order of their types' members.
+fn combinations(machine: &Machine, form: &Form, fields: &[usize]) -> Vec<Vec<(usize, u64)>> {
+    let mut list = vec![Vec::new()];
+    for &field in fields {
+        let FieldType::Enum(ty) = form.fields[field].ty else {
+            continue;
+        };
+        let mut values: Vec<u64> = machine.enums[ty].members.iter().map(|m| m.value).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        values.retain(|v| seen.insert(*v));
+        list = list
+            .into_iter()
+            .flat_map(|combination: Vec<(usize, u64)>| {
+                values.iter().map(move |&value| {
+                    let mut longer = combination.clone();
+                    longer.push((field, value));
+                    longer
+                })
+            })
+            .collect();
+    }
+    list
+}
+
+fn member<'m>(machine: &'m Machine, form: &Form, field: usize, value: u64) -> &'m str {
+    let FieldType::Enum(ty) = form.fields[field].ty else {
+        return "";
+    };
+    machine.enums[ty]
+        .members
+        .iter()
+        .find(|m| m.value == value)
+        .map_or("", |m| m.name.as_str())
+}
+
+fn constructor(
+    machine: &Machine,
+    optype: &Optype,
+    written: &[Written],
+    family: &str,
+    suffix: &str,
+    named: &[(usize, u64)],
+    free: &[usize],
+) -> Constructor {
+    let (_, first, mode) = written[0];
+    let mask = |field: usize| {
+        let field = &first.fields[field];
+        (u128::MAX >> (128 - u32::from(field.width))) << field.bit
+    };
+    let decided = || mode.fixed.iter().chain(named);
+    let fixed = decided().fold(0, |word, &(field, value)| {
+        word | u128::from(value) << first.fields[field].bit
+    });
+    let choices = free
+        .iter()
+        .filter_map(|&field| {
+            let FieldType::Enum(ty) = first.fields[field].ty else {
+                return None;
+            };
+            Some(Choice {
+                name: first.fields[field].name.clone(),
+                ty,
+                bit: first.fields[field].bit,
+                default: is_optional(mode, field).then_some(first.fields[field].hidden),
+            })
+        })
+        .collect();
+    let chosen: Vec<(String, u64)> = decided()
+        .map(|&(field, value)| (first.fields[field].name.clone(), value))
+        .collect();
+    let mut sources: Vec<(String, SourceType)> = Vec::new();
+    let mut result = ResultType::default();
+    for &(_, form, mode) in written {
+        for operand in form.operands.iter().filter(|o| o.name != "pg") {
+            if operand.field.is_some_and(|f| mode.hidden.contains(&f)) {
+                continue;
+            }
+            let typed = Typed {
+                form,
+                mode,
+                chosen: &chosen,
+            };
+            if operand.direction == Direction::Out {
+                typed.add_result(optype, operand, &mut result);
+                continue;
+            }
+            let role = role_name(&operand.name);
+            let ty = typed.source(optype, operand);
+            match sources.iter_mut().find(|(r, _)| *r == role) {
+                Some(entry) => entry.1 = wider(entry.1, ty),
+                None => sources.push((role, ty)),
+            }
+        }
+    }
+    let complements = sources
+        .iter()
+        .any(|s| matches!(s.1, SourceType::Complement(_)))
+        && mode
+            .fixed
+            .iter()
+            .any(|&(f, value)| first.fields[f].name == "ext" && value != 0);
+    Constructor {
+        name: format!("{family}{suffix}"),
+        family: family.to_string(),
+        forms: written.iter().map(|w| w.0).collect(),
+        mask: decided()
+            .map(|f| f.0)
+            .chain(free.iter().copied())
+            .fold(0, |all, field| all | mask(field)),
+        fixed,
+        choices,
+        sources,
+        result,
+        complements,
+        swap: swap(machine, optype, first),
+    }
+}
+
+fn swap(machine: &Machine, optype: &Optype, form: &Form) -> Swap {
+    let says = |effect: &str| optype.effects.iter().any(|e| e == effect);
+    if says("commutative") {
+        return Swap::Free;
+    }
+    if says("exchanged") {
+        return Swap::Exchange;
+    }
+    if !says("mirrored") {
+        return Swap::Never;
+    }
+    let comparison = form.fields.iter().find_map(|field| match field.ty {
+        FieldType::Enum(ty) if machine.enums[ty].members.iter().any(|m| m.name == "LT") => {
+            Some((field.bit, &machine.enums[ty]))
+        }
+        _ => None,
+    });
+    let Some((bit, ty)) = comparison else {
+        return Swap::Never;
+    };
+    let turned = |name: &str| match name.split_at_checked(1) {
+        Some(("L", rest)) => format!("G{rest}"),
+        Some(("G", rest)) => format!("L{rest}"),
+        _ => name.to_string(),
+    };
+    let code = |name: &str| ty.members.iter().find(|m| m.name == name).map(|m| m.value);
+    let codes = (0..1 << ty.width).map(|value| {
+        let member = ty.members.iter().find(|m| m.value == value);
+        member.and_then(|m| code(&turned(&m.name))).unwrap_or(value)
+    });
+    Swap::Mirror {
+        bit,
+        codes: codes.collect(),
+    }
+}
+
+/// What a source may be that one form takes as `a` and another as `b`: an immediate has no modifiers of its own, but they fold into it.
+fn wider(a: SourceType, b: SourceType) -> SourceType {
+    // A register of the uniform datapath in one form is a register of either kind in all.
+    match (a, b) {
+        (SourceType::Uniform(_), other) | (other, SourceType::Uniform(_)) => other,
+        // A count that one form takes in the word and another in a register.
+        (SourceType::Number, other) | (other, SourceType::Number) => other,
+        _ => a.max(b),
+    }
+}
+
+/// A form in a mode, with what the mode and the constructor's name say of its modifiers.
+struct Typed<'m> {
+    form: &'m Form,
+    mode: &'m Mode,
+    chosen: &'m [(String, u64)],
+}
+
+impl Typed<'_> {
+    fn value(&self, field: usize) -> u64 {
+        let field = &self.form.fields[field];
+        let chosen = self.chosen.iter().find(|c| c.0 == field.name);
+        chosen.map_or(field.hidden, |c| c.1)
+    }
+
+    fn words(&self, operand: &Operand) -> u8 {
+        (operand.width.evaluate(&|f| self.value(f)) / 32).max(1) as u8
+    }
+
+    fn add_result(&self, optype: &Optype, operand: &Operand, result: &mut ResultType) {
+        let Some(field) = operand.field else { return };
+        match self.form.fields[field].ty {
+            FieldType::Predicate => {
+                let second = u8::from(role_name(&operand.name) == "pv");
+                result.predicates = result.predicates.max(1 + second);
+                result.carry |= self.form.fields.iter().any(|f| f.name == "ext");
+            }
+            FieldType::Uniform => {
+                result.register = Some(Register::Uniform(self.words(operand)));
+            }
+            _ if accesses_memory(optype) => result.register = Some(Register::Data),
+            _ => result.register = Some(Register::General(self.words(operand))),
+        }
+    }
+
+    fn source(&self, optype: &Optype, operand: &Operand) -> SourceType {
+        match kind_of(self.form, operand) {
+            Kind::Bool => return SourceType::Predicate,
+            Kind::Set => unreachable!("sets of predicates are not selected"),
+            Kind::Signed => return SourceType::Signed,
+            Kind::Number => {
+                let field = operand.field.map(|f| self.form.fields[f].ty);
+                return match field {
+                    Some(FieldType::Enum(ty)) => SourceType::Member(ty),
+                    _ => SourceType::Number,
+                };
+            }
+            Kind::Word | Kind::Pair | Kind::Quad => {}
+        }
+        let role = role_name(&operand.name);
+        if accesses_memory(optype) && role != "a" {
+            let uniform = operand
+                .field
+                .is_some_and(|f| self.form.fields[f].ty == FieldType::Uniform);
+            return match uniform {
+                true => SourceType::Uniform(self.words(operand)),
+                false => SourceType::Data,
+            };
+        }
+        let words = self.words(operand);
+        let written = self.mode.operands.iter().find_map(|o| match &o.kind {
+            SyntaxOperandKind::Plain(d) if Some(d.field) == operand.field => Some(d),
+            _ => None,
+        });
+        let uniform_datapath = self.form.operands.iter().all(|o| {
+            o.field
+                .is_none_or(|f| self.form.fields[f].ty != FieldType::Gpr)
+        });
+        if uniform_datapath {
+            return SourceType::Uniform(words);
+        }
+        let Some(written) = written else {
+            return SourceType::Plain(words);
+        };
+        // A decoration may depend on a modifier that the constructor's name decides.
+        let shown = |decoration: &usize| match &self.form.fields[*decoration].shown {
+            Some(shown) => shown.evaluate(&|f| self.value(f)) != 0,
+            None => true,
+        };
+        if let Some(suffix) = written.suffix.filter(shown) {
+            return match self.form.fields[suffix].width {
+                1 => SourceType::Half,
+                _ => SourceType::Halves,
+            };
+        }
+        match (written.absolute.filter(shown), words) {
+            (Some(_), 2) => SourceType::Double,
+            (Some(_), _) => SourceType::Single,
+            _ if written.bitnot.is_some() => SourceType::Complement(words),
+            _ if optype.effects.iter().any(|e| e == "unnegated") => SourceType::Plain(words),
+            _ => match (written.negate.filter(shown), written.negate_by) {
+                (Some(_), Some(by)) if self.value(by) != 0 => SourceType::Complement(words),
+                (Some(_), _) => SourceType::Integer(words),
+                (None, _) => SourceType::Plain(words),
+            },
+        }
+    }
+}
