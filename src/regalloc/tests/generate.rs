@@ -1,8 +1,10 @@
 //! Random functions in SSA form: correct by construction, because an operand is only ever picked among the values that are in scope.
 
 use crate::abi;
-use crate::isa::generated::Role;
+use crate::isa::generated::{Role, SHFDType};
+use crate::isa::inst::FieldEnum;
 use crate::isa::random::Random as Sequence;
+use crate::isa::table::Direction;
 use crate::isa::{Form, Inst, PReg, RegisterClass, VInst, VReg};
 use crate::regalloc::frame::SLOTS;
 use crate::regalloc::moves::set_access;
@@ -395,9 +397,46 @@ impl Generator {
         }
     }
 
+    /// Arithmetic on pairs of uniform registers, and predicates that go into uniform registers and come out of them.
+    fn wide_uniform(&mut self) {
+        let forms = [
+            (Form::ULDC_C, &[("width", 1), ("vb", 8)][..]),
+            (Form::UIMAD_WIDE_RUR, &[]),
+            (Form::USHF_64_RU, &[]),
+            (Form::ULEA_RU, &[("width", 1), ("shiftamt", 3)]),
+            (Form::USEL_RU, &[]),
+            (Form::USEL_RU, &[("width", 1)]),
+            (Form::UISETP_RU, &[("itype", SHFDType::U64.code())]),
+        ];
+        let (form, fields) = forms[self.random.below(forms.len())];
+        let mut inst: VInst = Inst::new(form);
+        for (field, value) in fields {
+            inst.set_named(field, *value);
+        }
+        let (results, sources): (Vec<_>, Vec<_>) = form
+            .info()
+            .operands
+            .iter()
+            .filter(|o| o.role != Role::Pg)
+            .filter_map(|o| Some((o, o.class?)))
+            .partition(|(o, _)| o.direction == Direction::Out);
+        for (operand, class) in sources {
+            let count = inst.register_count(operand);
+            let regs: Vec<_> = (0..count).map(|_| Some(self.any(class))).collect();
+            inst.set_regs(operand, &regs);
+        }
+        for (operand, class) in results {
+            let count = inst.register_count(operand);
+            let regs: Vec<_> = (0..count).map(|_| Some(self.fresh(class))).collect();
+            inst.set_regs(operand, &regs);
+        }
+        self.guard_and_emit(inst);
+    }
+
     fn wide(&mut self) {
-        match self.random.below(6) {
+        match self.random.below(8) {
             0 => self.store(),
+            5 | 6 if !self.divergent => self.wide_uniform(),
             1 => {
                 let (a, b) = (self.any(RegisterClass::Gpr), self.any(RegisterClass::Gpr));
                 let c = self.several::<2>();

@@ -45,7 +45,7 @@ fn carry_in(ext: IExt, pp: bool) -> u64 {
 }
 
 /// The 64 bits of the product of two words read as `itype`.
-fn product(a: u32, b: u32, itype: IType) -> u64 {
+pub(super) fn product(a: u32, b: u32, itype: IType) -> u64 {
     match itype {
         IType::S32 => (i64::from(a as i32) * i64::from(b as i32)) as u64,
         IType::U32 => u64::from(a) * u64::from(b),
@@ -53,7 +53,7 @@ fn product(a: u32, b: u32, itype: IType) -> u64 {
 }
 
 /// The low or the high word of `value`.
-fn word(value: u64, lohi: LOHI) -> u32 {
+pub(super) fn word(value: u64, lohi: LOHI) -> u32 {
     match lohi {
         LOHI::Lo => value as u32,
         LOHI::Hi => (value >> 32) as u32,

@@ -4,12 +4,13 @@
 //! has no effect.
 
 use super::operands::*;
+use std::cmp::Ordering;
 
 /// PT in a byte of predicates.
 const PT: u8 = 0x80;
 
 /// The result of a comparison combined with the input predicate.
-fn combine(comparison: bool, op: BoolOp, pp: bool) -> bool {
+pub(super) fn combine(comparison: bool, op: BoolOp, pp: bool) -> bool {
     match op {
         BoolOp::And => comparison & pp,
         BoolOp::Or => comparison | pp,
@@ -26,6 +27,11 @@ fn compare(a: u32, b: u32, itype: IType, op: CompOp, ext: IExt, pq: bool) -> boo
         IType::S32 => (a as i32).cmp(&(b as i32)),
         IType::U32 => a.cmp(&b),
     };
+    satisfies(order, op)
+}
+
+/// Whether numbers in this order satisfy a comparison.
+pub(super) fn satisfies(order: Ordering, op: CompOp) -> bool {
     match op {
         CompOp::Eq => order.is_eq(),
         CompOp::Ne => order.is_ne(),
@@ -67,13 +73,19 @@ pub fn sel(_: &sel::Modifiers, s: &sel::Sources) -> sel::Results {
     }
 }
 
+/// The function of three bits that the truth table `lut` gives, for all bits of three words.
+#[inline(always)]
+pub(super) fn by_table(lut: u32, a: u32, b: u32, c: u32) -> u32 {
+    let entry = |index: u32| 0u32.wrapping_sub(lut >> index & 1);
+    let select = |which: u32, one: u32, zero: u32| (which & one) | (!which & zero);
+    let by_c = |first: u32| select(c, entry(first + 1), entry(first));
+    let by_b = |first: u32| select(b, by_c(first + 2), by_c(first));
+    select(a, by_b(4), by_b(0))
+}
+
 /// LOP3: any function of three bits, by its truth table; `pu` is whether any bit is set, combined with `pp` (document 002, LOP3).
 pub fn lop3(m: &lop3::Modifiers, s: &lop3::Sources) -> lop3::Results {
-    let entry = |index: u32| 0u32.wrapping_sub(s.lut >> index & 1);
-    let select = |which: u32, one: u32, zero: u32| (which & one) | (!which & zero);
-    let by_c = |first: u32| select(s.c, entry(first + 1), entry(first));
-    let by_b = |first: u32| select(s.b, by_c(first + 2), by_c(first));
-    let d = select(s.a, by_b(4), by_b(0));
+    let d = by_table(s.lut, s.a, s.b, s.c);
     let pu = match m.exbool {
         EXBool::Pand => (d != 0) & s.pp,
         EXBool::Por => (d != 0) | s.pp,

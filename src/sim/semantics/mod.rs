@@ -101,5 +101,5 @@ semantics! {
     special: popc flo;
     float: fadd fmul ffma fmnmx fsetp fset fsel dadd dmul dfma dsetp dmnmx;
     float_convert: f2f f2fp f2i i2f frnd;
-    uniform: uldc umov uiadd;
+    uniform: uldc umov uiadd uimad uimad_wide ushf ushf_64 ulop3 ulea umnmx usel uisetp;
 }

@@ -2,6 +2,16 @@
 
 use super::operands::*;
 
+/// 64 bits shifted by 0 to 64; `signed` fills a right shift with bit 63.
+#[inline(always)]
+pub(super) fn shift_pair(pair: u64, amount: u32, direction: SHFDir, signed: bool) -> u64 {
+    match (direction, signed) {
+        (SHFDir::L, _) => pair.checked_shl(amount).unwrap_or(0),
+        (SHFDir::R, false) => pair.checked_shr(amount).unwrap_or(0),
+        (SHFDir::R, true) => (pair as i64 >> amount.min(63)) as u64,
+    }
+}
+
 /// SHF: `{c, a}` shifted by `b`, of which the low or the high word is the result (document 002, SHF).
 ///
 /// The amount is limited to 32 or 64 according to `itype`, by clamping or modulo. What is shifted is always the whole pair: the sign
@@ -16,11 +26,8 @@ pub fn shf(m: &shf::Modifiers, s: &shf::Sources) -> shf::Results {
         CWMode::W => s.b % limit,
     };
     let pair = u64::from(s.c) << 32 | u64::from(s.a);
-    let shifted = match (m.direction, m.itype) {
-        (SHFDir::L, _) => pair.checked_shl(amount).unwrap_or(0),
-        (SHFDir::R, SHFDType::U32 | SHFDType::U64) => pair.checked_shr(amount).unwrap_or(0),
-        (SHFDir::R, SHFDType::S32 | SHFDType::S64) => (pair as i64 >> amount.min(63)) as u64,
-    };
+    let signed = matches!(m.itype, SHFDType::S32 | SHFDType::S64);
+    let shifted = shift_pair(pair, amount, m.direction, signed);
     let d = match m.lohi {
         LOHI::Lo => shifted as u32,
         LOHI::Hi => (shifted >> 32) as u32,

@@ -303,6 +303,113 @@ fn uniform_registers_hold_one_value_a_warp() {
     assert_eq!(bench.words(64), expected);
 }
 
+/// Each result goes to a word of its own; operands in constant memory stand behind the buffer's address.
+#[test]
+fn uniform_arithmetic_takes_every_kind_of_operand() {
+    let operands: [(&str, u64); 9] = [
+        // 3 * -7 + 5, the high word of 2^31 * 6, and 1000 - 12 * 4.
+        ("UIMAD_RIR urd=20 ura=8 vb=-7 urc=9", -16i64 as u64),
+        ("UIMAD_RCR itype=U32 lohi=HI urd=20 ura=10 vb=c0:0x16c", 3),
+        ("UIMAD_RRI urd=20 ura=11 urb=12 vc=1000", 952),
+        // -3 * 5 - (2^32 + 1), 3 * 5 - 1.
+        (
+            "UIMAD_WIDE_RUR urd=20 ura=13 urb=9 urc=14 urc.neg=1",
+            (-15i64 - (1 << 32) - 1) as u64,
+        ),
+        ("UIMAD_WIDE_RRI urd=20 ura=8 urb=9 vc=-1", 14),
+        ("USHF_64_RI direction=L urd=20 ura=14 vb=4", (1 << 36) + 16),
+        (
+            "ULEA_RC width=64 urd=20 ura=14 vb=c0:0x170 shiftamt=3",
+            (9 << 32) + 15,
+        ),
+        ("ULOP3_RIR urd=20 ura=9 vb=7 urc=8 lut=0x96", 1),
+        ("UMNMX_RI itype=S64 urd=20 ura=14 vb=-2 pp=7", -2i64 as u64),
+    ];
+    let mut text = "
+        ULDC_C width=64 urd=4 vb=c0:0x160
+        UMOV_I urd=8 vb=3
+        UMOV_I urd=9 vb=5
+        UMOV_I urd=10 vb=0x80000000
+        UMOV_I urd=11 vb=12
+        UMOV_I urd=12 vb=-4
+        UMOV_I urd=13 vb=-3
+        UMOV_I urd=14 vb=1
+        UMOV_I urd=15 vb=1
+        MOV_U rd=2 urb=4
+        MOV_U rd=3 urb=5\n"
+        .to_string();
+    for (i, (instruction, _)) in operands.iter().enumerate() {
+        let wide = ["WIDE", "64"].iter().any(|w| instruction.contains(w));
+        let high = if wide {
+            "MOV_U rd=9 urb=21"
+        } else {
+            "MOV_R rd=9"
+        };
+        text += &format!(
+            "{instruction}\n MOV_U rd=8 urb=20\n {high}\n STG_RR size=64 ra=2 addr={} rb=8\n",
+            8 * i
+        );
+    }
+    text += "EXIT_X";
+    let mut bench = Bench::new(&text, &[0; 18]);
+    bench.run(1, 32, &[0, 6, 7, 1]);
+    let words = bench.words(18);
+    let results: Vec<u64> = (words.chunks(2))
+        .map(|w| u64::from(w[1]) << 32 | u64::from(w[0]))
+        .collect();
+    for ((instruction, expected), result) in operands.iter().zip(results) {
+        let wide = ["WIDE", "64"].iter().any(|w| instruction.contains(w));
+        let expected = if wide {
+            *expected
+        } else {
+            u64::from(*expected as u32)
+        };
+        assert_eq!(result, expected, "{instruction}");
+    }
+}
+
+/// USEL and UMNMX ask the lowest lane in which they run; UISETP answers every lane in which it runs, with that lane's own `pp`.
+#[test]
+fn uniform_instructions_and_ordinary_predicates() {
+    let text = |guard: &str| {
+        format!(
+            "{ADDRESS}
+            ISETP_RI compop=GE boolop=AND pu=0 ra=0 vb=3
+            ISETP_RI compop=EQ boolop=AND pu=1 ra=0 vb=0
+            ISETP_RI compop=LT boolop=AND pu=2 ra=0 vb=16
+            UMOV_I urd=0 vb=10
+            UMOV_I urd=1 vb=20
+            UMOV_I urd=2 vb=0
+            UMOV_I urd=3 vb=0
+            {guard} USEL_RU urd=2 ura=0 urb=1 pp=1
+            {guard} UMNMX_RU urd=3 ura=0 urb=1 pp=1
+            MOV_U rd=6 urb=2
+            MOV_U rd=7 urb=3
+            IMAD_RIR rd=6 ra=6 vb=100 rc=7
+            {guard} UISETP_RI compop=GT boolop=AND pu=3 ura=1 vb=10 pp=2
+            @P3 IADD_RI rd=6 ra=6 vb=1
+            STG_RR ra=2 rb=6
+            EXIT_X"
+        )
+    };
+    // Lane 0 chooses the first operand and the minimum.
+    let mut bench = Bench::new(&text(""), &[0; 32]);
+    bench.run(1, 32, &[]);
+    let expected: Vec<u32> = (0..32).map(|i| 1010 + u32::from(i < 16)).collect();
+    assert_eq!(bench.words(32), expected);
+    // Lane 3, the lowest whose guard holds, the others.
+    let mut bench = Bench::new(&text("@P0"), &[0; 32]);
+    bench.run(1, 32, &[]);
+    let expected: Vec<u32> = (0..32)
+        .map(|i| 2020 + u32::from((3..16).contains(&i)))
+        .collect();
+    assert_eq!(bench.words(32), expected);
+    // Without a lane whose guard holds nothing happens.
+    let mut bench = Bench::new(&text("@P4"), &[0; 32]);
+    bench.run(1, 32, &[]);
+    assert_eq!(bench.words(32), [0; 32]);
+}
+
 #[test]
 fn registers_by_index() {
     let text = format!(

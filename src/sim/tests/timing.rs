@@ -179,6 +179,50 @@ fn uniform_registers_have_hazards_too() {
     );
 }
 
+/// Words, pairs and predicates of the uniform datapath take the same six cycles.
+#[test]
+fn uniform_results_need_their_stall() {
+    for (write, read, register) in [
+        ("UIMAD_RIR urd=2 vb=3", "IADD_RU rd=0 urb=2", "UR2"),
+        ("UIMAD_WIDE_RIR urd=2 vb=3", "IADD_RU rd=0 urb=3", "UR3"),
+        (
+            "USHF_64_RI direction=L urd=2 vb=3",
+            "MOV_U rd=0 urb=3",
+            "UR3",
+        ),
+        (
+            "ULEA_RI width=64 urd=2 vb=3 shiftamt=2",
+            "UMOV_U width=64 urd=4 urb=2",
+            "UR2",
+        ),
+        (
+            "UISETP_RI compop=EQ boolop=AND pu=1 vb=3 pp=7",
+            "@P1 IADD_RI rd=0 vb=1",
+            "P1",
+        ),
+        (
+            "UISETP_RI compop=EQ boolop=AND pu=1 vb=3 pp=7",
+            "USEL_RI urd=0 vb=1 pp=1",
+            "P1",
+        ),
+    ] {
+        let found = hazards(&format!("{write} ?5\n {read}"));
+        let first = found.iter().map(|h| (h.0, h.1.as_str())).next();
+        assert_eq!(first, Some((ReadAfterWrite, register)), "{write}, {read}");
+        assert_eq!(
+            hazards(&format!("{write} ?6\n {read}")),
+            [],
+            "{write}, {read}"
+        );
+    }
+    // Predicates come late from elsewhere.
+    let text = |stall| {
+        format!("ISETP_RI compop=EQ boolop=AND pu=1 vb=3 ?{stall}\n USEL_RI urd=0 vb=1 pp=1")
+    };
+    assert_eq!(hazards(&text(12)), hazard(ReadAfterWrite, "P1", 16, 0));
+    assert_eq!(hazards(&text(13)), []);
+}
+
 #[test]
 fn lanes_where_the_guard_is_false_have_no_hazard() {
     let text = "
