@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::Lower;
-use super::source::Src;
+use super::source::{Output, Regs, Src};
 use crate::analysis::meeting;
 use crate::isa::VReg;
 use crate::vcode::{Block, BlockFacts, Guard, Meeting, SourceLine, Terminator};
@@ -186,18 +186,25 @@ fn successors(func: &ir::Function, last: Inst) -> &[BlockCall] {
 impl Lower<'_> {
     /// The registers of an edge's arguments, truth values as their i8.
     pub(super) fn arguments(&mut self, call: BlockCall) -> Vec<VReg> {
-        let args: Vec<ir::Value> = call
-            .args(&self.func.dfg.value_lists)
-            .filter_map(|arg| match arg {
-                BlockArg::Value(v) => Some(v),
-                _ => None,
-            })
-            .collect();
+        let lists = &self.func.dfg.value_lists;
+        let parameters = self.func.dfg.block_params(call.block(lists));
         let mut regs = Vec::new();
-        for value in args {
-            regs.extend_from_slice(self.regs_of(value).as_slice());
+        for (argument, &parameter) in call.args(lists).zip(parameters) {
+            if let BlockArg::Value(value) = argument {
+                let words = self.passed(value, parameter);
+                regs.extend_from_slice(words.as_slice());
+            }
         }
         regs
+    }
+
+    /// The registers of a value where those of a parameter are wanted.
+    fn passed(&mut self, value: ir::Value, parameter: ir::Value) -> Regs {
+        if self.plan.is_uniform(parameter) {
+            self.uniform_of(value)
+        } else {
+            self.regs_of(value)
+        }
     }
 
     /// Registers of a block's parameters; the entry block's are filled from where the caller put them.
@@ -208,7 +215,12 @@ impl Lower<'_> {
         }
         let mut regs = Vec::new();
         for &param in self.func.dfg.block_params(block) {
-            regs.extend_from_slice(self.regs_of(param).as_slice());
+            let words = self.passed(param, param);
+            if self.plan.is_uniform(param) && self.homes[param].is_asked_by_lanes() {
+                // Somebody reads it where only a general register can stand.
+                self.bind(param, Output::Regs(words));
+            }
+            regs.extend_from_slice(words.as_slice());
         }
         regs
     }

@@ -29,7 +29,11 @@ impl Lower<'_> {
         let params: Vec<Value> = self.func.dfg.block_params(block).to_vec();
         if let FunctionKind::Kernel(kernel) = &self.input.kind {
             for (value, parameter) in params.into_iter().zip(kernel.parameters.clone()) {
-                if self.homes[value].is_asked() {
+                if self.homes[value].is_asked_uniform() {
+                    let loaded = self.load_uniform(value);
+                    self.bind_uniform(value, loaded);
+                }
+                if self.homes[value].is_asked_by_lanes() {
                     let regs = self.load_parameter(value, parameter);
                     self.bind(value, Output::Regs(regs));
                 }

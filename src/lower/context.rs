@@ -137,6 +137,11 @@ pub(super) fn lower_instruction(context: &mut Lower<'_>, inst: Inst) -> Option<I
         let truth = generated_code::constructor_lower_truth(context, inst)?;
         return Some(smallvec![Output::Predicate(truth)]);
     }
+    if let [value] = *context.func.dfg.inst_results(inst)
+        && context.plan.is_uniform(value)
+    {
+        return generated_code::constructor_lower_uniform(context, inst);
+    }
     generated_code::constructor_lower(context, inst)
 }
 
@@ -282,6 +287,65 @@ impl Context for Lower<'_> {
     }
     fn half_of(&mut self, value: Value) -> HalfSrc {
         HalfSrc::new(self.one_half(value))
+    }
+    fn uniform_word(&mut self, value: Value) -> USrc {
+        USrc::new(self.src(value))
+    }
+    fn uniform_word64(&mut self, value: Value) -> USrc64 {
+        USrc64::new(self.src(value))
+    }
+    fn uniform_amount(&mut self, value: Value) -> USrc {
+        USrc::new(self.src(value).low())
+    }
+    fn uniform_imm(&mut self, value: u32) -> USrc {
+        Word::imm(value).into()
+    }
+    fn uniform_low(&mut self, x: USrc64) -> USrc {
+        USrc::new(x.src().low())
+    }
+    fn uniform_high(&mut self, x: USrc64) -> USrc {
+        USrc::new(x.src().high())
+    }
+    fn uniform_int(&mut self, x: USrc) -> UISrc {
+        x.into()
+    }
+    fn uniform_int64(&mut self, x: USrc64) -> UISrc64 {
+        x.into()
+    }
+    fn minus_uniform(&mut self, x: UISrc) -> UISrc {
+        UISrc::new(x.src().negated())
+    }
+    fn minus_uniform64(&mut self, x: UISrc64) -> UISrc64 {
+        UISrc64::new(x.src().negated())
+    }
+    fn uniform_pair(&mut self, low: Ugpr, high: Ugpr) -> Ugpr2 {
+        low.regs().concat(high.regs()).into()
+    }
+    fn uniform_zero64(&mut self) -> UISrc64 {
+        USrc64::new(Src::wide_imm(0, 2)).into()
+    }
+    fn output_ugpr(&mut self, x: Ugpr) -> InstOutput {
+        x.into()
+    }
+    fn output_ugpr2(&mut self, x: Ugpr2) -> InstOutput {
+        x.into()
+    }
+    fn output_uniform_word(&mut self, x: USrc) -> InstOutput {
+        smallvec![Output::Regs(self.uniform_words(x.src()))]
+    }
+    fn block_register(&mut self, inst: Inst) -> Option<SReg> {
+        self.block_register_of(inst)
+    }
+    fn uniform_comparison(&mut self, x: Value, y: Value) -> Option<bool> {
+        self.compares_uniform(x, y).then_some(true)
+    }
+    fn signed_order(&mut self, cc: &IntCC) -> Option<CompOp> {
+        let (op, signed) = integer::condition(*cc);
+        signed.then_some(op)
+    }
+    fn unsigned_order(&mut self, cc: &IntCC) -> Option<CompOp> {
+        let (op, signed) = integer::condition(*cc);
+        (!signed).then_some(op)
     }
     fn zero_extended(&mut self, value: Value) -> Word {
         Word::new(Lower::zero_extended(self, value))

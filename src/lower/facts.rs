@@ -2,7 +2,10 @@
 //! zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the one place that says it.
 
 use super::Lower;
-use crate::clif::intrinsics::Lowering;
+use super::source::Base;
+use crate::clif::intrinsics::{Lowering, Special};
+use crate::clif::resolve::GpuSymbol;
+use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, ValueDef, types};
 
 impl Lower<'_> {
@@ -11,6 +14,33 @@ impl Lower<'_> {
         match self.func.dfg.inst_results(inst) {
             [result] => !self.func.dfg.insts[inst].opcode().is_call() && self.is_truth(*result),
             _ => false,
+        }
+    }
+
+    /// Whether a comparison of these reads the uniform datapath: at least one operand lives there, both can be read there, and the block runs
+    /// with the whole warp.
+    pub(super) fn compares_uniform(&self, x: Value, y: Value) -> bool {
+        let sources = [x, y].map(|value| self.src(value).base);
+        let lives = |base: &Base| matches!(base, Base::Uniform { .. });
+        let readable =
+            |base: &Base| lives(base) || matches!(base, Base::Imm(_) | Base::Constant { .. });
+        let together = self
+            .current
+            .is_some_and(|block| !self.input.facts.uniformity.divergent_block(block));
+        together && sources.iter().any(lives) && sources.iter().all(readable)
+    }
+
+    /// The special register of the thread block that a `symbol_value` reads.
+    pub(super) fn block_register_of(&self, inst: Inst) -> Option<SReg> {
+        let symbol = self.input.facts.intrinsics.of_symbol_value(self.func, inst);
+        let Some(GpuSymbol::Special(intrinsic)) = symbol else {
+            return None;
+        };
+        match intrinsic.lowering {
+            Lowering::Special(Special::Ctaid(axis)) => {
+                Some([SReg::SrCtaidX, SReg::SrCtaidY, SReg::SrCtaidZ][axis as usize])
+            }
+            _ => None,
         }
     }
 

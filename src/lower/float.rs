@@ -173,7 +173,7 @@ impl Lower<'_> {
     /// The operand with its modifiers, its base in a register: an immediate of a conversion has no halves.
     fn in_register(&mut self, src: Src) -> Src {
         match src.base {
-            Base::Imm(_) | Base::Constant { .. } => {
+            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => {
                 let plain = Src {
                     base: src.base,
                     ..Src::ZERO

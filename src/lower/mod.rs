@@ -28,6 +28,7 @@ mod packed;
 mod shift;
 mod source;
 mod typed;
+mod uniform;
 mod values;
 mod vector;
 mod wide;
@@ -122,6 +123,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         }
     }
     let order = BlockOrder::new(input);
+    let plan = uniform::Plan::new(input, has_calls);
     scratch.builder.begin(order.len());
     let mut lowering = Lower {
         func: input.func,
@@ -133,6 +135,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         current: None,
         call_meeting: Meeting::Together,
         hoisted: 0,
+        plan: &plan,
         uniform_parameters: Vec::new(),
         frame: Frame {
             has_calls,
@@ -179,6 +182,8 @@ pub struct Lower<'a> {
     call_meeting: Meeting,
     /// Immediates loaded before a loop so far.
     hoisted: u32,
+    /// Which values live in uniform registers.
+    plan: &'a uniform::Plan,
     /// Pointer parameters that are loaded into uniform registers at entry: offset in constant bank 0 and registers.
     uniform_parameters: Vec<(u32, Regs)>,
     frame: Frame,
@@ -247,9 +252,15 @@ impl Lower<'_> {
         let terminator = self.terminator(order, clif, last);
         facts.cold |= matches!(terminator, crate::vcode::Terminator::Trap(_));
         self.builder.start_block(block.number, terminator, facts);
+        let plan = self.plan;
+        for &moved in plan.moved(clif).iter().rev() {
+            self.instruction(moved);
+        }
         let mut inst = self.func.layout.prev_inst(last);
         while let Some(current) = inst {
-            self.instruction(current);
+            if !plan.is_elsewhere(current) {
+                self.instruction(current);
+            }
             inst = self.func.layout.prev_inst(current);
         }
         self.load_constants(clif);
@@ -315,6 +326,17 @@ impl Lower<'_> {
             return;
         }
         self.builder.set_line(self.line_of(inst));
+        if let [value] = *results
+            && self.homes[value].is_asked_uniform()
+            && !self.plan.is_uniform(value)
+        {
+            let loaded = self.load_uniform(value);
+            self.bind_uniform(value, loaded);
+            if !self.homes[value].is_asked_by_lanes() {
+                self.builder.end_unit();
+                return;
+            }
+        }
         match context::lower_instruction(self, inst) {
             Some(outputs) => {
                 debug_assert!(

@@ -5,7 +5,9 @@
 //! operand or a modifier is not computed at all.
 
 use super::Lower;
+use super::context::generated_code::Context;
 use super::source::{Base, Halves, Outputs, Regs, Source, Src};
+use super::typed::{USrc, USrc64};
 use crate::isa::encode::mode_of;
 use crate::isa::generated::{HSel2, LoadSize, MOVW, ldc, mov};
 use crate::isa::inst::FieldEnum;
@@ -267,11 +269,10 @@ impl Lower<'_> {
                 }
                 set_modifiers(inst, operand, &src);
             }
-            (Some(class), _) => {
-                let Base::Regs(regs) = src.base else {
-                    unreachable!("{}.{}: a {class:?} register", form.name, operand.name)
-                };
-                inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
+            (Some(_), _) => {
+                if let Some(regs) = self.uniform_registers(src) {
+                    inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
+                }
                 set_modifiers(inst, operand, &src);
             }
             (None, FieldType::ConstantMemory) => {
@@ -357,7 +358,7 @@ impl Lower<'_> {
         debug_assert!(src.is_plain(), "modifiers of {src:?}");
         match src.base {
             Base::Regs(regs) => regs,
-            Base::Value { value, word } => {
+            Base::Value { value, word } | Base::Uniform { value, word } => {
                 self.regs_of(value).slice(word as usize, src.words as usize)
             }
             Base::Imm(value) if src.words == 1 => Regs::one(self.constant(value as u32)),
@@ -374,6 +375,52 @@ impl Lower<'_> {
                 Regs::new(&regs)
             }
         }
+    }
+
+    /// Uniform registers that hold the source, its modifiers aside; none for zero, which is hard-wired.
+    fn uniform_registers(&mut self, src: Src) -> Option<Regs> {
+        let plain = Src {
+            neg: false,
+            whole: None,
+            ..src
+        };
+        let wide = src.words == 2;
+        match src.base {
+            Base::Imm(0) => None,
+            Base::Regs(regs) => Some(regs),
+            Base::Uniform { value, word } => Some(
+                self.uniform_of(value)
+                    .slice(word as usize, src.words as usize),
+            ),
+            Base::Imm(value) if wide && i32::try_from(value as u64 as i64).is_err() => {
+                let words = [plain.low(), plain.high()];
+                let words = words.map(|word| self.emit_umov(USrc::new(word)).regs().word(0));
+                Some(Regs::new(&words))
+            }
+            Base::Imm(_) if wide => Some(self.emit_umov_64(USrc64::new(plain)).regs()),
+            Base::Imm(_) => Some(self.emit_umov(USrc::new(plain)).regs()),
+            Base::Constant { .. } if wide => Some(self.emit_uldc_64(USrc64::new(plain)).regs()),
+            Base::Constant { .. } => Some(self.emit_uldc(USrc::new(plain)).regs()),
+            Base::Value { value, .. } => {
+                unreachable!("{value} lives in general registers")
+            }
+        }
+    }
+
+    /// The words of a source of the uniform datapath, in registers.
+    pub(super) fn uniform_words(&mut self, src: Src) -> Regs {
+        match self.uniform_registers(src) {
+            Some(regs) => regs,
+            // Zero that is passed on needs registers of its own.
+            None if src.words == 2 => self.emit_umov_64(USrc64::new(src)).regs(),
+            None => self.emit_umov(USrc::new(src)).regs(),
+        }
+    }
+
+    /// A value in uniform registers, loaded where it is an immediate or constant memory.
+    pub(super) fn load_uniform(&mut self, value: Value) -> Regs {
+        let src = self.src(value);
+        self.uniform_words(src)
     }
 
     /// MOV of an immediate into a register of its own.
@@ -405,6 +452,13 @@ impl Lower<'_> {
         self.operation(Optype::MOV, width, &[(Role::B, Source::Value(src))])
             .reg()
     }
+}
+
+/// Whether the form reads and writes no general registers.
+fn on_uniform_datapath(form: &FormInfo) -> bool {
+    form.operands
+        .iter()
+        .all(|o| o.class != Some(RegisterClass::Gpr))
 }
 
 /// Whether `-` of the form's operands is integer negation.
@@ -526,13 +580,21 @@ fn way(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Opt
             Base::Regs(regs) if modifiers && regs.word(0).class() == RegisterClass::Uniform => {
                 Some(Way::Direct)
             }
+            Base::Uniform { .. } if modifiers => Some(Way::Direct),
+            Base::Imm(0) => Some(Way::Direct),
+            // Only the uniform datapath stands where uniform registers may be written.
+            Base::Imm(_) | Base::Constant { .. } if modifiers && on_uniform_datapath(form) => {
+                Some(Way::Move(1))
+            }
             _ => None,
         },
         (Some(RegisterClass::Gpr), _) => Some(match src.base {
             Base::Regs(regs) if regs.word(0).class() != RegisterClass::Gpr => return None,
             _ if !modifiers => Way::Move(1 + u32::from(src.words)),
             Base::Imm(0) => Way::Direct,
-            Base::Imm(_) | Base::Constant { .. } => Way::Move(u32::from(src.words)),
+            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => {
+                Way::Move(u32::from(src.words))
+            }
             Base::Value { .. } | Base::Regs(_) => Way::Direct,
         }),
         (Some(_), _) => None,
@@ -593,6 +655,16 @@ fn fold(field: &FieldInfo, src: &Src) -> Option<u64> {
             let value = if src.abs { value & !sign } else { value };
             let value = if src.neg { value ^ sign } else { value };
             (value as u32 == 0).then_some(value >> 32)
+        }
+        // An immediate of the uniform datapath is sign-extended to 64 bits.
+        (FieldType::Signed, 2) => {
+            let value = if src.neg {
+                (value as u64 as i64).wrapping_neg()
+            } else {
+                value as u64 as i64
+            };
+            let fits = !src.abs && !src.not && i32::try_from(value).is_ok();
+            fits.then_some(u64::from(value as u32))
         }
         (FieldType::Unsigned, 1) if field.width < 32 => {
             let fits = src.is_plain() && value >> field.width == 0;

@@ -89,6 +89,13 @@ pub enum Base {
         /// First word.
         word: u8,
     },
+    /// Words of a CLIF value that lives in uniform registers, starting at this one.
+    Uniform {
+        /// The value.
+        value: Value,
+        /// First word.
+        word: u8,
+    },
     /// Registers of the machine function.
     Regs(Regs),
 }
@@ -175,6 +182,10 @@ impl Src {
                 value,
                 word: word + first,
             },
+            Base::Uniform { value, word } => Base::Uniform {
+                value,
+                word: word + first,
+            },
             Base::Regs(r) => Base::Regs(r.slice(first as usize, words as usize)),
         };
         Src {
@@ -232,6 +243,15 @@ impl Src {
     /// Whether it has no modifiers.
     pub fn is_plain(&self) -> bool {
         !self.neg && !self.abs && !self.not && self.halves == Halves::Both
+    }
+
+    /// Whether it takes the one slot of an instruction for operands that are no general registers.
+    pub fn is_special(&self) -> bool {
+        match self.base {
+            Base::Imm(value) => value != 0,
+            Base::Constant { .. } | Base::Uniform { .. } => true,
+            Base::Value { .. } | Base::Regs(_) => false,
+        }
     }
 
     /// The value of an immediate without modifiers.

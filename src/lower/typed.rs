@@ -61,6 +61,10 @@ sources! {
     USrc, 1;
     /// 64 bits of the uniform datapath.
     USrc64, 2;
+    /// An integer of the uniform datapath that may be negated.
+    UISrc, 1;
+    /// A 64-bit integer of the uniform datapath that may be negated.
+    UISrc64, 2;
 }
 
 impl Word {
@@ -82,8 +86,10 @@ macro_rules! from_plain {
 }
 
 from_plain! {
-    Word => ISrc, NotSrc, FSrc, HSrc, HalfSrc, USrc;
-    Word64 => ISrc64, NotSrc64, DSrc, USrc64;
+    Word => ISrc, NotSrc, FSrc, HSrc, HalfSrc, USrc, UISrc;
+    Word64 => ISrc64, NotSrc64, DSrc, USrc64, UISrc64;
+    USrc => UISrc;
+    USrc64 => UISrc64;
 }
 
 impl From<Src> for Source {

@@ -1,10 +1,12 @@
 //! Where CLIF values live: registers made when they are asked for, immediates, kernel parameters, truth values.
 
 use super::Lower;
+use super::context::generated_code::Context;
 use super::source::{Base, Halves, Output, PSrc, Regs, Source, Src, VALUE_CLASS, words_of_bits};
+use super::typed::Word;
 use crate::clif::resolve::GpuSymbol;
 use crate::isa::generated::{BoolOp, CompOp, IExt, IType, isetp, plop3, sel};
-use crate::isa::{Optype, RegisterClass, Role, VReg};
+use crate::isa::{Optype, Register, RegisterClass, Role, VReg};
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
 use smallvec::SmallVec;
@@ -14,12 +16,23 @@ use smallvec::SmallVec;
 pub struct Home {
     regs: Option<Regs>,
     predicate: Option<VReg>,
+    uniform: Option<Regs>,
 }
 
 impl Home {
     /// Whether somebody reads the value.
     pub fn is_asked(&self) -> bool {
+        self.is_asked_by_lanes() || self.uniform.is_some()
+    }
+
+    /// Whether somebody reads the value from a general register or a predicate.
+    pub fn is_asked_by_lanes(&self) -> bool {
         self.regs.is_some() || self.predicate.is_some()
+    }
+
+    /// Whether somebody reads the value from uniform registers.
+    pub fn is_asked_uniform(&self) -> bool {
+        self.uniform.is_some()
     }
 }
 
@@ -57,6 +70,29 @@ impl Lower<'_> {
         let regs = Regs::new(&regs);
         self.homes[value].regs = Some(regs);
         regs
+    }
+
+    /// The uniform registers that hold a value: one that lives there, or an immediate or parameter that is loaded where it is defined.
+    pub(super) fn uniform_of(&mut self, value: Value) -> Regs {
+        if let Some(regs) = self.homes[value].uniform {
+            return regs;
+        }
+        let mut regs: SmallVec<[VReg; 2]> = SmallVec::new();
+        for _ in 0..self.words_of(value) {
+            regs.push(self.builder.vreg(RegisterClass::Uniform));
+        }
+        let regs = Regs::new(&regs);
+        self.homes[value].uniform = Some(regs);
+        regs
+    }
+
+    /// Gives a value its uniform registers.
+    pub(super) fn bind_uniform(&mut self, value: Value, regs: Regs) {
+        if let Some(asked) = self.homes[value].uniform {
+            for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
+                self.builder.bind(a, r);
+            }
+        }
     }
 
     /// The truth of a value (not zero) as a predicate.
@@ -193,8 +229,13 @@ impl Lower<'_> {
                 ..Src::ZERO
             };
         }
+        let base = if self.plan.is_uniform(value) {
+            Base::Uniform { value, word: 0 }
+        } else {
+            Base::Value { value, word: 0 }
+        };
         Src {
-            base: Base::Value { value, word: 0 },
+            base,
             words,
             ..Src::ZERO
         }
@@ -364,6 +405,15 @@ impl Lower<'_> {
     pub fn bind(&mut self, value: Value, output: Output) {
         let home = self.homes[value];
         match output {
+            Output::Regs(regs) if regs.word(0).class() == RegisterClass::Uniform => {
+                self.bind_uniform(value, regs);
+                if let Some(asked) = home.regs {
+                    for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
+                        let copy = self.emit_mov(Word::new(Src::reg(r)));
+                        self.builder.bind(a, copy.reg());
+                    }
+                }
+            }
             Output::Regs(regs) => {
                 if let Some(asked) = home.regs {
                     debug_assert!(

@@ -45,6 +45,8 @@ pub(super) enum SourceType {
     Half,
     /// A value of the uniform datapath, 1 or 2 words.
     Uniform(u8),
+    /// An integer of the uniform datapath that may be negated, 1 or 2 words.
+    UniformInteger(u8),
     /// As many words as the modifiers say: the data of a memory access.
     Data,
     /// A predicate that may be negated.
@@ -393,6 +395,11 @@ fn swap(machine: &Machine, optype: &Optype, form: &Form) -> Swap {
 fn wider(a: SourceType, b: SourceType) -> SourceType {
     // A register of the uniform datapath in one form is a register of either kind in all.
     match (a, b) {
+        (SourceType::Uniform(a), SourceType::Uniform(b)) => SourceType::Uniform(a.max(b)),
+        (SourceType::Uniform(words), SourceType::UniformInteger(_))
+        | (SourceType::UniformInteger(_), SourceType::Uniform(words)) => {
+            SourceType::UniformInteger(words)
+        }
         (SourceType::Uniform(_), other) | (other, SourceType::Uniform(_)) => other,
         // A count that one form takes in the word and another in a register.
         (SourceType::Number, other) | (other, SourceType::Number) => other,
@@ -463,12 +470,16 @@ impl Typed<'_> {
             SyntaxOperandKind::Plain(d) if Some(d.field) == operand.field => Some(d),
             _ => None,
         });
+        let negated = written.is_some_and(|w| w.negate.is_some());
         let uniform_datapath = self.form.operands.iter().all(|o| {
             o.field
                 .is_none_or(|f| self.form.fields[f].ty != FieldType::Gpr)
         });
         if uniform_datapath {
-            return SourceType::Uniform(words);
+            return match negated {
+                true => SourceType::UniformInteger(words),
+                false => SourceType::Uniform(words),
+            };
         }
         let Some(written) = written else {
             return SourceType::Plain(words);

@@ -28,6 +28,8 @@ impl SourceType {
             SourceType::Half => "HalfSrc",
             SourceType::Uniform(1) => "USrc",
             SourceType::Uniform(_) => "USrc64",
+            SourceType::UniformInteger(1) => "UISrc",
+            SourceType::UniformInteger(_) => "UISrc64",
             SourceType::Data => "Src",
             SourceType::Predicate => "PSrc",
             SourceType::Signed => "i32",
