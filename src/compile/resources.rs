@@ -340,7 +340,7 @@ mod tests {
         ];
         codes[0].resources.calls_by_address = true;
         let address = SymbolUse {
-            field: "imm",
+            role: crate::isa::Role::B,
             kind: SymbolKind::AbsoluteLow,
             name: "a".into(),
             addend: 0,

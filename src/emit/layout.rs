@@ -7,7 +7,7 @@
 use super::linear::{Linear, LinearBlock, LinearInst, Target};
 use super::order::{BlockTraits, block_order};
 use crate::analysis::graph::Graph;
-use crate::isa::{Form, PInst, PReg, Role};
+use crate::isa::{PInst, PReg, Role, build};
 use crate::vcode::{
     Attachment, Block, Callee, Entry, Guard, SourceLine, SymbolKind, SymbolUse, Terminator, VCode,
 };
@@ -204,23 +204,22 @@ impl Layout<'_> {
         };
         let target = match entry.attachment.map(|a| &self.code.attachments[a]) {
             Some(Attachment::Symbol(symbol)) => {
-                entry
-                    .inst
-                    .find_field(symbol.field)
-                    .ok_or_else(|| no_field(symbol.field))?;
+                if entry.inst.number_operand(symbol.role).is_none() {
+                    return Err(no_field(&format!("{:?}", symbol.role)));
+                }
                 PendingTarget::Symbol(symbol.clone())
             }
             Some(Attachment::Label(block)) => PendingTarget::Block(*block),
             Some(Attachment::Call(call)) => match &call.callee {
                 Some(callee) => PendingTarget::Symbol(relative(
-                    label_field(&entry.inst).ok_or_else(|| no_field("Label"))?,
+                    entry.inst.label().ok_or_else(|| no_field("Label"))?.role,
                     callee,
                 )),
                 None => PendingTarget::None,
             },
             Some(Attachment::Else(_)) | None => PendingTarget::None,
         };
-        if matches!(target, PendingTarget::Block(_)) && label_field(&entry.inst).is_none() {
+        if matches!(target, PendingTarget::Block(_)) && entry.inst.label().is_none() {
             return Err(no_field("Label"));
         }
         Ok(PendingInst {
@@ -273,29 +272,28 @@ impl Layout<'_> {
                     function: self.code.name.clone(),
                     block: block.to_string(),
                 })?;
-                let mut inst = PInst::new(Form::BRX_REL_R);
-                inst.set(Role::A, *index);
-                out.push(inst, PendingTarget::Table(offset, targets.clone()));
+                let target = PendingTarget::Table(offset, targets.clone());
+                out.push(build::brx_rel_r(*index), target);
             }
             Terminator::Return { address, .. } => {
-                out.push(return_to(*address), PendingTarget::None)
+                out.push(build::ret_r(*address), PendingTarget::None)
             }
             Terminator::TailCall {
                 callee: Callee::Symbol(name),
                 ..
             } => {
-                let inst = PInst::new(Form::BRA_X);
-                let field = label_field(&inst).expect("BRA has a label");
-                out.push(inst, PendingTarget::Symbol(relative(field, name)));
+                let inst = build::bra_x();
+                let label = inst.label().expect("BRA has a label");
+                out.push(inst, PendingTarget::Symbol(relative(label.role, name)));
             }
             Terminator::TailCall {
                 callee: Callee::Registers(address),
                 ..
             } => {
-                out.push(to_address(Form::BRX_R, *address), PendingTarget::None);
+                out.push(build::brx_r(*address), PendingTarget::None);
             }
-            Terminator::Exit => out.push(PInst::new(Form::EXIT_X), PendingTarget::None),
-            Terminator::Trap(code) => out.push(trap(*code), PendingTarget::None),
+            Terminator::Exit => out.push(build::exit_x(), PendingTarget::None),
+            Terminator::Trap(code) => out.push(build::trap_x(*code), PendingTarget::None),
         }
         Ok(())
     }
@@ -304,15 +302,13 @@ impl Layout<'_> {
     fn jump(&self, destination: Destination, next: Option<Block>, out: &mut Emitter<'_>) {
         match destination {
             Destination::Block(target) if Some(target) == next => {}
-            Destination::Block(target) => {
-                out.push(PInst::new(Form::BRA_X), PendingTarget::Block(target))
+            Destination::Block(target) => out.push(build::bra_x(), PendingTarget::Block(target)),
+            Destination::Exit(at) => out.push_from(self.code.blocks[at].line, build::exit_x()),
+            Destination::Trap(at, code) => {
+                out.push_from(self.code.blocks[at].line, build::trap_x(code))
             }
-            Destination::Exit(at) => {
-                out.push_from(self.code.blocks[at].line, PInst::new(Form::EXIT_X))
-            }
-            Destination::Trap(at, code) => out.push_from(self.code.blocks[at].line, trap(code)),
             Destination::Return(at, address) => {
-                out.push_from(self.code.blocks[at].line, return_to(address))
+                out.push_from(self.code.blocks[at].line, build::ret_r(address))
             }
         }
     }
@@ -325,17 +321,14 @@ impl Layout<'_> {
         };
         match destination {
             Destination::Block(target) | Destination::Return(target, _) => {
-                out.push(
-                    guarded(PInst::new(Form::BRA_X)),
-                    PendingTarget::Block(target),
-                );
+                out.push(guarded(build::bra_x()), PendingTarget::Block(target));
                 out.blocks.push(Vec::new());
             }
             Destination::Exit(at) => {
-                out.push_from(self.code.blocks[at].line, guarded(PInst::new(Form::EXIT_X)))
+                out.push_from(self.code.blocks[at].line, guarded(build::exit_x()))
             }
             Destination::Trap(at, code) => {
-                out.push_from(self.code.blocks[at].line, guarded(trap(code)))
+                out.push_from(self.code.blocks[at].line, guarded(build::trap_x(code)))
             }
         }
     }
@@ -408,37 +401,11 @@ impl Emitter<'_> {
     }
 }
 
-/// Name of the label field of an instruction.
-fn label_field(inst: &PInst) -> Option<&'static str> {
-    inst.info()
-        .fields
-        .iter()
-        .find(|f| matches!(f.ty, crate::isa::table::FieldType::Label))
-        .map(|f| f.name)
-}
-
-fn relative(field: &'static str, name: &str) -> SymbolUse {
+fn relative(role: Role, name: &str) -> SymbolUse {
     SymbolUse {
-        field,
+        role,
         kind: SymbolKind::Relative,
         name: name.to_string(),
         addend: 0,
     }
-}
-
-fn to_address(form: Form, [low, high]: [PReg; 2]) -> PInst {
-    let mut inst = PInst::new(form);
-    let operand = inst.operand(Role::A).expect("the address");
-    inst.set_regs(operand, &[Some(low), Some(high)]);
-    inst
-}
-
-fn return_to(address: [PReg; 2]) -> PInst {
-    to_address(Form::RET_R, address)
-}
-
-fn trap(code: u8) -> PInst {
-    let mut inst = PInst::new(Form::TRAP_X);
-    inst.set_named("code", u64::from(code));
-    inst
 }

@@ -2,7 +2,7 @@
 
 use crate::analysis::graph::Graph;
 use crate::isa::PInst;
-use crate::isa::table::{Effects, FieldType};
+use crate::isa::table::Effects;
 use crate::vcode::{Frame, FunctionKind, SourceLine, SymbolUse};
 use smallvec::SmallVec;
 use std::fmt;
@@ -99,16 +99,6 @@ impl LinearInst {
             Target::Table { targets, .. } => targets,
             _ => &[],
         }
-    }
-
-    /// The index of the label field, if the form has one.
-    pub fn label_field(&self) -> Option<u8> {
-        self.inst
-            .info()
-            .fields
-            .iter()
-            .position(|f| matches!(f.ty, FieldType::Label))
-            .map(|i| i as u8)
     }
 }
 
@@ -207,9 +197,7 @@ impl fmt::Display for Linear {
                     Target::Table { offset, targets } => {
                         write!(f, " // table {offset:#x} {targets:?}")?
                     }
-                    Target::Symbol(s) => {
-                        write!(f, " // {} = {:?} {}{:+}", s.field, s.kind, s.name, s.addend)?
-                    }
+                    Target::Symbol(s) => write!(f, " // {}", s.print(&i.inst))?,
                 }
                 writeln!(f)?;
             }

@@ -18,7 +18,6 @@ pub use layout::{LayoutError, layout};
 pub use resources::Resources;
 
 use crate::isa::encode::WORD_BYTES;
-use crate::isa::table::{FieldInfo, FieldType};
 use crate::isa::{Illegal, PInst};
 use crate::sched::Scheduled;
 use crate::vcode::{FunctionKind, SourceLine, SymbolUse};
@@ -132,15 +131,9 @@ pub fn emit(scheduled: &Scheduled, constants: &mut Constants) -> Result<Code, Em
     Ok(out)
 }
 
-/// The label field of a form.
-pub(crate) fn label_field(inst: &PInst) -> Option<&'static FieldInfo> {
-    inst.info()
-        .fields
-        .iter()
-        .find(|f| matches!(f.ty, FieldType::Label))
-}
-
 fn set_label(inst: &mut PInst, distance: i64) {
-    let field = label_field(inst).expect("layout checks the field of every label");
-    inst.set_named(field.name, distance as u64);
+    let operand = inst
+        .label()
+        .expect("layout checks the operand of every label");
+    inst.set_field(operand.field, distance as u64);
 }

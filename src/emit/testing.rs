@@ -1,6 +1,10 @@
 //! Functions built by hand, for the tests of everything behind allocation.
 
-use crate::isa::{Form, Inst, PInst, PReg, Register, Role};
+use crate::isa::generated::{
+    AccessOrder, BoolOp, CompOp, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldg, mov, stg,
+};
+use crate::isa::operand::PT;
+use crate::isa::{Inst, PInst, PReg, Register, build};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{
     Block, BlockData, Entry, Frame, FunctionKind, KernelInfo, SourceLine, Terminator, VCode,
@@ -49,10 +53,30 @@ pub fn kernel<R: Register>(blocks: Vec<(Vec<Inst<R>>, Terminator<R>)>) -> VCode<
 
 /// `MOV reg, value`.
 pub fn mov(reg: u8, value: u32) -> PInst {
-    let mut inst = PInst::new(Form::MOV_I);
-    inst.set(Role::D, PReg::gpr(reg));
-    inst.set_named("vb", u64::from(value));
-    inst
+    build::mov_i(mov::Options::new(MOVW::W32), PReg::gpr(reg), value)
+}
+
+/// `IADD result, a, b`.
+pub fn add<R: Register>(result: R, a: R, b: R) -> Inst<R> {
+    build::iadd_rr(iadd::Options::new(IExt::NoX), result, PT, a, b, !PT)
+}
+
+/// `ISETP.EQ.AND result, a, b`.
+pub fn equal<R: Register>(result: R, a: R, b: R) -> Inst<R> {
+    let options = isetp::Options::new(IExt::NoX, IType::S32, CompOp::Eq, BoolOp::And);
+    build::isetp_rr(options, result, PT, a, b, PT, PT)
+}
+
+/// `LDG result, [address]`.
+pub fn load<R: Register>(result: R, address: [R; 2]) -> Inst<R> {
+    let options = ldg::Options::new(LoadSize::W32, AccessOrder::Weak);
+    build::ldg_r(options, result, address, 0)
+}
+
+/// `STG [address], value`.
+pub fn store<R: Register>(address: [R; 2], value: R) -> Inst<R> {
+    let options = stg::Options::new(StoreSize::W32, AccessOrder::Weak);
+    build::stg_rr(options, address, 0, value)
 }
 
 /// `jump target`.

@@ -4,7 +4,7 @@ use super::linear::LinearError;
 use super::testing::{block, jump, kernel, mov, random_terminator};
 use super::*;
 use crate::isa::table::Effects;
-use crate::isa::{Form, Optype, PReg, Role, decode};
+use crate::isa::{Optype, PInst, PReg, Role, build, decode};
 use crate::sched::control::{Waiting, schedule};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{Attachment, Entry, Guard, SymbolKind, Terminator, VCode};
@@ -44,9 +44,7 @@ fn run_blocks(code: &VCode<PReg>) -> (Trace, End) {
             break;
         }
         for entry in code.block_insts(at) {
-            trace
-                .0
-                .push(entry.inst.find_field("vb").unwrap().get(entry.inst.word()) as u32);
+            trace.0.push(entry.inst.number(Role::B).unwrap() as u32);
         }
         at = match &code.blocks[at].terminator {
             Terminator::Jump { target, .. } => *target,
@@ -84,7 +82,7 @@ fn run_words(code: &Code, constants: &Constants, tables: &[(u32, usize)]) -> (Tr
         assert_eq!(pc % 16, 0);
         let (inst, _) = decode(code.words[pc as usize / 16]).unwrap();
         let next = pc + 16;
-        let label = || i64::from(label_field(&inst).unwrap().get(inst.word()) as u32 as i32);
+        let label = || i64::from(inst.field(inst.label().unwrap().field) as u32 as i32);
         let (guard, negated) = inst.guard();
         let taken = match guard {
             Some(_) => trace.predicate(negated),
@@ -95,9 +93,7 @@ fn run_words(code: &Code, constants: &Constants, tables: &[(u32, usize)]) -> (Tr
             continue;
         }
         match inst.optype() {
-            Optype::MOV => trace
-                .0
-                .push(inst.find_field("vb").unwrap().get(inst.word()) as u32),
+            Optype::MOV => trace.0.push(inst.number(Role::B).unwrap() as u32),
             Optype::BRA => pc = next + label(),
             Optype::BRX_REL => {
                 let (offset, entries) = tables[inst.reg(Role::A).unwrap().number() as usize];
@@ -108,10 +104,7 @@ fn run_words(code: &Code, constants: &Constants, tables: &[(u32, usize)]) -> (Tr
             Optype::EXIT => return (trace, End::Exit),
             Optype::RET => return (trace, End::Return),
             Optype::TRAP => {
-                return (
-                    trace,
-                    End::Trap(inst.find_field("code").unwrap().get(inst.word())),
-                );
+                return (trace, End::Trap(inst.number(Role::Code).unwrap()));
             }
             other => panic!("{other:?}"),
         }
@@ -272,11 +265,14 @@ fn a_loop_takes_one_branch_a_turn() {
 fn labels_and_symbols_are_filled_in_and_recorded() {
     let mut code = kernel(vec![
         (
-            vec![PInst::new(Form::BSSY_X), PInst::new(Form::CALL_I)],
+            vec![
+                build::bssy_x(0),
+                build::call_i([PReg::gpr(2), PReg::gpr(3)]),
+            ],
             branch(1, 2),
         ),
         (vec![mov(0, 1)], jump(2)),
-        (vec![PInst::new(Form::BSYNC_X)], Terminator::Exit),
+        (vec![build::bsync_x(0)], Terminator::Exit),
     ]);
     let meet = code.attachments.push(Attachment::Label(block(2)));
     code.insts[0].attachment = Some(meet);
@@ -287,10 +283,6 @@ fn labels_and_symbols_are_filled_in_and_recorded() {
         defs: Vec::new(),
     };
     let call = code.attachments.push(Attachment::Call(Box::new(call)));
-    let operand = code.insts[1].inst.operand(Role::D).unwrap();
-    code.insts[1]
-        .inst
-        .set_regs(operand, &[Some(PReg::gpr(2)), Some(PReg::gpr(3))]);
     code.insts[1].attachment = Some(call);
     let emitted = emit(
         &schedule(layout(&code).unwrap(), Waiting::Serial),
@@ -352,10 +344,7 @@ fn an_instruction_that_the_description_forbids_is_an_error() {
 }
 
 fn misaligned() -> PInst {
-    let mut inst = PInst::new(Form::RET_R);
-    let operand = inst.operand(Role::A).unwrap();
-    inst.set_regs(operand, &[Some(PReg::gpr(3)), Some(PReg::gpr(4))]);
-    inst
+    build::ret_r([PReg::gpr(3), PReg::gpr(4)])
 }
 
 #[test]

@@ -159,20 +159,10 @@ impl<R: Register> Inst<R> {
         self.word = self.info().fields[index as usize].set(self.word, value);
     }
 
-    /// The field of a documents' name, if the form has it.
+    /// The field of a documents' name, if the form has it: for a modifier that several operations have, and for text. Operands are found by
+    /// their role ([`Inst::operand`], [`Inst::number`]), and made by [`super::build`].
     pub fn find_field(&self, name: &str) -> Option<&'static FieldInfo> {
         self.info().fields.iter().find(|f| f.name == name)
-    }
-
-    /// Sets the raw value of the field of a documents' name.
-    ///
-    /// # Panics
-    /// When the form has no such field: a mistake of the caller, names are constants.
-    pub fn set_named(&mut self, name: &str, value: u64) {
-        let field = self
-            .find_field(name)
-            .unwrap_or_else(|| panic!("{} has no field {name}", self.info().name));
-        self.word = field.set(self.word, value);
     }
 
     /// The operand of a role.

@@ -6,6 +6,7 @@ pub mod encode;
 pub mod generated;
 pub mod inst;
 pub mod literal;
+pub mod operand;
 pub mod print;
 pub mod random;
 pub mod reference;
@@ -15,6 +16,6 @@ pub mod table;
 
 pub use control::{Control, Scoreboard};
 pub use encode::{Illegal, decode};
-pub use generated::{Form, Optype, Role};
+pub use generated::{Form, Optype, Role, build};
 pub use inst::{Inst, PInst, VInst};
 pub use register::{PReg, Register, RegisterClass, VReg};

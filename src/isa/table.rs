@@ -329,6 +329,8 @@ pub struct OperandInfo {
     pub max_width: u8,
     /// Width in bits for this word.
     pub width: fn(u128) -> u8,
+    /// Field of the offset of an indexed register, `R[urb + ridx]`.
+    pub index: Option<u8>,
     /// Field of its negation (`-`, under `.X` `~`).
     pub negate: Option<u8>,
     /// Field of its absolute value.

@@ -4,7 +4,7 @@ use super::Lower;
 use super::source::{Base, InstOutput, Output, Regs, Source, Src};
 use crate::abi::{self, Place};
 use crate::isa::generated::{LoadSize, MOVW, StoreSize, ldc, ldl, stl, uldc};
-use crate::isa::{Form, Inst as MachineInst, Optype, PReg, RegisterClass, Role, VReg};
+use crate::isa::{Optype, PReg, RegisterClass, Role, VReg, build};
 use crate::vcode::{
     Attachment, CallInfo, Callee, FunctionKind, Parameter, SymbolKind, SymbolUse, Terminator,
 };
@@ -131,7 +131,7 @@ impl Lower<'_> {
             ],
         );
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-            field: "addr",
+            role: Role::Addr,
             kind: SymbolKind::AbsoluteLow,
             name: INCOMING.to_string(),
             addend: i64::from(offset),
@@ -227,7 +227,7 @@ impl Lower<'_> {
             );
             if incoming {
                 self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-                    field: "addr",
+                    role: Role::Addr,
                     kind: SymbolKind::AbsoluteLow,
                     name: INCOMING.to_string(),
                     addend: at,
@@ -297,25 +297,13 @@ impl Lower<'_> {
                 Place::Stack(offset) => on_stack.push((offset, param.value_type)),
             }
         }
-        let mut machine = match &callee {
-            Callee::Symbol(_) => MachineInst::<VReg>::new(Form::CALL_I),
-            Callee::Registers(_) => MachineInst::<VReg>::new(Form::CALL_R),
-        };
         let address = [
             self.builder.vreg(RegisterClass::Gpr),
             self.builder.vreg(RegisterClass::Gpr),
         ];
-        let operand = machine
-            .operand(Role::D)
-            .expect("CALL writes the return address");
-        machine.set_regs(operand, &address.map(Some));
-        let name = match callee {
-            Callee::Symbol(name) => Some(name),
-            Callee::Registers(regs) => {
-                let operand = machine.operand(Role::B).expect("CALL_R reads an address");
-                machine.set_regs(operand, &regs.map(Some));
-                None
-            }
+        let (machine, name) = match callee {
+            Callee::Symbol(name) => (build::call_i(address), Some(name)),
+            Callee::Registers(regs) => (build::call_r(address, regs), None),
         };
         let call = CallInfo {
             callee: name,

@@ -14,7 +14,7 @@ use crate::isa::generated::{
     hmul2, i2ip, idp2a, idp4a, membar, mufu, prmt, sgxt, shfl, vote,
 };
 use crate::isa::inst::FieldEnum;
-use crate::isa::{Form, Inst as MachineInst, Optype, Role, VReg};
+use crate::isa::{Optype, Role, VReg, build};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
 use cranelift_codegen::ir::{GlobalValueData, Inst, InstructionData, Value, types};
 use smallvec::SmallVec;
@@ -62,7 +62,7 @@ impl Lower<'_> {
         for kind in [SymbolKind::AbsoluteLow, SymbolKind::AbsoluteHigh] {
             let out = self.operation(Optype::MOV, 0, &[(Role::B, Source::Value(Src::imm(1)))]);
             self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-                field: "vb",
+                role: Role::B,
                 kind,
                 name: name.to_string(),
                 addend,
@@ -332,8 +332,7 @@ impl Lower<'_> {
 
     /// A fault with this code where the predicate holds.
     pub(super) fn guarded_trap(&mut self, p: PSrc, code: u8) {
-        let mut trap = MachineInst::<VReg>::new(Form::TRAP_X);
-        trap.set_named("code", u64::from(code));
+        let mut trap = build::trap_x(code);
         trap.set_guard(p.reg, p.negated);
         self.builder.emit(trap);
     }

@@ -291,7 +291,7 @@ impl Lower<'_> {
             ],
         );
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-            field: "vb",
+            role: Role::B,
             kind: SymbolKind::AbsoluteLow,
             name: part.to_string(),
             addend,
@@ -371,7 +371,7 @@ impl Lower<'_> {
     fn attach_slot(&mut self, address: Address) {
         if address.slot {
             self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-                field: "addr",
+                role: Role::Addr,
                 kind: SymbolKind::AbsoluteLow,
                 name: SLOTS.to_string(),
                 addend: address.offset,

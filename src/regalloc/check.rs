@@ -298,7 +298,7 @@ fn added(after: &VCode<PReg>, index: usize, state: &mut State) -> Result<usize, 
             .map(|o| i.operand_regs(o).iter().copied().flatten().collect())
             .unwrap_or_default()
     };
-    let table = |i: &PInst| i.find_field("lut").map_or(0, |f| f.get(i.word()));
+    let computes = |i: &PInst, table: u8| i.number(Role::Lut) == Some(table.into());
     match inst.form() {
         Form::MOV_R | Form::UMOV_U => {
             let (to, from) = (runs(inst, Role::D), runs(inst, Role::B));
@@ -325,7 +325,7 @@ fn added(after: &VCode<PReg>, index: usize, state: &mut State) -> Result<usize, 
             state.copy(from, to);
             Ok(1)
         }
-        Form::PLOP3_X if table(inst) == 0xf0 => {
+        Form::PLOP3_X if computes(inst, 0xf0) => {
             let (to, from) = (inst.reg(Role::Pu), inst.reg(Role::Pa));
             let (Some(to), Some(from)) = (to, from) else {
                 return Err("a copy without registers".to_string());
@@ -350,10 +350,8 @@ fn added(after: &VCode<PReg>, index: usize, state: &mut State) -> Result<usize, 
                 let shape = i.form() == inst.form() && i.reg(roles.0) == Some(to);
                 let reads = i.reg(roles.1) == Some(a) && i.reg(roles.2) == Some(b);
                 let operation = match i.form() {
-                    Form::UIADD_RU => i
-                        .find_field("urb.neg")
-                        .is_some_and(|f| f.get(i.word()) == u64::from(step > 0)),
-                    _ => table(i) == 0x3c,
+                    Form::UIADD_RU => i.is_negated(Role::B) == (step > 0),
+                    _ => computes(i, 0x3c),
                 };
                 if !(shape && reads && operation) {
                     return Err("no exchange of two registers".to_string());

@@ -96,7 +96,7 @@ fn resolve_offsets(code: &mut VCode<PReg>) {
             _ => continue,
         };
         let value = i64::from(base) + symbol.addend;
-        entry.inst.set_named(symbol.field, value as u64);
+        entry.inst.set_number(symbol.role, value as u64);
         entry.attachment = None;
     }
 }

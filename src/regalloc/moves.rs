@@ -2,11 +2,17 @@
 
 use super::parallel::{Copy, Step};
 use crate::abi;
-use crate::isa::{Form, Inst, PInst, PReg, Register, RegisterClass, Role, VInst, VReg};
+use crate::isa::generated::{
+    BoolOp, CompOp, EXBool, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldl, lop3, mov,
+    stl, uiadd, umov,
+};
+use crate::isa::operand::{Constant, PT, RZ, not};
+use crate::isa::{Inst, PInst, PReg, Register, RegisterClass, Role, VInst, VReg, build};
+use smallvec::SmallVec;
 
 /// Truth table of PLOP3 and LOP3 for "the first operand" and "the exclusive or of the first two" (documents 002, LOP3: bit 4a + 2b + c).
-const FIRST: u64 = 0xf0;
-const XOR: u64 = 0x3c;
+const FIRST: u8 = 0xf0;
+const XOR: u8 = 0x3c;
 
 /// `to` = `from`; a predicate in a GPR is 0 or 1.
 ///
@@ -15,9 +21,15 @@ const XOR: u64 = 0x3c;
 pub(super) fn copy(copy: Copy) -> PInst {
     let Copy { from, to } = copy;
     match (from.class(), to.class()) {
-        (RegisterClass::Gpr, RegisterClass::Gpr) => unary(Form::MOV_R, to, from),
-        (RegisterClass::Uniform, RegisterClass::Uniform) => unary(Form::UMOV_U, to, from),
-        (RegisterClass::Predicate, RegisterClass::Predicate) => predicates(to, from, None, FIRST),
+        (RegisterClass::Gpr, RegisterClass::Gpr) => {
+            build::mov_r(mov::Options::new(MOVW::W32), to, from)
+        }
+        (RegisterClass::Uniform, RegisterClass::Uniform) => {
+            build::umov_u(umov::Options::new(MOVW::W32), to, from)
+        }
+        (RegisterClass::Predicate, RegisterClass::Predicate) => {
+            build::plop3_x(to, from, PT, PT, FIRST)
+        }
         (RegisterClass::Predicate, RegisterClass::Gpr) => predicate_to_gpr(to, from),
         (RegisterClass::Gpr, RegisterClass::Predicate) => gpr_to_predicate(to, from),
         (RegisterClass::Uniform, RegisterClass::Gpr) => uniform_to_gpr(to, from),
@@ -26,74 +38,33 @@ pub(super) fn copy(copy: Copy) -> PInst {
     }
 }
 
-fn unary(form: Form, to: PReg, from: PReg) -> PInst {
-    let mut inst = Inst::new(form);
-    inst.set(Role::D, to);
-    inst.set(Role::B, from);
-    inst
-}
-
 /// `to` and `to + 1` = `from` and `from + 1`; both even.
 pub(super) fn copy_pair(first: Copy) -> PInst {
-    let next = |r: PReg| PReg::new(r.class(), r.number() + 1);
-    let form = if first.to.class() == RegisterClass::Uniform {
-        Form::UMOV_U
+    let pair = |r: PReg| [r, PReg::new(r.class(), r.number() + 1)];
+    let [to, from] = [first.to, first.from].map(pair);
+    if first.to.class() == RegisterClass::Uniform {
+        build::umov_u(umov::Options::new(MOVW::W64), to, from)
     } else {
-        Form::MOV_R
-    };
-    let mut inst = Inst::new(form);
-    inst.set_named("width", 1);
-    for (role, r) in [(Role::D, first.to), (Role::B, first.from)] {
-        let operand = inst.operand(role).expect("moves have both");
-        inst.set_regs(operand, &[Some(r), Some(next(r))]);
+        build::mov_r(mov::Options::new(MOVW::W64), to, from)
     }
-    inst
-}
-
-fn predicates(to: PReg, a: PReg, b: Option<PReg>, table: u64) -> PInst {
-    let mut inst = Inst::new(Form::PLOP3_X);
-    inst.set_named("lut", table);
-    inst.set(Role::Pu, to);
-    inst.set(Role::Pa, a);
-    for (role, r) in [(Role::Pb, b), (Role::Pc, None)] {
-        let operand = inst.operand(role).expect("PLOP3 has three sources");
-        inst.set_regs(operand, &[r]);
-    }
-    inst
 }
 
 /// Exchanges two registers by three operations on both.
 fn swap(a: PReg, b: PReg, out: &mut Vec<PInst>) {
     match a.class() {
         RegisterClass::Predicate => {
-            out.push(predicates(a, a, Some(b), XOR));
-            out.push(predicates(b, a, Some(b), XOR));
-            out.push(predicates(a, a, Some(b), XOR));
+            out.extend([a, b, a].map(|to| build::plop3_x(to, a, b, PT, XOR)));
         }
         RegisterClass::Gpr => {
-            for to in [a, b, a] {
-                let mut inst = Inst::new(Form::LOP3_RRR);
-                inst.set_named("lut", XOR);
-                inst.set(Role::D, to);
-                inst.set(Role::A, a);
-                inst.set(Role::B, b);
-                let c = inst.operand(Role::C).expect("LOP3 has three sources");
-                inst.set_regs(c, &[None]);
-                let pp = inst.operand(Role::Pp).expect("LOP3 has a predicate source");
-                inst.set_regs(pp, &[None]);
-                inst.set_named("pp.not", 1);
-                out.push(inst);
-            }
+            let options = lop3::Options::new(EXBool::Por);
+            let xor = |to| build::lop3_rrr(options, PT, to, a, b, RZ, XOR, !PT);
+            out.extend([a, b, a].map(xor));
         }
         RegisterClass::Uniform => {
             // a += b; b = a − b; a −= b.
             for (to, negated) in [(a, false), (b, true), (a, true)] {
-                let mut inst = Inst::new(Form::UIADD_RU);
-                inst.set(Role::D, to);
-                inst.set(Role::A, a);
-                inst.set(Role::B, b);
-                inst.set_named("urb.neg", u64::from(negated));
-                out.push(inst);
+                let sum: PInst = build::uiadd_ru(uiadd::Options::new(MOVW::W32), to, a, b);
+                out.push(sum.with_negated(Role::B, negated));
             }
         }
     }
@@ -136,130 +107,82 @@ fn pair(x: Copy, y: Copy) -> Option<Copy> {
 
 /// Stores `width` registers from `from` on to local memory at `offset` from R1.
 pub(super) fn store(from: PReg, width: u8, offset: u32) -> PInst {
-    let mut inst = Inst::new(Form::STL_RR);
-    local(&mut inst, width, offset);
-    let data = inst.operand(Role::B).expect("STL stores a register");
-    inst.set_regs(data, &run(from, width)[..usize::from(width)]);
-    inst
+    let options = stl::Options::new(match width {
+        1 => StoreSize::W32,
+        2 => StoreSize::W64,
+        _ => StoreSize::W128,
+    });
+    let data = &run(from, width)[..];
+    build::stl_rr(options, abi::STACK_POINTER, offset as i32, data)
 }
 
 /// Loads `width` registers from `to` on from local memory at `offset` from R1.
 pub(super) fn load(to: PReg, width: u8, offset: u32) -> PInst {
-    let mut inst = Inst::new(Form::LDL_R);
-    local(&mut inst, width, offset);
-    let data = inst.operand(Role::D).expect("LDL loads a register");
-    inst.set_regs(data, &run(to, width)[..usize::from(width)]);
-    inst
+    let options = ldl::Options::new(match width {
+        1 => LoadSize::W32,
+        2 => LoadSize::W64,
+        _ => LoadSize::W128,
+    });
+    let data = &run(to, width)[..];
+    build::ldl_r(options, data, abi::STACK_POINTER, offset as i32)
 }
 
-fn run(first: PReg, width: u8) -> [Option<PReg>; 4] {
-    std::array::from_fn(|i| (i < usize::from(width)).then(|| PReg::gpr(first.number() + i as u8)))
-}
-
-/// Sets address and size of an access to local memory.
-fn local(inst: &mut PInst, width: u8, offset: u32) {
-    set_access(inst, width, offset);
-    inst.set(Role::A, abi::STACK_POINTER);
-}
-
-/// Sets offset and size, in registers, of an access to local memory.
-pub(super) fn set_access<R: Register>(inst: &mut Inst<R>, width: u8, offset: u32) {
-    let size = match width {
-        1 => "32",
-        2 => "64",
-        _ => "128",
-    };
-    let field = inst.find_field("size").expect("accesses have a size");
-    let crate::isa::table::FieldType::Enum(sizes) = field.ty else {
-        unreachable!("a size is an enumeration")
-    };
-    let code = sizes
-        .members
-        .iter()
-        .find(|(name, _)| *name == size)
-        .expect("all sizes have members")
-        .1;
-    inst.set_named("size", code);
-    inst.set_named("addr", u64::from(offset));
+fn run(first: PReg, width: u8) -> SmallVec<[PReg; 4]> {
+    (0..width).map(|i| PReg::gpr(first.number() + i)).collect()
 }
 
 /// R1 = R1 + `amount`.
 pub(super) fn adjust_stack_pointer(amount: i32) -> PInst {
-    let mut inst = Inst::new(Form::IADD_RI);
-    inst.set(Role::D, abi::STACK_POINTER);
-    inst.set(Role::A, abi::STACK_POINTER);
-    inst.set_named("vb", u64::from(amount as u32));
-    inst
+    let pointer = abi::STACK_POINTER;
+    build::iadd_ri(
+        iadd::Options::new(IExt::NoX),
+        pointer,
+        PT,
+        pointer,
+        amount,
+        !PT,
+    )
 }
 
 /// R1 = its initial value.
 pub(super) fn initial_stack_pointer() -> PInst {
-    let mut inst = Inst::new(Form::MOV_C);
-    inst.set(Role::D, abi::STACK_POINTER);
-    inst.set_named(
-        "vb",
-        u64::from(abi::LAUNCH_BANK) << 17 | u64::from(abi::bank0::STACK_POINTER),
-    );
-    inst
+    let place = Constant {
+        bank: abi::LAUNCH_BANK,
+        offset: abi::bank0::STACK_POINTER,
+    };
+    build::mov_c(mov::Options::new(MOVW::W32), abi::STACK_POINTER, place)
 }
 
 /// Stores a value to local memory at `offset` from `pointer`, which is in R1.
 pub(super) fn spill_store(v: VReg, pointer: VReg, offset: u32) -> VInst {
-    let mut inst = Inst::new(Form::STL_RR);
-    set_access(&mut inst, 1, offset);
-    inst.set(Role::A, pointer);
-    inst.set(Role::B, v);
-    inst
+    let options = stl::Options::new(StoreSize::W32);
+    build::stl_rr(options, pointer, offset as i32, v)
 }
 
 /// Loads a value from local memory at `offset` from `pointer`, which is in R1.
 pub(super) fn spill_load(v: VReg, pointer: VReg, offset: u32) -> VInst {
-    let mut inst = Inst::new(Form::LDL_R);
-    set_access(&mut inst, 1, offset);
-    inst.set(Role::A, pointer);
-    inst.set(Role::D, v);
-    inst
+    let options = ldl::Options::new(LoadSize::W32);
+    build::ldl_r(options, v, pointer, offset as i32)
 }
 
 /// `to` = 1 if the predicate holds, else 0.
 pub(super) fn predicate_to_gpr<R: Register>(to: R, predicate: R) -> Inst<R> {
     // SEL gives its first operand where the predicate holds: zero where the negated one does, else one.
-    let mut inst = Inst::new(Form::SEL_RI);
-    inst.set(Role::D, to);
-    let zero = inst.operand(Role::A).expect("SEL has a first operand");
-    inst.set_regs(zero, &[None]);
-    inst.set_named("vb", 1);
-    inst.set(Role::Pp, predicate);
-    inst.set_named("pp.not", 1);
-    inst
+    build::sel_ri(to, RZ, 1, not(predicate))
 }
 
 /// The predicate `to` holds if `from` is not 0.
 pub(super) fn gpr_to_predicate<R: Register>(to: R, from: R) -> Inst<R> {
-    let mut inst = Inst::new(Form::ISETP_RI);
-    inst.set(Role::Pu, to);
-    inst.set(Role::A, from);
-    inst.set_named("vb", 0);
-    inst.set_named("compop", 1);
-    let all = inst
-        .operand(Role::Pp)
-        .expect("ISETP has a predicate operand");
-    inst.set_regs(all, &[None]);
-    inst
+    let options = isetp::Options::new(IExt::NoX, IType::S32, CompOp::Ne, BoolOp::And);
+    build::isetp_ri(options, to, PT, from, 0, PT, PT)
 }
 
 /// The uniform register `to` = `from`, which is the same for all lanes.
 pub(super) fn gpr_to_uniform<R: Register>(to: R, from: R) -> Inst<R> {
-    let mut inst = Inst::new(Form::R2UR_R);
-    inst.set(Role::D, to);
-    inst.set(Role::B, from);
-    inst
+    build::r2ur_r(to, from)
 }
 
 /// `to` = the uniform value `from`.
 pub(super) fn uniform_to_gpr<R: Register>(to: R, from: R) -> Inst<R> {
-    let mut inst = Inst::new(Form::MOV_U);
-    inst.set(Role::D, to);
-    inst.set(Role::B, from);
-    inst
+    build::mov_u(mov::Options::new(MOVW::W32), to, from)
 }

@@ -2,9 +2,10 @@
 
 use super::liveness::edge_arguments;
 use super::rewrite::Plan;
-use crate::isa::generated::Optype;
+use crate::isa::generated::{IExt, iadd};
+use crate::isa::operand::{PT, Predicate};
 use crate::isa::table::{Direction, FieldValue, FormInfo};
-use crate::isa::{Form, Inst, Register, RegisterClass, Role, VInst, VReg};
+use crate::isa::{Form, Inst, Register, RegisterClass, Role, VInst, VReg, build};
 use crate::vcode::VCode;
 use hashbrown::HashMap;
 
@@ -131,18 +132,6 @@ pub(super) fn address_in_gprs(
 
 /// `d` = `a` + `b` + carry, as IADD.X (document 002).
 fn add(d: VReg, a: VReg, b: VReg, carry_in: Option<VReg>, carry_out: Option<VReg>) -> VInst {
-    let mut inst = Inst::new(Form::IADD_RR);
-    debug_assert_eq!(inst.optype(), Optype::IADD);
-    inst.set_named("ext", 1);
-    inst.set(Role::D, d);
-    inst.set(Role::A, a);
-    inst.set(Role::B, b);
-    if let Some(p) = carry_in {
-        inst.set(Role::Pp, p);
-        inst.set_named("pp.not", 0);
-    }
-    if let Some(p) = carry_out {
-        inst.set(Role::Pu, p);
-    }
-    inst
+    let carry_in = carry_in.map_or(Predicate::from(!PT), Predicate::from);
+    build::iadd_rr(iadd::Options::new(IExt::X), d, carry_out, a, b, carry_in)
 }

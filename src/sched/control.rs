@@ -15,7 +15,7 @@ use super::boards::{assign, needs_no_read_board};
 use super::state::{Boards, Needs, State};
 use crate::emit::linear::{Linear, LinearBlock, LinearInst};
 use crate::isa::control::SCOREBOARDS;
-use crate::isa::{Control, Form, PInst, Scoreboard};
+use crate::isa::{Control, Scoreboard, build};
 use crate::vcode::SourceLine;
 use std::collections::BTreeSet;
 
@@ -229,7 +229,7 @@ fn pauses(mut cycles: u16, line: SourceLine) -> Vec<(LinearInst, Control)> {
     while cycles > 0 {
         let mut control = Control::default();
         cycles = set_stall(&mut control, cycles);
-        out.push((LinearInst::new(PInst::new(Form::NOP_X), line), control));
+        out.push((LinearInst::new(build::nop_x(), line), control));
     }
     out
 }

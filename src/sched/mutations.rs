@@ -9,11 +9,16 @@ use super::tests::{InOrder, mutate};
 use super::verify::verify;
 use crate::clif::source::SourceFile;
 use crate::compile::{Compiler, FunctionInput, Unit};
-use crate::emit::testing::{block, jump, kernel};
+use crate::emit::testing::{block, jump, kernel, mov};
 use crate::emit::{Code, Constants, emit, layout};
 use crate::isa::encode::{all_forms, decode};
+use crate::isa::generated::{
+    AccessOrder, BoolOp, CompOp, IExt, IType, LoadSize, MOVW, SReg, StoreSize, iadd, isetp, ldg,
+    mov, stg,
+};
+use crate::isa::operand::{Constant, PT};
 use crate::isa::table::{Direction, Effects, FieldType};
-use crate::isa::{Control, Form, PInst, PReg, Register, RegisterClass, Role};
+use crate::isa::{Control, Form, PInst, PReg, RegisterClass, Role, build};
 use crate::settings::Options;
 use crate::sim::bytes::Bytes;
 use crate::sim::decoded::Program;
@@ -368,29 +373,19 @@ fn calm_inst(random: &mut Random, forms: &[Form]) -> Option<PInst> {
 /// A load from the buffer, or a store to it.
 fn access(random: &mut Random) -> PInst {
     let store = random.flip();
-    let mut inst = PInst::new(if store { Form::STG_RR } else { Form::LDG_R });
-    let address = inst.operand(Role::A).expect("an address");
-    inst.set_regs(address, &[Some(PReg::gpr(2)), Some(PReg::gpr(3))]);
-    let data = if store { Role::B } else { Role::D };
-    inst.set(data, PReg::gpr(4 + random.below(8) as u8));
-    inst.set_named("addr", 4 * random.below(16));
+    let address = [2, 3].map(PReg::gpr);
+    let data = PReg::gpr(4 + random.below(8) as u8);
+    let offset = 4 * random.below(16) as i32;
+    let mut inst: PInst = if store {
+        let word = stg::Options::new(StoreSize::W32, AccessOrder::Weak);
+        build::stg_rr(word, address, offset, data)
+    } else {
+        let word = ldg::Options::new(LoadSize::W32, AccessOrder::Weak);
+        build::ldg_r(word, data, address, offset)
+    };
     if random.below(4) == 0 {
         inst.set_guard(Some(PReg::predicate(random.below(3) as u8)), random.flip());
     }
-    inst
-}
-
-fn with(form: Form, result: PReg, fields: &[(&str, u64)]) -> PInst {
-    let mut inst = PInst::new(form);
-    let role = if result.class() == RegisterClass::Predicate {
-        Role::Pu
-    } else {
-        Role::D
-    };
-    inst.set(role, result);
-    fields
-        .iter()
-        .for_each(|(name, value)| inst.set_named(name, *value));
     inst
 }
 
@@ -404,12 +399,16 @@ fn random_kernel(random: &mut Random, forms: &[Form]) -> Subject {
         };
         (0..count).filter_map(|_| one(random)).collect()
     };
-    let parameter = u64::from(crate::abi::bank0::PARAMETERS);
+    let word = mov::Options::new(MOVW::W32);
+    let parameter = |word: u32| Constant {
+        bank: crate::abi::LAUNCH_BANK,
+        offset: crate::abi::bank0::PARAMETERS + 4 * word,
+    };
     let mut start = vec![
-        with(Form::S2R_X, PReg::gpr(0), &[]),
-        with(Form::MOV_C, PReg::gpr(2), &[("vb", parameter)]),
-        with(Form::MOV_C, PReg::gpr(3), &[("vb", parameter + 4)]),
-        with(Form::MOV_I, PReg::gpr(12), &[("vb", 3)]),
+        build::s2r_x(PReg::gpr(0), SReg::SrTidX),
+        build::mov_c(word, PReg::gpr(2), parameter(0)),
+        build::mov_c(word, PReg::gpr(3), parameter(1)),
+        mov(12, 3),
     ];
     start.extend(insts(random));
     let guard = |n: u8, negated| Guard {
@@ -436,11 +435,11 @@ fn random_kernel(random: &mut Random, forms: &[Form]) -> Subject {
     }
     let last = blocks.len();
     let mut turn = insts(random);
-    let mut less = with(Form::IADD_RI, PReg::gpr(12), &[("vb", u64::from(u32::MAX))]);
-    less.set(Role::A, PReg::gpr(12));
-    let mut more = with(Form::ISETP_RI, PReg::predicate(3), &[]);
-    more.set(Role::A, PReg::gpr(12));
-    more.set_named("compop", 4);
+    let turns = PReg::gpr(12);
+    let plain = iadd::Options::new(IExt::NoX);
+    let less = build::iadd_ri(plain, turns, PT, turns, -1, !PT);
+    let greater = isetp::Options::new(IExt::NoX, IType::S32, CompOp::Gt, BoolOp::And);
+    let more = build::isetp_ri(greater, PReg::predicate(3), PT, turns, 0, PT, PT);
     turn.extend([less, more]);
     turn.extend(insts(random).into_iter().filter(|i| i.guard().0.is_none()));
     blocks.push((turn, branch(guard(3, false), 1, last + 1)));

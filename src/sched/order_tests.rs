@@ -2,10 +2,11 @@
 
 use super::dependence::keeps_its_place;
 use super::order::{Scratch, order};
-use crate::emit::testing::kernel;
+use crate::emit::testing::{self, kernel};
 use crate::isa::encode::all_forms;
+use crate::isa::generated::{AccessOrder, StoreSize, sts};
 use crate::isa::table::{Direction, Effects};
-use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
+use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg, build};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{Entry, Terminator, VCode};
 use std::collections::{HashMap, HashSet};
@@ -128,25 +129,11 @@ fn what_depends_on_each_other_stays_in_order() {
 #[test]
 fn loads_are_issued_before_the_first_waits() {
     let reg = |n| VReg::new(RegisterClass::Gpr, n);
-    let load = |result, address| {
-        let mut inst = Inst::new(Form::LDG_R);
-        inst.set(Role::D, reg(result));
-        let operand = inst.operand(Role::A).unwrap();
-        inst.set_regs(operand, &[Some(reg(address)), Some(reg(address + 1))]);
-        inst
-    };
-    let add = |result, a, b| {
-        let mut inst = Inst::new(Form::IADD_RR);
-        inst.set(Role::D, reg(result));
-        inst.set(Role::A, reg(a));
-        inst.set(Role::B, reg(b));
-        inst
-    };
+    let load = |result, address| testing::load(reg(result), [reg(address), reg(address + 1)]);
+    let add = |result, a, b| testing::add(reg(result), reg(a), reg(b));
     let store = |address, value| {
-        let mut inst = Inst::new(Form::STS_RR);
-        inst.set(Role::A, reg(address));
-        inst.set(Role::B, reg(value));
-        inst
+        let options = sts::Options::new(StoreSize::W32, AccessOrder::Weak);
+        build::sts_rr(options, reg(address), 0, reg(value))
     };
     let insts = vec![
         load(10, 0),

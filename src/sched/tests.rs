@@ -3,7 +3,7 @@
 use super::control::{Waiting, schedule};
 use super::redundancy::{RedundancyKind, redundancies};
 use super::verify::{HazardKind, verify};
-use crate::emit::testing::{jump, kernel, random_terminator};
+use crate::emit::testing::{self, jump, kernel, random_terminator};
 use crate::emit::{Code, Constants, emit, layout};
 use crate::isa::encode::{all_forms, decode};
 use crate::isa::table::{Direction, Effects, FieldType};
@@ -231,7 +231,7 @@ fn path_has_hazard(code: &Code, random: &mut Random) -> bool {
                 random.pick(targets) as usize / 16
             }
             Optype::BRA if taken => {
-                let distance = inst.find_field("label").unwrap().get(inst.word()) as u32 as i32;
+                let distance = inst.number(Role::Label).unwrap() as u32 as i32;
                 (pc as i32 + 1 + distance / 16) as usize
             }
             _ => pc + 1,
@@ -335,22 +335,11 @@ fn the_verifier_finds_what_a_path_finds() {
 }
 
 fn load(result: u8, address: u8) -> PInst {
-    let mut inst = PInst::new(Form::LDG_R);
-    inst.set(Role::D, PReg::gpr(result));
-    let operand = inst.operand(Role::A).unwrap();
-    inst.set_regs(
-        operand,
-        &[Some(PReg::gpr(address)), Some(PReg::gpr(address + 1))],
-    );
-    inst
+    testing::load(PReg::gpr(result), [address, address + 1].map(PReg::gpr))
 }
 
 fn add(result: u8, a: u8, b: u8) -> PInst {
-    let mut inst = PInst::new(Form::IADD_RR);
-    inst.set(Role::D, PReg::gpr(result));
-    inst.set(Role::A, PReg::gpr(a));
-    inst.set(Role::B, PReg::gpr(b));
-    inst
+    testing::add(PReg::gpr(result), PReg::gpr(a), PReg::gpr(b))
 }
 
 fn controls(insts: Vec<PInst>) -> Vec<Control> {

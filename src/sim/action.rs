@@ -135,7 +135,7 @@ pub(super) fn action(
     if effects.contains(Effects::ATOMIC) {
         return Action::Atomic(atomic(inst));
     }
-    let label = |name| target(inst, name, index);
+    let label = || target(inst, index);
     let to = |address: i64| {
         let inside = address >= 0
             && address % WORD_BYTES as i64 == 0
@@ -146,12 +146,12 @@ pub(super) fn action(
             NOWHERE
         }
     };
-    let small = |name| named(inst, name) as u8;
+    let small = |role| number(inst, role) as u8;
     match inst.optype() {
         Optype::LDG | Optype::LDS | Optype::LDL | Optype::LD => Action::Load(access(inst)),
         Optype::STG | Optype::STS | Optype::STL | Optype::ST => Action::Store(access(inst)),
         Optype::LDC => Action::LoadConstant {
-            bank: small("bank"),
+            bank: small(Role::Bank),
             access: access(inst),
         },
         Optype::MEMBAR => Action::Fence,
@@ -164,17 +164,17 @@ pub(super) fn action(
         Optype::SHFL => Action::Shuffle(shfl::SHFMODE.get(inst.word()).expect("a legal word")),
         Optype::VOTE => Action::Vote(vote::VOTEMODE.get(inst.word()).expect("a legal word")),
         Optype::MATCH => Action::Match,
-        Optype::BRA => Action::Branch(to(label("label"))),
+        Optype::BRA => Action::Branch(to(label())),
         Optype::BRX | Optype::RET => Action::Indirect,
-        Optype::BRX_REL => Action::IndirectFrom(label("label")),
-        Optype::CALL if inst.form() == Form::CALL_I => Action::Call(to(label("vb"))),
+        Optype::BRX_REL => Action::IndirectFrom(label()),
+        Optype::CALL if inst.form() == Form::CALL_I => Action::Call(to(label())),
         Optype::CALL => Action::CallIndirect,
         Optype::EXIT => Action::Exit,
-        Optype::TRAP => Action::Trap(small("code")),
-        Optype::BSSY => Action::SetBarrier(small("bn")),
-        Optype::BSYNC => Action::Reconverge(small("bn")),
-        Optype::BMOV if inst.form() == Form::BMOV_R => Action::WriteBarrier(small("bn")),
-        Optype::BMOV => Action::ReadBarrier(small("bs")),
+        Optype::TRAP => Action::Trap(small(Role::Code)),
+        Optype::BSSY => Action::SetBarrier(small(Role::Bn)),
+        Optype::BSYNC => Action::Reconverge(small(Role::Bn)),
+        Optype::BMOV if inst.form() == Form::BMOV_R => Action::WriteBarrier(small(Role::Bn)),
+        Optype::BMOV => Action::ReadBarrier(small(Role::Bs)),
         Optype::WARPSYNC => Action::WarpSync,
         Optype::BAR => Action::CtaBarrier,
         other => unreachable!(
@@ -200,26 +200,30 @@ macro_rules! pure_table {
 }
 for_each_pure_operation!(pure_table);
 
-fn named(inst: &Inst<PReg>, name: &str) -> u64 {
-    inst.find_field(name).map_or(0, |f| f.get(inst.word()))
+fn number(inst: &Inst<PReg>, role: Role) -> u64 {
+    inst.number(role).unwrap_or(0)
 }
 
-fn signed(inst: &Inst<PReg>, name: &str) -> i64 {
-    inst.find_field(name)
-        .map_or(0, |f| sign_extend(f.get(inst.word()), f.width))
+/// The signed value of a field; 0 where there is none.
+fn signed(inst: &Inst<PReg>, field: Option<u8>) -> i64 {
+    field.map_or(0, |f| {
+        sign_extend(inst.field(f), inst.info().fields[f as usize].width)
+    })
 }
 
-/// Code address of a label of the instruction at `index`: its offset counts from the next one.
-fn target(inst: &Inst<PReg>, name: &str, index: usize) -> i64 {
-    (index as i64 + 1) * WORD_BYTES as i64 + signed(inst, name)
+/// Code address of the label of the instruction at `index`: its offset counts from the next one.
+fn target(inst: &Inst<PReg>, index: usize) -> i64 {
+    let distance = signed(inst, inst.label().map(|o| o.field));
+    (index as i64 + 1) * WORD_BYTES as i64 + distance
 }
 
 fn register_offset(inst: &Inst<PReg>) -> i32 {
-    signed(inst, "ridx") as i32
+    let operands = inst.info().operands;
+    signed(inst, operands.iter().find_map(|o| o.index)) as i32
 }
 
 fn special(inst: &Inst<PReg>) -> SReg {
-    SReg::from_code(named(inst, "sreg")).expect("a legal word")
+    SReg::from_code(number(inst, Role::Sreg)).expect("a legal word")
 }
 
 /// The window of an operation, from its effects.
@@ -257,12 +261,13 @@ fn access(inst: &Inst<PReg>) -> Access {
             .operand(Role::A)
             .is_some_and(|a| (a.width)(inst.word()) > 32),
         strong: member(inst.info(), inst.word(), "order") == Some("STRONG"),
-        offset: signed(inst, "addr") as i32,
+        offset: signed(inst, inst.number_operand(Role::Addr).map(|o| o.field)) as i32,
     }
 }
 
 fn atomic(inst: &Inst<PReg>) -> Atomic {
-    let ty = AtomType::from_code(named(inst, "atype")).expect("a legal word");
+    let atype = inst.find_field("atype").map_or(0, |f| f.get(inst.word()));
+    let ty = AtomType::from_code(atype).expect("a legal word");
     let op = inst
         .find_field("op")
         .map(|f| AtomOp::from_code(f.get(inst.word())).expect("a legal word"));

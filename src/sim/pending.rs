@@ -379,15 +379,13 @@ fn boards_of(mask: u8) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::{Control, Form, PInst, PReg, Role};
+    use crate::emit::testing::store as store_word;
+    use crate::isa::{Control, PReg};
     use crate::sim::decoded::Program;
     use crate::sim::semantics::Reference;
 
     fn store(value: u8, control: Control) -> u128 {
-        let mut inst = PInst::new(Form::STG_RR);
-        let address = inst.operand(Role::A).expect("an address");
-        inst.set_regs(address, &[Some(PReg::gpr(2)), Some(PReg::gpr(3))]);
-        inst.set(Role::B, PReg::gpr(value));
+        let inst = store_word([2, 3].map(PReg::gpr), PReg::gpr(value));
         inst.encode(control).expect("a store")
     }
 

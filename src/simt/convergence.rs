@@ -9,7 +9,7 @@ use super::edit::Editor;
 use super::meeting::Meetings;
 use super::regions::{Extents, Place, PlaceKind, Regions, regions};
 use crate::isa::table::Effects;
-use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
+use crate::isa::{Register, RegisterClass, VReg, build};
 use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Meeting, Terminator, VCode};
 use cranelift_entity::EntityRef;
 use hashbrown::HashMap;
@@ -300,22 +300,22 @@ fn insert(
         let line = editor.data(start).line;
         if let Some(mask) = mask {
             editor.body(start).push(Entry {
-                inst: read_barrier(mask, number),
+                inst: build::bmov_x(mask, number),
                 line,
                 attachment: None,
             });
         }
         let label = editor.attach(Attachment::Label(meeting));
         editor.body(start).push(Entry {
-            inst: on_barrier(Form::BSSY_X, number),
+            inst: build::bssy_x(number),
             line,
             attachment: label,
         });
     }
     let line = editor.line_at_start(meeting);
-    let closing = [on_barrier(Form::BSYNC_X, number)]
+    let closing = [build::bsync_x(number)]
         .into_iter()
-        .chain(mask.map(|mask| write_barrier(number, mask)));
+        .chain(mask.map(|mask| build::bmov_r(number, mask)));
     let closing: Vec<_> = closing
         .map(|inst| Entry {
             inst,
@@ -334,7 +334,7 @@ fn keep_for_caller(editor: &mut Editor<VReg>, number: u8) {
     editor.body(entry).insert(
         0,
         Entry {
-            inst: read_barrier(mask, number),
+            inst: build::bmov_x(mask, number),
             line,
             attachment: None,
         },
@@ -346,31 +346,10 @@ fn keep_for_caller(editor: &mut Editor<VReg>, number: u8) {
         ) {
             let line = editor.data(block).line;
             editor.body(block).push(Entry {
-                inst: write_barrier(number, mask),
+                inst: build::bmov_r(number, mask),
                 line,
                 attachment: None,
             });
         }
     }
-}
-
-fn on_barrier(form: Form, number: u8) -> Inst<VReg> {
-    let mut inst = Inst::new(form);
-    inst.set_named("bn", u64::from(number));
-    inst
-}
-
-/// `BMOV mask, Bn`.
-fn read_barrier(mask: VReg, number: u8) -> Inst<VReg> {
-    let mut inst = Inst::new(Form::BMOV_X);
-    inst.set(Role::D, mask);
-    inst.set_named("bs", u64::from(number));
-    inst
-}
-
-/// `BMOV Bn, mask`.
-fn write_barrier(number: u8, mask: VReg) -> Inst<VReg> {
-    let mut inst = on_barrier(Form::BMOV_R, number);
-    inst.set(Role::A, mask);
-    inst
 }

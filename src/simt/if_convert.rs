@@ -10,8 +10,10 @@
 //! Convergent instructions, calls, barriers and instructions that carry a guard already are never touched.
 
 use super::edit::Editor;
+use crate::isa::generated::{MOVW, mov};
+use crate::isa::operand::PT;
 use crate::isa::table::Effects;
-use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
+use crate::isa::{Inst, Register, RegisterClass, Role, VReg, build};
 use crate::vcode::{Attachment, Block, Entry, Guard, Meeting, SourceLine, Terminator, VCode};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use hashbrown::HashSet;
@@ -411,40 +413,20 @@ fn may_be_guarded(entry: &Entry<VReg>, partial: &mut HashSet<VReg>) -> bool {
 /// `result = value`.
 fn copy(result: VReg, value: VReg) -> Inst<VReg> {
     /// The truth table of the first input alone.
-    const FIRST: u64 = 0xf0;
+    const FIRST: u8 = 0xf0;
     if result.class() == RegisterClass::Predicate {
-        let mut inst = Inst::new(Form::PLOP3_X);
-        inst.set(Role::Pu, result);
-        inst.set(Role::Pa, value);
-        inst.set_named("lut", FIRST);
-        return inst;
+        return build::plop3_x(result, value, PT, PT, FIRST);
     }
-    let mut inst = Inst::new(Form::MOV_R);
-    inst.set(Role::D, result);
-    inst.set(Role::B, value);
-    inst
+    build::mov_r(mov::Options::new(MOVW::W32), result, value)
 }
 
 /// `SEL result, a, b, guard`.
 fn select(guard: Guard<VReg>, result: VReg, a: VReg, b: VReg) -> Inst<VReg> {
-    let mut inst = Inst::new(Form::SEL_RR);
-    inst.set(Role::D, result);
-    inst.set(Role::A, a);
-    inst.set(Role::B, b);
-    inst.set(Role::Pp, guard.reg);
-    inst.set_named("pp.not", u64::from(guard.negated));
-    inst
+    build::sel_rr(result, a, b, guard)
 }
 
 /// `PLOP3 result, guard, a, b, 0xca`: document 003 numbers the truth table by `pa`·4 + `pb`·2 + `pc`.
 fn select_predicate(guard: Guard<VReg>, result: VReg, a: VReg, b: VReg) -> Inst<VReg> {
-    const CHOICE: u64 = 0xca;
-    let mut inst = Inst::new(Form::PLOP3_X);
-    inst.set(Role::Pu, result);
-    inst.set(Role::Pa, guard.reg);
-    inst.set_named("pa.not", u64::from(guard.negated));
-    inst.set(Role::Pb, a);
-    inst.set(Role::Pc, b);
-    inst.set_named("lut", CHOICE);
-    inst
+    const CHOICE: u8 = 0xca;
+    build::plop3_x(result, guard, a, b, CHOICE)
 }

@@ -1,8 +1,10 @@
 //! Converted code does what the code with branches did, lane by lane.
 
 use super::convert_ifs;
-use crate::emit::testing::{block, jump, kernel};
-use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg};
+use crate::emit::testing::{add, block, equal, jump, kernel, load, store};
+use crate::isa::generated::{IExt, iadd};
+use crate::isa::operand::{PT, RZ};
+use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg, build};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{Guard, Terminator, VCode};
 use std::collections::HashMap;
@@ -14,11 +16,6 @@ struct Builder<'a> {
     params: Vec<Vec<VReg>>,
     current: usize,
     count: u32,
-}
-
-fn pair(inst: &mut Inst<VReg>, low: VReg) {
-    let operand = inst.operand(Role::A).unwrap();
-    inst.set_regs(operand, &[Some(low), Some(low)]);
 }
 
 impl Builder<'_> {
@@ -42,36 +39,20 @@ impl Builder<'_> {
         for _ in 0..self.random.below(4) {
             let (a, b) = (self.random.pick(words), self.random.pick(words));
             match self.random.below(6) {
-                0 => {
-                    let mut store = Inst::new(Form::STG_RR);
-                    pair(&mut store, a);
-                    store.set(Role::B, b);
-                    self.push(store);
-                }
+                0 => self.push(store([a, a], b)),
                 1 => {
-                    let mut load = Inst::new(Form::LDG_R);
-                    pair(&mut load, a);
                     let result = self.vreg(RegisterClass::Gpr);
-                    load.set(Role::D, result);
-                    self.push(load);
+                    self.push(load(result, [a, a]));
                     words.push(result);
                 }
                 2 => {
-                    let mut compare = Inst::new(Form::ISETP_RR);
-                    compare.set(Role::A, a);
-                    compare.set(Role::B, b);
                     let result = self.vreg(RegisterClass::Predicate);
-                    compare.set(Role::Pu, result);
-                    self.push(compare);
+                    self.push(equal(result, a, b));
                     predicates.push(result);
                 }
                 _ => {
-                    let mut add = Inst::new(Form::IADD_RR);
-                    add.set(Role::A, a);
-                    add.set(Role::B, b);
                     let result = self.vreg(RegisterClass::Gpr);
-                    add.set(Role::D, result);
-                    self.push(add);
+                    self.push(add(result, a, b));
                     words.push(result);
                 }
             }
@@ -163,10 +144,8 @@ fn random_function(random: &mut Random) -> VCode<VReg> {
     assert_eq!(builder.count, INPUTS);
     builder.new_block(vec![]);
     builder.body(3, &mut words, &mut predicates);
-    let mut end = Inst::new(Form::STG_RR);
-    pair(&mut end, words[words.len() - 1]);
-    end.set(Role::B, words[words.len() / 2]);
-    builder.push(end);
+    let last = words[words.len() - 1];
+    builder.push(store([last, last], words[words.len() / 2]));
     let Builder {
         blocks,
         params,
@@ -204,11 +183,9 @@ fn run(code: &VCode<VReg>, inputs: &[u32]) -> Vec<(u32, u32)> {
             let inst = &entry.inst;
             let read = |role| inst.reg(role).map(|r| values[&r]);
             let word = |role| read(role).unwrap();
-            let not = |name: &str, value: u32| {
-                value
-                    ^ inst
-                        .find_field(name)
-                        .map_or(0, |f| f.get(inst.word()) as u32)
+            let not = |role, value: u32| {
+                let not = inst.operand(role).and_then(|o| o.not);
+                value ^ not.map_or(0, |f| inst.field(f) as u32)
             };
             let (guard, negated) = inst.guard();
             if guard.is_some_and(|g| values[&g] == u32::from(negated)) {
@@ -232,7 +209,7 @@ fn run(code: &VCode<VReg>, inputs: &[u32]) -> Vec<(u32, u32)> {
                 Optype::ISETP => (Role::Pu, u32::from(word(Role::A) < word(Role::B))),
                 Optype::SEL => (
                     Role::D,
-                    if not("pp.not", word(Role::Pp)) != 0 {
+                    if not(Role::Pp, word(Role::Pp)) != 0 {
                         word(Role::A)
                     } else {
                         word(Role::B)
@@ -240,10 +217,10 @@ fn run(code: &VCode<VReg>, inputs: &[u32]) -> Vec<(u32, u32)> {
                 ),
                 Optype::PLOP3 => {
                     let [b, c] = [Role::Pb, Role::Pc].map(|r| read(r).unwrap_or(1));
-                    let index = not("pa.not", word(Role::Pa)) << 2 | b << 1 | c;
+                    let index = not(Role::Pa, word(Role::Pa)) << 2 | b << 1 | c;
                     (
                         Role::Pu,
-                        inst.find_field("lut").unwrap().get(inst.word()) as u32 >> index & 1,
+                        inst.number(Role::Lut).unwrap() as u32 >> index & 1,
                     )
                 }
                 other => panic!("{other:?}"),
@@ -329,8 +306,8 @@ fn what_must_not_be_guarded_stays_behind_its_branch() {
         code.vreg_count = 2;
         convert_ifs(code).blocks.len()
     };
-    let mut add = Inst::new(Form::IADD_RR);
-    add.set(Role::D, VReg::new(RegisterClass::Gpr, 1));
+    let result = VReg::new(RegisterClass::Gpr, 1);
+    let add = build::iadd_rr(iadd::Options::new(IExt::NoX), result, PT, RZ, RZ, !PT);
     assert_eq!(with(add, true), 1);
     assert_eq!(with(add, false), 4);
     for form in [

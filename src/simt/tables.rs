@@ -8,9 +8,15 @@ use super::edit::Editor;
 use crate::abi::CONSTANT_BANK;
 use crate::emit::constants::TABLES;
 use crate::emit::{Constants, ConstantsFull};
-use crate::isa::generated::IType;
-use crate::isa::{Form, Inst, Register, RegisterClass, Role, VReg};
+use crate::isa::generated::{
+    AccessOrder, IExt, IType, LEASX32, LOHI, LoadSize, MOVW, imad_wide, ldc, ldg, lea, mov,
+};
+use crate::isa::operand::{PT, RZ};
+use crate::isa::{Inst, Register, RegisterClass, Role, VReg, build};
 use crate::vcode::{Attachment, AttachmentId, Entry, SymbolKind, SymbolUse, Terminator, VCode};
+
+/// Moves are of one word.
+const WORD: mov::Options = mov::Options::new(MOVW::W32);
 
 /// Adds the load of the table's entry to every block that ends in a branch by table.
 ///
@@ -39,19 +45,13 @@ pub fn load_jump_tables(
             continue;
         };
         let place = constants.reserve_table(targets.len())?;
-        let mut added = Vec::new();
+        let mut added: Vec<(Inst<VReg>, Option<AttachmentId>)> = Vec::new();
         if index.class() == RegisterClass::Uniform {
-            let mut copy = Inst::new(Form::MOV_U);
-            copy.set(
-                Role::B,
-                std::mem::replace(&mut index, editor.code().new_vreg(RegisterClass::Gpr)),
-            );
-            copy.set(Role::D, index);
-            added.push(copy);
+            let copy = editor.code().new_vreg(RegisterClass::Gpr);
+            added.push((build::mov_u(WORD, copy, index), None));
+            index = copy;
         }
         let entry = editor.code().new_vreg(RegisterClass::Gpr);
-        let mut added: Vec<(Inst<VReg>, Option<AttachmentId>)> =
-            added.into_iter().map(|inst| (inst, None)).collect();
         match Constants::in_data(place) {
             None => {
                 let scaled = editor.code().new_vreg(RegisterClass::Gpr);
@@ -80,21 +80,14 @@ pub fn load_jump_tables(
 
 /// `LEA result, value, RZ, 2`.
 fn times_four(result: VReg, value: VReg) -> Inst<VReg> {
-    let mut inst = Inst::new(Form::LEA_RRR);
-    inst.set(Role::D, result);
-    inst.set(Role::A, value);
-    inst.set_named("shiftamt", 2);
-    inst
+    let options = lea::Options::new(LOHI::Lo, IExt::NoX, LEASX32::NoSx32);
+    build::lea_rrr(options, result, PT, value, RZ, RZ, 2, !PT)
 }
 
 /// `LDC result, bank, [address + offset]`.
 fn load(result: VReg, address: VReg, offset: u32) -> Inst<VReg> {
-    let mut inst = Inst::new(Form::LDC_R);
-    inst.set(Role::D, result);
-    inst.set(Role::A, address);
-    inst.set_named("bank", u64::from(CONSTANT_BANK));
-    inst.set_named("addr", u64::from(offset));
-    inst
+    let options = ldc::Options::new(LoadSize::W32);
+    build::ldc_r(options, result, CONSTANT_BANK, address, offset as i32)
 }
 
 /// `LDG result, [table + 4 * index]`, the table at an offset in the data object [`TABLES`].
@@ -112,30 +105,21 @@ fn load_from_data(
         (high, SymbolKind::AbsoluteHigh),
     ];
     for (part, kind) in parts {
-        let mut inst = Inst::new(Form::MOV_I);
-        inst.set(Role::D, part);
         let symbol = SymbolUse {
-            field: "vb",
+            role: Role::B,
             kind,
             name: TABLES.to_owned(),
             addend: i64::from(offset),
         };
-        added.push((inst, editor.attach(Attachment::Symbol(symbol))));
+        added.push((
+            build::mov_i(WORD, part, 0),
+            editor.attach(Attachment::Symbol(symbol)),
+        ));
     }
-    let mut sum = Inst::new(Form::IMAD_WIDE_RIR);
-    set_pair(&mut sum, Role::D, [entry_low, entry_high]);
-    sum.set(Role::A, index);
-    sum.set_named("vb", 4);
-    set_pair(&mut sum, Role::C, [low, high]);
-    sum.set_named("itype", IType::U32 as u64);
+    let place = [entry_low, entry_high];
+    let unsigned = imad_wide::Options::new(IExt::NoX, IType::U32);
+    let sum = build::imad_wide_rir(unsigned, place, PT, index, 4, [low, high], !PT);
     added.push((sum, None));
-    let mut load = Inst::new(Form::LDG_R);
-    load.set(Role::D, result);
-    set_pair(&mut load, Role::A, [entry_low, entry_high]);
-    added.push((load, None));
-}
-
-fn set_pair(inst: &mut Inst<VReg>, role: Role, regs: [VReg; 2]) {
-    let operand = inst.operand(role).expect("the form has the operand");
-    inst.set_regs(operand, &regs.map(Some));
+    let word = ldg::Options::new(LoadSize::W32, AccessOrder::Weak);
+    added.push((build::ldg_r(word, result, place, 0), None));
 }

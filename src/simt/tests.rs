@@ -4,7 +4,9 @@ use super::*;
 use crate::analysis::graph::{Graph, NodeSet, PostDominators};
 use crate::emit::Constants;
 use crate::emit::testing::{block, jump, kernel};
-use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg};
+use crate::isa::generated::{MOVW, mov};
+use crate::isa::operand::RZ;
+use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg, build};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{
     Attachment, Block, CallInfo, Entry, FunctionKind, Guard, Meeting, Terminator, VCode,
@@ -16,11 +18,9 @@ const LANES: usize = 4;
 
 /// `MOV v, number`: says in which block of the original graph the lanes are.
 pub(super) fn marker(code: &mut u32, number: usize) -> Inst<VReg> {
-    let mut inst = Inst::new(Form::MOV_I);
-    inst.set(Role::D, VReg::new(RegisterClass::Gpr, *code));
     *code += 1;
-    inst.set_named("vb", number as u64);
-    inst
+    let result = VReg::new(RegisterClass::Gpr, *code - 1);
+    build::mov_i(mov::Options::new(MOVW::W32), result, number as u32)
 }
 
 pub(super) fn guard() -> Guard<VReg> {
@@ -67,7 +67,7 @@ pub(super) fn random_function(random: &mut Random, device: bool) -> VCode<VReg> 
             body.push(marker(&mut vregs, number));
         }
         if random.below(12) == 0 {
-            body.push(Inst::new(Form::CALL_I));
+            body.push(build::call_i(RZ));
             body.push(marker(&mut vregs, number));
         }
         blocks.push((body, terminator));
@@ -307,13 +307,13 @@ impl Machine<'_> {
             return self.leave(random, lanes, at);
         };
         let inst = &entry.inst;
-        let value = |name: &str| inst.find_field(name).unwrap().get(inst.word()) as usize;
+        let value = |role| inst.number(role).unwrap() as usize;
         match inst.optype() {
-            Optype::MOV => visit(value("vb"), &lanes, &self.live),
+            Optype::MOV => visit(value(Role::B), &lanes, &self.live),
             Optype::BSSY => {
                 lanes
                     .iter()
-                    .for_each(|&l| self.barriers[l][value("bn")] = lanes.clone());
+                    .for_each(|&l| self.barriers[l][value(Role::Bn)] = lanes.clone());
                 let Some(Attachment::Label(label)) =
                     entry.attachment.map(|a| &self.code.attachments[a])
                 else {
@@ -322,8 +322,11 @@ impl Machine<'_> {
                 assert!(self.code.block_insts(*label)[0].inst.optype() == Optype::BSYNC);
             }
             Optype::BSYNC => {
-                self.waiting
-                    .extend(lanes.into_iter().map(|l| (l, ((at, index), value("bn")))));
+                self.waiting.extend(
+                    lanes
+                        .into_iter()
+                        .map(|l| (l, ((at, index), value(Role::Bn)))),
+                );
                 return;
             }
             Optype::BMOV => {
@@ -331,10 +334,10 @@ impl Machine<'_> {
                     if inst.form() == Form::BMOV_X {
                         self.registers.insert(
                             (lane, inst.reg(Role::D).unwrap()),
-                            self.barriers[lane][value("bs")].clone(),
+                            self.barriers[lane][value(Role::Bs)].clone(),
                         );
                     } else {
-                        self.barriers[lane][value("bn")] =
+                        self.barriers[lane][value(Role::Bn)] =
                             self.registers[&(lane, inst.reg(Role::A).unwrap())].clone();
                     }
                 }
@@ -444,7 +447,7 @@ fn lanes_are_together_wherever_no_divergence_is_expected() {
             .filter(|(_, e)| e.inst.optype() == Optype::MOV)
             .map(|(b, e)| {
                 (
-                    e.inst.find_field("vb").unwrap().get(e.inst.word()) as usize,
+                    e.inst.number(Role::B).unwrap() as usize,
                     divergent[b.index()],
                 )
             })
@@ -645,7 +648,7 @@ fn many_regions_are_found_at_once() {
     assert_eq!(count(&done, Optype::BSSY), 2 * COUNT);
     assert_eq!(count(&done, Optype::BSYNC), 2 * COUNT);
 
-    let calls = vec![Inst::new(Form::CALL_I); COUNT];
+    let calls = vec![build::call_i(RZ); COUNT];
     let mut code = kernel(vec![(calls, Terminator::Exit)]);
     let call = code.attachments.push(Attachment::Call(Box::new(CallInfo {
         callee: None,

@@ -13,7 +13,8 @@ pub use build::{BlockFacts, VCodeBuilder};
 pub use verify::VerifyError;
 
 use crate::isa::inst::Registers;
-use crate::isa::{Inst, PReg, Register, VReg};
+use crate::isa::operand::Predicate;
+use crate::isa::{Inst, PReg, Register, Role, VReg};
 use cranelift_codegen::ir;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
@@ -133,8 +134,8 @@ pub enum Meeting {
 /// An address that linking fills in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolUse {
-    /// Name in the documents of the field that takes it.
-    pub field: &'static str,
+    /// The operand that takes it.
+    pub role: Role,
     /// Which part of the address.
     pub kind: SymbolKind,
     /// The symbol.
@@ -182,6 +183,15 @@ pub struct Guard<R> {
     pub reg: R,
     /// Whether it is `!`.
     pub negated: bool,
+}
+
+impl<R: Register> From<Guard<R>> for Predicate<R> {
+    fn from(guard: Guard<R>) -> Self {
+        Predicate {
+            reg: Some(guard.reg),
+            negated: guard.negated,
+        }
+    }
 }
 
 /// How a block ends.

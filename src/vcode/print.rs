@@ -1,7 +1,7 @@
 //! The text of a [`VCode`] for dumps and golden tests.
 
-use super::{Attachment, Callee, FunctionKind, Meeting, Terminator, VCode};
-use crate::isa::Register;
+use super::{Attachment, Callee, FunctionKind, Meeting, SymbolUse, Terminator, VCode};
+use crate::isa::{Inst, Register};
 use std::fmt;
 
 fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
@@ -57,9 +57,7 @@ impl<R: Register> fmt::Display for VCode<R> {
                             side(&call.defs)
                         )?;
                     }
-                    Some(Attachment::Symbol(s)) => {
-                        write!(f, " // {} = {:?} {}{:+}", s.field, s.kind, s.name, s.addend)?
-                    }
+                    Some(Attachment::Symbol(s)) => write!(f, " // {}", s.print(&entry.inst))?,
                     Some(Attachment::Label(target)) => write!(f, " // {target}")?,
                 }
                 writeln!(f)?;
@@ -115,5 +113,19 @@ impl<R: Register> fmt::Display for Terminator<R> {
             Terminator::Exit => write!(f, "exit"),
             Terminator::Trap(code) => write!(f, "trap {code}"),
         }
+    }
+}
+
+impl SymbolUse {
+    /// The symbol as used by `inst`, whose operand gets its name in the documents.
+    pub(crate) fn print<R: Register>(&self, inst: &Inst<R>) -> impl fmt::Display {
+        fmt::from_fn(move |f| {
+            let operand = inst.operand(self.role).map_or("?", |o| o.name);
+            write!(
+                f,
+                "{operand} = {:?} {}{:+}",
+                self.kind, self.name, self.addend
+            )
+        })
     }
 }

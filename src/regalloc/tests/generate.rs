@@ -1,13 +1,18 @@
 //! Random functions in SSA form: correct by construction, because an operand is only ever picked among the values that are in scope.
 
 use crate::abi;
-use crate::isa::generated::{Role, SHFDType};
+use crate::emit::testing::{add, load};
+use crate::isa::generated::{
+    AccessOrder, BoolOp, CWMode, CompOp, IExt, IType, IXType, LoadSize, MOVW, Role, SHFDType,
+    SHFDir, StoreSize, iadd, imad_wide, isetp, ldg, mov, stg, uimad_wide, uisetp, uldc, ulea, usel,
+    ushf_64,
+};
 use crate::isa::inst::FieldEnum;
+use crate::isa::operand::{Constant, PT};
 use crate::isa::random::Random as Sequence;
-use crate::isa::table::Direction;
-use crate::isa::{Form, Inst, PReg, RegisterClass, VInst, VReg};
+use crate::isa::{PReg, RegisterClass, VInst, VReg, build};
 use crate::regalloc::frame::SLOTS;
-use crate::regalloc::moves::set_access;
+use crate::regalloc::moves;
 use crate::vcode::{
     Attachment, Block, BlockData, CallInfo, Entry, Frame, FunctionKind, Guard, KernelInfo,
     SourceLine, SymbolKind, SymbolUse, Terminator, VCode,
@@ -29,6 +34,16 @@ impl Random {
     pub fn percent(&mut self, p: u32) -> bool {
         self.next() % 100 < u64::from(p)
     }
+}
+
+/// Moves are of one word.
+const WORD: mov::Options = mov::Options::new(MOVW::W32);
+/// Additions take no carry.
+const PLAIN: iadd::Options = iadd::Options::new(IExt::NoX);
+
+fn comparison(operation: usize, ty: IType) -> isetp::Options {
+    let operation = CompOp::from_code(operation as u64).expect("one of six");
+    isetp::Options::new(IExt::NoX, ty, operation, BoolOp::And)
 }
 
 /// What a random function is made of.
@@ -209,66 +224,63 @@ impl Generator {
     }
 
     /// Neighbours in the scope now and then, so that runs are asked for again.
-    fn several<const N: usize>(&mut self) -> [Option<VReg>; N] {
+    fn several<const N: usize>(&mut self) -> [VReg; N] {
         let scope = &self.scope[0];
         let n = scope.len().min(self.shape.window);
         if n >= N && self.random.percent(70) {
             let start = scope.len() - n + self.random.below(n - N + 1);
-            return std::array::from_fn(|i| Some(self.scope[0][start + i]));
+            return std::array::from_fn(|i| self.scope[0][start + i]);
         }
-        std::array::from_fn(|_| Some(self.any(RegisterClass::Gpr)))
-    }
-
-    fn set(&self, inst: &mut VInst, role: Role, regs: &[Option<VReg>]) {
-        let operand = inst
-            .operand(role)
-            .unwrap_or_else(|| panic!("{} has no {role:?}", inst.info().name));
-        inst.set_regs(operand, regs);
+        std::array::from_fn(|_| self.any(RegisterClass::Gpr))
     }
 
     /// An instruction without register operands.
     fn source(&mut self, class: RegisterClass) {
-        let number = self.random.below(1 << 20) as u64;
-        let mut inst = match class {
-            RegisterClass::Gpr if self.random.percent(50) => Inst::new(Form::MOV_I),
-            RegisterClass::Gpr => Inst::new(Form::MOV_C),
-            RegisterClass::Uniform => Inst::new(Form::ULDC_C),
+        let number = self.random.below(1 << 20);
+        let place = Constant {
+            bank: (number >> 17) as u8,
+            offset: (number & 0x1_ffff) as u32,
+        };
+        let inst = match class {
+            RegisterClass::Gpr if self.random.percent(50) => {
+                build::mov_i(WORD, self.fresh(class), number as u32)
+            }
+            RegisterClass::Gpr => build::mov_c(WORD, self.fresh(class), place),
+            RegisterClass::Uniform => {
+                build::uldc_c(uldc::Options::new(MOVW::W32), self.fresh(class), place)
+            }
             RegisterClass::Predicate => {
                 let a = self.any(RegisterClass::Gpr);
-                let mut inst = Inst::new(Form::ISETP_RI);
-                inst.set(Role::A, a);
-                inst.set_named("vb", number & 0xff);
-                inst.set_named("compop", number % 6);
-                inst.set_named("itype", number & 1);
+                let ty = [IType::S32, IType::U32][number & 1];
+                let options = comparison(number % 6, ty);
                 let d = self.fresh(class);
-                inst.set(Role::Pu, d);
-                self.guard_and_emit(inst);
+                self.guard_and_emit(build::isetp_ri(
+                    options,
+                    d,
+                    PT,
+                    a,
+                    number as u32 & 0xff,
+                    PT,
+                    PT,
+                ));
                 return;
             }
         };
-        inst.set_named("vb", number);
-        let d = self.fresh(class);
-        inst.set(Role::D, d);
         self.emit(inst, None);
     }
 
     fn store(&mut self) {
         let wide = self.random.percent(self.shape.wide);
-        let mut inst = Inst::new(Form::STG_RR);
-        set_access(
-            &mut inst,
-            if wide { 4 } else { 1 },
-            16 * self.random.below(8) as u32,
-        );
+        let offset = 16 * self.random.below(8) as i32;
         let address = self.several::<2>();
-        self.set(&mut inst, Role::A, &address);
-        if wide {
+        let options = |size| stg::Options::new(size, AccessOrder::Weak);
+        let inst = if wide {
             let data = self.several::<4>();
-            self.set(&mut inst, Role::B, &data);
+            build::stg_rr(options(StoreSize::W128), address, offset, data)
         } else {
             let data = self.any(RegisterClass::Gpr);
-            self.set(&mut inst, Role::B, &[Some(data)]);
-        }
+            build::stg_rr(options(StoreSize::W32), address, offset, data)
+        };
         self.emit(inst, None);
     }
 
@@ -325,13 +337,8 @@ impl Generator {
                     self.any(RegisterClass::Gpr),
                     self.any(RegisterClass::Predicate),
                 );
-                let mut inst = Inst::new(Form::SEL_RR);
-                inst.set(Role::A, a);
-                inst.set(Role::B, b);
-                inst.set(Role::Pp, p);
                 let d = self.fresh(RegisterClass::Gpr);
-                inst.set(Role::D, d);
-                self.guard_and_emit(inst);
+                self.guard_and_emit(build::sel_rr(d, a, b, p));
             }
             5 => {
                 let (a, b, p) = (
@@ -339,97 +346,85 @@ impl Generator {
                     self.any(RegisterClass::Gpr),
                     self.any(RegisterClass::Predicate),
                 );
-                let mut inst = Inst::new(Form::ISETP_RR);
-                inst.set_named("compop", self.random.below(6) as u64);
-                inst.set(Role::A, a);
-                inst.set(Role::B, b);
-                inst.set(Role::Pp, p);
+                let options = comparison(self.random.below(6), IType::S32);
                 let d = self.fresh(RegisterClass::Predicate);
-                inst.set(Role::Pu, d);
-                if self.random.percent(30) {
-                    let d = self.fresh(RegisterClass::Predicate);
-                    inst.set(Role::Pv, d);
-                }
-                self.guard_and_emit(inst);
+                let both = self.random.percent(30);
+                let other = both.then(|| self.fresh(RegisterClass::Predicate));
+                self.guard_and_emit(build::isetp_rr(options, d, other, a, b, p, PT));
             }
             6 => {
                 let (a, b) = (
                     self.any(RegisterClass::Gpr),
                     self.any(RegisterClass::Uniform),
                 );
-                let mut inst = Inst::new(Form::IADD_RU);
-                inst.set(Role::A, a);
-                inst.set(Role::B, b);
                 let d = self.fresh(RegisterClass::Gpr);
-                inst.set(Role::D, d);
-                self.guard_and_emit(inst);
+                self.guard_and_emit(build::iadd_ru(PLAIN, d, PT, a, b, !PT));
             }
             7 => {
                 // With a carry, so that a predicate is defined beside a GPR.
                 let (a, b) = (self.any(RegisterClass::Gpr), self.any(RegisterClass::Gpr));
-                let mut inst = Inst::new(Form::IADD_RR);
-                inst.set(Role::A, a);
-                inst.set(Role::B, b);
                 let d = self.fresh(RegisterClass::Gpr);
-                inst.set(Role::D, d);
                 let p = self.fresh(RegisterClass::Predicate);
-                inst.set(Role::Pu, p);
-                self.guard_and_emit(inst);
+                self.guard_and_emit(build::iadd_rr(PLAIN, d, p, a, b, !PT));
             }
             8 if self.pointer.is_some() => self.slot_access(),
             9 if !self.divergent => {
                 let a = self.any(RegisterClass::Gpr);
-                let mut inst = Inst::new(Form::R2UR_R);
-                inst.set(Role::B, a);
                 let d = self.fresh(RegisterClass::Uniform);
-                inst.set(Role::D, d);
-                self.emit(inst, None);
+                self.emit(build::r2ur_r(d, a), None);
             }
             _ => {
                 let (a, b) = (self.any(RegisterClass::Gpr), self.any(RegisterClass::Gpr));
-                let mut inst = Inst::new(Form::IADD_RR);
-                inst.set(Role::A, a);
-                inst.set(Role::B, b);
                 let d = self.fresh(RegisterClass::Gpr);
-                inst.set(Role::D, d);
-                self.guard_and_emit(inst);
+                self.guard_and_emit(add(d, a, b));
             }
         }
     }
 
     /// Arithmetic on pairs of uniform registers, and predicates that go into uniform registers and come out of them.
     fn wide_uniform(&mut self) {
-        let forms = [
-            (Form::ULDC_C, &[("width", 1), ("vb", 8)][..]),
-            (Form::UIMAD_WIDE_RUR, &[]),
-            (Form::USHF_64_RU, &[]),
-            (Form::ULEA_RU, &[("width", 1), ("shiftamt", 3)]),
-            (Form::USEL_RU, &[]),
-            (Form::USEL_RU, &[("width", 1)]),
-            (Form::UISETP_RU, &[("itype", SHFDType::U64.code())]),
-        ];
-        let (form, fields) = forms[self.random.below(forms.len())];
-        let mut inst: VInst = Inst::new(form);
-        for (field, value) in fields {
-            inst.set_named(field, *value);
-        }
-        let (results, sources): (Vec<_>, Vec<_>) = form
-            .info()
-            .operands
-            .iter()
-            .filter(|o| o.role != Role::Pg)
-            .filter_map(|o| Some((o, o.class?)))
-            .partition(|(o, _)| o.direction == Direction::Out);
-        for (operand, class) in sources {
-            let count = inst.register_count(operand);
-            let regs: Vec<_> = (0..count).map(|_| Some(self.any(class))).collect();
-            inst.set_regs(operand, &regs);
-        }
-        for (operand, class) in results {
-            let count = inst.register_count(operand);
-            let regs: Vec<_> = (0..count).map(|_| Some(self.fresh(class))).collect();
-            inst.set_regs(operand, &regs);
-        }
+        let one = |this: &mut Self| this.any(RegisterClass::Uniform);
+        let pair = |this: &mut Self| [(); 2].map(|()| this.any(RegisterClass::Uniform));
+        let new = |this: &mut Self| [(); 2].map(|()| this.fresh(RegisterClass::Uniform));
+        let inst: VInst = match self.random.below(7) {
+            0 => {
+                let d = new(self);
+                let options = uldc::Options::new(MOVW::W64);
+                build::uldc_c(options, &d[..], Constant { bank: 0, offset: 8 })
+            }
+            1 => {
+                let (a, b, c) = (one(self), one(self), pair(self));
+                let d = new(self);
+                build::uimad_wide_rur(uimad_wide::Options::new(IType::S32), d, a, b, c)
+            }
+            2 => {
+                let (a, n) = (pair(self), one(self));
+                let d = new(self);
+                let options = ushf_64::Options::new(IXType::S64, CWMode::C, SHFDir::L);
+                build::ushf_64_ru(options, d, a, n)
+            }
+            3 => {
+                let (a, b) = (pair(self), pair(self));
+                let d = new(self);
+                build::ulea_ru(ulea::Options::new(MOVW::W64), &d[..], &a[..], &b[..], 3)
+            }
+            4 => {
+                let (a, b, p) = ([one(self)], [one(self)], self.any(RegisterClass::Predicate));
+                let d = [self.fresh(RegisterClass::Uniform)];
+                build::usel_ru(usel::Options::new(MOVW::W32), &d[..], &a[..], &b[..], p)
+            }
+            5 => {
+                let (a, b, p) = (pair(self), pair(self), self.any(RegisterClass::Predicate));
+                let d = new(self);
+                build::usel_ru(usel::Options::new(MOVW::W64), &d[..], &a[..], &b[..], p)
+            }
+            _ => {
+                let (a, b, p) = (pair(self), pair(self), self.any(RegisterClass::Predicate));
+                let d = self.fresh(RegisterClass::Predicate);
+                let options = uisetp::Options::new(SHFDType::U64, CompOp::Lt, BoolOp::And);
+                build::uisetp_ru(options, d, &a[..], &b[..], p)
+            }
+        };
         self.guard_and_emit(inst);
     }
 
@@ -440,60 +435,38 @@ impl Generator {
             1 => {
                 let (a, b) = (self.any(RegisterClass::Gpr), self.any(RegisterClass::Gpr));
                 let c = self.several::<2>();
-                let mut inst = Inst::new(Form::IMAD_WIDE_RRR);
-                self.set(&mut inst, Role::A, &[Some(a)]);
-                self.set(&mut inst, Role::B, &[Some(b)]);
-                self.set(&mut inst, Role::C, &c);
-                let d = [
-                    Some(self.fresh(RegisterClass::Gpr)),
-                    Some(self.fresh(RegisterClass::Gpr)),
-                ];
-                self.set(&mut inst, Role::D, &d);
-                self.guard_and_emit(inst);
+                let d = [(); 2].map(|()| self.fresh(RegisterClass::Gpr));
+                let signed = imad_wide::Options::new(IExt::NoX, IType::S32);
+                self.guard_and_emit(build::imad_wide_rrr(signed, d, PT, a, b, c, !PT));
             }
             2 | 3 => {
-                let width = if self.random.percent(50) { 2 } else { 4 };
+                let (width, size) = if self.random.percent(50) {
+                    (2, LoadSize::W64)
+                } else {
+                    (4, LoadSize::W128)
+                };
                 let address = self.several::<2>();
-                let mut inst = Inst::new(Form::LDG_R);
-                set_access(&mut inst, width, 16 * self.random.below(8) as u32);
-                self.set(&mut inst, Role::A, &address);
-                let d: Vec<Option<VReg>> = (0..width)
-                    .map(|_| Some(self.fresh(RegisterClass::Gpr)))
-                    .collect();
-                self.set(&mut inst, Role::D, &d);
-                self.guard_and_emit(inst);
+                let offset = 16 * self.random.below(8) as i32;
+                let d: Vec<VReg> = (0..width).map(|_| self.fresh(RegisterClass::Gpr)).collect();
+                let options = ldg::Options::new(size, AccessOrder::Weak);
+                self.guard_and_emit(build::ldg_r(options, &d[..], address, offset));
             }
             4 => {
                 let a = self.several::<2>();
-                let mut inst = Inst::new(Form::MOV_R);
-                inst.set_named("width", 1);
-                self.set(&mut inst, Role::B, &a);
-                let d = [
-                    Some(self.fresh(RegisterClass::Gpr)),
-                    Some(self.fresh(RegisterClass::Gpr)),
-                ];
-                self.set(&mut inst, Role::D, &d);
-                self.guard_and_emit(inst);
+                let d = [(); 2].map(|()| self.fresh(RegisterClass::Gpr));
+                self.guard_and_emit(build::mov_r(mov::Options::new(MOVW::W64), d, a));
             }
             _ => {
                 // Low and high word from two instructions, as 64-bit additions do it.
                 for _ in 0..2 {
                     let (a, b) = (self.any(RegisterClass::Gpr), self.any(RegisterClass::Gpr));
-                    let mut inst = Inst::new(Form::IADD_RR);
-                    inst.set(Role::A, a);
-                    inst.set(Role::B, b);
                     let d = self.fresh(RegisterClass::Gpr);
-                    inst.set(Role::D, d);
-                    self.emit(inst, None);
+                    self.emit(add(d, a, b), None);
                 }
                 let scope = &self.scope[0];
-                let address = [Some(scope[scope.len() - 2]), Some(scope[scope.len() - 1])];
-                let mut inst = Inst::new(Form::LDG_R);
-                set_access(&mut inst, 1, 0);
-                self.set(&mut inst, Role::A, &address);
+                let address = [scope[scope.len() - 2], scope[scope.len() - 1]];
                 let d = self.fresh(RegisterClass::Gpr);
-                inst.set(Role::D, d);
-                self.emit(inst, None);
+                self.emit(load(d, address), None);
             }
         }
     }
@@ -504,24 +477,16 @@ impl Generator {
         let addend = 4 * self.random.below(16) as i64;
         let symbol = || {
             Some(Attachment::Symbol(SymbolUse {
-                field: "addr",
+                role: Role::Addr,
                 kind: SymbolKind::AbsoluteLow,
                 name: SLOTS.to_string(),
                 addend,
             }))
         };
         let value = self.any(RegisterClass::Gpr);
-        let mut store = Inst::new(Form::STL_RR);
-        set_access(&mut store, 1, 0);
-        self.set(&mut store, Role::A, &[Some(pointer)]);
-        self.set(&mut store, Role::B, &[Some(value)]);
-        self.emit(store, symbol());
-        let mut load = Inst::new(Form::LDL_R);
-        set_access(&mut load, 1, 0);
-        self.set(&mut load, Role::A, &[Some(pointer)]);
+        self.emit(moves::spill_store(value, pointer, 0), symbol());
         let d = self.fresh(RegisterClass::Gpr);
-        self.set(&mut load, Role::D, &[Some(d)]);
-        self.emit(load, symbol());
+        self.emit(moves::spill_load(d, pointer, 0), symbol());
     }
 
     fn call(&mut self) {
@@ -537,17 +502,15 @@ impl Generator {
                 .push((self.any(RegisterClass::Gpr), PReg::gpr(4 + r)));
         }
         let indirect = self.random.percent(30);
-        let mut inst = Inst::new(if indirect { Form::CALL_R } else { Form::CALL_I });
-        if indirect {
-            let target = self.several::<2>();
-            self.set(&mut inst, Role::B, &target);
-            call.callee = None;
-        }
-        let address = [
-            Some(self.code.new_vreg(RegisterClass::Gpr)),
-            Some(self.code.new_vreg(RegisterClass::Gpr)),
-        ];
-        self.set(&mut inst, Role::D, &address);
+        let target = indirect.then(|| self.several::<2>());
+        let address = [(); 2].map(|()| self.code.new_vreg(RegisterClass::Gpr));
+        let inst = match target {
+            Some(target) => {
+                call.callee = None;
+                build::call_r(address, target)
+            }
+            None => build::call_i(address),
+        };
         for r in 0..self.random.below(4) as u8 {
             call.defs
                 .push((self.fresh(RegisterClass::Gpr), PReg::gpr(4 + r)));

@@ -5,7 +5,7 @@
 //! the callee's registers are kept.
 
 use crate::abi;
-use crate::isa::generated::Role;
+use crate::isa::generated::{CompOp, IExt, IType, MOVW, Role, iadd, isetp, uiadd};
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Form, Inst, PReg, Register, RegisterClass, VReg};
 use crate::regalloc::frame::SLOTS;
@@ -283,11 +283,8 @@ impl<R: Names> Machine<'_, R> {
         match entry.attachment.map(|a| &self.code.attachments[a]) {
             Some(Attachment::Symbol(s)) if s.name == SLOTS => SLOT_AREA + s.addend as u32,
             _ => {
-                let offset = entry
-                    .inst
-                    .find_field("addr")
-                    .expect("local accesses have one")
-                    .get(entry.inst.word()) as u32;
+                let offset = entry.inst.number(Role::Addr);
+                let offset = offset.expect("local accesses have one") as u32;
                 self.one(&entry.inst, Role::A).wrapping_add(offset)
             }
         }
@@ -295,7 +292,7 @@ impl<R: Names> Machine<'_, R> {
 
     fn evaluate(&mut self, entry: &Entry<R>, inputs: &[u64], results: usize) -> Vec<u32> {
         let inst = &entry.inst;
-        let field = |name: &str| inst.find_field(name).map_or(0, |f| f.get(inst.word()));
+        let number = |role| inst.number(role).expect("the form has it");
         let all = |role: Role| -> Vec<u32> {
             let operand = inst.operand(role).expect("the form has it");
             inst.operand_regs(operand)
@@ -305,29 +302,29 @@ impl<R: Names> Machine<'_, R> {
         };
         match inst.form() {
             Form::MOV_R | Form::MOV_U | Form::UMOV_U | Form::R2UR_R => all(Role::B),
-            Form::MOV_I | Form::UMOV_I => vec![field("vb") as u32],
+            Form::MOV_I | Form::UMOV_I => vec![number(Role::B) as u32],
             Form::MOV_C | Form::ULDC_C => {
                 let stack = u64::from(abi::bank0::STACK_POINTER);
                 vec![
-                    if field("vb") == stack {
+                    if number(Role::B) == stack {
                         0x8000
                     } else {
-                        hash([field("vb")]) as u32
+                        hash([number(Role::B)]) as u32
                     };
                     results
                 ]
             }
-            Form::LOP3_RRR if field("lut") == 0x3c => {
+            Form::LOP3_RRR if number(Role::Lut) == 0x3c => {
                 vec![self.one(inst, Role::A) ^ self.one(inst, Role::B)]
             }
             Form::PLOP3_X => {
                 let index = ["a", "b", "c"].iter().zip([Role::Pa, Role::Pb, Role::Pc]);
                 let index = index.fold(0, |i, (_, role)| i << 1 | u64::from(self.flag(inst, role)));
-                vec![(field("lut") >> index & 1) as u32]
+                vec![(number(Role::Lut) >> index & 1) as u32]
             }
-            Form::UIADD_RU if field("width") == 0 => {
+            Form::UIADD_RU if uiadd::WIDTH.get(inst.word()) == Some(MOVW::W32) => {
                 let (a, b) = (self.one(inst, Role::A), self.one(inst, Role::B));
-                vec![if field("urb.neg") != 0 {
+                vec![if inst.is_negated(Role::B) {
                     a.wrapping_sub(b)
                 } else {
                     a.wrapping_add(b)
@@ -336,33 +333,35 @@ impl<R: Names> Machine<'_, R> {
             Form::IADD_RI | Form::IADD_RR | Form::IADD_RU => {
                 let a = u64::from(self.one(inst, Role::A));
                 let b = if inst.form() == Form::IADD_RI {
-                    field("vb")
+                    number(Role::B)
                 } else {
                     u64::from(self.one(inst, Role::B))
                 };
-                let carry = field("ext") != 0 && self.flag(inst, Role::Pp);
+                let carry =
+                    iadd::EXT.get(inst.word()) == Some(IExt::X) && self.flag(inst, Role::Pp);
                 let sum = a + (b & 0xffff_ffff) + u64::from(carry);
                 vec![sum as u32, (sum >> 32) as u32][..results].to_vec()
             }
             Form::SEL_RI => vec![if self.flag(inst, Role::Pp) {
                 self.one(inst, Role::A)
             } else {
-                field("vb") as u32
+                number(Role::B) as u32
             }],
             Form::ISETP_RI if results == 1 && self.flag(inst, Role::Pp) => {
-                let (a, b) = (self.one(inst, Role::A), field("vb") as u32);
-                let order = if field("itype") == 0 {
+                let (a, b) = (self.one(inst, Role::A), number(Role::B) as u32);
+                let order = if isetp::ITYPE.get(inst.word()) == Some(IType::S32) {
                     (a as i32).cmp(&(b as i32))
                 } else {
                     a.cmp(&b)
                 };
-                vec![u32::from(match field("compop") {
-                    0 => order.is_eq(),
-                    1 => order.is_ne(),
-                    2 => order.is_lt(),
-                    3 => order.is_le(),
-                    4 => order.is_gt(),
-                    _ => order.is_ge(),
+                let operation = isetp::COMPOP.get(inst.word()).expect("a legal word");
+                vec![u32::from(match operation {
+                    CompOp::Eq => order.is_eq(),
+                    CompOp::Ne => order.is_ne(),
+                    CompOp::Lt => order.is_lt(),
+                    CompOp::Le => order.is_le(),
+                    CompOp::Gt => order.is_gt(),
+                    CompOp::Ge => order.is_ge(),
                 })]
             }
             Form::STL_RR => {

@@ -25,15 +25,13 @@ fn program(random: &mut Random, forms: &[Form], count: usize) -> Vec<u128> {
                     Some(crate::isa::PReg::gpr(3)),
                 ],
             );
-            if inst.find_field("addr").is_some() {
-                inst.set_named("addr", 16 * (random.bits() % 4));
+            if inst.number(Role::Addr).is_some() {
+                inst.set_number(Role::Addr, 16 * (random.bits() % 4));
             }
         }
-        if let Some(label) = ["label", "vb"].into_iter().find(|f| {
-            inst.find_field(f)
-                .is_some_and(|f| matches!(f.ty, crate::isa::table::FieldType::Label))
-        }) {
-            inst.set_named(label, (16 * (random.bits() % 16)).wrapping_sub(16 * 8));
+        if let Some(label) = inst.label() {
+            let distance = (16 * (random.bits() % 16)).wrapping_sub(16 * 8);
+            inst.set_field(label.field, distance);
         }
         code.push(inst.encode(random.control()).expect("a legal instruction"));
     }

@@ -75,7 +75,11 @@ fn word(line: &str, offset: &dyn Fn(&str) -> i64) -> Result<u128, String> {
                 .find(|o| o.name == field && o.class.is_some())
             {
                 Some(operand) => registers.push((operand, number as u8)),
-                None => inst.set_named(field, number as u64),
+                None => {
+                    let fields = inst.info().fields;
+                    let index = fields.iter().position(|f| f.name == field);
+                    inst.set_field(index.ok_or("no such field")? as u8, number as u64);
+                }
             },
         }
     }

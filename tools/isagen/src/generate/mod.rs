@@ -1,5 +1,6 @@
 //! Generators: the resolved machine as Rust tables and types, as ISLE declarations.
 
+mod builder;
 mod constructors;
 pub mod isle;
 mod naming;
@@ -12,12 +13,13 @@ pub use optypes::{Signature, signature};
 
 use crate::model::Machine;
 
-/// The Rust source that `src/isa/generated.rs` includes: enumerations, forms, tables, and per optype its fields and the types of
-/// its semantics.
+/// The Rust source that `src/isa/generated.rs` includes: enumerations, forms, tables, per optype its fields and the types of
+/// its semantics, and per form the function that builds it.
 pub fn rust(machine: &Machine) -> String {
     let mut out = String::new();
     types::write(machine, &mut out);
     tables::write(machine, &mut out);
     optypes::write(machine, &mut out);
+    builder::write(machine, &mut out);
     out
 }

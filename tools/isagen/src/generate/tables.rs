@@ -313,7 +313,7 @@ fn write_operand(form: &Form, operand: &Operand, first: usize, w: &mut String) {
     let select = modifier("hsel2").or(modifier("hsel")).or(modifier("bsel"));
     let _ = writeln!(
         w,
-        "        OperandInfo {{ name: {name:?}, role: Role::{}, field: {}, class: {}, direction: Direction::{}, first: {first}, max_width: {}, width: {}, negate: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, select: {select:?} }},",
+        "        OperandInfo {{ name: {name:?}, role: Role::{}, field: {}, class: {}, direction: Direction::{}, first: {first}, max_width: {}, width: {}, index: {:?}, negate: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, select: {select:?} }},",
         camel(&role_name(name)),
         operand.field.map_or(255, |f| f as u8),
         class(form, operand).map_or("None".to_string(), |c| format!("Some(RegisterClass::{c})")),
@@ -328,6 +328,7 @@ fn write_operand(form: &Form, operand: &Operand, first: usize, w: &mut String) {
             Expr::Number(n) => format!("constant_width::<{n}>"),
             e => format!("|w| ({}) as u8", expression(e, &form.fields)),
         },
+        operand.index.map(|f| f as u8),
         modifier("neg"),
         modifier("abs"),
         modifier("bitnot"),
