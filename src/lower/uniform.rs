@@ -24,7 +24,7 @@ use crate::clif::intrinsics::{Lowering, Special};
 use crate::clif::resolve::GpuSymbol;
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{
-    Block, BlockArg, Inst, InstructionData, Opcode, Type, Value, ValueDef, types,
+    Block, BlockArg, Endianness, Inst, InstructionData, Opcode, Type, Value, ValueDef, types,
 };
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -69,7 +69,9 @@ impl Plan {
             return Plan::default();
         }
         search.users = Some(Users::compute(input.func));
-        search.shrink();
+        // First what cannot be computed there at all, so that it takes no slot from an operand beside it.
+        search.shrink(Search::is_computed);
+        search.shrink(Search::holds);
         search.drop_losing_groups();
         search.finish()
     }
@@ -130,7 +132,10 @@ impl<'a> Search<'a> {
     }
 
     fn consider(&mut self, value: Value) {
-        let fits = matches!(self.ty(value), types::I32 | types::I64);
+        let fits = matches!(
+            self.ty(value),
+            types::I32 | types::I64 | types::F32 | types::F16X2
+        );
         if fits && self.input.facts.uniformity.uniform(value) && self.place(value).is_some() {
             self.candidates.insert(value);
             self.order.push(value);
@@ -206,57 +211,65 @@ impl<'a> Search<'a> {
         let wide = match ty {
             types::I32 => false,
             types::I64 => true,
+            types::F32 | types::F16X2 => return self.reinterpretation(inst),
             _ => return None,
         };
         let both = |one: (i32, i32), two: (i32, i32)| Some(if wide { two } else { one });
-        let (cost, operands): (Option<(i32, i32)>, SmallVec<[Value; 3]>) =
-            match self.input.func.dfg.insts[inst] {
-                InstructionData::Binary { opcode, args } => {
-                    let cost = match opcode {
-                        Opcode::Iadd | Opcode::Isub => both((1, 1), (1, 2)),
-                        Opcode::Ishl | Opcode::Ushr | Opcode::Sshr => both((1, 1), (1, 2)),
-                        Opcode::Imul if !wide => Some((1, 1)),
-                        Opcode::Band | Opcode::Bor | Opcode::Bxor => both((1, 1), (2, 2)),
-                        Opcode::Smin | Opcode::Smax | Opcode::Umin | Opcode::Umax => {
-                            both((1, 1), (1, 4))
-                        }
-                        _ => None,
-                    };
-                    (cost, SmallVec::from_slice(&args))
-                }
-                InstructionData::Unary { opcode, arg } => {
-                    let from = self.ty(arg);
-                    let cost = match opcode {
-                        Opcode::Ineg => both((1, 1), (1, 2)),
-                        Opcode::Bnot => both((1, 1), (2, 2)),
-                        Opcode::Uextend | Opcode::Sextend if wide && from == types::I32 => {
-                            Some((1, 1))
-                        }
-                        Opcode::Ireduce if !wide && from == types::I64 => Some((0, 0)),
-                        _ => None,
-                    };
-                    (cost, SmallVec::from_slice(&[arg]))
-                }
-                InstructionData::Ternary {
-                    opcode: Opcode::Select,
-                    args: [condition, x, y],
-                } => {
-                    let uniform = self.input.facts.uniformity.uniform(condition);
-                    // Its condition is a predicate in the block where it stands.
-                    let here = self.place(value) == self.block(value);
-                    let compared = matches!(
-                        self.data(condition),
-                        Some(InstructionData::IntCompare { .. })
-                    );
-                    let cost = both((1, 1), (1, 2)).filter(|_| uniform && here && compared);
-                    (cost, SmallVec::from_slice(&[x, y]))
-                }
-                InstructionData::UnaryGlobalValue { .. } => {
-                    let block = matches!(self.special(inst), Some(Special::Ctaid(_)));
-                    (block.then_some((1, 1)), SmallVec::new())
-                }
-                _ => return None,
-            };
+        let (cost, operands): (Option<(i32, i32)>, SmallVec<[Value; 3]>) = match self
+            .input
+            .func
+            .dfg
+            .insts[inst]
+        {
+            InstructionData::Binary { opcode, args } => {
+                let cost = match opcode {
+                    Opcode::Iadd | Opcode::Isub => both((1, 1), (1, 2)),
+                    Opcode::Ishl | Opcode::Ushr | Opcode::Sshr => both((1, 1), (1, 2)),
+                    Opcode::Imul if !wide => Some((1, 1)),
+                    Opcode::Band | Opcode::Bor | Opcode::Bxor => both((1, 1), (2, 2)),
+                    Opcode::Smin | Opcode::Smax | Opcode::Umin | Opcode::Umax => {
+                        both((1, 1), (1, 4))
+                    }
+                    _ => None,
+                };
+                (cost, SmallVec::from_slice(&args))
+            }
+            InstructionData::Unary { opcode, arg } => {
+                let from = self.ty(arg);
+                let cost = match opcode {
+                    Opcode::Ineg => both((1, 1), (1, 2)),
+                    Opcode::Bnot => both((1, 1), (2, 2)),
+                    Opcode::Uextend | Opcode::Sextend if wide && from == types::I32 => Some((1, 1)),
+                    Opcode::Ireduce if !wide && from == types::I64 => Some((0, 0)),
+                    _ => None,
+                };
+                (cost, SmallVec::from_slice(&[arg]))
+            }
+            InstructionData::Ternary {
+                opcode: Opcode::Select,
+                args: [condition, x, y],
+            } => {
+                let uniform = self.input.facts.uniformity.uniform(condition);
+                // Its condition is a predicate in the block where it stands.
+                let here = self.place(value) == self.block(value);
+                let compared = matches!(
+                    self.data(condition),
+                    Some(InstructionData::IntCompare { .. })
+                );
+                let cost = both((1, 1), (1, 2)).filter(|_| uniform && here && compared);
+                (cost, SmallVec::from_slice(&[x, y]))
+            }
+            InstructionData::LoadNoOffset {
+                opcode: Opcode::Bitcast,
+                arg,
+                ..
+            } if self.ty(arg).bits() == 32 && !wide => (Some((0, 0)), SmallVec::from_slice(&[arg])),
+            InstructionData::UnaryGlobalValue { .. } => {
+                let block = matches!(self.special(inst), Some(Special::Ctaid(_)));
+                (block.then_some((1, 1)), SmallVec::new())
+            }
+            _ => return None,
+        };
         let (uniform, general) = cost?;
         Some(Operation {
             operands,
@@ -265,19 +278,40 @@ impl<'a> Search<'a> {
         })
     }
 
+    /// A word read as another type, which is the same register.
+    fn reinterpretation(&self, inst: Inst) -> Option<Operation> {
+        let InstructionData::LoadNoOffset {
+            opcode: Opcode::Bitcast,
+            arg,
+            flags,
+        } = self.input.func.dfg.insts[inst]
+        else {
+            return None;
+        };
+        let from = self.ty(arg);
+        let flags = self.input.func.dfg.mem_flags[flags];
+        let little = flags.endianness(Endianness::Little) == Endianness::Little;
+        let known = matches!(from, types::I32 | types::F32 | types::F16X2);
+        (known && little).then(|| Operation {
+            operands: SmallVec::from_slice(&[arg]),
+            uniform: 0,
+            general: 0,
+        })
+    }
+
     fn is_candidate(&self, value: Value) -> bool {
         self.candidates.contains(value)
     }
 
-    /// Removes values until all that remain are computed from each other and read where they stand.
-    fn shrink(&mut self) {
+    /// Removes values until the condition holds for all that remain.
+    fn shrink(&mut self, holds: fn(&Self, Value) -> bool) {
         /// How often a value is looked at before it is given up (assumed: generous).
         const CHECKS: u8 = 16;
         let mut checks: SecondaryMap<Value, u8> = SecondaryMap::new();
         let mut work = self.order.clone();
         while let Some(value) = work.pop() {
             checks[value] = checks[value].saturating_add(1);
-            if !self.is_candidate(value) || checks[value] <= CHECKS && self.holds(value) {
+            if !self.is_candidate(value) || checks[value] <= CHECKS && holds(self, value) {
                 continue;
             }
             self.candidates.remove(value);
@@ -306,8 +340,9 @@ impl<'a> Search<'a> {
         list
     }
 
-    fn holds(&self, value: Value) -> bool {
-        let sources = match self.operation(value) {
+    /// Whether all that a value is computed from is there.
+    fn is_computed(&self, value: Value) -> bool {
+        match self.operation(value) {
             Some(operation) => {
                 // Nothing is gained by computing constants.
                 operation
@@ -323,9 +358,12 @@ impl<'a> Search<'a> {
                         .all(|&v| self.is_candidate(v) || self.is_loadable(v))
                     && self.is_hidden(value, &arguments)
             }
-        };
+        }
+    }
+
+    fn holds(&self, value: Value) -> bool {
         let users = self.users.as_ref().expect("computed before");
-        sources && users.of(value).iter().all(|&user| self.takes(user, value))
+        self.is_computed(value) && users.of(value).iter().all(|&user| self.takes(user, value))
     }
 
     /// An immediate or parameter that can be loaded into a uniform register where it is defined.
@@ -413,9 +451,7 @@ impl<'a> Search<'a> {
             return false;
         };
         let data = func.dfg.insts[user];
-        // The operand beside it leaves the special slot free.
-        let free =
-            |other: Value| other != value && !self.is_leaf(other) && !self.is_candidate(other);
+        let only = |others: &[Value]| others.iter().all(|&v| self.leaves_slot(v, value));
         match data {
             InstructionData::Binary {
                 opcode,
@@ -423,53 +459,175 @@ impl<'a> Search<'a> {
             } => {
                 let other = if x == value { y } else { x };
                 match opcode {
-                    Opcode::Iadd | Opcode::Isub => {
-                        free(other)
-                            && !self.has_special_factor(other)
-                            && !(opcode == Opcode::Iadd && self.fuses(value))
-                    }
-                    Opcode::Band | Opcode::Bor | Opcode::Bxor => {
-                        free(other) && !self.is_logic(other)
-                    }
-                    Opcode::Imul if self.ty(value) == types::I32 => {
-                        free(other) && !self.is_fused_product(user)
-                    }
-                    Opcode::Smin | Opcode::Smax | Opcode::Umin | Opcode::Umax => {
-                        free(other) && self.ty(value) == types::I32
-                    }
-                    Opcode::Ishl | Opcode::Ushr | Opcode::Sshr => {
-                        y == value && x != value && free(x)
-                    }
-                    _ => false,
+                    Opcode::Smin | Opcode::Smax if self.is_limited(user) => true,
+                    Opcode::Ishl => y == value && only(&[x]),
+                    Opcode::Ushr | Opcode::Sshr => (x == value) != (y == value) && only(&[other]),
+                    _ => only(&[other]) && self.takes_beside(user, opcode, value, other),
                 }
             }
             InstructionData::IntCompare { args: [x, y], .. } => {
                 let other = if x == value { y } else { x };
                 let on_datapath = (self.is_candidate(other) || self.is_leaf(other))
                     && !facts.uniformity.divergent_block(block);
-                on_datapath || free(other)
+                on_datapath || only(&[other])
+            }
+            InstructionData::FloatCompare { args: [x, y], .. } => {
+                only(&[if x == value { y } else { x }])
             }
             InstructionData::Ternary {
                 opcode: Opcode::Select,
                 args: [_, x, y],
-            } => {
-                let other = if x == value { y } else { x };
-                free(other)
-            }
-            InstructionData::Unary { opcode, .. } => {
-                matches!(
-                    opcode,
-                    Opcode::FcvtFromSint | Opcode::FcvtFromUint | Opcode::Popcnt | Opcode::Clz
-                ) && self.ty(value) == types::I32
-            }
+            } => only(&[if x == value { y } else { x }]),
+            InstructionData::Ternary {
+                opcode: Opcode::Fma,
+                args,
+            } => self.takes_one_of(&args, value),
+            InstructionData::Unary { opcode, .. } => match opcode {
+                Opcode::Iabs | Opcode::Popcnt | Opcode::Clz => self.ty(value) == types::I32,
+                Opcode::FcvtFromSint | Opcode::FcvtFromUint => self.ty(value) == types::I32,
+                Opcode::Uextend | Opcode::Sextend => self.is_factor(user),
+                _ => false,
+            },
+            InstructionData::BinaryImm8 {
+                opcode: Opcode::Extractlane,
+                ..
+            } => self.is_peeled_lane(user),
             InstructionData::Load { arg, .. } => arg == value,
             InstructionData::Store {
                 args: [data, address],
                 ..
             } => address == value && data != value,
+            InstructionData::Call { .. } => self.intrinsic_takes(user, value),
             InstructionData::Jump { .. }
             | InstructionData::Brif { .. }
             | InstructionData::BranchTable { .. } => self.passes_to_candidates(user, value),
+            _ => false,
+        }
+    }
+
+    /// Whether the operand `other` leaves the special slot of its instruction to `value`.
+    fn leaves_slot(&self, other: Value, value: Value) -> bool {
+        other != value
+            && !self.is_leaf(other)
+            && !self.is_candidate(other)
+            && !self.is_literal(other)
+    }
+
+    /// A floating-point immediate.
+    fn is_literal(&self, value: Value) -> bool {
+        matches!(
+            self.data(value),
+            Some(
+                InstructionData::UnaryIeee16 { .. }
+                    | InstructionData::UnaryIeee32 { .. }
+                    | InstructionData::UnaryConst { .. }
+            )
+        )
+    }
+
+    /// Whether an operation of two operands reads `value` beside `other`, which leaves it the special slot.
+    fn takes_beside(&self, user: Inst, opcode: Opcode, value: Value, other: Value) -> bool {
+        let word = self.ty(value).bits() == 32;
+        match opcode {
+            Opcode::Iadd | Opcode::Isub => {
+                !self.has_special_factor(other) && !(opcode == Opcode::Iadd && self.fuses(value))
+            }
+            Opcode::Band | Opcode::Bor | Opcode::Bxor => !self.is_logic(other),
+            Opcode::Imul => word && !self.is_fused_product(user),
+            Opcode::Smin | Opcode::Smax | Opcode::Umin | Opcode::Umax => word,
+            Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fmin | Opcode::Fmax => true,
+            _ => false,
+        }
+    }
+
+    /// Whether `value` is one operand of several and the others leave it the special slot.
+    fn takes_one_of(&self, operands: &[Value], value: Value) -> bool {
+        let mut times = 0;
+        for &operand in operands {
+            times += usize::from(operand == value);
+            if operand != value && !self.leaves_slot(operand, value) {
+                return false;
+            }
+        }
+        times == 1
+    }
+
+    /// One of two limits that together are an I2I.
+    fn is_limited(&self, user: Inst) -> bool {
+        let opcode = |inst: Inst| self.input.func.dfg.insts[inst].opcode();
+        let users = self.users.as_ref().expect("computed before");
+        let [result] = *self.input.func.dfg.inst_results(user) else {
+            return false;
+        };
+        match *users.of(result) {
+            [next] => matches!(
+                (opcode(user), opcode(next)),
+                (Opcode::Smin, Opcode::Smax) | (Opcode::Smax, Opcode::Smin)
+            ),
+            _ => false,
+        }
+    }
+
+    /// A half that only packed operations read, where the lane is a modifier, beside operands in registers.
+    fn is_peeled_lane(&self, extraction: Inst) -> bool {
+        let func = self.input.func;
+        let [lane] = *func.dfg.inst_results(extraction) else {
+            return false;
+        };
+        let users = self.users.as_ref().expect("computed before").of(lane);
+        !users.is_empty()
+            && self.ty(lane) == types::F16
+            && users.iter().all(|&user| match func.dfg.insts[user] {
+                InstructionData::FloatCompare { args, .. }
+                | InstructionData::Binary {
+                    opcode:
+                        Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fmin | Opcode::Fmax,
+                    args,
+                } => self.takes_one_of(&args, lane),
+                _ => false,
+            })
+    }
+
+    /// An extended word that is only the factor of 64-bit products with an extended word in a register.
+    fn is_factor(&self, extension: Inst) -> bool {
+        let [extended] = *self.input.func.dfg.inst_results(extension) else {
+            return false;
+        };
+        let opcode = self.input.func.dfg.insts[extension].opcode();
+        let users = self.users.as_ref().expect("computed before").of(extended);
+        !users.is_empty()
+            && users
+                .iter()
+                .all(|&user| match self.input.func.dfg.insts[user] {
+                    InstructionData::Binary {
+                        opcode: Opcode::Imul,
+                        args: [x, y],
+                    } if x != y => {
+                        let other = if x == extended { y } else { x };
+                        matches!(self.data(other), Some(InstructionData::Unary { opcode: o, arg })
+                        if o == opcode && self.leaves_slot(arg, extended))
+                    }
+                    _ => false,
+                })
+    }
+
+    /// Whether the instruction of an intrinsic reads `value` in its special slot.
+    fn intrinsic_takes(&self, call: Inst, value: Value) -> bool {
+        let func = self.input.func;
+        let Some(intrinsic) = self.input.facts.intrinsics.of_call(func, call) else {
+            return false;
+        };
+        let args = func.dfg.inst_args(call);
+        match intrinsic.lowering {
+            Lowering::Mufu(..) => true,
+            Lowering::Half { .. } => self.takes_one_of(args, value),
+            // The first operand is a general register.
+            Lowering::Dp4a { .. }
+            | Lowering::Dp2a { .. }
+            | Lowering::Permute(_)
+            | Lowering::Bmsk { .. }
+            | Lowering::Sgxt { .. } => args[0] != value && self.takes_one_of(args, value),
+            Lowering::Pack(_) => args[1] == value && self.takes_one_of(args, value),
             _ => false,
         }
     }

@@ -1,4 +1,5 @@
-//! The kernels of `filetests/lower/constant_operands.clif` against references on the host.
+//! The kernels of `filetests/lower/constant_operands.clif`, and those of `uniform_operands.clif`, which read the same in a uniform register,
+//! against references on the host.
 
 use crate::repository;
 use cranelift_thisgpu::compile::{Code, Compiler};
@@ -202,32 +203,49 @@ impl Operands {
     }
 }
 
-fn compile() -> Code {
-    let path = repository().join("filetests/lower/constant_operands.clif");
+fn compile(file: &str) -> Code {
+    let path = repository().join("filetests/lower").join(file);
     let text = std::fs::read_to_string(path).expect("the file can be read");
     let compiled = Compiler::new(Options::default()).compile_clif(&text);
     compiled.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
+/// The kernel with a uniform operand that computes what one with a constant operand does.
+fn uniform(name: &str) -> String {
+    match name.rsplit_once('_') {
+        Some((operation, form)) => format!("{operation}_{}", form.replace('c', "u")),
+        None => name.to_string(),
+    }
+}
+
 #[test]
 fn kernels_with_constant_operands_compute_what_they_should() {
-    let code = compile();
-    let names: Vec<&str> = code.kernels().iter().map(|k| k.name.as_str()).collect();
-    for name in &names {
-        assert!(
-            KERNELS.iter().any(|(row, ..)| row == name),
-            "{name} has no reference"
-        );
-    }
+    check("constant_operands.clif", str::to_string);
+}
+
+#[test]
+fn kernels_with_uniform_operands_compute_the_same() {
+    check("uniform_operands.clif", uniform);
+}
+
+/// Runs every kernel of a file, called `name_of` the row, against the row's reference.
+fn check(file: &str, name_of: fn(&str) -> String) {
+    let code = compile(file);
+    assert_eq!(
+        code.kernels().len(),
+        KERNELS.len(),
+        "a reference for each kernel"
+    );
     let device = Device::simulator(SimConfig {
         check: true,
         ..SimConfig::default()
     });
     let module = device.load(&code).expect("the code loads");
     let mut random = Random::new(7);
-    for (name, operands, reference) in KERNELS {
+    for (row, operands, reference) in KERNELS {
+        let name = name_of(row);
         let kernel = module
-            .kernel(name)
+            .kernel(&name)
             .unwrap_or_else(|error| panic!("{error}"));
         for _ in 0..40 {
             let [x, y] = [(); 2].map(|()| operands.word(&mut random) as u32);
@@ -236,9 +254,9 @@ fn kernels_with_constant_operands_compute_what_they_should() {
             let launch = kernel.launch(Grid::for_elems(1, 1)).arg(&memory);
             let launch = match operands {
                 WideParameter => launch.arg(p),
-                OneHalf => launch.arg(p as u16),
-                PowerOfTwo => launch.arg(f32::from_bits(p as u32)),
-                Words | Halves => launch.arg(p as u32),
+                OneHalf if name == *row => launch.arg(p as u16),
+                PowerOfTwo if name == *row => launch.arg(f32::from_bits(p as u32)),
+                _ => launch.arg(p as u32),
             };
             launch
                 .run()
