@@ -153,39 +153,21 @@ impl Lower<'_> {
         self.operation(Optype::F2FP, options, &sources).d()
     }
 
-    /// A scalar f16 as an operand of a conversion: the register it is in, and which half.
-    pub(super) fn one_half(&mut self, value: Value) -> Src {
-        let src = self.half_src(value);
-        self.in_register(src)
+    /// A scalar f16 as an operand of a conversion: where it is, and which half.
+    pub(super) fn one_half(&self, value: Value) -> Src {
+        half_of(self.half_src(value))
     }
 
     /// The two halves of an f16x2 as operands of conversions.
-    pub(super) fn both_halves(&mut self, value: Value) -> [Src; 2] {
+    pub(super) fn both_halves(&self, value: Value) -> [Src; 2] {
         let src = self.float_src(value);
-        let src = self.in_register(src);
-        [Halves::Low, Halves::High].map(|halves| Src {
-            halves,
-            whole: None,
-            ..src
+        [Halves::Low, Halves::High].map(|halves| {
+            half_of(Src {
+                halves,
+                whole: None,
+                ..src
+            })
         })
-    }
-
-    /// The operand with its modifiers, its base in a register: an immediate of a conversion has no halves.
-    fn in_register(&mut self, src: Src) -> Src {
-        match src.base {
-            Base::Imm(_) | Base::Constant { .. } => {
-                let plain = Src {
-                    base: src.base,
-                    ..Src::ZERO
-                };
-                Src {
-                    base: Base::Regs(self.gpr(plain)),
-                    whole: None,
-                    ..src
-                }
-            }
-            Base::Value { .. } | Base::Regs(_) => src,
-        }
     }
 
     /// `ceil`, `floor`, `trunc`, `nearest`.
@@ -230,4 +212,17 @@ impl Lower<'_> {
         }
         Regs::new(&regs)
     }
+}
+
+/// One half as an operand. An immediate of a conversion has neither halves nor signs: it is the 16 bits.
+fn half_of(src: Src) -> Src {
+    let Base::Imm(bits) = src.base else {
+        return src;
+    };
+    let half = match src.halves {
+        Halves::Low | Halves::Both => bits as u32 & 0xffff,
+        Halves::High => bits as u32 >> 16,
+    };
+    let half = if src.abs { half & 0x7fff } else { half };
+    Src::imm(if src.neg { half ^ 0x8000 } else { half })
 }
