@@ -765,14 +765,13 @@ impl Context for Lower<'_> {
         self.change_sign(ty, x, integer::TABLE_A & integer::TABLE_B, true)
     }
 
-    fn compare_float(&mut self, cc: &FloatCC, x: Value, y: Value) -> PSrc {
-        Lower::compare_float(self, *cc, x, y)
+    fn low_lane(&mut self, vector: Value) -> HalfSrc {
+        let [low, _] = self.both_halves(vector);
+        HalfSrc::new(low)
     }
-    fn float_condition(&mut self, cc: &FloatCC) -> FCMPOp {
-        super::float::condition(*cc)
-    }
-    fn round_float(&mut self, x: Value, rnd: &IRound) -> Regs {
-        Lower::round_float(self, x, *rnd)
+    fn high_lane(&mut self, vector: Value) -> HalfSrc {
+        let [_, high] = self.both_halves(vector);
+        HalfSrc::new(high)
     }
     fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
         Lower::copy_sign(self, ty, x, y)

@@ -1,37 +1,15 @@
-//! Floating point in one or two instructions: comparison, rounding to integers, signs; and the arithmetic that longer sequences use.
+//! Floats as operands, signs, and the arithmetic that longer sequences use.
 
 use super::Lower;
 use super::integer::{TABLE_A, TABLE_B, TABLE_C};
 use super::source::{Base, Halves, PSrc, Regs, Source, Src, words_of_bits};
 use crate::isa::generated::{
-    FCMPOp, FPFtz, FPRound, FPSat, FloatFormat, HFmtV2, IRound, LOPOp, dfma, dmul, dsetp, f2fp,
-    ffma, fmul, frnd, fsetp, hsetp2,
+    FCMPOp, FPFtz, FPRound, FPSat, FloatFormat, HFmtV2, LOPOp, dfma, dmul, dsetp, f2fp, ffma, fmul,
+    fsetp,
 };
 use crate::isa::{Optype, Role, VReg};
-use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{Type, Value, types};
 use smallvec::SmallVec;
-
-/// The machine's comparison of a condition.
-pub fn condition(cc: FloatCC) -> FCMPOp {
-    match cc {
-        FloatCC::Ordered => FCMPOp::Num,
-        FloatCC::Unordered => FCMPOp::Nan,
-        FloatCC::Equal => FCMPOp::Eq,
-        // True for NaN (errata H-21).
-        FloatCC::NotEqual => FCMPOp::Neu,
-        FloatCC::OrderedNotEqual => FCMPOp::Ne,
-        FloatCC::UnorderedOrEqual => FCMPOp::Equ,
-        FloatCC::LessThan => FCMPOp::Lt,
-        FloatCC::LessThanOrEqual => FCMPOp::Le,
-        FloatCC::GreaterThan => FCMPOp::Gt,
-        FloatCC::GreaterThanOrEqual => FCMPOp::Ge,
-        FloatCC::UnorderedOrLessThan => FCMPOp::Ltu,
-        FloatCC::UnorderedOrLessThanOrEqual => FCMPOp::Leu,
-        FloatCC::UnorderedOrGreaterThan => FCMPOp::Gtu,
-        FloatCC::UnorderedOrGreaterThanOrEqual => FCMPOp::Geu,
-    }
-}
 
 /// The format of a scalar type.
 pub fn format_of(ty: Type) -> Option<FloatFormat> {
@@ -44,32 +22,6 @@ pub fn format_of(ty: Type) -> Option<FloatFormat> {
 }
 
 impl Lower<'_> {
-    /// `fcmp` of scalars.
-    pub(super) fn compare_float(&mut self, cc: FloatCC, x: Value, y: Value) -> PSrc {
-        let ty = self.type_of(x);
-        let (a, b) = match ty {
-            types::F16 => (self.half_src(x), self.half_src(y)),
-            _ => (self.float_src(x), self.float_src(y)),
-        };
-        // An immediate or a constant belongs in B.
-        let special = |s: &Src| matches!(s.base, Base::Imm(_) | Base::Constant { .. });
-        let (cc, a, b) = if special(&a) && !special(&b) {
-            (cc.swap_args(), b, a)
-        } else {
-            (cc, a, b)
-        };
-        let cmp = condition(cc);
-        match ty {
-            types::F16 => {
-                let options =
-                    hsetp2::Options::new(FPFtz::NoFtz, LOPOp::And, cmp, HFmtV2::F16V2).word();
-                self.float_predicate(Optype::HSETP2, options, a, b, PSrc::TRUE)
-            }
-            types::F32 => self.single_test(cmp, a, b),
-            _ => self.double_test(cmp, a, b),
-        }
-    }
-
     fn float_predicate(&mut self, optype: Optype, options: u128, a: Src, b: Src, pp: PSrc) -> PSrc {
         self.operation(
             optype,
@@ -168,29 +120,6 @@ impl Lower<'_> {
                 ..src
             })
         })
-    }
-
-    /// `ceil`, `floor`, `trunc`, `nearest`.
-    pub(super) fn round_float(&mut self, x: Value, rnd: IRound) -> Regs {
-        let ty = self.type_of(x);
-        if ty == types::F16X2 {
-            let [low, high] = self
-                .both_halves(x)
-                .map(|src| Src::regs(self.round(src, rnd, FloatFormat::F16)));
-            return Regs::one(self.permute(low, high, Src::imm(0x5410)));
-        }
-        let (src, format) = match ty {
-            types::F16 => (self.one_half(x), FloatFormat::F16),
-            types::F32 => (self.float_src(x), FloatFormat::F32),
-            _ => (self.float_src(x), FloatFormat::F64),
-        };
-        self.round(src, rnd, format)
-    }
-
-    fn round(&mut self, src: Src, rnd: IRound, format: FloatFormat) -> Regs {
-        let options = frnd::Options::new(FPFtz::NoFtz, rnd, format).word();
-        self.operation(Optype::FRND, options, &[(Role::B, Source::Value(src))])
-            .d()
     }
 
     /// `fcopysign` of any width and number of lanes.
