@@ -809,17 +809,11 @@ impl Context for Lower<'_> {
         let regs = Lower::cast_bits(self, ty, flags, x);
         smallvec![Output::Regs(self.gpr(regs))]
     }
-    fn convert_format(&mut self, ty: Type, x: Value) -> Option<Regs> {
-        Lower::convert_format(self, ty, x)
+    fn single_limits(&mut self, ty: Type, signed: bool) -> Option<SingleLimits> {
+        super::convert::single_limits(ty, signed)
     }
-    fn integer_to_float(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
-        Lower::integer_to_float(self, ty, x, signed)
-    }
-    fn float_to_integer(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
-        Lower::float_to_integer(self, ty, x, signed)
-    }
-    fn float_to_integer_checked(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
-        Lower::float_to_integer_checked(self, ty, x, signed)
+    fn double_limits(&mut self, ty: Type, signed: bool) -> Option<DoubleLimits> {
+        super::convert::double_limits(ty, signed)
     }
 
     // Atomics.

@@ -14,11 +14,12 @@
 //! Zeros, infinities and NaN come from the product with the approximation itself, which has the right special values.
 
 use super::Lower;
-use super::source::{PSrc, Regs, Src};
-use crate::isa::VReg;
+use super::source::{PSrc, Regs, Source, Src};
 use crate::isa::generated::{
-    CWMode, CompOp, FCMPOp, FloatFormat, IType, LOHI, MUFUDType, MUFUOp, SHFDType, SHFDir,
+    CWMode, CompOp, FCMPOp, FPFtz, FPRound, FPSat, FloatFormat, IType, LOHI, MUFUDType, MUFUOp,
+    SHFDType, SHFDir, f2f,
 };
+use crate::isa::{Optype, Role, VReg};
 use cranelift_codegen::ir::Value;
 use cranelift_codegen::ir::condcodes::IntCC;
 
@@ -45,6 +46,13 @@ const SCALE: u32 = 54;
 const QUIET: u32 = 0x7ff8_0000;
 
 impl Lower<'_> {
+    /// F2F.
+    pub(super) fn change_format(&mut self, to: FloatFormat, from: FloatFormat, src: Src) -> Regs {
+        let options = f2f::Options::new(FPFtz::NoFtz, FPSat::NoSat, FPRound::Rn, to, from).word();
+        self.operation(Optype::F2F, options, &[(Role::B, Source::Value(src))])
+            .d()
+    }
+
     /// `fdiv.f32`.
     pub(super) fn divide_single(&mut self, x: Value, y: Value) -> Regs {
         let (x, y) = (self.float_src(x), self.float_src(y));
