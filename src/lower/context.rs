@@ -776,32 +776,6 @@ impl Context for Lower<'_> {
     fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
         Lower::copy_sign(self, ty, x, y)
     }
-    fn divide_single(&mut self, x: Value, y: Value) -> Regs {
-        Lower::divide_single(self, x, y)
-    }
-    fn divide_double(&mut self, x: Value, y: Value) -> Regs {
-        Lower::divide_double(self, x, y)
-    }
-    fn divide_half(&mut self, x: Value, y: Value) -> Regs {
-        let (x, y) = (self.one_half(x), self.one_half(y));
-        Regs::one(self.half_quotient(x, y))
-    }
-    fn divide_halves(&mut self, x: Value, y: Value) -> Regs {
-        Lower::divide_halves(self, x, y)
-    }
-    fn root_single(&mut self, x: Value) -> Regs {
-        Lower::root_single(self, x)
-    }
-    fn root_double(&mut self, x: Value) -> Regs {
-        Lower::root_double(self, x)
-    }
-    fn root_half(&mut self, x: Value) -> Regs {
-        let x = self.one_half(x);
-        Regs::one(Lower::half_root(self, x))
-    }
-    fn root_halves(&mut self, x: Value) -> Regs {
-        Lower::root_halves(self, x)
-    }
 
     // Conversions.
 

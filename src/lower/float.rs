@@ -1,110 +1,13 @@
-//! Floats as operands, signs, and the arithmetic that longer sequences use.
+//! Halves as operands of conversions, and signs.
 
 use super::Lower;
 use super::integer::{TABLE_A, TABLE_B, TABLE_C};
-use super::source::{Base, Halves, PSrc, Regs, Source, Src, words_of_bits};
-use crate::isa::generated::{
-    FCMPOp, FPFtz, FPRound, FPSat, FloatFormat, HFmtV2, LOPOp, dfma, dmul, dsetp, f2fp, ffma, fmul,
-    fsetp,
-};
-use crate::isa::{Optype, Role, VReg};
-use cranelift_codegen::ir::{Type, Value, types};
+use super::source::{Base, Halves, Regs, Src, words_of_bits};
+use crate::isa::VReg;
+use cranelift_codegen::ir::{Type, Value};
 use smallvec::SmallVec;
 
-/// The format of a scalar type.
-pub fn format_of(ty: Type) -> Option<FloatFormat> {
-    match ty {
-        types::F16 => Some(FloatFormat::F16),
-        types::F32 => Some(FloatFormat::F32),
-        types::F64 => Some(FloatFormat::F64),
-        _ => None,
-    }
-}
-
 impl Lower<'_> {
-    fn float_predicate(&mut self, optype: Optype, options: u128, a: Src, b: Src, pp: PSrc) -> PSrc {
-        self.operation(
-            optype,
-            options,
-            &[
-                (Role::A, Source::Value(a)),
-                (Role::B, Source::Value(b)),
-                (Role::Pp, Source::Predicate(pp)),
-            ],
-        )
-        .pu()
-    }
-
-    /// FSETP of two f32.
-    pub(super) fn single_test(&mut self, cmp: FCMPOp, a: Src, b: Src) -> PSrc {
-        let options = fsetp::Options::new(FPFtz::NoFtz, LOPOp::And, cmp).word();
-        self.float_predicate(Optype::FSETP, options, a, b, PSrc::TRUE)
-    }
-
-    /// FSETP of two f32, or `other`.
-    pub(super) fn single_test_or(&mut self, cmp: FCMPOp, a: Src, b: Src, other: PSrc) -> PSrc {
-        let options = fsetp::Options::new(FPFtz::NoFtz, LOPOp::Or, cmp).word();
-        self.float_predicate(Optype::FSETP, options, a, b, other)
-    }
-
-    /// DSETP of two f64.
-    pub(super) fn double_test(&mut self, cmp: FCMPOp, a: Src, b: Src) -> PSrc {
-        let options = dsetp::Options::new(LOPOp::And, cmp).word();
-        self.float_predicate(Optype::DSETP, options, a, b, PSrc::TRUE)
-    }
-
-    /// DSETP of two f64, or `other`.
-    pub(super) fn double_test_or(&mut self, cmp: FCMPOp, a: Src, b: Src, other: PSrc) -> PSrc {
-        let options = dsetp::Options::new(LOPOp::Or, cmp).word();
-        self.float_predicate(Optype::DSETP, options, a, b, other)
-    }
-
-    /// a * b in f32.
-    pub(super) fn multiply_single(&mut self, a: Src, b: Src) -> Src {
-        let options = fmul::Options::new(FPFtz::NoFtz, FPSat::NoSat, FPRound::Rn).word();
-        let sources = [(Role::A, Source::Value(a)), (Role::B, Source::Value(b))];
-        self.operation(Optype::FMUL, options, &sources).src()
-    }
-
-    /// a * b + c in f32, rounded once.
-    pub(super) fn fused_single(&mut self, a: Src, b: Src, c: Src) -> Src {
-        let options = ffma::Options::new(FPFtz::NoFtz, FPSat::NoSat, FPRound::Rn).word();
-        let sources = [
-            (Role::A, Source::Value(a)),
-            (Role::B, Source::Value(b)),
-            (Role::C, Source::Value(c)),
-        ];
-        self.operation(Optype::FFMA, options, &sources).src()
-    }
-
-    /// a * b in f64.
-    pub(super) fn multiply_double(&mut self, a: Src, b: Src) -> Src {
-        let options = dmul::Options::new(FPRound::Rn).word();
-        let sources = [(Role::A, Source::Value(a)), (Role::B, Source::Value(b))];
-        self.operation(Optype::DMUL, options, &sources).src()
-    }
-
-    /// a * b + c in f64, rounded once.
-    pub(super) fn fused_double(&mut self, a: Src, b: Src, c: Src) -> Src {
-        let options = dfma::Options::new(FPRound::Rn).word();
-        let sources = [
-            (Role::A, Source::Value(a)),
-            (Role::B, Source::Value(b)),
-            (Role::C, Source::Value(c)),
-        ];
-        self.operation(Optype::DFMA, options, &sources).src()
-    }
-
-    /// Two f32 as f16x2.
-    pub(super) fn pack_halves(&mut self, low: Src, high: Src) -> Regs {
-        let options = f2fp::Options::new(FPFtz::NoFtz, FPRound::Rn, HFmtV2::F16V2).word();
-        let sources = [
-            (Role::A, Source::Value(high)),
-            (Role::B, Source::Value(low)),
-        ];
-        self.operation(Optype::F2FP, options, &sources).d()
-    }
-
     /// A scalar f16 as an operand of a conversion: where it is, and which half.
     pub(super) fn one_half(&self, value: Value) -> Src {
         half_of(self.half_src(value))
