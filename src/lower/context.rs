@@ -829,43 +829,16 @@ impl Context for Lower<'_> {
         self.change_sign(ty, x, integer::TABLE_A & integer::TABLE_B, true)
     }
 
-    fn compare_float(&mut self, cc: &FloatCC, x: Value, y: Value) -> PSrc {
-        Lower::compare_float(self, *cc, x, y)
+    fn low_lane(&mut self, vector: Value) -> HalfSrc {
+        let [low, _] = self.both_halves(vector);
+        HalfSrc::new(low)
     }
-    fn float_condition(&mut self, cc: &FloatCC) -> FCMPOp {
-        super::float::condition(*cc)
-    }
-    fn round_float(&mut self, x: Value, rnd: &IRound) -> Regs {
-        Lower::round_float(self, x, *rnd)
+    fn high_lane(&mut self, vector: Value) -> HalfSrc {
+        let [_, high] = self.both_halves(vector);
+        HalfSrc::new(high)
     }
     fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
         Lower::copy_sign(self, ty, x, y)
-    }
-    fn divide_single(&mut self, x: Value, y: Value) -> Regs {
-        Lower::divide_single(self, x, y)
-    }
-    fn divide_double(&mut self, x: Value, y: Value) -> Regs {
-        Lower::divide_double(self, x, y)
-    }
-    fn divide_half(&mut self, x: Value, y: Value) -> Regs {
-        let (x, y) = (self.one_half(x), self.one_half(y));
-        Regs::one(self.half_quotient(x, y))
-    }
-    fn divide_halves(&mut self, x: Value, y: Value) -> Regs {
-        Lower::divide_halves(self, x, y)
-    }
-    fn root_single(&mut self, x: Value) -> Regs {
-        Lower::root_single(self, x)
-    }
-    fn root_double(&mut self, x: Value) -> Regs {
-        Lower::root_double(self, x)
-    }
-    fn root_half(&mut self, x: Value) -> Regs {
-        let x = self.one_half(x);
-        Regs::one(Lower::half_root(self, x))
-    }
-    fn root_halves(&mut self, x: Value) -> Regs {
-        Lower::root_halves(self, x)
     }
 
     // Conversions.
@@ -874,17 +847,11 @@ impl Context for Lower<'_> {
         let regs = Lower::cast_bits(self, ty, flags, x);
         smallvec![Output::Regs(self.gpr(regs))]
     }
-    fn convert_format(&mut self, ty: Type, x: Value) -> Option<Regs> {
-        Lower::convert_format(self, ty, x)
+    fn single_limits(&mut self, ty: Type, signed: bool) -> Option<SingleLimits> {
+        super::convert::single_limits(ty, signed)
     }
-    fn integer_to_float(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
-        Lower::integer_to_float(self, ty, x, signed)
-    }
-    fn float_to_integer(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
-        Lower::float_to_integer(self, ty, x, signed)
-    }
-    fn float_to_integer_checked(&mut self, ty: Type, x: Value, signed: bool) -> Option<Regs> {
-        Lower::float_to_integer_checked(self, ty, x, signed)
+    fn double_limits(&mut self, ty: Type, signed: bool) -> Option<DoubleLimits> {
+        super::convert::double_limits(ty, signed)
     }
 
     // Atomics.

@@ -15,7 +15,6 @@ mod context;
 mod convert;
 mod count;
 mod divide;
-mod divide_float;
 mod facts;
 mod float;
 mod integer;

@@ -125,6 +125,18 @@ const KERNELS: &[Row] = &[
         0 => 0,
         bits => u64::from(((x << (32 - bits)) as i32 >> (32 - bits)) as u32),
     }),
+    ("f2f_c", Halves, |_, _, p| {
+        u64::from((-half((p >> 16) as u32)).to_bits())
+    }),
+    ("f2i_c", OneHalf, |_, _, p| {
+        u64::from(half(p as u32) as i32 as u32)
+    }),
+    ("frnd_c", Halves, |_, _, p| {
+        lanes(p as u32, 0, 0, |p, _, _| p.floor())
+    }),
+    ("mufu_c_half", OneHalf, |_, _, p| {
+        u64::from(f16::from_f32(half(p as u32).exp2()).to_bits())
+    }),
 ];
 
 fn half(bits: u32) -> f32 {

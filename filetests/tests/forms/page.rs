@@ -61,8 +61,10 @@ fn documents(root: &Path) -> Vec<Document> {
 /// Reads the rules of the repository.
 fn rules(root: &Path) -> Rules {
     let mut rules = Rules::default();
-    for entry in std::fs::read_dir(root.join("isle/lower")).expect("the folder can be read") {
-        let path = entry.expect("the folder can be read").path();
+    let families = std::fs::read_dir(root.join("isle/lower")).expect("the folder can be read");
+    let mut files = vec![root.join("isle/inst.isle")];
+    files.extend(families.map(|entry| entry.expect("the folder can be read").path()));
+    for path in files {
         let name = path
             .file_name()
             .unwrap_or_default()
