@@ -2,10 +2,13 @@
 //!
 //! All functions of the repository are compiled and the forms of their words collected ([`corpus`]). What the compiler does not emit has a
 //! reason ([`excuses`]); the page is generated ([`page`]), with what reaches an operation by rules ([`rules`]). The kernels that show forms
-//! with constant operands run here ([`operands`]), because run lines cannot pass kernel parameters.
+//! with constant and uniform operands run here ([`operands`]), because run lines cannot pass kernel parameters. What Rust emits beside the
+//! rules is compared with `docs/lowering.md` ([`emission`]).
 
 mod corpus;
+mod emission;
 mod excuses;
+mod isle;
 mod operands;
 mod page;
 mod rules;

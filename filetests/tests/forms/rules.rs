@@ -1,9 +1,10 @@
 //! Which CLIF operations reach an operation of the machine by rules: a scan of the ISLE files.
 //!
-//! A rule of `lower` or `lower_truth` belongs to the CLIF operation at the root of its pattern, every other rule to its own term. What
+//! A rule of `lower`, `lower_truth` or `lower_uniform` belongs to the CLIF operation at the root of its pattern, every other rule to its own term. What
 //! stands to the right of the pattern names terms; those that are an operation's constructors (its name, or the name, `_` and a suffix)
 //! count for it, the others lead on to their own rules. External constructors are Rust and end the search.
 
+use crate::isle::{Node, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rules of some files.
@@ -13,33 +14,6 @@ pub struct Rules {
     roots: BTreeMap<(String, String), BTreeSet<String>>,
     /// For each term with rules, the terms that they name.
     terms: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// A list or a word of ISLE.
-#[derive(Debug)]
-enum Node {
-    Word(String),
-    List(Vec<Node>),
-}
-
-impl Node {
-    fn head(&self) -> Option<&str> {
-        match self {
-            Node::List(nodes) => match nodes.first() {
-                Some(Node::Word(word)) => Some(word),
-                _ => None,
-            },
-            Node::Word(_) => None,
-        }
-    }
-
-    /// The heads of this list and of all within it.
-    fn heads(&self, heads: &mut BTreeSet<String>) {
-        heads.extend(self.head().map(str::to_owned));
-        if let Node::List(nodes) = self {
-            nodes.iter().for_each(|node| node.heads(heads));
-        }
-    }
 }
 
 impl Rules {
@@ -61,7 +35,7 @@ impl Rules {
             parts.for_each(|part| part.heads(&mut named));
             let term = pattern.head().expect("a pattern is a term").to_owned();
             let entry = match (term.as_str(), root_operation(pattern)) {
-                ("lower" | "lower_truth", Some(operation)) => self
+                ("lower" | "lower_truth" | "lower_uniform", Some(operation)) => self
                     .roots
                     .entry((file.to_owned(), operation.to_owned()))
                     .or_default(),
@@ -120,31 +94,6 @@ fn root_operation(pattern: &Node) -> Option<&str> {
         return None;
     };
     parts[1..].iter().find_map(Node::head)
-}
-
-/// The lists of a text without comments.
-fn parse(text: &str) -> Vec<Node> {
-    let mut open: Vec<Vec<Node>> = vec![Vec::new()];
-    for line in text.lines() {
-        let code = line.split(';').next().unwrap_or_default();
-        let spaced = code.replace('(', " ( ").replace(')', " ) ");
-        for word in spaced.split_whitespace() {
-            match word {
-                "(" => open.push(Vec::new()),
-                ")" => {
-                    let list = open.pop().expect("a list is open");
-                    let outer = open.last_mut().expect("parentheses match");
-                    outer.push(Node::List(list));
-                }
-                _ => {
-                    let list = open.last_mut().expect("parentheses match");
-                    list.push(Node::Word(word.to_owned()));
-                }
-            }
-        }
-    }
-    assert_eq!(open.len(), 1, "parentheses match");
-    open.remove(0)
 }
 
 #[test]
