@@ -396,13 +396,17 @@ impl Context for Lower<'_> {
     }
 
     fn immediate(&mut self, x: Word) -> Option<u32> {
-        x.src().as_imm().map(|value| value as u32)
+        self.below_copies(x.src()).as_imm().map(|n| n as u32)
     }
     fn immediate64(&mut self, x: Word64) -> Option<u64> {
-        x.src().as_imm().map(|value| value as u64)
+        self.below_copies(x.src()).as_imm().map(|n| n as u64)
     }
     fn immediate128(&mut self, x: Word128) -> Option<u128> {
-        x.src().as_imm()
+        self.below_copies(x.src()).as_imm()
+    }
+    fn zero_above(&mut self, x: Word64) -> Option<Word> {
+        let high = self.below_copies(x.src().high());
+        (high.as_imm() == Some(0)).then(|| Word::new(x.src().low()))
     }
 
     // Results.
