@@ -191,7 +191,7 @@ impl Lower<'_> {
             (AtomicRmwOp::Sub, None) if wide => {
                 Src::regs(self.subtract_wide(Src::wide_imm(0, 2), operand))
             }
-            (AtomicRmwOp::Sub, None) => Src::regs(self.negate(operand)),
+            (AtomicRmwOp::Sub, None) => Src::reg(self.add(Src::ZERO, operand.negated())),
             _ => operand,
         };
         Some(self.emit_atomic(atom, red, atype, address, operand, asked))

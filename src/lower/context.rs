@@ -1,9 +1,8 @@
 //! The context of the ISLE rules: extractors over CLIF, operands, and the Rust sequences that rules call.
 
-use super::divide::Part;
 use super::shift::Shift;
 use super::source::{Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
-use super::{Lower, integer, vector};
+use super::{Lower, integer};
 use crate::isa::Role;
 use crate::isa::VReg;
 use cranelift_codegen::ir::immediates::Offset32;
@@ -32,6 +31,7 @@ pub mod generated_code {
         non_camel_case_types
     )]
 
+    pub use super::super::logic::Tree;
     pub use super::super::source::{InstOutput, PSrc, Regs, Src};
     pub use super::super::typed::*;
     use crate::isa::generated::*;
@@ -59,8 +59,10 @@ pub mod generated_code {
     pub enum Width {
         /// Integers of at most a word.
         Word,
-        /// Integers of more.
-        Wide,
+        /// Integers of two.
+        TwoWords,
+        /// Integers of four.
+        FourWords,
         /// f16, f16x2.
         Half,
         /// f32.
@@ -103,31 +105,34 @@ pub mod generated_code {
         Other,
     }
 
-    /// The product of two extended words, or of one and a constant.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Product {
-        /// Both are sign-extended.
-        pub signed: bool,
-        /// First factor, below 64 bits.
-        pub a: Value,
-        /// Second factor.
-        pub b: Factor,
-    }
-
-    /// The second factor of a [`Product`].
-    #[derive(Clone, Copy, Debug)]
-    pub enum Factor {
-        /// An extended value.
-        Value(Value),
-        /// A constant that fits a word of the product's signedness.
-        Constant(u32),
+    /// The product of values of at most a word that are extended to 64 bits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Product {
+        /// Of two values.
+        Values {
+            /// How they are extended.
+            itype: IType,
+            /// First factor, before it is extended.
+            a: Value,
+            /// Second factor.
+            b: Value,
+        },
+        /// Of a value and a constant.
+        Scaled {
+            /// How the value is extended.
+            itype: IType,
+            /// The value, before it is extended.
+            a: Value,
+            /// The constant, extended likewise.
+            by: u32,
+        },
     }
 
     include!(concat!(env!("OUT_DIR"), "/modes.rs"));
     include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 }
 
-use generated_code::{BlockArray2, Factor, ValueArray2, ValueArray3, ValueSlice};
+use generated_code::{BlockArray2, ValueArray2, ValueArray3, ValueSlice};
 
 include!(concat!(env!("OUT_DIR"), "/constructors.rs"));
 
@@ -203,7 +208,8 @@ impl Context for Lower<'_> {
             F32 => Width::Single,
             F64 => Width::Double,
             _ if ty.is_int() && ty.bits() <= 32 => Width::Word,
-            _ if ty.is_int() => Width::Wide,
+            I64 => Width::TwoWords,
+            I128 => Width::FourWords,
             _ if ty.is_vector() && Self::is_representable(ty) => Width::Vector,
             _ => Width::Other,
         }
@@ -339,14 +345,6 @@ impl Context for Lower<'_> {
     fn uniform_comparison(&mut self, x: Value, y: Value) -> Option<bool> {
         self.compares_uniform(x, y).then_some(true)
     }
-    fn signed_order(&mut self, cc: &IntCC) -> Option<CompOp> {
-        let (op, signed) = integer::condition(*cc);
-        signed.then_some(op)
-    }
-    fn unsigned_order(&mut self, cc: &IntCC) -> Option<CompOp> {
-        let (op, signed) = integer::condition(*cc);
-        (!signed).then_some(op)
-    }
     fn zero_extended(&mut self, value: Value) -> Word {
         Word::new(Lower::zero_extended(self, value))
     }
@@ -453,6 +451,20 @@ impl Context for Lower<'_> {
         HSrc::new(x.src().negated())
     }
 
+    fn immediate(&mut self, x: Word) -> Option<u32> {
+        self.below_copies(x.src()).as_imm().map(|n| n as u32)
+    }
+    fn immediate64(&mut self, x: Word64) -> Option<u64> {
+        self.below_copies(x.src()).as_imm().map(|n| n as u64)
+    }
+    fn immediate128(&mut self, x: Word128) -> Option<u128> {
+        self.below_copies(x.src()).as_imm()
+    }
+    fn zero_above(&mut self, x: Word64) -> Option<Word> {
+        let high = self.below_copies(x.src().high());
+        (high.as_imm() == Some(0)).then(|| Word::new(x.src().low()))
+    }
+
     // Results.
 
     fn sum_of(&mut self, x: GprCarry) -> Gpr {
@@ -466,6 +478,24 @@ impl Context for Lower<'_> {
     }
     fn carry2_of(&mut self, x: Gpr2Carry) -> PSrc {
         x.predicate.source()
+    }
+    fn sum4_of(&mut self, x: Gpr4Carry) -> Gpr4 {
+        x.regs
+    }
+    fn carry4_of(&mut self, x: Gpr4Carry) -> PSrc {
+        x.predicate.source()
+    }
+    fn pair_sums(&mut self, low: GprCarry, high: GprCarry) -> Gpr2Carry {
+        Gpr2Carry {
+            regs: self.pair(low.regs, high.regs),
+            predicate: high.predicate,
+        }
+    }
+    fn quad_sums(&mut self, low: Gpr2Carry, high: Gpr2Carry) -> Gpr4Carry {
+        Gpr4Carry {
+            regs: self.quad(low.regs, high.regs),
+            predicate: high.predicate,
+        }
     }
     fn register_of(&mut self, x: GprPred) -> Gpr {
         x.regs
@@ -516,10 +546,10 @@ impl Context for Lower<'_> {
         self.gpr(x.src()).into()
     }
     fn logic3(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, table: u8) -> Gpr {
-        Gpr::new([Lower::logic3(self, a.src(), b.src(), c.src(), table)])
+        self.logic_word(a.src(), b.src(), c.src(), table)
     }
     fn logic3_test(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, table: u8) -> PSrc {
-        Lower::logic3_test(self, a.src(), b.src(), c.src(), table)
+        self.logic_predicate(a.src(), b.src(), c.src(), table)
     }
     fn gpr_regs(&mut self, x: Gpr) -> Regs {
         x.regs()
@@ -562,7 +592,7 @@ impl Context for Lower<'_> {
         let bits = src.as_imm().unwrap_or_default();
         let mut regs = SmallVec::<[VReg; 4]>::new();
         for word in 0..u32::from(src.words) {
-            regs.push(self.immediate((bits >> (32 * word)) as u32));
+            regs.push(Lower::immediate(self, (bits >> (32 * word)) as u32));
         }
         smallvec![Output::Regs(Regs::new(&regs))]
     }
@@ -572,82 +602,9 @@ impl Context for Lower<'_> {
     fn extended_product_of(&mut self, inst: Inst) -> Option<Product> {
         self.product_of(self.func.dfg.first_result(inst))
     }
-    fn multiply_wide_add(&mut self, product: Product, addend: Src) -> Regs {
-        let itype = if product.signed {
-            IType::S32
-        } else {
-            IType::U32
-        };
-        let extend = |this: &mut Self, v| {
-            if product.signed {
-                this.sign_extended(v)
-            } else {
-                this.zero_extended(v)
-            }
-        };
-        let a = extend(self, product.a);
-        let b = match product.b {
-            Factor::Value(v) => extend(self, v),
-            Factor::Constant(c) => Src::imm(c),
-        };
-        self.multiply_wide(itype, a, b, addend).0
-    }
-    fn add_wide(&mut self, a: Src, b: Src) -> Regs {
-        Lower::add_wide(self, a, b)
-    }
-    fn subtract_wide(&mut self, a: Src, b: Src) -> Regs {
-        Lower::subtract_wide(self, a, b)
-    }
-    fn multiply_add(&mut self, a: Word, b: Word, c: ISrc) -> Gpr {
-        Gpr::new([Lower::multiply_add(self, a.src(), b.src(), c.src())])
-    }
-    fn multiply_high(&mut self, a: Src, b: Src, itype: &IType) -> Regs {
-        Regs::one(Lower::multiply_high(self, a, b, *itype))
-    }
-    fn multiply64(&mut self, a: Src, b: Src) -> Regs {
-        Lower::multiply64(self, a, b)
-    }
-    fn min_max(&mut self, a: Src, b: Src, itype: &IType, minimum: bool) -> Regs {
-        Regs::one(Lower::min_max(self, a, b, *itype, minimum))
-    }
     fn wide_zero(&mut self, ty: Type) -> Src {
         Src::wide_imm(0, words_of_bits(ty.bits()) as u8)
     }
-    fn extend_unsigned(&mut self, ty: Type, value: Value) -> Regs {
-        self.extend(ty, value, false)
-    }
-    fn extend_signed(&mut self, ty: Type, value: Value) -> Regs {
-        self.extend(ty, value, true)
-    }
-    fn reduce(&mut self, ty: Type, value: Value) -> Regs {
-        let src = Lower::src(self, value).slice(0, words_of_bits(ty.bits()) as u8);
-        self.gpr(src)
-    }
-    fn join(&mut self, ty: Type, low: Value, high: Value) -> Regs {
-        let (low, high) = (Lower::src(self, low), Lower::src(self, high));
-        match ty.bits() {
-            16 => Regs::one(self.permute(low, high, Src::imm(vector::LOW_BYTES))),
-            32 => Regs::one(self.permute(low, high, Src::imm(vector::LOW_HALVES))),
-            _ => self.gpr(low).concat(self.gpr(high)),
-        }
-    }
-    fn split(&mut self, value: Value) -> InstOutput {
-        let bits = self.type_of(value).bits();
-        let src = Lower::src(self, value);
-        let half = src.words / 2;
-        let (low, high) = if half == 0 {
-            let down = Src::imm(bits / 2);
-            let high = Lower::shift_right(self, src, down, false, false);
-            (self.gpr(src), Regs::one(high))
-        } else {
-            (
-                self.gpr(src.slice(0, half)),
-                self.gpr(src.slice(half, half)),
-            )
-        };
-        smallvec![Output::Regs(low), Output::Regs(high)]
-    }
-
     // Wide, counting, overflowing and dividing integers; lanes.
 
     fn limits(&mut self, least: i64, greatest: i64) -> Option<I2IDType> {
@@ -661,20 +618,6 @@ impl Context for Lower<'_> {
     }
     fn field_width(&mut self, up: u32, down: u32) -> Option<u32> {
         (up == down && up > 0).then(|| 32 - up)
-    }
-    fn compare_mask(&mut self, cc: &IntCC, x: Value, y: Value) -> Regs {
-        Regs::one(Lower::compare_mask(self, *cc, x, y))
-    }
-
-    fn absolute_wide(&mut self, x: Src) -> Regs {
-        let magnitude = self.magnitude(x);
-        self.gpr(magnitude)
-    }
-    fn multiply128(&mut self, a: Src, b: Src) -> Regs {
-        Lower::multiply128(self, a, b)
-    }
-    fn multiply_high64(&mut self, a: Src, b: Src, signed: bool) -> Regs {
-        Lower::multiply_high64(self, a, b, signed)
     }
     fn shift_left_words(&mut self, x: Value, n: Value) -> Regs {
         self.shift_words(x, n, Shift::Left)
@@ -719,32 +662,11 @@ impl Context for Lower<'_> {
     fn reverse_bits(&mut self, ty: Type, x: Value) -> Regs {
         Lower::reverse_bits(self, ty, x)
     }
-    fn add_overflow(&mut self, ty: Type, x: Value, y: Value, c: PSrc, signed: bool) -> InstOutput {
-        Self::with_overflow(self.add_overflowing(ty, x, y, c, signed))
+    fn absolute(&mut self, value: u32) -> u32 {
+        value.cast_signed().unsigned_abs()
     }
-    fn subtract_overflow(
-        &mut self,
-        ty: Type,
-        x: Value,
-        y: Value,
-        borrow: PSrc,
-        signed: bool,
-    ) -> InstOutput {
-        Self::with_overflow(self.subtract_overflowing(ty, x, y, borrow, signed))
-    }
-    fn multiply_overflow(&mut self, ty: Type, x: Value, y: Value, signed: bool) -> InstOutput {
-        Self::with_overflow(self.multiply_overflowing(ty, x, y, signed))
-    }
-    fn add_or_trap(&mut self, ty: Type, x: Value, y: Value, code: &TrapCode) -> Regs {
-        let (sum, overflow) = self.add_overflowing(ty, x, y, PSrc::FALSE, false);
-        self.guarded_trap(overflow, code.as_raw().get());
-        sum
-    }
-    fn quotient(&mut self, ty: Type, x: Value, y: Value, signed: bool) -> Option<Regs> {
-        self.divide(ty, x, y, signed, Part::Quotient)
-    }
-    fn remainder(&mut self, ty: Type, x: Value, y: Value, signed: bool) -> Option<Regs> {
-        self.divide(ty, x, y, signed, Part::Remainder)
+    fn reciprocal_bits(&mut self, value: u32) -> u32 {
+        (1.0 / value as f32).to_bits()
     }
     fn splat_lanes(&mut self, ty: Type, x: Value) -> Regs {
         self.splat(ty, x)
@@ -778,8 +700,20 @@ impl Context for Lower<'_> {
 
     // Logic and shifts.
 
-    fn logic_tree(&mut self, inst: Inst) -> Regs {
-        self.logic_of(inst)
+    fn tree_of(&mut self, inst: Inst) -> Tree {
+        Lower::tree_of(self, inst)
+    }
+    fn tree32(&mut self, tree: Tree) -> (Word, Word, Word, u8) {
+        let [a, b, c] = self.leaves(tree, 1).map(Word::new);
+        (a, b, c, tree.table)
+    }
+    fn tree64(&mut self, tree: Tree) -> (Word64, Word64, Word64, u8) {
+        let [a, b, c] = self.leaves(tree, 2).map(Word64::new);
+        (a, b, c, tree.table)
+    }
+    fn tree128(&mut self, tree: Tree) -> (Word128, Word128, Word128, u8) {
+        let [a, b, c] = self.leaves(tree, 4).map(Word128::new);
+        (a, b, c, tree.table)
     }
     fn amount(&mut self, ty: Type, n: Value) -> Word {
         Word::new(self.shift_amount(ty, n))
@@ -805,19 +739,6 @@ impl Context for Lower<'_> {
     }
     fn rotate64(&mut self, x: Value, n: Value, left: bool) -> Regs {
         Lower::rotate64(self, x, n, left)
-    }
-
-    // Comparisons and selections.
-
-    fn compare(&mut self, cc: &IntCC, x: Value, y: Value) -> PSrc {
-        Lower::compare(self, *cc, x, y)
-    }
-    fn select_wide(&mut self, p: PSrc, x: Src, y: Src) -> Regs {
-        Lower::select_wide(self, p, x, y)
-    }
-    fn mask_of(&mut self, ty: Type, p: PSrc) -> Regs {
-        let word = self.select_word(p, Src::imm(u32::MAX), Src::ZERO);
-        Regs::new(&[word; 4][..words_of_bits(ty.bits())])
     }
 
     // Floats.

@@ -3,7 +3,7 @@
 //! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its value was asked for. Rules
 //! are ISLE (`isle/lower/*.isle`, one file per family). They hand operands over as [`Src`] – a value with the modifiers peeled off that
 //! an instruction can apply – and one generated constructor per operation picks the form (module `operation`). Sequences that are arithmetic
-//! rather than patterns (wide multiplication, division, unaligned accesses) are Rust functions that rules call, one file per family.
+//! rather than patterns (division of floats, unaligned accesses) are Rust functions that rules call, one file per family.
 //!
 //! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on jumps only.
 
@@ -14,15 +14,14 @@ mod constants;
 mod context;
 mod convert;
 mod count;
-mod divide;
 mod facts;
 mod float;
 mod integer;
 mod intrinsic;
+mod logic;
 mod memory;
 mod multiply;
 mod operation;
-mod overflow;
 mod packed;
 mod shift;
 mod source;

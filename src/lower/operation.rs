@@ -6,8 +6,9 @@
 
 use super::Lower;
 use super::context::generated_code::Context;
+use super::logic::TABLE_A;
 use super::source::{Base, Halves, Outputs, Regs, Source, Src};
-use super::typed::{USrc, USrc64};
+use super::typed::{ISrc, USrc, USrc64, Word};
 use crate::isa::encode::mode_of;
 use crate::isa::generated::{HSel2, LoadSize, MOVW, ldc, mov};
 use crate::isa::inst::FieldEnum;
@@ -306,8 +307,10 @@ impl Lower<'_> {
             };
         }
         if src.not && src.words == 1 {
-            let inverted = self.complement(Src { not: false, ..src });
-            return Src::regs(inverted);
+            return self
+                .logic_word(src, Src::ZERO, Src::ZERO, TABLE_A)
+                .source()
+                .src();
         }
         if src.neg
             && !src.abs
@@ -318,8 +321,10 @@ impl Lower<'_> {
             )
             && integer(form)
         {
-            let negated = self.negate(Src { neg: false, ..src });
-            return Src::regs(negated);
+            return self
+                .emit_iadd(Word::imm(0).into(), ISrc::new(src))
+                .source()
+                .src();
         }
         unreachable!(
             "{}.{} cannot apply the modifiers of {src:?}",

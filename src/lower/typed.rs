@@ -240,6 +240,8 @@ with_predicate! {
     GprCarry: Gpr;
     /// A register pair and the carry out of its sum.
     Gpr2Carry: Gpr2;
+    /// Four registers and the carry out of their sum.
+    Gpr4Carry: Gpr4;
     /// A register and a predicate.
     GprPred: Gpr;
     /// A register pair and a predicate.

@@ -1,0 +1,295 @@
+//! Bitwise logic: truth tables of LOP3, and trees of CLIF operations that are one.
+//!
+//! A table is what its function gives for `TABLE_A`, `TABLE_B` and `TABLE_C`. Inputs that are complemented or known are worked into it,
+//! which no pattern over instructions can do.
+
+use super::Lower;
+use super::context::generated_code::Context;
+use super::source::{PSrc, Src};
+use super::typed::{Gpr, GprPred, Word};
+use crate::isa::generated::EXBool;
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
+use smallvec::SmallVec;
+
+/// Truth-table inputs of LOP3 (document 002, LOP3): F(a, b, c) is the table with these for a, b and c.
+pub const TABLE_A: u8 = 0xf0;
+/// See [`TABLE_A`].
+pub const TABLE_B: u8 = 0xcc;
+/// See [`TABLE_A`].
+pub const TABLE_C: u8 = 0xaa;
+
+/// The truth table when inputs change places: input `order[i]` of the old table is at place i now.
+fn permuted(table: u8, order: [usize; 3]) -> u8 {
+    (0..8u8).fold(0, |new, index| {
+        let now = [index >> 2 & 1, index >> 1 & 1, index & 1];
+        let mut old = [0; 3];
+        for (place, &input) in order.iter().enumerate() {
+            old[input] = now[place];
+        }
+        new | (table >> (old[0] << 2 | old[1] << 1 | old[2]) & 1) << index
+    })
+}
+
+/// The truth table with an input complemented.
+fn complemented(table: u8, input: usize) -> u8 {
+    let bit = 4 >> input;
+    (0..8u8).fold(0, |new, index| new | (table >> (index ^ bit) & 1) << index)
+}
+
+/// The truth table when an input is known; it does not depend on it any more.
+fn known(table: u8, input: usize, value: u8) -> u8 {
+    let bit = 4 >> input;
+    (0..8u8).fold(0, |new, index| {
+        let read = if value == 0 {
+            index & !bit
+        } else {
+            index | bit
+        };
+        new | (table >> read & 1) << index
+    })
+}
+
+/// Most leaves of a tree of bitwise operations that one LOP3 takes.
+const LEAVES: usize = 3;
+
+/// A tree of bitwise operations: its leaves and its truth table over them.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree {
+    leaves: [Option<Value>; LEAVES],
+    /// The table.
+    pub(super) table: u8,
+}
+
+impl Lower<'_> {
+    /// LOP3: one word from three by truth table. Complements fold into the table, an immediate or constant goes to slot B.
+    pub(super) fn logic_word(&mut self, a: Src, b: Src, c: Src, mut table: u8) -> Gpr {
+        let inputs = [a, b, c].map(|input| self.below_copies(input));
+        for (i, input) in inputs.iter().enumerate() {
+            // Inputs of all zeros or all ones are known to the table.
+            match input.as_imm() {
+                Some(0) => table = known(table, i, 0),
+                Some(0xffff_ffff) => table = known(table, i, 1),
+                _ => {}
+            }
+        }
+        let copied = [TABLE_A, TABLE_B, TABLE_C].iter().position(|&t| t == table);
+        match (table, copied) {
+            (0, _) => self.gpr(Src::ZERO).into(),
+            (0xff, _) => self.gpr(Src::imm(u32::MAX)).into(),
+            (_, Some(input)) if inputs[input].is_plain() => self.gpr(inputs[input]).into(),
+            _ => {
+                let [a, b, c] = inputs;
+                self.logic(a, b, c, table).regs
+            }
+        }
+    }
+
+    /// Whether the word of a LOP3 is not zero: its `pu`.
+    pub(super) fn logic_predicate(&mut self, a: Src, b: Src, c: Src, table: u8) -> PSrc {
+        self.logic(a, b, c, table).predicate.source()
+    }
+
+    fn logic(&mut self, a: Src, b: Src, c: Src, mut table: u8) -> GprPred {
+        let mut inputs = [a, b, c];
+        for (i, input) in inputs.iter_mut().enumerate() {
+            if input.not {
+                *input = Src {
+                    not: false,
+                    whole: None,
+                    ..*input
+                };
+                table = complemented(table, i);
+            }
+        }
+        if !inputs[1].is_special()
+            && let Some(from) = [0, 2].into_iter().find(|&i| inputs[i].is_special())
+        {
+            inputs.swap(1, from);
+            let mut order = [0, 1, 2];
+            order.swap(1, from);
+            table = permuted(table, order);
+        }
+        let [a, b, c] = inputs.map(Word::new);
+        self.emit_lop3(&EXBool::Por, a, b, c, table.into(), PSrc::FALSE)
+    }
+
+    /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` that an instruction is the root of.
+    pub(super) fn tree_of(&self, inst: Inst) -> Tree {
+        self.tree(self.func.dfg.first_result(inst))
+            .expect("an operation of two or three operands fits")
+    }
+
+    fn tree(&self, root: Value) -> Option<Tree> {
+        let mut list = SmallVec::new();
+        let table = self.collect(root, true, &mut list)?;
+        let mut leaves = [None; LEAVES];
+        for (leaf, value) in leaves.iter_mut().zip(list) {
+            *leaf = Some(value);
+        }
+        Some(Tree { leaves, table })
+    }
+
+    /// The leaves of a tree as operands of so many words; zeros for those it does not have.
+    pub(super) fn leaves(&self, tree: Tree, words: u8) -> [Src; LEAVES] {
+        let nothing = Src::wide_imm(0, words);
+        tree.leaves
+            .map(|leaf| leaf.map_or(nothing, |value| self.src(value)))
+    }
+
+    /// Whether a one-word tree of bitwise operations is not zero: the predicate of its LOP3. None when `value` is no such tree.
+    pub(super) fn logic_test(&mut self, value: Value) -> Option<PSrc> {
+        if self.type_of(value) != types::I32
+            || !matches!(
+                self.def_data(value),
+                Some(InstructionData::Binary {
+                    opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
+                    ..
+                })
+            )
+        {
+            return None;
+        }
+        let tree = self.tree(value)?;
+        let [a, b, c] = self.leaves(tree, 1);
+        Some(self.logic_predicate(a, b, c, tree.table))
+    }
+
+    /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.
+    fn collect(
+        &self,
+        value: Value,
+        root: bool,
+        leaves: &mut SmallVec<[Value; LEAVES]>,
+    ) -> Option<u8> {
+        let fold = root || (self.is_used_once(value) && !self.is_truth(value));
+        if fold && let Some(data) = self.def_data(value) {
+            let before = leaves.len();
+            let table = match data {
+                InstructionData::Binary {
+                    opcode,
+                    args: [x, y],
+                } => {
+                    let combine: Option<fn(u8, u8) -> u8> = match opcode {
+                        Opcode::Band => Some(|a, b| a & b),
+                        Opcode::Bor => Some(|a, b| a | b),
+                        Opcode::Bxor => Some(|a, b| a ^ b),
+                        _ => None,
+                    };
+                    match combine {
+                        Some(f) => self.collect_both(x, y, leaves).map(|(a, b)| f(a, b)),
+                        None => None,
+                    }
+                }
+                InstructionData::Unary {
+                    opcode: Opcode::Bnot,
+                    arg,
+                } => self.collect(arg, false, leaves).map(|t| !t),
+                InstructionData::Ternary {
+                    opcode: Opcode::Bitselect,
+                    args: [c, x, y],
+                } => self.collect_select(c, x, y, leaves),
+                _ => None,
+            };
+            if table.is_some() {
+                return table;
+            }
+            leaves.truncate(before);
+        }
+        self.leaf(value, leaves)
+    }
+
+    /// Both operands of a binary operation: the first folded as far as it leaves a place for the second.
+    fn collect_both(
+        &self,
+        x: Value,
+        y: Value,
+        leaves: &mut SmallVec<[Value; LEAVES]>,
+    ) -> Option<(u8, u8)> {
+        let before = leaves.clone();
+        if let Some(a) = self.collect(x, false, leaves)
+            && let Some(b) = self.collect(y, false, leaves)
+        {
+            return Some((a, b));
+        }
+        *leaves = before.clone();
+        if let Some(a) = self.leaf(x, leaves)
+            && let Some(b) = self.collect(y, false, leaves)
+        {
+            return Some((a, b));
+        }
+        *leaves = before;
+        Some((self.leaf(x, leaves)?, self.leaf(y, leaves)?))
+    }
+
+    fn collect_select(
+        &self,
+        c: Value,
+        x: Value,
+        y: Value,
+        leaves: &mut SmallVec<[Value; LEAVES]>,
+    ) -> Option<u8> {
+        let (c, x, y) = (
+            self.leaf(c, leaves)?,
+            self.leaf(x, leaves)?,
+            self.leaf(y, leaves)?,
+        );
+        Some((c & x) | (!c & y))
+    }
+
+    /// The table of a leaf; none when it would be the fourth.
+    fn leaf(&self, value: Value, leaves: &mut SmallVec<[Value; LEAVES]>) -> Option<u8> {
+        let index = match leaves.iter().position(|&l| l == value) {
+            Some(index) => index,
+            None if leaves.len() < LEAVES => {
+                leaves.push(value);
+                leaves.len() - 1
+            }
+            None => return None,
+        };
+        Some([TABLE_A, TABLE_B, TABLE_C][index])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table's function on bits, as the document defines it.
+    fn apply(table: u8, [a, b, c]: [u8; 3]) -> u8 {
+        table >> (a << 2 | b << 1 | c) & 1
+    }
+
+    #[test]
+    fn tables_permute_and_complement() {
+        for table in 0..=255u8 {
+            for bits in 0..8u8 {
+                let x = [bits >> 2 & 1, bits >> 1 & 1, bits & 1];
+                for order in [
+                    [0, 1, 2],
+                    [1, 0, 2],
+                    [0, 2, 1],
+                    [2, 1, 0],
+                    [1, 2, 0],
+                    [2, 0, 1],
+                ] {
+                    let moved = [x[order[0]], x[order[1]], x[order[2]]];
+                    assert_eq!(
+                        apply(permuted(table, order), moved),
+                        apply(table, x),
+                        "{table:#x} {order:?} {x:?}"
+                    );
+                }
+                for input in 0..3 {
+                    let mut z = x;
+                    z[input] = 1;
+                    assert_eq!(apply(known(table, input, 1), x), apply(table, z));
+                    z[input] = 0;
+                    assert_eq!(apply(known(table, input, 0), x), apply(table, z));
+                    let mut y = x;
+                    y[input] ^= 1;
+                    assert_eq!(apply(complemented(table, input), y), apply(table, x));
+                }
+            }
+        }
+    }
+}
