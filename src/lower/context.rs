@@ -283,15 +283,6 @@ impl Context for Lower<'_> {
     fn half_of(&mut self, value: Value) -> HalfSrc {
         HalfSrc::new(self.one_half(value))
     }
-    fn zero_extended(&mut self, value: Value) -> Word {
-        Word::new(Lower::zero_extended(self, value))
-    }
-    fn sign_extended(&mut self, value: Value) -> Word {
-        Word::new(Lower::sign_extended(self, value))
-    }
-    fn truth_of(&mut self, value: Value) -> PSrc {
-        Lower::truth_of(self, value)
-    }
     fn imm(&mut self, value: u32) -> Word {
         Word::imm(value)
     }
@@ -488,6 +479,37 @@ impl Context for Lower<'_> {
     fn output_and_truth(&mut self, mut result: InstOutput, truth: PSrc) -> InstOutput {
         result.push(Output::Predicate(truth));
         result
+    }
+
+    // Extension and truths.
+
+    fn zeros_above(&mut self, value: Value) -> Option<()> {
+        self.has_zeros_above(value).then_some(())
+    }
+    fn bits_of(&mut self, ty: Type) -> u32 {
+        ty.bits()
+    }
+    fn signed_lane(&mut self, byte: u32, bits: u32) -> u32 {
+        vector::signed_lane(byte, bits)
+    }
+    fn lane_word(&mut self, vector: Value, lane: Uimm8) -> Word {
+        let word = self.lane_bit(vector, lane) / 32;
+        Word::new(Lower::src(self, vector).slice(word as u8, 1))
+    }
+    fn lane_byte(&mut self, vector: Value, lane: Uimm8) -> u32 {
+        self.lane_bit(vector, lane) % 32 / 8
+    }
+    fn word_of_constant(&mut self, value: i64) -> u32 {
+        value as u32
+    }
+    fn known_truth(&mut self, value: Value) -> Option<bool> {
+        self.constant_of(value).map(|bits| bits != 0)
+    }
+    fn truth_predicate(&mut self, value: Value) -> PSrc {
+        self.predicate_of(value)
+    }
+    fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
+        self.tested_tree(value)
     }
 
     // Integer.

@@ -47,8 +47,16 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether a value read as a word or as words needs no bits above its type cleared.
+    pub(super) fn has_zeros_above(&self, value: Value) -> bool {
+        self.type_of(value).bits() >= 32
+            || self.constant_of(value).is_some()
+            || self.is_truth(value)
+            || self.is_zero_extended(value)
+    }
+
     /// Whether the bits above the type are known to be zero in the register.
-    pub(super) fn is_zero_extended(&self, value: Value) -> bool {
+    fn is_zero_extended(&self, value: Value) -> bool {
         match self.def_data(value) {
             Some(InstructionData::Load { opcode, .. }) => {
                 opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16

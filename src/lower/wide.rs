@@ -3,7 +3,8 @@
 use super::Lower;
 use super::context::generated_code::{Factor, Product};
 use super::integer::{TABLE_A, TABLE_B, TABLE_C};
-use super::source::{PSrc, Regs, Src, words_of_bits};
+use super::source::{Regs, Src, words_of_bits};
+use super::typed::NotSrc;
 use crate::isa::VReg;
 use crate::isa::generated::{CWMode, LOHI, SHFDType, SHFDir};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, types};
@@ -121,8 +122,8 @@ impl Lower<'_> {
         Regs::new(&regs)
     }
 
-    /// Whether a one-word tree of bitwise operations is not zero: the predicate of its LOP3. None when `value` is no such tree.
-    pub(super) fn logic_test(&mut self, value: Value) -> Option<PSrc> {
+    /// A word that is a tree of `band`, `bor`, `bxor` with up to three leaves: the leaves and the truth table.
+    pub(super) fn tested_tree(&self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
         if self.type_of(value) != types::I32
             || !matches!(
                 self.def_data(value),
@@ -136,9 +137,8 @@ impl Lower<'_> {
         }
         let mut leaves: SmallVec<[Value; 3]> = SmallVec::new();
         let table = self.collect(value, true, &mut leaves)?;
-        let leaf = |i: usize| leaves.get(i).map_or(Src::ZERO, |&v| self.src(v));
-        let (a, b, c) = (leaf(0), leaf(1), leaf(2));
-        Some(self.logic3_test(a, b, c, table))
+        let leaf = |i: usize| NotSrc::new(leaves.get(i).map_or(Src::ZERO, |&v| self.src(v)));
+        Some((leaf(0), leaf(1), leaf(2), table))
     }
 
     /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.
