@@ -120,21 +120,23 @@ impl Lower<'_> {
         &mut self,
         inst: Inst,
         atype: AtomType,
-        args: &[Value],
-    ) -> Output {
-        let address = self.address_with(args[0], 0, 4);
-        let operand = self.src(args[1]);
+        p: Value,
+        x: Value,
+    ) -> InstOutput {
+        let address = self.address_with(p, 0, 4);
+        let operand = self.src(x);
         let asked = self.is_asked(self.func.dfg.first_result(inst));
         // The thread's own memory too is reached by a generic address.
-        let address = self.generic(address, args[0]);
-        Output::Regs(self.emit_atomic(
+        let address = self.generic(address, p);
+        let old = self.emit_atomic(
             AtomOp::Add,
             Some(RedOp::Add),
             atype,
             address,
             operand,
             asked,
-        ))
+        );
+        SmallVec::from_slice(&[Output::Regs(old)])
     }
 
     /// The same place as a generic address where the space has no atomic operations.

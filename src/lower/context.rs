@@ -34,6 +34,7 @@ pub mod generated_code {
 
     pub use super::super::source::{InstOutput, PSrc, Regs, Src};
     pub use super::super::typed::*;
+    pub use crate::clif::intrinsics::Lowering;
     use crate::isa::generated::*;
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
@@ -101,6 +102,17 @@ pub mod generated_code {
         Vector64,
         Vector128,
         Other,
+    }
+
+    /// What a global value stands for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Symbol {
+        /// A thread or launch value, by its special register.
+        Special(SReg),
+        /// The kernel's shared memory.
+        Shared,
+        /// A data object.
+        Data,
     }
 
     /// The product of two extended words, or of one and a constant.
@@ -855,6 +867,45 @@ impl Context for Lower<'_> {
         SmallVec::new()
     }
 
+    // Intrinsics and symbols.
+
+    fn intrinsic(&mut self, inst: Inst) -> Option<(Lowering, ValueList)> {
+        let InstructionData::Call { args, .. } = self.func.dfg.insts[inst] else {
+            return None;
+        };
+        let intrinsic = self.input.facts.intrinsics.of_call(self.func, inst)?;
+        Some((intrinsic.lowering, args))
+    }
+    fn launch_size(&mut self, register: &SReg) -> Option<Word> {
+        let base = super::intrinsic::launch_size(*register)?;
+        Some(Word::new(Src { base, ..Src::ZERO }))
+    }
+    fn lanes_come_apart(&mut self) -> bool {
+        let facts = &self.input.facts;
+        let apart = |block| facts.uniformity.divergent_block(block);
+        facts.meetings.any_late() && self.current.is_some_and(apart)
+    }
+    fn trap_of_user(&mut self) -> TrapCode {
+        TrapCode::unwrap_user(1)
+    }
+    fn symbol(&mut self, global_value: GlobalValue) -> Option<Symbol> {
+        self.symbol_kind(global_value)
+    }
+    fn shared_window(&mut self) -> u64 {
+        crate::abi::SHARED_WINDOW
+    }
+    fn data_address(&mut self, data: GlobalValue) -> Gpr2 {
+        let (name, addend) = self.data_symbol(data);
+        self.symbol_address(&name, addend)
+    }
+    fn function_address(&mut self, callee: FuncRef) -> Gpr2 {
+        let name = self.function_name(callee);
+        self.symbol_address(&name, 0)
+    }
+    fn atomic_add_float(&mut self, inst: Inst, atype: &AtomType, p: Value, x: Value) -> InstOutput {
+        Lower::atomic_add_float(self, inst, *atype, p, x)
+    }
+
     // Memory and calls.
 
     fn load_of(&mut self, inst: Inst) -> Option<InstOutput> {
@@ -867,10 +918,7 @@ impl Context for Lower<'_> {
         Lower::stack_address(self, slot, offset.into())
     }
     fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        match self.input.facts.intrinsics.of_call(self.func, inst) {
-            Some(intrinsic) => self.intrinsic(inst, intrinsic),
-            None => self.call(inst),
-        }
+        self.call(inst)
     }
     fn stack_pointer_address(&mut self) -> Regs {
         let pointer = self.stack_pointer();
@@ -878,13 +926,6 @@ impl Context for Lower<'_> {
     }
     fn frame_pointer_address(&mut self) -> Regs {
         self.frame_address(super::call::INCOMING, 0)
-    }
-    fn function_address(&mut self, callee: FuncRef) -> Regs {
-        let name = self.function_name(callee);
-        self.data_address(&name, 0)
-    }
-    fn symbol_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.symbol(inst)
     }
     fn trap_if(&mut self, p: PSrc, code: &TrapCode) -> InstOutput {
         self.guarded_trap(p, code.as_raw().get());

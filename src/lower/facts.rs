@@ -9,7 +9,7 @@ impl Lower<'_> {
     /// Whether the only result of an instruction is a truth, so that `lower_truth` lowers it.
     pub(super) fn defines_truth(&self, inst: Inst) -> bool {
         match self.func.dfg.inst_results(inst) {
-            [result] => !self.func.dfg.insts[inst].opcode().is_call() && self.is_truth(*result),
+            [result] => self.is_truth(*result),
             _ => false,
         }
     }
@@ -40,7 +40,7 @@ impl Lower<'_> {
                     .facts
                     .intrinsics
                     .of_call(self.func, inst)
-                    .is_some_and(|i| matches!(i.lowering, Lowering::VoteAll | Lowering::VoteAny)),
+                    .is_some_and(|i| matches!(i.lowering, Lowering::Vote(_))),
                 None => false,
             },
             _ => false,
