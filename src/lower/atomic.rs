@@ -6,6 +6,7 @@
 //! loops by now (`clif::atomics`).
 
 use super::Lower;
+use super::context::generated_code::constructor_near;
 use super::integer::{TABLE_A, TABLE_B};
 use super::memory::Address;
 use super::source::{InstOutput, Output, PSrc, Regs, Source, Src, VALUE_CLASS};
@@ -108,9 +109,10 @@ impl Lower<'_> {
             return None;
         }
         let address = self.address(pointer, 0, ty.bytes(), flags);
+        let address = constructor_near(self, address);
         Some(Address {
             align: ty.bytes(),
-            strong: true,
+            strong: address.space != Space::Local,
             ..address
         })
     }
@@ -124,6 +126,7 @@ impl Lower<'_> {
         x: Value,
     ) -> InstOutput {
         let address = self.address_with(p, 0, 4);
+        let address = constructor_near(self, address);
         let operand = self.src(x);
         let asked = self.is_asked(self.func.dfg.first_result(inst));
         // The thread's own memory too is reached by a generic address.

@@ -9,7 +9,7 @@ use crate::isa::VReg;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{
-    BlockCall, Inst, InstructionData, MemFlags, StackSlot, TrapCode, Type, Value, ValueList,
+    BlockCall, Endianness, Inst, InstructionData, MemFlags, TrapCode, Type, Value, ValueList,
 };
 use generated_code::{Context, Product};
 use smallvec::{SmallVec, smallvec};
@@ -32,10 +32,13 @@ pub mod generated_code {
         non_camel_case_types
     )]
 
+    pub use super::super::memory::Address;
     pub use super::super::source::{InstOutput, PSrc, Regs, Src};
     pub use super::super::typed::*;
+    pub use crate::analysis::provenance::Space;
     pub use crate::clif::intrinsics::Lowering;
     use crate::isa::generated::*;
+    pub use crate::vcode::SymbolKind;
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
     pub use cranelift_codegen::ir::types::*;
@@ -113,6 +116,44 @@ pub mod generated_code {
         Shared,
         /// A data object.
         Data,
+    }
+
+    /// What has an absolute address.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Object {
+        /// Data.
+        Data(GlobalValue),
+        /// A function.
+        Function(FuncRef),
+    }
+
+    /// How far the offset of an address is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reach {
+        /// Instructions have room for it.
+        Near,
+        /// The base, one word, and the offset to be added.
+        Far(Word, u32),
+        /// The base, two words, and the offset to be added.
+        Far64(Word64, u64),
+    }
+
+    /// The order of bytes in memory.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ByteOrder {
+        /// The lowest first, the machine's own.
+        Little,
+        /// The highest first.
+        Big,
+    }
+
+    /// A part of the frame.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FramePart {
+        /// A place in a stack slot.
+        Slot(StackSlot, Offset32),
+        /// The caller's frame: where the stack pointer was at entry.
+        Incoming,
     }
 
     /// The product of two extended words, or of one and a constant.
@@ -894,13 +935,9 @@ impl Context for Lower<'_> {
     fn shared_window(&mut self) -> u64 {
         crate::abi::SHARED_WINDOW
     }
-    fn data_address(&mut self, data: GlobalValue) -> Gpr2 {
-        let (name, addend) = self.data_symbol(data);
-        self.symbol_address(&name, addend)
-    }
-    fn function_address(&mut self, callee: FuncRef) -> Gpr2 {
-        let name = self.function_name(callee);
-        self.symbol_address(&name, 0)
+    fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
+        self.fill_by_linking(*object, *kind);
+        Unit
     }
     fn atomic_add_float(&mut self, inst: Inst, atype: &AtomType, p: Value, x: Value) -> InstOutput {
         Lower::atomic_add_float(self, inst, *atype, p, x)
@@ -908,24 +945,126 @@ impl Context for Lower<'_> {
 
     // Memory and calls.
 
-    fn load_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.load(inst)
+    fn place(&mut self, p: Value, offset: Offset32, ty: Type, flags: MemFlags) -> Address {
+        let address = self.address_of_access(p, offset.into(), ty.bytes(), flags);
+        // What may fault is not left out, whether or not somebody reads it. An access among the stack slots cannot.
+        let end = i64::from(self.frame.slot_bytes) - i64::from(ty.bytes());
+        let in_slots = address.slot && (0..=end).contains(&address.offset);
+        if !self.func.dfg.mem_flags[flags].notrap() && !in_slots {
+            self.builder.keep_loads();
+        }
+        address
     }
-    fn store_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.store(inst)
+    fn address_reach(&mut self, address: Address) -> Reach {
+        let Address { base, offset, .. } = address;
+        match base.words {
+            _ if address.is_near() => Reach::Near,
+            1 => Reach::Far(Word::new(base), offset as u32),
+            _ => Reach::Far64(Word64::new(base), offset as u64),
+        }
     }
-    fn stack_address(&mut self, slot: StackSlot, offset: Offset32) -> Regs {
-        Lower::stack_address(self, slot, offset.into())
+    fn based_on(&mut self, address: Address, base: Gpr) -> Address {
+        Address {
+            base: base.source().src(),
+            offset: 0,
+            ..address
+        }
+    }
+    fn based_on64(&mut self, address: Address, base: Gpr2) -> Address {
+        Address {
+            base: base.source().src(),
+            offset: 0,
+            ..address
+        }
+    }
+    fn address_space(&mut self, address: Address) -> Space {
+        match address.space {
+            Space::Constant => Space::Generic,
+            space => space,
+        }
+    }
+    fn address_alignment(&mut self, address: Address) -> u32 {
+        address.align
+    }
+    fn address_base(&mut self, address: Address) -> Word {
+        Word::new(address.base.low())
+    }
+    fn address_base64(&mut self, address: Address) -> Word64 {
+        Word64::new(address.base)
+    }
+    fn address_offset(&mut self, address: Address) -> i32 {
+        if address.slot {
+            0
+        } else {
+            address.offset as i32
+        }
+    }
+    fn address_uniform(&mut self, address: Address) -> USrc64 {
+        USrc64::new(address.uniform.map_or(Src::wide_imm(0, 2), Src::regs))
+    }
+    fn address_order(&mut self, address: Address) -> AccessOrder {
+        if address.strong {
+            AccessOrder::Strong
+        } else {
+            AccessOrder::Weak
+        }
+    }
+    fn no_uniform(&mut self) -> USrc {
+        USrc::new(Src::ZERO)
+    }
+    fn among_slots(&mut self, address: Address) -> Unit {
+        self.attach_slot(address);
+        Unit
+    }
+    fn load_bytes(&mut self, address: Address, ty: Type) -> Regs {
+        Lower::load_bytes(self, address, ty.bytes())
+    }
+    fn store_bytes(&mut self, address: Address, ty: Type, data: Src) -> Unit {
+        Lower::store_bytes(self, address, ty.bytes(), data);
+        Unit
+    }
+    fn byte_order(&mut self, flags: MemFlags) -> ByteOrder {
+        match self.func.dfg.mem_flags[flags].endianness(Endianness::Little) {
+            Endianness::Little => ByteOrder::Little,
+            Endianness::Big => ByteOrder::Big,
+        }
+    }
+    fn word_count(&mut self, ty: Type) -> u32 {
+        words_of_bits(ty.bits()) as u32
+    }
+    fn lane_size(&mut self, ty: Type) -> u32 {
+        ty.lane_bits()
+    }
+    fn in_registers(&mut self, ty: Type) -> Option<()> {
+        (ty.bits() <= 128 && !ty.is_dynamic_vector()).then_some(())
+    }
+    fn local_window(&mut self) -> u32 {
+        (crate::abi::LOCAL_WINDOW >> 32) as u32
+    }
+    fn filled_by_frame(&mut self, part: &FramePart) -> Unit {
+        self.fill_by_frame(*part);
+        Unit
+    }
+    fn stack_pointer(&mut self) -> Gpr {
+        Gpr::new([Lower::stack_pointer(self)])
+    }
+    fn one_register(&mut self, regs: Regs) -> Gpr {
+        regs.into()
+    }
+    fn two_registers(&mut self, regs: Regs) -> Gpr2 {
+        regs.into()
+    }
+    fn four_registers(&mut self, regs: Regs) -> Gpr4 {
+        regs.into()
+    }
+    fn gpr4_regs(&mut self, x: Gpr4) -> Regs {
+        x.regs()
+    }
+    fn regs_any(&mut self, x: Regs) -> Src {
+        Src::regs(x)
     }
     fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
         self.call(inst)
-    }
-    fn stack_pointer_address(&mut self) -> Regs {
-        let pointer = self.stack_pointer();
-        self.local_address(pointer)
-    }
-    fn frame_pointer_address(&mut self) -> Regs {
-        self.frame_address(super::call::INCOMING, 0)
     }
     fn trap_if(&mut self, p: PSrc, code: &TrapCode) -> InstOutput {
         self.guarded_trap(p, code.as_raw().get());

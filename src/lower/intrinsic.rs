@@ -1,9 +1,9 @@
 //! What the rules of intrinsics, symbols and traps (`isle/lower/intrinsic.isle`) ask.
 
 use super::Lower;
-use super::context::generated_code::{Context, Symbol};
+use super::context::generated_code::{Context, Object, Symbol};
 use super::source::{Base, PSrc, Regs, Src};
-use super::typed::{FSrc, Gpr, Gpr2, HalfSrc, Word};
+use super::typed::{FSrc, Gpr, HalfSrc, Word};
 use crate::abi::bank0;
 use crate::clif::intrinsics::{Intrinsic, Lowering};
 use crate::clif::resolve::GpuSymbol;
@@ -28,30 +28,26 @@ impl Lower<'_> {
         }
     }
 
-    /// Name and offset of a symbol of data.
+    /// Says of the instruction before that its immediate is a half of the address of an object.
     ///
     /// # Panics
-    /// When the global value is no symbol.
-    pub(super) fn data_symbol(&self, data: GlobalValue) -> (String, i64) {
-        let GlobalValueData::Symbol { name, offset, .. } = &self.func.global_values[data] else {
-            unreachable!("{data} is a symbol")
+    /// When the object is a global value that is no symbol.
+    pub(super) fn fill_by_linking(&mut self, object: Object, kind: SymbolKind) {
+        let (name, addend) = match object {
+            Object::Function(callee) => (self.function_name(callee), 0),
+            Object::Data(data) => match &self.func.global_values[data] {
+                GlobalValueData::Symbol { name, offset, .. } => {
+                    ((self.input.names)(name), offset.bits())
+                }
+                _ => unreachable!("{data} is a symbol"),
+            },
         };
-        ((self.input.names)(name), offset.bits())
-    }
-
-    /// The absolute address of a symbol: two immediates that linking fills in.
-    pub(super) fn symbol_address(&mut self, name: &str, addend: i64) -> Gpr2 {
-        let [low, high] = [SymbolKind::AbsoluteLow, SymbolKind::AbsoluteHigh].map(|kind| {
-            let word = self.emit_mov(Word::imm(1));
-            self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-                field: "vb",
-                kind,
-                name: name.to_string(),
-                addend,
-            }));
-            word.reg()
-        });
-        Gpr2::new([low, high])
+        self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
+            field: "vb",
+            kind,
+            name: name.to_string(),
+            addend,
+        }));
     }
 
     /// MUFU of an operand.
