@@ -373,7 +373,6 @@ impl Lower<'_> {
                     (size, step, part)
                 }
             };
-            let part = Src::regs(self.gpr(part));
             constructor_store_piece(self, here, &size, part);
             at += step;
         }
