@@ -900,12 +900,40 @@ impl Context for Lower<'_> {
 
     // Atomics.
 
-    fn atomic_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.atomic(inst)
+    fn atomic_place(&mut self, p: Value, ty: Type, flags: MemFlags) -> Option<Address> {
+        if ty.bits() > 64 {
+            return None;
+        }
+        let address = self.address(p, 0, ty.bytes(), flags);
+        // It may fault, and takes part in an order, whether or not somebody reads the result.
+        self.builder.keep_loads();
+        Some(Address {
+            align: ty.bytes(),
+            strong: address.space != Space::Local,
+            ..address
+        })
     }
-    fn fence_output(&mut self) -> InstOutput {
-        self.fence();
-        SmallVec::new()
+    fn word_everywhere(&mut self, p: Value) -> Address {
+        let address = self.address_with(p, 0, 4);
+        match address.space {
+            Space::Local => Address {
+                base: Lower::src(self, p),
+                offset: 0,
+                space: Space::Generic,
+                slot: false,
+                ..address
+            },
+            _ => address,
+        }
+    }
+    fn nothing(&mut self) -> Unit {
+        Unit
+    }
+    fn can_move(&mut self, flags: MemFlags) -> Option<()> {
+        self.func.dfg.mem_flags[flags].can_move().then_some(())
+    }
+    fn asked(&mut self, inst: Inst) -> bool {
+        self.is_asked(self.func.dfg.first_result(inst))
     }
 
     // Intrinsics and symbols.
@@ -938,9 +966,6 @@ impl Context for Lower<'_> {
     fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
         self.fill_by_linking(*object, *kind);
         Unit
-    }
-    fn atomic_add_float(&mut self, inst: Inst, atype: &AtomType, p: Value, x: Value) -> InstOutput {
-        Lower::atomic_add_float(self, inst, *atype, p, x)
     }
 
     // Memory and calls.
