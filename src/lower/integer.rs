@@ -124,11 +124,6 @@ impl Lower<'_> {
         )
     }
 
-    /// `~x` of one word.
-    pub(super) fn complement(&mut self, src: Src) -> Regs {
-        Regs::one(self.logic3(src, Src::ZERO, Src::ZERO, !TABLE_A))
-    }
-
     /// `-x` of one word.
     pub(super) fn negate(&mut self, src: Src) -> Regs {
         Regs::one(self.add(Src::ZERO, src.negated()))

@@ -1,4 +1,4 @@
-//! Addresses, loads, stores, stack slots (design.md section 5).
+//! Addresses, loads, stores, stack slots.
 
 use super::Lower;
 use super::call::INCOMING;
