@@ -2,7 +2,7 @@
 
 use super::divide::Part;
 use super::shift::Shift;
-use super::source::{Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
+use super::source::{Base, Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
 use super::{Lower, integer, vector};
 use crate::isa::Role;
 use crate::isa::VReg;
@@ -948,6 +948,10 @@ impl Context for Lower<'_> {
     fn launch_size(&mut self, register: &SReg) -> Option<Word> {
         let base = super::intrinsic::launch_size(*register)?;
         Some(Word::new(Src { base, ..Src::ZERO }))
+    }
+    fn no_register(&mut self, value: Value) -> Option<()> {
+        let src = self.below_copies(Lower::src(self, value));
+        matches!(src.base, Base::Imm(_) | Base::Constant { .. }).then_some(())
     }
     fn lanes_come_apart(&mut self) -> bool {
         let facts = &self.input.facts;
