@@ -199,10 +199,7 @@ fn constant(func: &ir::Function, inst: Inst, index: usize) -> Option<i64> {
 }
 
 fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Call {
-    let atomic = matches!(
-        row.lowering,
-        Lowering::AtomicAddF32 | Lowering::AtomicAddF16x2
-    );
+    let atomic = matches!(row.lowering, Lowering::AtomicAdd(_));
     let whole = constant(0).is_some_and(|mask| mask as u32 == u32::MAX);
     let pairs = row.lowering == Lowering::WarpSync && !whole;
     let gathers = match row.lowering {

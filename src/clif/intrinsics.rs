@@ -5,6 +5,10 @@
 //! or dropped ([`super::merge`]), the uniformity of its result ([`crate::analysis::uniformity`]), and the instruction
 //! that selection emits ([`Lowering`]).
 
+use crate::isa::generated::{
+    AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
+    MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,
+};
 use cranelift_codegen::ir::{Signature, Type};
 use std::collections::HashMap;
 use std::fmt;
@@ -45,215 +49,57 @@ pub enum Uniformity {
     AsOperands,
 }
 
-/// A dimension of a block or a grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Axis {
-    /// The fastest one.
-    X,
-    /// The second.
-    Y,
-    /// The slowest one.
-    Z,
-}
-
-/// A value that identifies the thread or describes the launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Special {
-    /// Index of the thread in its block.
-    Tid(Axis),
-    /// Threads in a block.
-    Ntid(Axis),
-    /// Index of the block in the grid.
-    Ctaid(Axis),
-    /// Blocks in the grid.
-    Nctaid(Axis),
-    /// Lane in the warp, 0..31.
-    LaneId,
-    /// Warp in the block: (linear thread index) / 32.
-    WarpId,
-}
-
-/// Function of the special-function unit (document 003, MUFU).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "named as the document's .mufuop")]
-pub enum Mufu {
-    Cos,
-    Sin,
-    Ex2,
-    Lg2,
-    Rcp,
-    Rsq,
-    Sqrt,
-    Tanh,
-}
-
-/// Number format of a half-precision or special-function operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    missing_docs,
-    reason = "the usual names of the formats; x2 is a packed pair in 32 bits"
-)]
-pub enum Format {
-    F32,
-    F16,
-    F16x2,
-    Bf16,
-    Bf16x2,
-}
-
-/// Packed half-precision operation (document 000).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HalfOp {
-    /// HADD2.
-    Add,
-    /// HMUL2.
-    Mul,
-    /// HFMA2.
-    Fma,
-    /// HMNMX2 as minimum, NaN propagating.
-    Min,
-    /// HMNMX2 as maximum, NaN propagating.
-    Max,
-}
-
-/// How a half-precision result is clamped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Clamp {
-    /// Not at all.
-    None,
-    /// To [+0, 1], NaN to +0 (`.SAT`).
-    Saturate,
-    /// Negative to +0 (`.RELU`).
-    Relu,
-}
-
-/// Byte-permutation mode (document 002, PRMT).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "named as the document's .mode")]
-pub enum PermuteMode {
-    Idx,
-    F4e,
-    B4e,
-    Rc8,
-    Ecl,
-    Ecr,
-    Rc16,
-}
-
-/// Integer type that I2IP packs to (document 002).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "named as the document's .dsttype")]
-pub enum PackType {
-    S2,
-    U2,
-    S4,
-    U4,
-    S8,
-    U8,
-    S16,
-    U16,
-}
-
-/// From which lane a shuffle reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shuffle {
-    /// Lane number b.
-    Index,
-    /// Lane − b; a lane below 0 reads itself.
-    Up,
-    /// Lane + b; a lane above 31 reads itself.
-    Down,
-    /// Lane xor b.
-    Butterfly,
-}
-
-/// How far a memory barrier reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemoryScope {
-    /// The block.
-    Cta,
-    /// The device.
-    Device,
-    /// Device and host.
-    System,
-}
-
-/// The operation that selection emits for a row.
+/// The operation that selection emits for a row, with its modifiers: `isle/lower/intrinsic.isle` has a rule for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lowering {
-    /// S2R, or a constant-bank read for the sizes.
-    Special(Special),
+    /// S2R, or constant memory for the sizes of the launch.
+    Special(SReg),
     /// MUFU.
-    Mufu(Mufu, Format),
-    /// HADD2, HMUL2, HFMA2 or HMNMX2 with modifiers.
-    Half {
-        /// Operation.
-        op: HalfOp,
-        /// F16x2 or Bf16x2.
-        format: Format,
-        /// Subnormal inputs and results become zero.
-        flush: bool,
-        /// Clamping of the result.
-        clamp: Clamp,
-    },
-    /// IDP.4A.
-    Dp4a {
-        /// Bytes of the first operand are signed.
-        a_signed: bool,
-        /// Bytes of the second operand are signed.
-        b_signed: bool,
-    },
-    /// IDP.2A.
-    Dp2a {
-        /// Takes the upper two bytes of the second operand.
-        high: bool,
-        /// Halves of the first operand are signed.
-        a_signed: bool,
-        /// Bytes of the second operand are signed.
-        b_signed: bool,
-    },
+    Mufu(MUFUOp, MUFUDType),
+    /// HADD2.
+    Hadd2(HFmtV2, FPFtz, FPSat),
+    /// HMUL2.
+    Hmul2(HFmtV2, FPFtz, FPSat),
+    /// HFMA2.
+    Hfma2(HFmtV2, FPFtz, RELU, FPSat),
+    /// HMNMX2 as minimum, NaN propagating.
+    Hmin2(HFmtV2),
+    /// HMNMX2 as maximum, NaN propagating.
+    Hmax2(HFmtV2),
+    /// IDP4A.
+    Dp4a(I8Type, I8Type),
+    /// IDP2A.
+    Dp2a(LOHI, I16Type, I8Type),
     /// PRMT.
-    Permute(PermuteMode),
+    Permute(PRMTMode),
     /// LOP3 with the fourth operand as truth table.
     Lop3,
     /// BMSK.
-    Bmsk {
-        /// Position and width modulo 32 instead of clamped.
-        wrap: bool,
-    },
+    Bmsk(CWMode),
     /// SGXT.
-    Sgxt {
-        /// Sign-extend instead of zero-extend.
-        signed: bool,
-        /// Width modulo 32 instead of clamped.
-        wrap: bool,
-    },
+    Sgxt(CWMode, IType),
     /// I2IP with saturation.
-    Pack(PackType),
+    Pack(I2IPDType),
     /// BAR over all threads of the block.
     BarSync,
     /// WARPSYNC of the lanes of a mask.
     WarpSync,
     /// SHFL.
-    Shuffle(Shuffle),
+    Shuffle(ShuffleMode),
     /// VOTE with the lane mask as result.
     Ballot,
-    /// VOTE.ALL.
-    VoteAll,
-    /// VOTE.ANY.
-    VoteAny,
+    /// VOTE with the truth as result.
+    Vote(VoteMode),
     /// VOTE of a true predicate.
     ActiveMask,
-    /// MATCH.ANY.
+    /// MATCH.
     MatchAny,
     /// MEMBAR.
-    MemoryBarrier(MemoryScope),
+    MemoryBarrier(MemScope),
     /// TRAP.
     Trap,
-    /// ATOM.ADD.F32.
-    AtomicAddF32,
-    /// ATOM.ADD.F16x2.
-    AtomicAddF16x2,
+    /// ATOM.ADD or RED.ADD of floats.
+    AtomicAdd(AtomType),
 }
 
 /// One row of the table.
@@ -428,14 +274,11 @@ mod tests {
                 assert!(index < row.params.len(), "{name}");
             }
             // Document 000: BF16_V2 does not support .FTZ and .SAT.
-            if let Lowering::Half {
-                format: Format::Bf16x2,
-                flush,
-                clamp,
-                ..
-            } = row.lowering
+            if let Lowering::Hadd2(HFmtV2::Bf16V2, ftz, sat)
+            | Lowering::Hmul2(HFmtV2::Bf16V2, ftz, sat)
+            | Lowering::Hfma2(HFmtV2::Bf16V2, ftz, _, sat) = row.lowering
             {
-                assert!(!flush && clamp != Clamp::Saturate, "{name}");
+                assert_eq!((ftz, sat), (FPFtz::NoFtz, FPSat::NoSat), "{name}");
             }
         }
     }

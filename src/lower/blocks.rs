@@ -2,7 +2,8 @@
 
 use super::Input;
 use super::Lower;
-use super::source::{Output, Regs, Src};
+use super::context::generated_code::constructor_table_index;
+use super::source::{Output, Regs};
 use crate::analysis::meeting;
 use crate::isa::VReg;
 use crate::vcode::{Block, BlockFacts, Guard, Meeting, SourceLine, Terminator};
@@ -274,11 +275,8 @@ impl Lower<'_> {
                 let targets: Vec<Block> = (0..=cases)
                     .map(|i| order.edge(block, if i == cases { 0 } else { i + 1 }))
                     .collect();
-                // An index past the table goes to the default, which is put behind the cases.
-                let value = self.zero_extended(arg).low();
-                let index = self.minimum_u32(value, Src::imm(cases as u32));
                 Terminator::Table {
-                    index,
+                    index: constructor_table_index(self, arg, cases as u32).reg(),
                     table: None,
                     targets,
                     divergent,

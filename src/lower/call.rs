@@ -1,10 +1,12 @@
-//! Entry, calls, returns (design.md section 6).
+//! Entry, calls, returns.
 
 use super::Lower;
-use super::source::{Base, InstOutput, Output, Regs, Source, Src};
+use super::context::generated_code::{Context, LdcOptions};
+use super::source::{Base, InstOutput, Output, Regs, Src};
+use super::typed::{Gpr, USrc, USrc64, Word};
 use crate::abi::{self, Place};
-use crate::isa::generated::{LoadSize, MOVW, StoreSize, ldc, ldl, stl, uldc};
-use crate::isa::{Optype, PReg, RegisterClass, Role, VReg, build};
+use crate::isa::generated::LoadSize;
+use crate::isa::{PReg, RegisterClass, Role, VReg, build};
 use crate::vcode::{
     Attachment, CallInfo, Callee, FunctionKind, Parameter, SymbolKind, SymbolUse, Terminator,
 };
@@ -39,7 +41,7 @@ impl Lower<'_> {
                 }
             }
             for (offset, regs) in std::mem::take(&mut self.uniform_parameters) {
-                let source = Src {
+                let pointer = Src {
                     base: Base::Constant {
                         bank: abi::LAUNCH_BANK,
                         offset,
@@ -47,10 +49,7 @@ impl Lower<'_> {
                     words: 2,
                     ..Src::ZERO
                 };
-                let width = uldc::Options::new(MOVW::W64).word();
-                let loaded = self
-                    .operation(Optype::ULDC, width, &[(Role::B, Source::Value(source))])
-                    .d();
+                let loaded = self.emit_uldc_64(USrc64::new(pointer)).regs();
                 for (&asked, &actual) in regs.as_slice().iter().zip(loaded.as_slice()) {
                     self.builder.bind(asked, actual);
                 }
@@ -95,16 +94,9 @@ impl Lower<'_> {
         } else {
             LoadSize::U16
         };
-        self.operation(
-            Optype::LDC,
-            ldc::Options::new(size).word(),
-            &[
-                (Role::Bank, Source::Number(i64::from(abi::LAUNCH_BANK))),
-                (Role::A, Source::Value(Src::ZERO)),
-                (Role::Addr, Source::Number(i64::from(parameter.offset))),
-            ],
-        )
-        .d()
+        let offset = parameter.offset as i32;
+        let bank = abi::LAUNCH_BANK.into();
+        self.emit_ldc_with(LdcOptions::new(size), bank, Word::imm(0), offset)
     }
 
     /// The uniform registers that hold the pointer parameter at an offset of constant bank 0. Entry loads it, where all lanes are together.
@@ -121,22 +113,21 @@ impl Lower<'_> {
     }
 
     fn load_incoming(&mut self, offset: u32) -> VReg {
-        let pointer = self.stack_pointer();
-        let out = self.operation(
-            Optype::LDL,
-            ldl::Options::new(LoadSize::W32).word(),
-            &[
-                (Role::A, Source::Value(Src::reg(pointer))),
-                (Role::Addr, Source::Number(0)),
-            ],
-        );
+        let word = self.load_stack_word(0);
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             role: Role::Addr,
             kind: SymbolKind::AbsoluteLow,
             name: INCOMING.to_string(),
             addend: i64::from(offset),
         }));
-        out.reg()
+        word
+    }
+
+    /// LDL of a word at an offset from R1.
+    fn load_stack_word(&mut self, offset: i32) -> VReg {
+        let pointer = Gpr::new([self.stack_pointer()]);
+        let none = USrc::new(Src::ZERO);
+        self.emit_ldl(pointer.source(), offset, none).word(0)
     }
 
     /// The registers that hold the return address throughout a device function.
@@ -213,18 +204,12 @@ impl Lower<'_> {
 
     /// Stores the words of an argument or a result to the stack. Incoming ones are addressed past the frame.
     fn store_stack(&mut self, regs: Regs, offset: u32, incoming: bool) {
-        let pointer = self.stack_pointer();
+        let pointer = Gpr::new([self.stack_pointer()]);
         for (i, &reg) in regs.as_slice().iter().enumerate() {
             let at = i64::from(offset) + 4 * i as i64;
-            self.operation(
-                Optype::STL,
-                stl::Options::new(StoreSize::W32).word(),
-                &[
-                    (Role::A, Source::Value(Src::reg(pointer))),
-                    (Role::B, Source::Value(Src::reg(reg))),
-                    (Role::Addr, Source::Number(if incoming { 0 } else { at })),
-                ],
-            );
+            let displacement = if incoming { 0 } else { at as i32 };
+            let none = USrc::new(Src::ZERO);
+            self.emit_stl(pointer.source(), displacement, Src::reg(reg), none);
             if incoming {
                 self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
                     role: Role::Addr,
@@ -238,19 +223,8 @@ impl Lower<'_> {
 
     /// Loads the words of a result that a callee left on the stack.
     fn load_outgoing(&mut self, offset: u32, words: usize) -> Regs {
-        let pointer = self.stack_pointer();
-        let regs: SmallVec<[VReg; 4]> = (0..words as i64)
-            .map(|i| {
-                self.operation(
-                    Optype::LDL,
-                    ldl::Options::new(LoadSize::W32).word(),
-                    &[
-                        (Role::A, Source::Value(Src::reg(pointer))),
-                        (Role::Addr, Source::Number(i64::from(offset) + 4 * i)),
-                    ],
-                )
-                .reg()
-            })
+        let regs: SmallVec<[VReg; 4]> = (0..words as u32)
+            .map(|i| self.load_stack_word((offset + 4 * i) as i32))
             .collect();
         Regs::new(&regs)
     }

@@ -1,14 +1,14 @@
 //! The context of the ISLE rules: extractors over CLIF, operands, and the Rust sequences that rules call.
 
 use super::shift::Shift;
-use super::source::{Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
-use super::{Lower, integer};
+use super::source::{Base, Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
+use super::{Lower, integer, vector};
 use crate::isa::Role;
 use crate::isa::VReg;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{
-    BlockCall, Inst, InstructionData, MemFlags, StackSlot, TrapCode, Type, Value, ValueList,
+    BlockCall, Endianness, Inst, InstructionData, MemFlags, TrapCode, Type, Value, ValueList,
 };
 use generated_code::{Context, Product};
 use smallvec::{SmallVec, smallvec};
@@ -32,9 +32,13 @@ pub mod generated_code {
     )]
 
     pub use super::super::logic::Tree;
+    pub use super::super::memory::Address;
     pub use super::super::source::{InstOutput, PSrc, Regs, Src};
     pub use super::super::typed::*;
+    pub use crate::analysis::provenance::Space;
+    pub use crate::clif::intrinsics::Lowering;
     use crate::isa::generated::*;
+    pub use crate::vcode::SymbolKind;
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
     pub use cranelift_codegen::ir::types::*;
@@ -103,6 +107,55 @@ pub mod generated_code {
         Vector64,
         Vector128,
         Other,
+    }
+
+    /// What a global value stands for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Symbol {
+        /// A thread or launch value, by its special register.
+        Special(SReg),
+        /// The kernel's shared memory.
+        Shared,
+        /// A data object.
+        Data,
+    }
+
+    /// What has an absolute address.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Object {
+        /// Data.
+        Data(GlobalValue),
+        /// A function.
+        Function(FuncRef),
+    }
+
+    /// How far the offset of an address is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reach {
+        /// Instructions have room for it.
+        Near,
+        /// The base, one word, and the offset to be added.
+        Far(Word, u32),
+        /// The base, two words, and the offset to be added.
+        Far64(Word64, u64),
+    }
+
+    /// The order of bytes in memory.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ByteOrder {
+        /// The lowest first, the machine's own.
+        Little,
+        /// The highest first.
+        Big,
+    }
+
+    /// A part of the frame.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FramePart {
+        /// A place in a stack slot.
+        Slot(StackSlot, Offset32),
+        /// The caller's frame: where the stack pointer was at entry.
+        Incoming,
     }
 
     /// The product of values of at most a word that are extended to 64 bits.
@@ -345,15 +398,6 @@ impl Context for Lower<'_> {
     fn uniform_comparison(&mut self, x: Value, y: Value) -> Option<bool> {
         self.compares_uniform(x, y).then_some(true)
     }
-    fn zero_extended(&mut self, value: Value) -> Word {
-        Word::new(Lower::zero_extended(self, value))
-    }
-    fn sign_extended(&mut self, value: Value) -> Word {
-        Word::new(Lower::sign_extended(self, value))
-    }
-    fn truth_of(&mut self, value: Value) -> PSrc {
-        Lower::truth_of(self, value)
-    }
     fn imm(&mut self, value: u32) -> Word {
         Word::imm(value)
     }
@@ -584,6 +628,37 @@ impl Context for Lower<'_> {
         result
     }
 
+    // Extension and truths.
+
+    fn zeros_above(&mut self, value: Value) -> Option<()> {
+        self.has_zeros_above(value).then_some(())
+    }
+    fn bits_of(&mut self, ty: Type) -> u32 {
+        ty.bits()
+    }
+    fn signed_lane(&mut self, byte: u32, bits: u32) -> u32 {
+        vector::signed_lane(byte, bits)
+    }
+    fn lane_word(&mut self, vector: Value, lane: Uimm8) -> Word {
+        let word = self.lane_bit(vector, lane) / 32;
+        Word::new(Lower::src(self, vector).slice(word as u8, 1))
+    }
+    fn lane_byte(&mut self, vector: Value, lane: Uimm8) -> u32 {
+        self.lane_bit(vector, lane) % 32 / 8
+    }
+    fn word_of_constant(&mut self, value: i64) -> u32 {
+        value as u32
+    }
+    fn known_truth(&mut self, value: Value) -> Option<bool> {
+        self.constant_of(value).map(|bits| bits != 0)
+    }
+    fn truth_predicate(&mut self, value: Value) -> PSrc {
+        self.predicate_of(value)
+    }
+    fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
+        self.tested_tree(value)
+    }
+
     // Integer.
 
     fn constant_output(&mut self, inst: Inst) -> InstOutput {
@@ -777,44 +852,200 @@ impl Context for Lower<'_> {
 
     // Atomics.
 
-    fn atomic_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.atomic(inst)
+    fn atomic_place(&mut self, p: Value, ty: Type, flags: MemFlags) -> Option<Address> {
+        if ty.bits() > 64 {
+            return None;
+        }
+        let address = self.address(p, 0, ty.bytes(), flags);
+        // It may fault, and takes part in an order, whether or not somebody reads the result.
+        self.builder.keep_loads();
+        Some(Address {
+            align: ty.bytes(),
+            strong: address.space != Space::Local,
+            ..address
+        })
     }
-    fn fence_output(&mut self) -> InstOutput {
-        self.fence();
-        SmallVec::new()
+    fn word_everywhere(&mut self, p: Value) -> Address {
+        let address = self.address_with(p, 0, 4);
+        match address.space {
+            Space::Local => Address {
+                base: Lower::src(self, p),
+                offset: 0,
+                space: Space::Generic,
+                slot: false,
+                ..address
+            },
+            _ => address,
+        }
+    }
+    fn nothing(&mut self) -> Unit {
+        Unit
+    }
+    fn can_move(&mut self, flags: MemFlags) -> Option<()> {
+        self.func.dfg.mem_flags[flags].can_move().then_some(())
+    }
+    fn asked(&mut self, inst: Inst) -> bool {
+        self.is_asked(self.func.dfg.first_result(inst))
+    }
+
+    // Intrinsics and symbols.
+
+    fn intrinsic(&mut self, inst: Inst) -> Option<(Lowering, ValueList)> {
+        let InstructionData::Call { args, .. } = self.func.dfg.insts[inst] else {
+            return None;
+        };
+        let intrinsic = self.input.facts.intrinsics.of_call(self.func, inst)?;
+        Some((intrinsic.lowering, args))
+    }
+    fn launch_size(&mut self, register: &SReg) -> Option<Word> {
+        let base = super::intrinsic::launch_size(*register)?;
+        Some(Word::new(Src { base, ..Src::ZERO }))
+    }
+    fn no_register(&mut self, value: Value) -> Option<()> {
+        let src = self.below_copies(Lower::src(self, value));
+        matches!(src.base, Base::Imm(_) | Base::Constant { .. }).then_some(())
+    }
+    fn lanes_come_apart(&mut self) -> bool {
+        let facts = &self.input.facts;
+        let apart = |block| facts.uniformity.divergent_block(block);
+        facts.meetings.any_late() && self.current.is_some_and(apart)
+    }
+    fn trap_of_user(&mut self) -> TrapCode {
+        TrapCode::unwrap_user(1)
+    }
+    fn symbol(&mut self, global_value: GlobalValue) -> Option<Symbol> {
+        self.symbol_kind(global_value)
+    }
+    fn shared_window(&mut self) -> u64 {
+        crate::abi::SHARED_WINDOW
+    }
+    fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
+        self.fill_by_linking(*object, *kind);
+        Unit
     }
 
     // Memory and calls.
 
-    fn load_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.load(inst)
+    fn place(&mut self, p: Value, offset: Offset32, ty: Type, flags: MemFlags) -> Address {
+        let address = self.address_of_access(p, offset.into(), ty.bytes(), flags);
+        // What may fault is not left out, whether or not somebody reads it. An access among the stack slots cannot.
+        let end = i64::from(self.frame.slot_bytes) - i64::from(ty.bytes());
+        let in_slots = address.slot && (0..=end).contains(&address.offset);
+        if !self.func.dfg.mem_flags[flags].notrap() && !in_slots {
+            self.builder.keep_loads();
+        }
+        address
     }
-    fn store_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.store(inst)
-    }
-    fn stack_address(&mut self, slot: StackSlot, offset: Offset32) -> Regs {
-        Lower::stack_address(self, slot, offset.into())
-    }
-    fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        match self.input.facts.intrinsics.of_call(self.func, inst) {
-            Some(intrinsic) => self.intrinsic(inst, intrinsic),
-            None => self.call(inst),
+    fn address_reach(&mut self, address: Address) -> Reach {
+        let Address { base, offset, .. } = address;
+        match base.words {
+            _ if address.is_near() => Reach::Near,
+            1 => Reach::Far(Word::new(base), offset as u32),
+            _ => Reach::Far64(Word64::new(base), offset as u64),
         }
     }
-    fn stack_pointer_address(&mut self) -> Regs {
-        let pointer = self.stack_pointer();
-        self.local_address(pointer)
+    fn based_on(&mut self, address: Address, base: Gpr) -> Address {
+        Address {
+            base: base.source().src(),
+            offset: 0,
+            ..address
+        }
     }
-    fn frame_pointer_address(&mut self) -> Regs {
-        self.frame_address(super::call::INCOMING, 0)
+    fn based_on64(&mut self, address: Address, base: Gpr2) -> Address {
+        Address {
+            base: base.source().src(),
+            offset: 0,
+            ..address
+        }
     }
-    fn function_address(&mut self, callee: FuncRef) -> Regs {
-        let name = self.function_name(callee);
-        self.data_address(&name, 0)
+    fn address_space(&mut self, address: Address) -> Space {
+        match address.space {
+            Space::Constant => Space::Generic,
+            space => space,
+        }
     }
-    fn symbol_of(&mut self, inst: Inst) -> Option<InstOutput> {
-        self.symbol(inst)
+    fn address_alignment(&mut self, address: Address) -> u32 {
+        address.align
+    }
+    fn address_base(&mut self, address: Address) -> Word {
+        Word::new(address.base.low())
+    }
+    fn address_base64(&mut self, address: Address) -> Word64 {
+        Word64::new(address.base)
+    }
+    fn address_offset(&mut self, address: Address) -> i32 {
+        if address.slot {
+            0
+        } else {
+            address.offset as i32
+        }
+    }
+    fn address_uniform(&mut self, address: Address) -> USrc64 {
+        USrc64::new(address.uniform.map_or(Src::wide_imm(0, 2), Src::regs))
+    }
+    fn address_order(&mut self, address: Address) -> AccessOrder {
+        if address.strong {
+            AccessOrder::Strong
+        } else {
+            AccessOrder::Weak
+        }
+    }
+    fn no_uniform(&mut self) -> USrc {
+        USrc::new(Src::ZERO)
+    }
+    fn among_slots(&mut self, address: Address) -> Unit {
+        self.attach_slot(address);
+        Unit
+    }
+    fn load_bytes(&mut self, address: Address, ty: Type) -> Regs {
+        Lower::load_bytes(self, address, ty.bytes())
+    }
+    fn store_bytes(&mut self, address: Address, ty: Type, data: Src) -> Unit {
+        Lower::store_bytes(self, address, ty.bytes(), data);
+        Unit
+    }
+    fn byte_order(&mut self, flags: MemFlags) -> ByteOrder {
+        match self.func.dfg.mem_flags[flags].endianness(Endianness::Little) {
+            Endianness::Little => ByteOrder::Little,
+            Endianness::Big => ByteOrder::Big,
+        }
+    }
+    fn word_count(&mut self, ty: Type) -> u32 {
+        words_of_bits(ty.bits()) as u32
+    }
+    fn lane_size(&mut self, ty: Type) -> u32 {
+        ty.lane_bits()
+    }
+    fn in_registers(&mut self, ty: Type) -> Option<()> {
+        (ty.bits() <= 128 && !ty.is_dynamic_vector()).then_some(())
+    }
+    fn local_window(&mut self) -> u32 {
+        (crate::abi::LOCAL_WINDOW >> 32) as u32
+    }
+    fn filled_by_frame(&mut self, part: &FramePart) -> Unit {
+        self.fill_by_frame(*part);
+        Unit
+    }
+    fn stack_pointer(&mut self) -> Gpr {
+        Gpr::new([Lower::stack_pointer(self)])
+    }
+    fn one_register(&mut self, regs: Regs) -> Gpr {
+        regs.into()
+    }
+    fn two_registers(&mut self, regs: Regs) -> Gpr2 {
+        regs.into()
+    }
+    fn four_registers(&mut self, regs: Regs) -> Gpr4 {
+        regs.into()
+    }
+    fn gpr4_regs(&mut self, x: Gpr4) -> Regs {
+        x.regs()
+    }
+    fn regs_any(&mut self, x: Regs) -> Src {
+        Src::regs(x)
+    }
+    fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
+        self.call(inst)
     }
     fn trap_if(&mut self, p: PSrc, code: &TrapCode) -> InstOutput {
         self.guarded_trap(p, code.as_raw().get());

@@ -3,7 +3,7 @@
 
 use super::Lower;
 use super::source::Base;
-use crate::clif::intrinsics::{Lowering, Special};
+use crate::clif::intrinsics::Lowering;
 use crate::clif::resolve::GpuSymbol;
 use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, ValueDef, types};
@@ -12,7 +12,7 @@ impl Lower<'_> {
     /// Whether the only result of an instruction is a truth, so that `lower_truth` lowers it.
     pub(super) fn defines_truth(&self, inst: Inst) -> bool {
         match self.func.dfg.inst_results(inst) {
-            [result] => !self.func.dfg.insts[inst].opcode().is_call() && self.is_truth(*result),
+            [result] => self.is_truth(*result),
             _ => false,
         }
     }
@@ -30,16 +30,16 @@ impl Lower<'_> {
         together && sources.iter().any(lives) && sources.iter().all(readable)
     }
 
-    /// The special register of the thread block that a `symbol_value` reads.
+    /// The special register that a `symbol_value` reads, if it is the same for all lanes of a warp.
     pub(super) fn block_register_of(&self, inst: Inst) -> Option<SReg> {
         let symbol = self.input.facts.intrinsics.of_symbol_value(self.func, inst);
-        let Some(GpuSymbol::Special(intrinsic)) = symbol else {
-            return None;
-        };
-        match intrinsic.lowering {
-            Lowering::Special(Special::Ctaid(axis)) => {
-                Some([SReg::SrCtaidX, SReg::SrCtaidY, SReg::SrCtaidZ][axis as usize])
-            }
+        match symbol {
+            Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
+                Lowering::Special(register) => {
+                    super::uniform::is_of_block(register).then_some(register)
+                }
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -70,15 +70,23 @@ impl Lower<'_> {
                     .facts
                     .intrinsics
                     .of_call(self.func, inst)
-                    .is_some_and(|i| matches!(i.lowering, Lowering::VoteAll | Lowering::VoteAny)),
+                    .is_some_and(|i| matches!(i.lowering, Lowering::Vote(_))),
                 None => false,
             },
             _ => false,
         }
     }
 
+    /// Whether a value read as a word or as words needs no bits above its type cleared.
+    pub(super) fn has_zeros_above(&self, value: Value) -> bool {
+        self.type_of(value).bits() >= 32
+            || self.constant_of(value).is_some()
+            || self.is_truth(value)
+            || self.is_zero_extended(value)
+    }
+
     /// Whether the bits above the type are known to be zero in the register.
-    pub(super) fn is_zero_extended(&self, value: Value) -> bool {
+    fn is_zero_extended(&self, value: Value) -> bool {
         match self.def_data(value) {
             Some(InstructionData::Load { opcode, .. }) => {
                 opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16

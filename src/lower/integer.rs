@@ -143,10 +143,6 @@ impl Lower<'_> {
         }
     }
 
-    pub(super) fn minimum_u32(&mut self, a: Src, b: Src) -> VReg {
-        self.min_max(a, b, IType::U32, true)
-    }
-
     /// SEL: a word by a predicate.
     pub fn select_word(&mut self, p: PSrc, a: Src, b: Src) -> VReg {
         self.emit_sel(Word::new(a), Word::new(b), p).reg()

@@ -6,7 +6,7 @@
 use super::Lower;
 use super::context::generated_code::Context;
 use super::source::{PSrc, Src};
-use super::typed::{Gpr, GprPred, Word};
+use super::typed::{Gpr, GprPred, NotSrc, Word};
 use crate::isa::generated::EXBool;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
@@ -136,8 +136,8 @@ impl Lower<'_> {
             .map(|leaf| leaf.map_or(nothing, |value| self.src(value)))
     }
 
-    /// Whether a one-word tree of bitwise operations is not zero: the predicate of its LOP3. None when `value` is no such tree.
-    pub(super) fn logic_test(&mut self, value: Value) -> Option<PSrc> {
+    /// A word that is a tree of `band`, `bor`, `bxor` with up to three leaves: the leaves and the truth table.
+    pub(super) fn tested_tree(&self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
         if self.type_of(value) != types::I32
             || !matches!(
                 self.def_data(value),
@@ -150,8 +150,8 @@ impl Lower<'_> {
             return None;
         }
         let tree = self.tree(value)?;
-        let [a, b, c] = self.leaves(tree, 1);
-        Some(self.logic_predicate(a, b, c, tree.table))
+        let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);
+        Some((a, b, c, tree.table))
     }
 
     /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.

@@ -1,16 +1,21 @@
-//! Addresses, loads, stores, stack slots (design.md section 5).
+//! Addresses, loads, stores, stack slots.
 
 use super::Lower;
-use super::source::{Base, InstOutput, Output, Regs, Source, Src};
+use super::call::INCOMING;
+use super::context::generated_code::{
+    FramePart, constructor_join_bytes, constructor_join_halves, constructor_load_piece,
+    constructor_permute, constructor_reversed, constructor_reversed64, constructor_reversed128,
+    constructor_shift_right, constructor_store_piece,
+};
+use super::source::{Base, Regs, Src};
+use super::typed::{Gpr, Word, Word64, Word128};
 use crate::abi::{self, Redzone};
 use crate::analysis::provenance::Space;
 use crate::error::{Error, Place, Problem};
-use crate::isa::generated::{AccessOrder, LoadSize, StoreSize, ldg, stg};
-use crate::isa::{Optype, Role, VReg};
+use crate::isa::generated::{LoadSize, StoreSize};
+use crate::isa::{Role, VReg};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
-use cranelift_codegen::ir::{
-    Endianness, Inst, InstructionData, MemFlags, Opcode, StackSlot, Type, Value, types,
-};
+use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value, types};
 use smallvec::SmallVec;
 
 /// Name of the stack slots in symbol attachments; the frame layout knows the offset.
@@ -39,9 +44,9 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether its loads and stores are STRONG: in the thread's own memory nobody else looks.
-    fn is_strong(self) -> bool {
-        self.strong && self.space != Space::Local
+    /// Whether instructions have room for the offset.
+    pub(super) fn is_near(self) -> bool {
+        self.slot || OFFSETS.contains(&self.offset)
     }
 
     /// The address `bytes` further on.
@@ -165,19 +170,10 @@ impl Lower<'_> {
                 };
             }
         }
-        let mut base = match space {
+        let base = match space {
             Space::Local => src.low(),
             _ => src,
         };
-        if !OFFSETS.contains(&total) {
-            let words = base.words;
-            let sum = if words == 1 {
-                Regs::one(self.add(base, Src::imm(total as u32)))
-            } else {
-                self.add_wide(base, Src::wide_imm(total as u64 as u128, words))
-            };
-            (base, total) = (Src::regs(sum), 0);
-        }
         Address {
             base,
             offset: total,
@@ -191,7 +187,7 @@ impl Lower<'_> {
 
     /// [`Lower::address`], with a pointer parameter that is added to a computed offset left to the access: it reads the pointer from a uniform
     /// register, which saves the carry chain. An offset that is a product or a shift is better added by its own operation.
-    fn address_of_access(
+    pub(super) fn address_of_access(
         &mut self,
         value: Value,
         offset: i32,
@@ -270,105 +266,25 @@ impl Lower<'_> {
         }
     }
 
-    /// The address of a stack slot as a generic pointer.
-    pub fn stack_address(&mut self, slot: StackSlot, offset: i32) -> Regs {
-        let offset =
-            i64::from(self.slots[cranelift_entity::EntityRef::index(slot)]) + i64::from(offset);
-        self.frame_address(SLOTS, offset)
-    }
-
-    /// The generic address of a part of the frame; its offset from R1 is filled in when the frame is laid out.
-    pub(super) fn frame_address(&mut self, part: &str, addend: i64) -> Regs {
-        let pointer = self.stack_pointer();
-        // It must be a form with an immediate.
-        let low = self.operation(
-            Optype::IADD,
-            0,
-            &[
-                (Role::A, Source::Value(Src::reg(pointer))),
-                (Role::B, Source::Value(Src::imm(1))),
-                (Role::Pp, Source::Predicate(super::PSrc::FALSE)),
-            ],
-        );
+    /// Says of the instruction before that its immediate is where a part of the frame is, from R1 on.
+    pub(super) fn fill_by_frame(&mut self, part: FramePart) {
+        let (part, addend) = match part {
+            FramePart::Slot(slot, offset) => {
+                let start = self.slots[cranelift_entity::EntityRef::index(slot)];
+                (SLOTS, i64::from(start) + i64::from(i32::from(offset)))
+            }
+            FramePart::Incoming => (INCOMING, 0),
+        };
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             role: Role::B,
             kind: SymbolKind::AbsoluteLow,
             name: part.to_string(),
             addend,
         }));
-        self.local_address(low.reg())
     }
 
-    /// A byte offset in local memory as a generic address.
-    pub(super) fn local_address(&mut self, offset: VReg) -> Regs {
-        let high = self.gpr(Src::imm((crate::abi::LOCAL_WINDOW >> 32) as u32));
-        Regs::new(&[offset, high.word(0)])
-    }
-
-    /// The uniform part of an address as a source; zero when there is none.
-    fn uniform_source(address: Address) -> (Role, Source) {
-        (
-            Role::C,
-            Source::Value(address.uniform.map_or(Src::ZERO, Src::regs)),
-        )
-    }
-
-    fn load_piece(&mut self, address: Address, size: LoadSize) -> Regs {
-        let optype = match address.space {
-            Space::Global => Optype::LDG,
-            Space::Shared => Optype::LDS,
-            Space::Local => Optype::LDL,
-            Space::Constant | Space::Generic => Optype::LD,
-        };
-        let mut options = ldg::SIZE.with(0, size);
-        if address.is_strong() {
-            options = ldg::ORDER.with(options, AccessOrder::Strong);
-        }
-        let out = self.operation(
-            optype,
-            options,
-            &[
-                (Role::A, Source::Value(address.base)),
-                (
-                    Role::Addr,
-                    Source::Number(if address.slot { 0 } else { address.offset }),
-                ),
-                Self::uniform_source(address),
-            ],
-        );
-        self.attach_slot(address);
-        out.d()
-    }
-
-    fn store_piece(&mut self, address: Address, size: StoreSize, data: Src) {
-        let optype = match address.space {
-            Space::Global => Optype::STG,
-            Space::Shared => Optype::STS,
-            Space::Local => Optype::STL,
-            Space::Constant | Space::Generic => Optype::ST,
-        };
-        let data = Src::regs(self.gpr(data));
-        let mut options = stg::SIZE.with(0, size);
-        if address.is_strong() {
-            options = stg::ORDER.with(options, AccessOrder::Strong);
-        }
-        self.operation(
-            optype,
-            options,
-            &[
-                (Role::A, Source::Value(address.base)),
-                (Role::B, Source::Value(data)),
-                (
-                    Role::Addr,
-                    Source::Number(if address.slot { 0 } else { address.offset }),
-                ),
-                Self::uniform_source(address),
-            ],
-        );
-        self.attach_slot(address);
-    }
-
-    fn attach_slot(&mut self, address: Address) {
+    /// Says of the instruction before that its offset counts from the stack slots, if the address does.
+    pub(super) fn attach_slot(&mut self, address: Address) {
         if address.slot {
             self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
                 role: Role::Addr,
@@ -386,50 +302,42 @@ impl Lower<'_> {
         let mut at = 0;
         while at < bytes {
             let here = address.plus(at);
-            match piece.min(bytes - at) {
-                16 => words.extend_from_slice(self.load_piece(here, LoadSize::W128).as_slice()),
-                8.. => words.extend_from_slice(self.load_piece(here, LoadSize::W64).as_slice()),
-                4.. => words.extend_from_slice(self.load_piece(here, LoadSize::W32).as_slice()),
+            let (size, step) = match piece.min(bytes - at) {
+                16 => (LoadSize::W128, 16),
+                8.. => (LoadSize::W64, 8),
+                4.. => (LoadSize::W32, 4),
                 small => {
-                    words.push(self.load_split_word(here, small, (bytes - at).min(4)));
-                    at += (bytes - at).min(4);
+                    let step = (bytes - at).min(4);
+                    words.push(self.load_split_word(here, small, step).reg());
+                    at += step;
                     continue;
                 }
-            }
-            at += match piece.min(bytes - at) {
-                16 => 16,
-                8.. => 8,
-                _ => 4,
             };
+            words.extend_from_slice(constructor_load_piece(self, here, &size).as_slice());
+            at += step;
         }
         Regs::new(&words)
     }
 
     /// A word of `bytes` bytes from pieces of one or two bytes.
-    fn load_split_word(&mut self, address: Address, piece: u32, bytes: u32) -> VReg {
-        let size = if piece == 1 {
-            LoadSize::U8
+    fn load_split_word(&mut self, address: Address, piece: u32, bytes: u32) -> Gpr {
+        let (size, step) = if piece == 1 {
+            (LoadSize::U8, 1)
         } else {
-            LoadSize::U16
+            (LoadSize::U16, 2)
         };
-        let mut parts: SmallVec<[VReg; 4]> = SmallVec::new();
-        let step = if piece == 1 { 1 } else { 2 };
-        for at in (0..bytes).step_by(step as usize) {
-            parts.push(self.load_piece(address.plus(at), size).word(0));
+        let mut parts: SmallVec<[Gpr; 4]> = SmallVec::new();
+        for at in (0..bytes).step_by(step) {
+            parts.push(constructor_load_piece(self, address.plus(at), &size).into());
         }
-        self.join_parts(&parts, step)
-    }
-
-    /// One word from its zero-extended bytes or halves.
-    fn join_parts(&mut self, parts: &[VReg], step: u32) -> VReg {
-        match (parts, step) {
-            ([one], _) => *one,
-            ([low, high], 2) => self.permute(Src::reg(*low), Src::reg(*high), Src::imm(0x5410)),
-            ([low, high], _) => self.permute(Src::reg(*low), Src::reg(*high), Src::imm(0x5540)),
-            ([a, b, c, d], _) => {
-                let low = self.permute(Src::reg(*a), Src::reg(*b), Src::imm(0x5540));
-                let high = self.permute(Src::reg(*c), Src::reg(*d), Src::imm(0x5540));
-                self.permute(Src::reg(low), Src::reg(high), Src::imm(0x5410))
+        match *parts {
+            [one] => one,
+            [low, high] if step == 2 => constructor_join_halves(self, low.source(), high.source()),
+            [low, high] => constructor_join_bytes(self, low.source(), high.source()),
+            [a, b, c, d] => {
+                let low = constructor_join_bytes(self, a.source(), b.source());
+                let high = constructor_join_bytes(self, c.source(), d.source());
+                constructor_join_halves(self, low.source(), high.source())
             }
             _ => unreachable!("a word has one, two or four parts"),
         }
@@ -442,174 +350,43 @@ impl Lower<'_> {
         while at < bytes {
             let here = address.plus(at);
             let word = (at / 4) as u8;
-            let step = match piece.min(bytes - at) {
-                16 => {
-                    self.store_piece(here, StoreSize::W128, data.slice(word, 4));
-                    16
-                }
-                8.. => {
-                    self.store_piece(here, StoreSize::W64, data.slice(word, 2));
-                    8
-                }
-                4.. => {
-                    self.store_piece(here, StoreSize::W32, data.slice(word, 1));
-                    4
-                }
+            let (size, step, part) = match piece.min(bytes - at) {
+                16 => (StoreSize::W128, 16, data.slice(word, 4)),
+                8.. => (StoreSize::W64, 8, data.slice(word, 2)),
+                4.. => (StoreSize::W32, 4, data.slice(word, 1)),
                 small => {
                     let (size, step) = if small == 1 {
                         (StoreSize::U8, 1)
                     } else {
                         (StoreSize::U16, 2)
                     };
-                    let shift = at % 4 * 8;
-                    let mut part = data.slice(word, 1);
-                    if shift > 0 {
-                        part = Src::reg(self.shift_right(part, Src::imm(shift), false, false));
-                    }
-                    self.store_piece(here, size, part);
-                    step
+                    let part = data.slice(word, 1);
+                    let part = match at % 4 * 8 {
+                        0 => part,
+                        shift => {
+                            let amount = Word::imm(shift);
+                            constructor_shift_right(self, Word::new(part), amount)
+                                .source()
+                                .src()
+                        }
+                    };
+                    (size, step, part)
                 }
             };
+            constructor_store_piece(self, here, &size, part);
             at += step;
         }
     }
 
-    /// `load`, `uload8` and the like.
-    pub fn load(&mut self, inst: Inst) -> Option<InstOutput> {
-        let InstructionData::Load {
-            opcode,
-            arg,
-            flags,
-            offset,
-        } = self.func.dfg.insts[inst]
-        else {
-            return None;
-        };
-        let ty = self.type_of(self.func.dfg.first_result(inst));
-        let (bytes, extend) = match opcode {
-            Opcode::Load => (ty.bytes(), None),
-            Opcode::Uload8 => (1, Some(false)),
-            Opcode::Sload8 => (1, Some(true)),
-            Opcode::Uload16 => (2, Some(false)),
-            Opcode::Sload16 => (2, Some(true)),
-            Opcode::Uload32 => (4, Some(false)),
-            Opcode::Sload32 => (4, Some(true)),
-            _ => return None,
-        };
-        if bytes > 16 {
-            return None;
-        }
-        let address = self.address_of_access(arg, offset.into(), bytes, flags);
-        // What may fault is not left out, whether or not somebody reads it. An access among the stack slots cannot.
-        let end = i64::from(self.frame.slot_bytes) - i64::from(bytes);
-        let in_slots = address.slot && (0..=end).contains(&address.offset);
-        if !self.func.dfg.mem_flags[flags].notrap() && !in_slots {
-            self.builder.keep_loads();
-        }
-        let big = self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big;
-        let signed_small = extend == Some(true) && bytes < 4 && address.align >= bytes && !big;
-        let mut regs = if signed_small {
-            let size = if bytes == 1 {
-                LoadSize::S8
-            } else {
-                LoadSize::S16
-            };
-            self.load_piece(address, size)
-        } else {
-            self.load_bytes(address, bytes)
-        };
-        let lane = match opcode {
-            Opcode::Load => ty.lane_bits() / 8,
-            _ => bytes,
-        };
-        if big && lane > 1 {
-            regs = self.reverse_lanes(Src::regs(regs), lane, bytes);
-        }
-        if let Some(signed) = extend {
-            if signed && bytes < 4 && !signed_small {
-                regs = Regs::one(self.sign_extend_word(Src::regs(regs), bytes * 8));
-            }
-            if ty == types::I64 {
-                let high = if signed {
-                    self.sign_word(Src::reg(regs.word(0)))
-                } else {
-                    self.gpr(Src::ZERO).word(0)
-                };
-                regs = Regs::new(&[regs.word(0), high]);
-            }
-        }
-        Some(SmallVec::from_slice(&[Output::Regs(regs)]))
-    }
-
-    /// `store`, `istore8` and the like.
-    pub fn store(&mut self, inst: Inst) -> Option<InstOutput> {
-        let InstructionData::Store {
-            opcode,
-            args: [value, arg],
-            flags,
-            offset,
-        } = self.func.dfg.insts[inst]
-        else {
-            return None;
-        };
-        let ty = self.type_of(value);
-        let bytes = match opcode {
-            Opcode::Store => ty.bytes(),
-            Opcode::Istore8 => 1,
-            Opcode::Istore16 => 2,
-            Opcode::Istore32 => 4,
-            _ => return None,
-        };
-        if bytes > 16 {
-            return None;
-        }
-        let address = self.address_of_access(arg, offset.into(), bytes, flags);
-        let mut data = self.src(value);
-        let lane = match opcode {
-            Opcode::Store => ty.lane_bits() / 8,
-            _ => bytes,
-        };
-        if self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big
-            && lane > 1
-        {
-            let whole = data.slice(0, bytes.div_ceil(4) as u8);
-            data = Src::regs(self.reverse_lanes(whole, lane, bytes));
-        }
-        self.store_bytes(address, bytes, data);
-        Some(SmallVec::new())
-    }
-
     /// The low `bytes` bytes of a value in opposite order.
     pub fn reverse_bytes(&mut self, src: Src, bytes: u32) -> Regs {
-        if bytes == 2 {
-            return Regs::one(self.permute(src.low(), Src::ZERO, Src::imm(0x4401)));
+        match bytes {
+            // Zeros above, whatever is there in the source.
+            2 => constructor_permute(self, Word::new(src.low()), Word::imm(0), 0x4401).regs(),
+            4 => constructor_reversed(self, 32, Word::new(src)).regs(),
+            8 => constructor_reversed64(self, 64, Word64::new(src)).regs(),
+            _ => constructor_reversed128(self, 128, Word128::new(src)).regs(),
         }
-        let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
-        for word in (0..src.words).rev() {
-            words.push(self.permute(src.slice(word, 1), Src::ZERO, Src::imm(0x0123)));
-        }
-        Regs::new(&words)
-    }
-
-    /// The low `bytes` bytes of a value with the bytes of each lane in opposite order: the lanes of a vector lie in memory in their order,
-    /// whatever the byte order is.
-    fn reverse_lanes(&mut self, src: Src, lane: u32, bytes: u32) -> Regs {
-        if lane == bytes {
-            return self.reverse_bytes(src, bytes);
-        }
-        let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
-        if lane == 2 {
-            for word in 0..src.words {
-                words.push(self.permute(src.slice(word, 1), Src::ZERO, Src::imm(0x2301)));
-            }
-            return Regs::new(&words);
-        }
-        let step = (lane / 4) as u8;
-        for word in (0..src.words).step_by(step.into()) {
-            let reversed = self.reverse_bytes(src.slice(word, step), lane);
-            words.extend_from_slice(reversed.as_slice());
-        }
-        Regs::new(&words)
     }
 
     /// Whether a type is held in registers as a whole.

@@ -1,16 +1,17 @@
-//! From an operation and its sources to one form: the central choice of operand kinds (design.md section 4).
+//! From an operation and its sources to one form: the central choice of operand kinds.
 //!
 //! Every constructor that rules use ends here. The forms of the operation are tried in the order of the description; the one that leaves
 //! the fewest words to be moved to GPRs first wins. Only then are registers asked for, so a value that became an immediate, a constant
 //! operand or a modifier is not computed at all.
 
 use super::Lower;
-use super::context::generated_code::Context;
-use super::logic::TABLE_A;
+use super::context::generated_code::{
+    Context, LdcOptions, constructor_complement_word, constructor_negate_word,
+};
 use super::source::{Base, Halves, Outputs, Regs, Source, Src};
-use super::typed::{ISrc, USrc, USrc64, Word};
+use super::typed::{USrc, USrc64, Word};
 use crate::isa::encode::mode_of;
-use crate::isa::generated::{HSel2, LoadSize, MOVW, ldc, mov};
+use crate::isa::generated::{HSel2, LoadSize};
 use crate::isa::inst::FieldEnum;
 use crate::isa::table::{Direction, Effects, FieldInfo, FieldType, FormInfo, OperandInfo};
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg};
@@ -307,10 +308,8 @@ impl Lower<'_> {
             };
         }
         if src.not && src.words == 1 {
-            return self
-                .logic_word(src, Src::ZERO, Src::ZERO, TABLE_A)
-                .source()
-                .src();
+            let inverted = constructor_complement_word(self, Word::new(Src { not: false, ..src }));
+            return inverted.source().src();
         }
         if src.neg
             && !src.abs
@@ -321,10 +320,8 @@ impl Lower<'_> {
             )
             && integer(form)
         {
-            return self
-                .emit_iadd(Word::imm(0).into(), ISrc::new(src))
-                .source()
-                .src();
+            let negated = constructor_negate_word(self, Word::new(Src { neg: false, ..src }));
+            return negated.source().src();
         }
         unreachable!(
             "{}.{} cannot apply the modifiers of {src:?}",
@@ -440,22 +437,13 @@ impl Lower<'_> {
         } else {
             LoadSize::U8
         };
-        self.operation(
-            Optype::LDC,
-            ldc::Options::new(size).word(),
-            &[
-                (Role::Bank, Source::Number(i64::from(bank))),
-                (Role::A, Source::Value(Src::ZERO)),
-                (Role::Addr, Source::Number(i64::from(offset))),
-            ],
-        )
-        .reg()
+        let options = LdcOptions::new(size);
+        self.emit_ldc_with(options, bank.into(), Word::imm(0), offset as i32)
+            .word(0)
     }
 
     fn move_word(&mut self, src: Src) -> VReg {
-        let width = mov::Options::new(MOVW::W32).word();
-        self.operation(Optype::MOV, width, &[(Role::B, Source::Value(src))])
-            .reg()
+        self.emit_mov(Word::new(src)).reg()
     }
 }
 

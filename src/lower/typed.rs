@@ -186,6 +186,11 @@ impl Gpr2 {
 pub struct Pred(VReg);
 
 impl Pred {
+    /// The register.
+    pub(super) fn reg(self) -> VReg {
+        self.0
+    }
+
     /// It as an operand.
     pub(super) fn source(self) -> PSrc {
         PSrc::new(self.0)

@@ -20,8 +20,9 @@
 
 use super::Input;
 use crate::analysis::uses::Users;
-use crate::clif::intrinsics::{Lowering, Special};
+use crate::clif::intrinsics::Lowering;
 use crate::clif::resolve::GpuSymbol;
+use crate::isa::generated::SReg;
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{
     Block, BlockArg, Endianness, Inst, InstructionData, Opcode, Type, Value, ValueDef, types,
@@ -75,6 +76,11 @@ impl Plan {
         search.drop_losing_groups();
         search.finish()
     }
+}
+
+/// Whether a special register is the thread block's, the same for all lanes of a warp.
+pub(super) fn is_of_block(register: SReg) -> bool {
+    matches!(register, SReg::SrCtaidX | SReg::SrCtaidY | SReg::SrCtaidZ)
 }
 
 /// How a value would be computed on the uniform datapath.
@@ -184,16 +190,15 @@ impl<'a> Search<'a> {
             }
             ValueDef::Result(inst, _) => {
                 self.input.func.dfg.insts[inst].opcode() == Opcode::Iconst
-                    || matches!(
-                        self.special(inst),
-                        Some(Special::Ntid(_) | Special::Nctaid(_))
-                    )
+                    || self
+                        .special(inst)
+                        .is_some_and(|register| super::intrinsic::launch_size(register).is_some())
             }
             ValueDef::Union(..) => false,
         }
     }
 
-    fn special(&self, inst: Inst) -> Option<Special> {
+    fn special(&self, inst: Inst) -> Option<SReg> {
         let func = self.input.func;
         match self.input.facts.intrinsics.of_symbol_value(func, inst)? {
             GpuSymbol::Special(intrinsic) => match intrinsic.lowering {
@@ -265,7 +270,7 @@ impl<'a> Search<'a> {
                 ..
             } if self.ty(arg).bits() == 32 && !wide => (Some((0, 0)), SmallVec::from_slice(&[arg])),
             InstructionData::UnaryGlobalValue { .. } => {
-                let block = matches!(self.special(inst), Some(Special::Ctaid(_)));
+                let block = self.special(inst).is_some_and(is_of_block);
                 (block.then_some((1, 1)), SmallVec::new())
             }
             _ => return None,
@@ -620,13 +625,17 @@ impl<'a> Search<'a> {
         let args = func.dfg.inst_args(call);
         match intrinsic.lowering {
             Lowering::Mufu(..) => true,
-            Lowering::Half { .. } => self.takes_one_of(args, value),
+            Lowering::Hadd2(..)
+            | Lowering::Hmul2(..)
+            | Lowering::Hfma2(..)
+            | Lowering::Hmin2(_)
+            | Lowering::Hmax2(_) => self.takes_one_of(args, value),
             // The first operand is a general register.
-            Lowering::Dp4a { .. }
-            | Lowering::Dp2a { .. }
+            Lowering::Dp4a(..)
+            | Lowering::Dp2a(..)
             | Lowering::Permute(_)
-            | Lowering::Bmsk { .. }
-            | Lowering::Sgxt { .. } => args[0] != value && self.takes_one_of(args, value),
+            | Lowering::Bmsk(_)
+            | Lowering::Sgxt(..) => args[0] != value && self.takes_one_of(args, value),
             Lowering::Pack(_) => args[1] == value && self.takes_one_of(args, value),
             _ => false,
         }

@@ -1,12 +1,14 @@
 //! Where CLIF values live: registers made when they are asked for, immediates, kernel parameters, truth values.
 
 use super::Lower;
-use super::context::generated_code::Context;
-use super::source::{Base, Halves, Output, PSrc, Regs, Source, Src, VALUE_CLASS, words_of_bits};
+use super::context::generated_code::{
+    Context, constructor_sign_extended, constructor_truth_copy, constructor_truth_of,
+    constructor_truth_word, constructor_zero_extended,
+};
+use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
 use super::typed::Word;
 use crate::clif::resolve::GpuSymbol;
-use crate::isa::generated::{BoolOp, CompOp, IExt, IType, isetp, plop3, sel};
-use crate::isa::{Optype, Register, RegisterClass, Role, VReg};
+use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
 use smallvec::SmallVec;
@@ -97,73 +99,20 @@ impl Lower<'_> {
 
     /// The truth of a value (not zero) as a predicate.
     pub fn truth_of(&mut self, value: Value) -> PSrc {
-        if let Some(bits) = self.constant_of(value) {
-            return if bits != 0 { PSrc::TRUE } else { PSrc::FALSE };
-        }
-        match self.def_data(value) {
-            Some(InstructionData::Unary {
-                opcode: Opcode::Uextend | Opcode::Sextend,
-                arg,
-            }) if self.is_truth(arg) => {
-                return self.truth_of(arg);
-            }
-            Some(InstructionData::Binary {
-                opcode: Opcode::Bxor,
-                args: [a, b],
-            }) if self.is_truth(value) && self.constant_of(b) == Some(1) => {
-                return self.truth_of(a).negate();
-            }
-            _ => {}
-        }
-        if self.is_truth(value) {
-            let reg = match self.homes[value].predicate {
-                Some(reg) => reg,
-                None => {
-                    let reg = self.builder.vreg(RegisterClass::Predicate);
-                    self.homes[value].predicate = Some(reg);
-                    reg
-                }
-            };
-            return PSrc::new(reg);
-        }
-        if self.is_used_once(value)
-            && let Some(p) = self.logic_test(value)
-        {
-            return p;
-        }
-        let bits = self.type_of(value).bits();
-        if bits < 32 && !self.is_zero_extended(value) {
-            // LOP3 tests what it masks.
-            let (src, mask) = (self.src(value), Src::imm((1 << bits) - 1));
-            return self.logic3_test(src, mask, Src::ZERO, 0xc0);
-        }
-        let src = self.nonzero_word(value);
-        let options = isetp::Options::new(IExt::NoX, IType::U32, CompOp::Ne, BoolOp::And);
-        self.operation(
-            Optype::ISETP,
-            options.word(),
-            &[
-                (Role::A, Source::Value(src)),
-                (Role::B, Source::Value(Src::ZERO)),
-                (Role::Pp, Source::Predicate(PSrc::TRUE)),
-                (Role::Pq, Source::Predicate(PSrc::TRUE)),
-            ],
-        )
-        .pu()
+        constructor_truth_of(self, value)
     }
 
-    /// A word that is zero exactly when the value is.
-    fn nonzero_word(&mut self, value: Value) -> Src {
-        let bits = self.type_of(value).bits();
-        let src = self.src(value);
-        if bits < 32 {
-            return self.zero_extended(value);
-        }
-        let mut word = src.slice(0, 1);
-        for i in 1..src.words {
-            word = Src::reg(self.logic3(word, src.slice(i, 1), Src::ZERO, 0xfc));
-        }
-        word
+    /// The predicate that the definition of a truth writes.
+    pub(super) fn predicate_of(&mut self, value: Value) -> PSrc {
+        let reg = match self.homes[value].predicate {
+            Some(reg) => reg,
+            None => {
+                let reg = self.builder.vreg(RegisterClass::Predicate);
+                self.homes[value].predicate = Some(reg);
+                reg
+            }
+        };
+        PSrc::new(reg)
     }
 
     /// The bits of a constant value.
@@ -367,38 +316,23 @@ impl Lower<'_> {
 
     /// An i8 or i16 zero-extended to a word; wider values as they are.
     pub fn zero_extended(&mut self, value: Value) -> Src {
-        let (src, bits) = (self.src(value), self.type_of(value).bits());
-        if bits >= 32 || src.as_imm().is_some() {
-            return src;
+        match self.words_of(value) {
+            1 => constructor_zero_extended(self, value).src(),
+            _ => self.src(value),
         }
-        if self.is_truth(value) || self.is_zero_extended(value) {
-            return src;
-        }
-        Src::reg(self.logic3(src, Src::imm((1 << bits) - 1), Src::ZERO, 0xc0))
     }
 
     /// An i8 or i16 sign-extended to a word; wider values as they are.
     pub fn sign_extended(&mut self, value: Value) -> Src {
-        let (src, bits) = (self.src(value), self.type_of(value).bits());
-        if bits >= 32 {
-            return src;
+        match self.words_of(value) {
+            1 => constructor_sign_extended(self, value).src(),
+            _ => self.src(value),
         }
-        if let Some(v) = self.signed_constant_of(value) {
-            return Src::imm(v as u32);
-        }
-        if let Some(InstructionData::BinaryImm8 {
-            opcode: Opcode::Extractlane,
-            arg,
-            imm,
-        }) = self.def_data(value)
-        {
-            // One PRMT takes the lane out and repeats its sign.
-            let first = u32::from(imm) * bits;
-            let word = self.src(arg).slice((first / 32) as u8, 1);
-            let selector = super::vector::signed_lane(first % 32 / 8, bits);
-            return Src::reg(self.permute(word, Src::ZERO, Src::imm(selector)));
-        }
-        Src::reg(self.sign_extend_word(src, bits))
+    }
+
+    /// The first bit of a lane of a vector.
+    pub(super) fn lane_bit(&self, vector: Value, lane: u8) -> u32 {
+        u32::from(lane) * self.type_of(vector).lane_bits()
     }
 
     /// Binds what a rule returned to the homes that were asked for.
@@ -430,16 +364,8 @@ impl Lower<'_> {
             }
             Output::Predicate(p) => {
                 if let Some(asked) = home.regs {
-                    let one = self.operation(
-                        Optype::SEL,
-                        0,
-                        &[
-                            (Role::A, Source::Value(Src::ZERO)),
-                            (Role::B, Source::Value(Src::imm(1))),
-                            (Role::Pp, Source::Predicate(p.negate())),
-                        ],
-                    );
-                    self.builder.bind(asked.word(0), one.reg());
+                    let number = constructor_truth_word(self, p);
+                    self.builder.bind(asked.word(0), number.reg());
                 }
                 if let Some(asked) = home.predicate {
                     let plain = match p {
@@ -461,22 +387,11 @@ impl Lower<'_> {
 
     /// A predicate register with the value of `p`.
     pub fn copy_predicate(&mut self, p: PSrc) -> VReg {
-        let _ = (plop3::LUT, sel::PP);
-        self.predicate_logic(p, PSrc::TRUE, PSrc::TRUE, 0xf0)
+        constructor_truth_copy(self, p).reg()
     }
 
     /// PLOP3: a predicate from three by truth table.
     pub fn predicate_logic(&mut self, a: PSrc, b: PSrc, c: PSrc, table: u8) -> VReg {
-        let out = self.operation(
-            Optype::PLOP3,
-            0,
-            &[
-                (Role::Pa, Source::Predicate(a)),
-                (Role::Pb, Source::Predicate(b)),
-                (Role::Pc, Source::Predicate(c)),
-                (Role::Lut, Source::Number(i64::from(table))),
-            ],
-        );
-        out.pu.expect("PLOP3 writes a predicate")
+        self.emit_plop3(a, b, c, table.into()).reg()
     }
 }

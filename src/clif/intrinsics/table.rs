@@ -1,8 +1,9 @@
 //! The rows, and constructors that say in one word what a group of rows has in common.
 
-use super::{
-    Axis, Clamp, Effect, Format, HalfOp, Intrinsic, Lowering, MemoryScope, Mufu, PackType,
-    PermuteMode, Shuffle, Special, Uniformity,
+use super::{Effect, Intrinsic, Lowering, Uniformity};
+use crate::isa::generated::{
+    AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
+    MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,
 };
 use cranelift_codegen::ir::Type;
 use cranelift_codegen::ir::types::{F16, F16X2, F32, I8, I16, I32, I64};
@@ -33,7 +34,7 @@ const fn row(
 const fn special(
     name: &'static str,
     uniformity: Uniformity,
-    value: Special,
+    register: SReg,
     reference: &'static str,
 ) -> Intrinsic {
     row(
@@ -42,7 +43,7 @@ const fn special(
         Some(I32),
         Effect::Pure,
         uniformity,
-        Lowering::Special(value),
+        Lowering::Special(register),
         reference,
     )
 }
@@ -86,52 +87,6 @@ const fn convergent(
     )
 }
 
-/// A packed half operation on f16x2.
-const fn half(
-    name: &'static str,
-    params: &'static [Type],
-    op: HalfOp,
-    flush: bool,
-    clamp: Clamp,
-    reference: &'static str,
-) -> Intrinsic {
-    pure(
-        name,
-        params,
-        F16X2,
-        Lowering::Half {
-            op,
-            format: Format::F16x2,
-            flush,
-            clamp,
-        },
-        reference,
-    )
-}
-
-/// A packed operation on bfloat16, which travels as i32 since CLIF has no such type. The documents allow neither `.FTZ`
-/// nor `.SAT` on it.
-const fn brain(
-    name: &'static str,
-    params: &'static [Type],
-    op: HalfOp,
-    clamp: Clamp,
-    reference: &'static str,
-) -> Intrinsic {
-    pure(
-        name,
-        params,
-        I32,
-        Lowering::Half {
-            op,
-            format: Format::Bf16x2,
-            flush: false,
-            clamp,
-        },
-        reference,
-    )
-}
-
 const H2: &[Type] = &[F16X2, F16X2];
 const H3: &[Type] = &[F16X2, F16X2, F16X2];
 const W2: &[Type] = &[I32, I32];
@@ -140,120 +95,128 @@ const W3: &[Type] = &[I32, I32, I32];
 /// All intrinsics. Names without [`super::PREFIX`].
 #[rustfmt::skip]
 pub static TABLE: &[Intrinsic] = &{
-    use Axis::{X, Y, Z};
-    use Uniformity::{Divergent, Uniform};
-    use Clamp::{None as Plain, Relu, Saturate};
-    use Format as F;
-    use HalfOp::{Add, Fma, Max, Min, Mul};
+    use CWMode::{C as Clamp, W as Wrap};
+    use FPFtz::{Ftz, NoFtz};
+    use FPSat::{NoSat, Sat};
+    use HFmtV2::{Bf16V2, F16V2};
+    use I8Type::{S8, U8};
+    use I16Type::{S16, U16};
+    use LOHI::{Hi, Lo};
     use Lowering as L;
-    use Special::{Ctaid, LaneId, Nctaid, Ntid, Tid, WarpId};
+    use MUFUDType as F;
+    use RELU::{NoRelu, Relu};
+    use SReg::{
+        SrCtaidX, SrCtaidY, SrCtaidZ, SrLaneid, SrNctaidX, SrNctaidY, SrNctaidZ, SrNtidX, SrNtidY,
+        SrNtidZ, SrTidX, SrTidY, SrTidZ, SrWarpid,
+    };
+    use Uniformity::{Divergent, Uniform};
     [
-        special("tid_x", Divergent, Tid(X), "x index of the thread in its block"),
-        special("tid_y", Divergent, Tid(Y), "y index of the thread in its block"),
-        special("tid_z", Divergent, Tid(Z), "z index of the thread in its block"),
-        special("ntid_x", Uniform, Ntid(X), "threads of a block along x"),
-        special("ntid_y", Uniform, Ntid(Y), "threads of a block along y"),
-        special("ntid_z", Uniform, Ntid(Z), "threads of a block along z"),
-        special("ctaid_x", Uniform, Ctaid(X), "x index of the block in the grid"),
-        special("ctaid_y", Uniform, Ctaid(Y), "y index of the block in the grid"),
-        special("ctaid_z", Uniform, Ctaid(Z), "z index of the block in the grid"),
-        special("nctaid_x", Uniform, Nctaid(X), "blocks of the grid along x"),
-        special("nctaid_y", Uniform, Nctaid(Y), "blocks of the grid along y"),
-        special("nctaid_z", Uniform, Nctaid(Z), "blocks of the grid along z"),
-        special("laneid", Divergent, LaneId, "lane in the warp, 0..31"),
-        special("warpid", Uniform, WarpId, "warp in the block: (tid_x + ntid_x*(tid_y + ntid_y*tid_z)) / 32"),
+        special("tid_x", Divergent, SrTidX, "x index of the thread in its block"),
+        special("tid_y", Divergent, SrTidY, "y index of the thread in its block"),
+        special("tid_z", Divergent, SrTidZ, "z index of the thread in its block"),
+        special("ntid_x", Uniform, SrNtidX, "threads of a block along x"),
+        special("ntid_y", Uniform, SrNtidY, "threads of a block along y"),
+        special("ntid_z", Uniform, SrNtidZ, "threads of a block along z"),
+        special("ctaid_x", Uniform, SrCtaidX, "x index of the block in the grid"),
+        special("ctaid_y", Uniform, SrCtaidY, "y index of the block in the grid"),
+        special("ctaid_z", Uniform, SrCtaidZ, "z index of the block in the grid"),
+        special("nctaid_x", Uniform, SrNctaidX, "blocks of the grid along x"),
+        special("nctaid_y", Uniform, SrNctaidY, "blocks of the grid along y"),
+        special("nctaid_z", Uniform, SrNctaidZ, "blocks of the grid along z"),
+        special("laneid", Divergent, SrLaneid, "lane in the warp, 0..31"),
+        special("warpid", Uniform, SrWarpid, "warp in the block: (tid_x + ntid_x*(tid_y + ntid_y*tid_z)) / 32"),
 
-        pure("ex2_f32", &[F32], F32, L::Mufu(Mufu::Ex2, F::F32), "2^a, approximate"),
-        pure("lg2_f32", &[F32], F32, L::Mufu(Mufu::Lg2, F::F32), "log2(a), approximate"),
-        pure("rcp_f32", &[F32], F32, L::Mufu(Mufu::Rcp, F::F32), "1/a, approximate"),
-        pure("rsq_f32", &[F32], F32, L::Mufu(Mufu::Rsq, F::F32), "1/sqrt(a), approximate"),
-        pure("sqrt_f32", &[F32], F32, L::Mufu(Mufu::Sqrt, F::F32), "sqrt(a), approximate (CLIF sqrt is exact)"),
-        pure("sin_f32", &[F32], F32, L::Mufu(Mufu::Sin, F::F32), "sin(a), approximate"),
-        pure("cos_f32", &[F32], F32, L::Mufu(Mufu::Cos, F::F32), "cos(a), approximate"),
-        pure("tanh_f32", &[F32], F32, L::Mufu(Mufu::Tanh, F::F32), "tanh(a), approximate"),
-        pure("ex2_f16", &[F16], F16, L::Mufu(Mufu::Ex2, F::F16), "2^a, approximate"),
-        pure("tanh_f16", &[F16], F16, L::Mufu(Mufu::Tanh, F::F16), "tanh(a), approximate"),
-        pure("ex2_f16x2", &[F16X2], F16X2, L::Mufu(Mufu::Ex2, F::F16x2), "2^a per half, approximate"),
-        pure("tanh_f16x2", &[F16X2], F16X2, L::Mufu(Mufu::Tanh, F::F16x2), "tanh(a) per half, approximate"),
-        pure("ex2_bf16", &[I16], I16, L::Mufu(Mufu::Ex2, F::Bf16), "2^a of the bfloat16 pattern a, approximate"),
-        pure("tanh_bf16", &[I16], I16, L::Mufu(Mufu::Tanh, F::Bf16), "tanh(a) of the bfloat16 pattern a, approximate"),
-        pure("ex2_bf16x2", &[I32], I32, L::Mufu(Mufu::Ex2, F::Bf16x2), "2^a per bfloat16 half, approximate"),
-        pure("tanh_bf16x2", &[I32], I32, L::Mufu(Mufu::Tanh, F::Bf16x2), "tanh(a) per bfloat16 half, approximate"),
+        pure("ex2_f32", &[F32], F32, L::Mufu(MUFUOp::Ex2, F::F32), "2^a, approximate"),
+        pure("lg2_f32", &[F32], F32, L::Mufu(MUFUOp::Lg2, F::F32), "log2(a), approximate"),
+        pure("rcp_f32", &[F32], F32, L::Mufu(MUFUOp::Rcp, F::F32), "1/a, approximate"),
+        pure("rsq_f32", &[F32], F32, L::Mufu(MUFUOp::Rsq, F::F32), "1/sqrt(a), approximate"),
+        pure("sqrt_f32", &[F32], F32, L::Mufu(MUFUOp::Sqrt, F::F32), "sqrt(a), approximate (CLIF sqrt is exact)"),
+        pure("sin_f32", &[F32], F32, L::Mufu(MUFUOp::Sin, F::F32), "sin(a), approximate"),
+        pure("cos_f32", &[F32], F32, L::Mufu(MUFUOp::Cos, F::F32), "cos(a), approximate"),
+        pure("tanh_f32", &[F32], F32, L::Mufu(MUFUOp::Tanh, F::F32), "tanh(a), approximate"),
+        pure("ex2_f16", &[F16], F16, L::Mufu(MUFUOp::Ex2, F::F16), "2^a, approximate"),
+        pure("tanh_f16", &[F16], F16, L::Mufu(MUFUOp::Tanh, F::F16), "tanh(a), approximate"),
+        pure("ex2_f16x2", &[F16X2], F16X2, L::Mufu(MUFUOp::Ex2, F::F16V2), "2^a per half, approximate"),
+        pure("tanh_f16x2", &[F16X2], F16X2, L::Mufu(MUFUOp::Tanh, F::F16V2), "tanh(a) per half, approximate"),
+        pure("ex2_bf16", &[I16], I16, L::Mufu(MUFUOp::Ex2, F::Bf16), "2^a of the bfloat16 pattern a, approximate"),
+        pure("tanh_bf16", &[I16], I16, L::Mufu(MUFUOp::Tanh, F::Bf16), "tanh(a) of the bfloat16 pattern a, approximate"),
+        pure("ex2_bf16x2", &[I32], I32, L::Mufu(MUFUOp::Ex2, F::Bf16V2), "2^a per bfloat16 half, approximate"),
+        pure("tanh_bf16x2", &[I32], I32, L::Mufu(MUFUOp::Tanh, F::Bf16V2), "tanh(a) per bfloat16 half, approximate"),
 
-        pure("dp4a_s8s8", W3, I32, L::Dp4a { a_signed: true, b_signed: true }, "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
-        pure("dp4a_u8u8", W3, I32, L::Dp4a { a_signed: false, b_signed: false }, "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
-        pure("dp4a_s8u8", W3, I32, L::Dp4a { a_signed: true, b_signed: false }, "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
-        pure("dp4a_u8s8", W3, I32, L::Dp4a { a_signed: false, b_signed: true }, "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
-        pure("dp2a_lo_s16s8", W3, I32, L::Dp2a { high: false, a_signed: true, b_signed: true }, "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
-        pure("dp2a_lo_u16u8", W3, I32, L::Dp2a { high: false, a_signed: false, b_signed: false }, "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
-        pure("dp2a_lo_s16u8", W3, I32, L::Dp2a { high: false, a_signed: true, b_signed: false }, "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
-        pure("dp2a_lo_u16s8", W3, I32, L::Dp2a { high: false, a_signed: false, b_signed: true }, "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
-        pure("dp2a_hi_s16s8", W3, I32, L::Dp2a { high: true, a_signed: true, b_signed: true }, "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
-        pure("dp2a_hi_u16u8", W3, I32, L::Dp2a { high: true, a_signed: false, b_signed: false }, "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
-        pure("dp2a_hi_s16u8", W3, I32, L::Dp2a { high: true, a_signed: true, b_signed: false }, "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
-        pure("dp2a_hi_u16s8", W3, I32, L::Dp2a { high: true, a_signed: false, b_signed: true }, "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
+        pure("dp4a_s8s8", W3, I32, L::Dp4a(S8, S8), "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
+        pure("dp4a_u8u8", W3, I32, L::Dp4a(U8, U8), "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
+        pure("dp4a_s8u8", W3, I32, L::Dp4a(S8, U8), "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
+        pure("dp4a_u8s8", W3, I32, L::Dp4a(U8, S8), "c + sum over 4 bytes a[i]*b[i], mod 2^32"),
+        pure("dp2a_lo_s16s8", W3, I32, L::Dp2a(Lo, S16, S8), "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
+        pure("dp2a_lo_u16u8", W3, I32, L::Dp2a(Lo, U16, U8), "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
+        pure("dp2a_lo_s16u8", W3, I32, L::Dp2a(Lo, S16, U8), "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
+        pure("dp2a_lo_u16s8", W3, I32, L::Dp2a(Lo, U16, S8), "c + a.h0*b.b0 + a.h1*b.b1, mod 2^32"),
+        pure("dp2a_hi_s16s8", W3, I32, L::Dp2a(Hi, S16, S8), "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
+        pure("dp2a_hi_u16u8", W3, I32, L::Dp2a(Hi, U16, U8), "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
+        pure("dp2a_hi_s16u8", W3, I32, L::Dp2a(Hi, S16, U8), "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
+        pure("dp2a_hi_u16s8", W3, I32, L::Dp2a(Hi, U16, S8), "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
 
-        pure("prmt", W3, I32, L::Permute(PermuteMode::Idx), "4 bytes of b:a chosen by the nibbles of c, bit 3 replicates the sign"),
-        pure("prmt_f4e", W3, I32, L::Permute(PermuteMode::F4e), "4 bytes of b:a from byte c mod 4 upwards"),
-        pure("prmt_b4e", W3, I32, L::Permute(PermuteMode::B4e), "4 bytes of b:a from byte c mod 4 downwards, wrapping"),
-        pure("prmt_rc8", W3, I32, L::Permute(PermuteMode::Rc8), "byte c mod 4 of a, four times"),
-        pure("prmt_ecl", W3, I32, L::Permute(PermuteMode::Ecl), "byte i is a's byte max(i, c mod 4)"),
-        pure("prmt_ecr", W3, I32, L::Permute(PermuteMode::Ecr), "byte i is a's byte min(i, c mod 4)"),
-        pure("prmt_rc16", W3, I32, L::Permute(PermuteMode::Rc16), "half c mod 2 of a, twice"),
+        pure("prmt", W3, I32, L::Permute(PRMTMode::Idx), "4 bytes of b:a chosen by the nibbles of c, bit 3 replicates the sign"),
+        pure("prmt_f4e", W3, I32, L::Permute(PRMTMode::F4e), "4 bytes of b:a from byte c mod 4 upwards"),
+        pure("prmt_b4e", W3, I32, L::Permute(PRMTMode::B4e), "4 bytes of b:a from byte c mod 4 downwards, wrapping"),
+        pure("prmt_rc8", W3, I32, L::Permute(PRMTMode::Rc8), "byte c mod 4 of a, four times"),
+        pure("prmt_ecl", W3, I32, L::Permute(PRMTMode::Ecl), "byte i is a's byte max(i, c mod 4)"),
+        pure("prmt_ecr", W3, I32, L::Permute(PRMTMode::Ecr), "byte i is a's byte min(i, c mod 4)"),
+        pure("prmt_rc16", W3, I32, L::Permute(PRMTMode::Rc16), "half c mod 2 of a, twice"),
         Intrinsic {
             constant: Some((3, 256)),
             ..pure("lop3", &[I32, I32, I32, I32], I32, L::Lop3, "per bit: bit (a<<2 | b<<1 | c) of the constant d in 0..255")
         },
-        pure("bmsk", W2, I32, L::Bmsk { wrap: false }, "b ones from bit a upwards, cut at bit 31"),
-        pure("bmsk_wrap", W2, I32, L::Bmsk { wrap: true }, "b mod 32 ones from bit a mod 32 upwards, cut at bit 31"),
-        pure("sgxt_s32", W2, I32, L::Sgxt { signed: true, wrap: false }, "low min(b, 32) bits of a, sign-extended; b = 0 gives 0"),
-        pure("sgxt_u32", W2, I32, L::Sgxt { signed: false, wrap: false }, "low min(b, 32) bits of a, zero-extended"),
-        pure("sgxt_wrap_s32", W2, I32, L::Sgxt { signed: true, wrap: true }, "low b mod 32 bits of a, sign-extended"),
-        pure("sgxt_wrap_u32", W2, I32, L::Sgxt { signed: false, wrap: true }, "low b mod 32 bits of a, zero-extended"),
-        pure("i2ip_s2", W3, I32, L::Pack(PackType::S2), "c<<4 | sat_s2(a)<<2 | sat_s2(b)"),
-        pure("i2ip_u2", W3, I32, L::Pack(PackType::U2), "c<<4 | sat_u2(a)<<2 | sat_u2(b)"),
-        pure("i2ip_s4", W3, I32, L::Pack(PackType::S4), "c<<8 | sat_s4(a)<<4 | sat_s4(b)"),
-        pure("i2ip_u4", W3, I32, L::Pack(PackType::U4), "c<<8 | sat_u4(a)<<4 | sat_u4(b)"),
-        pure("i2ip_s8", W3, I32, L::Pack(PackType::S8), "c<<16 | sat_s8(a)<<8 | sat_s8(b)"),
-        pure("i2ip_u8", W3, I32, L::Pack(PackType::U8), "c<<16 | sat_u8(a)<<8 | sat_u8(b)"),
-        pure("i2ip_s16", W3, I32, L::Pack(PackType::S16), "sat_s16(a)<<16 | sat_s16(b)"),
-        pure("i2ip_u16", W3, I32, L::Pack(PackType::U16), "sat_u16(a)<<16 | sat_u16(b)"),
+        pure("bmsk", W2, I32, L::Bmsk(Clamp), "b ones from bit a upwards, cut at bit 31"),
+        pure("bmsk_wrap", W2, I32, L::Bmsk(Wrap), "b mod 32 ones from bit a mod 32 upwards, cut at bit 31"),
+        pure("sgxt_s32", W2, I32, L::Sgxt(Clamp, IType::S32), "low min(b, 32) bits of a, sign-extended; b = 0 gives 0"),
+        pure("sgxt_u32", W2, I32, L::Sgxt(Clamp, IType::U32), "low min(b, 32) bits of a, zero-extended"),
+        pure("sgxt_wrap_s32", W2, I32, L::Sgxt(Wrap, IType::S32), "low b mod 32 bits of a, sign-extended"),
+        pure("sgxt_wrap_u32", W2, I32, L::Sgxt(Wrap, IType::U32), "low b mod 32 bits of a, zero-extended"),
+        pure("i2ip_s2", W3, I32, L::Pack(I2IPDType::S2), "c<<4 | sat_s2(a)<<2 | sat_s2(b)"),
+        pure("i2ip_u2", W3, I32, L::Pack(I2IPDType::U2), "c<<4 | sat_u2(a)<<2 | sat_u2(b)"),
+        pure("i2ip_s4", W3, I32, L::Pack(I2IPDType::S4), "c<<8 | sat_s4(a)<<4 | sat_s4(b)"),
+        pure("i2ip_u4", W3, I32, L::Pack(I2IPDType::U4), "c<<8 | sat_u4(a)<<4 | sat_u4(b)"),
+        pure("i2ip_s8", W3, I32, L::Pack(I2IPDType::S8), "c<<16 | sat_s8(a)<<8 | sat_s8(b)"),
+        pure("i2ip_u8", W3, I32, L::Pack(I2IPDType::U8), "c<<16 | sat_u8(a)<<8 | sat_u8(b)"),
+        pure("i2ip_s16", W3, I32, L::Pack(I2IPDType::S16), "sat_s16(a)<<16 | sat_s16(b)"),
+        pure("i2ip_u16", W3, I32, L::Pack(I2IPDType::U16), "sat_u16(a)<<16 | sat_u16(b)"),
 
-        half("hadd2_f16x2_sat", H2, Add, false, Saturate, "a + b per half, to [0, 1]"),
-        half("hadd2_f16x2_ftz", H2, Add, true, Plain, "a + b per half, subnormals flushed"),
-        half("hadd2_f16x2_ftz_sat", H2, Add, true, Saturate, "a + b per half, subnormals flushed, to [0, 1]"),
-        half("hmul2_f16x2_sat", H2, Mul, false, Saturate, "a * b per half, to [0, 1]"),
-        half("hmul2_f16x2_ftz", H2, Mul, true, Plain, "a * b per half, subnormals flushed"),
-        half("hmul2_f16x2_ftz_sat", H2, Mul, true, Saturate, "a * b per half, subnormals flushed, to [0, 1]"),
-        half("hfma2_f16x2_sat", H3, Fma, false, Saturate, "a*b + c per half, one rounding, to [0, 1]"),
-        half("hfma2_f16x2_relu", H3, Fma, false, Relu, "a*b + c per half, one rounding, negative to +0"),
-        half("hfma2_f16x2_ftz", H3, Fma, true, Plain, "a*b + c per half, one rounding, subnormals flushed"),
-        half("hfma2_f16x2_ftz_sat", H3, Fma, true, Saturate, "a*b + c per half, subnormals flushed, to [0, 1]"),
-        half("hfma2_f16x2_ftz_relu", H3, Fma, true, Relu, "a*b + c per half, subnormals flushed, negative to +0"),
-        brain("hadd2_bf16", W2, Add, Plain, "a + b per bfloat16 half"),
-        brain("hmul2_bf16", W2, Mul, Plain, "a * b per bfloat16 half"),
-        brain("hfma2_bf16", W3, Fma, Plain, "a*b + c per bfloat16 half, one rounding"),
-        brain("hfma2_bf16_relu", W3, Fma, Relu, "a*b + c per bfloat16 half, one rounding, negative to +0"),
-        brain("hmin2_bf16", W2, Min, Plain, "minimum per bfloat16 half, NaN wins, -0 < +0"),
-        brain("hmax2_bf16", W2, Max, Plain, "maximum per bfloat16 half, NaN wins, -0 < +0"),
+        pure("hadd2_f16x2_sat", H2, F16X2, L::Hadd2(F16V2, NoFtz, Sat), "a + b per half, to [0, 1]"),
+        pure("hadd2_f16x2_ftz", H2, F16X2, L::Hadd2(F16V2, Ftz, NoSat), "a + b per half, subnormals flushed"),
+        pure("hadd2_f16x2_ftz_sat", H2, F16X2, L::Hadd2(F16V2, Ftz, Sat), "a + b per half, subnormals flushed, to [0, 1]"),
+        pure("hmul2_f16x2_sat", H2, F16X2, L::Hmul2(F16V2, NoFtz, Sat), "a * b per half, to [0, 1]"),
+        pure("hmul2_f16x2_ftz", H2, F16X2, L::Hmul2(F16V2, Ftz, NoSat), "a * b per half, subnormals flushed"),
+        pure("hmul2_f16x2_ftz_sat", H2, F16X2, L::Hmul2(F16V2, Ftz, Sat), "a * b per half, subnormals flushed, to [0, 1]"),
+        pure("hfma2_f16x2_sat", H3, F16X2, L::Hfma2(F16V2, NoFtz, NoRelu, Sat), "a*b + c per half, one rounding, to [0, 1]"),
+        pure("hfma2_f16x2_relu", H3, F16X2, L::Hfma2(F16V2, NoFtz, Relu, NoSat), "a*b + c per half, one rounding, negative to +0"),
+        pure("hfma2_f16x2_ftz", H3, F16X2, L::Hfma2(F16V2, Ftz, NoRelu, NoSat), "a*b + c per half, one rounding, subnormals flushed"),
+        pure("hfma2_f16x2_ftz_sat", H3, F16X2, L::Hfma2(F16V2, Ftz, NoRelu, Sat), "a*b + c per half, subnormals flushed, to [0, 1]"),
+        pure("hfma2_f16x2_ftz_relu", H3, F16X2, L::Hfma2(F16V2, Ftz, Relu, NoSat), "a*b + c per half, subnormals flushed, negative to +0"),
+        pure("hadd2_bf16", W2, I32, L::Hadd2(Bf16V2, NoFtz, NoSat), "a + b per bfloat16 half"),
+        pure("hmul2_bf16", W2, I32, L::Hmul2(Bf16V2, NoFtz, NoSat), "a * b per bfloat16 half"),
+        pure("hfma2_bf16", W3, I32, L::Hfma2(Bf16V2, NoFtz, NoRelu, NoSat), "a*b + c per bfloat16 half, one rounding"),
+        pure("hfma2_bf16_relu", W3, I32, L::Hfma2(Bf16V2, NoFtz, Relu, NoSat), "a*b + c per bfloat16 half, one rounding, negative to +0"),
+        pure("hmin2_bf16", W2, I32, L::Hmin2(Bf16V2), "minimum per bfloat16 half, NaN wins, -0 < +0"),
+        pure("hmax2_bf16", W2, I32, L::Hmax2(Bf16V2), "maximum per bfloat16 half, NaN wins, -0 < +0"),
 
         convergent("bar_sync", &[], None, Uniform, L::BarSync, "waits for all threads of the block, orders shared and global memory among them"),
         convergent("warp_sync", &[I32], None, Uniform, L::WarpSync, "waits for the lanes of the mask a, this one among them; orders shared and global memory among them"),
-        convergent("shfl_idx", W2, Some(I32), Divergent, L::Shuffle(Shuffle::Index), "a of lane b mod 32"),
-        convergent("shfl_up", W2, Some(I32), Divergent, L::Shuffle(Shuffle::Up), "a of the lane b below, own a if there is none"),
-        convergent("shfl_down", W2, Some(I32), Divergent, L::Shuffle(Shuffle::Down), "a of the lane b above, own a if there is none"),
-        convergent("shfl_bfly", W2, Some(I32), Divergent, L::Shuffle(Shuffle::Butterfly), "a of lane (own lane xor b)"),
+        convergent("shfl_idx", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Idx), "a of lane b mod 32"),
+        convergent("shfl_up", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Up), "a of the lane b below, own a if there is none"),
+        convergent("shfl_down", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Down), "a of the lane b above, own a if there is none"),
+        convergent("shfl_bfly", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Bfly), "a of lane (own lane xor b)"),
         convergent("ballot", &[I8], Some(I32), Uniform, L::Ballot, "mask of the active lanes with a != 0"),
-        convergent("vote_all", &[I8], Some(I8), Uniform, L::VoteAll, "1 if a != 0 in every active lane, else 0"),
-        convergent("vote_any", &[I8], Some(I8), Uniform, L::VoteAny, "1 if a != 0 in some active lane, else 0"),
+        convergent("vote_all", &[I8], Some(I8), Uniform, L::Vote(VoteMode::All), "1 if a != 0 in every active lane, else 0"),
+        convergent("vote_any", &[I8], Some(I8), Uniform, L::Vote(VoteMode::Any), "1 if a != 0 in some active lane, else 0"),
         convergent("activemask", &[], Some(I32), Uniform, L::ActiveMask, "mask of the active lanes"),
         convergent("match_any", &[I32], Some(I32), Divergent, L::MatchAny, "mask of the active lanes with the same a"),
 
-        row("membar_cta", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemoryScope::Cta), "orders memory within the block"),
-        row("membar_gl", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemoryScope::Device), "orders memory within the device"),
-        row("membar_sys", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemoryScope::System), "orders memory towards the host too"),
+        row("membar_cta", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Cta), "orders memory within the block"),
+        row("membar_gl", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Gl), "orders memory within the device"),
+        row("membar_sys", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Sys), "orders memory towards the host too"),
         row("trap", &[], None, Effect::Trap, Uniform, L::Trap, "ends the kernel with a fault"),
-        row("atomic_add_f32", &[I64, F32], Some(F32), Effect::Memory, Divergent, L::AtomicAddF32, "old [a]; [a] := [a] + b, atomically, device scope"),
-        row("atomic_add_f16x2", &[I64, F16X2], Some(F16X2), Effect::Memory, Divergent, L::AtomicAddF16x2, "old [a]; [a] := [a] + b per half, each half atomically, device scope"),
+        row("atomic_add_f32", &[I64, F32], Some(F32), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F32), "old [a]; [a] := [a] + b, atomically, device scope"),
+        row("atomic_add_f16x2", &[I64, F16X2], Some(F16X2), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F16V2), "old [a]; [a] := [a] + b per half, each half atomically, device scope"),
     ]
 };

@@ -125,19 +125,24 @@ impl Constructor {
 }
 
 /// Whether selection can use the operation as a value or for an effect. Operations that end or leave a block are terminators, calls
-/// carry the ABI, and those on the set of all predicates or on a register known at run time are for the assembler.
-fn selectable(optype: &Optype) -> bool {
-    const NOT: [&str; 8] = [
+/// carry the ABI, convergence barriers are placed after selection, and operations on the set of all predicates or on a register known at
+/// run time are for the assembler.
+fn selectable(machine: &Machine, optype: &Optype) -> bool {
+    const NOT: [&str; 7] = [
         "branch",
         "call",
         "return",
         "exit",
         "trap",
-        "convergence",
         "anygpr",
         "predicates",
     ];
-    optype.name != "NOP" && !optype.effects.iter().any(|e| NOT.contains(&e.as_str()))
+    let mut fields = machine.forms[optype.forms.clone()]
+        .iter()
+        .flat_map(|form| &form.fields);
+    optype.name != "NOP"
+        && !optype.effects.iter().any(|e| NOT.contains(&e.as_str()))
+        && !fields.any(|field| field.ty == FieldType::Convergence)
 }
 
 fn accesses_memory(optype: &Optype) -> bool {
@@ -147,7 +152,7 @@ fn accesses_memory(optype: &Optype) -> bool {
 /// All constructors, in the order of the description.
 pub(super) fn constructors(machine: &Machine) -> Vec<Constructor> {
     let mut list = Vec::new();
-    for optype in machine.optypes.iter().filter(|o| selectable(o)) {
+    for optype in machine.optypes.iter().filter(|o| selectable(machine, o)) {
         for line in 0..optype.syntax.len() {
             list.extend(of_mode(machine, optype, line));
         }
