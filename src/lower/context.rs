@@ -1,7 +1,6 @@
 //! The context of the ISLE rules: extractors over CLIF, operands, and the Rust sequences that rules call.
 
 use super::divide::Part;
-use super::shift::Shift;
 use super::source::{Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
 use super::{Lower, integer, vector};
 use crate::isa::Role;
@@ -83,6 +82,21 @@ pub mod generated_code {
         /// Four.
         Four,
         /// The rest.
+        Other,
+    }
+
+    /// Types by the bits of a lane.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Lane {
+        /// 8.
+        Bits8,
+        /// 16.
+        Bits16,
+        /// 32.
+        Bits32,
+        /// 64.
+        Bits64,
+        /// Another number.
         Other,
     }
 
@@ -226,6 +240,15 @@ impl Context for Lower<'_> {
             64 => Words::Two,
             128 => Words::Four,
             _ => Words::Other,
+        }
+    }
+    fn lane(&mut self, ty: Type) -> Lane {
+        match ty.lane_bits() {
+            8 => Lane::Bits8,
+            16 => Lane::Bits16,
+            32 => Lane::Bits32,
+            64 => Lane::Bits64,
+            _ => Lane::Other,
         }
     }
     fn int_any(&mut self, ty: Type) -> Option<Type> {
@@ -612,30 +635,6 @@ impl Context for Lower<'_> {
     fn multiply_high64(&mut self, a: Src, b: Src, signed: bool) -> Regs {
         Lower::multiply_high64(self, a, b, signed)
     }
-    fn shift_left_words(&mut self, x: Value, n: Value) -> Regs {
-        self.shift_words(x, n, Shift::Left)
-    }
-    fn shift_right_words(&mut self, x: Value, n: Value, signed: bool) -> Regs {
-        let shift = if signed {
-            Shift::RightSigned
-        } else {
-            Shift::Right
-        };
-        self.shift_words(x, n, shift)
-    }
-    fn rotate_words(&mut self, x: Value, n: Value, left: bool) -> Regs {
-        let shift = if left {
-            Shift::RotateLeft
-        } else {
-            Shift::RotateRight
-        };
-        self.shift_words(x, n, shift)
-    }
-    fn repeated(&mut self, ty: Type, x: Value) -> Gpr {
-        let selector = if ty.bits() == 8 { 0 } else { 0x1010 };
-        let x = Lower::src(self, x);
-        Gpr::new([self.permute(x, Src::ZERO, Src::imm(selector))])
-    }
     fn leading_zeros(&mut self, ty: Type, x: Value) -> Regs {
         Lower::leading_zeros(self, ty, x)
     }
@@ -717,30 +716,20 @@ impl Context for Lower<'_> {
     fn logic_tree(&mut self, inst: Inst) -> Regs {
         self.logic_of(inst)
     }
-    fn amount(&mut self, ty: Type, n: Value) -> Word {
-        Word::new(self.shift_amount(ty, n))
+
+    fn constant_amount(&mut self, ty: Type, n: Value) -> Option<u32> {
+        self.constant_of(n).map(|c| c as u32 & (ty.lane_bits() - 1))
     }
-    fn shift_left_wrap(&mut self, x: Word, n: Word) -> Gpr {
-        Gpr::new([self.shift_left(x.src(), n.src(), true)])
+    fn amount64(&mut self, n: Value) -> Option<(u32, u32)> {
+        self.constant_of(n)
+            .map(|c| (c as u32 / 32 % 2, c as u32 % 32))
     }
-    fn shift_right_wrap(&mut self, x: Word, n: Word, signed: bool) -> Gpr {
-        Gpr::new([Lower::shift_right(self, x.src(), n.src(), signed, true)])
+    fn amount128(&mut self, n: Value) -> Option<(u32, u32)> {
+        self.constant_of(n)
+            .map(|c| (c as u32 / 32 % 4, c as u32 % 32))
     }
-    fn shift_left64(&mut self, x: Value, n: Value) -> Regs {
-        Lower::shift_left64(self, x, n)
-    }
-    fn shift_right64(&mut self, x: Value, n: Value, signed: bool) -> Regs {
-        Lower::shift_right64(self, x, n, signed)
-    }
-    fn rotate_word(&mut self, x: Word, n: Word, left: bool) -> Gpr {
-        let (x, n) = (x.src(), n.src());
-        let direction = if left { SHFDir::L } else { SHFDir::R };
-        let part = if left { LOHI::Hi } else { LOHI::Lo };
-        let x = Src::regs(self.gpr(x));
-        Gpr::new([self.funnel(direction, part, CWMode::W, SHFDType::U32, x, n, x)])
-    }
-    fn rotate64(&mut self, x: Value, n: Value, left: bool) -> Regs {
-        Lower::rotate64(self, x, n, left)
+    fn same_word(&mut self, a: Word, b: Word) -> bool {
+        a == b
     }
 
     // Comparisons and selections.

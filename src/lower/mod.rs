@@ -25,7 +25,6 @@ mod multiply;
 mod operation;
 mod overflow;
 mod packed;
-mod shift;
 mod source;
 mod typed;
 mod values;
