@@ -635,25 +635,6 @@ impl Context for Lower<'_> {
     fn multiply_high64(&mut self, a: Src, b: Src, signed: bool) -> Regs {
         Lower::multiply_high64(self, a, b, signed)
     }
-    fn leading_zeros(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::leading_zeros(self, ty, x)
-    }
-    fn leading_signs(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::leading_signs(self, ty, x)
-    }
-    fn trailing_zeros(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::trailing_zeros(self, ty, x)
-    }
-    fn ones(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::ones(self, ty, x)
-    }
-    fn reverse_bytes(&mut self, ty: Type, x: Value) -> Regs {
-        let src = Lower::src(self, x);
-        Lower::reverse_bytes(self, src, ty.bytes())
-    }
-    fn reverse_bits(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::reverse_bits(self, ty, x)
-    }
     fn add_overflow(&mut self, ty: Type, x: Value, y: Value, c: PSrc, signed: bool) -> InstOutput {
         Self::with_overflow(self.add_overflowing(ty, x, y, c, signed))
     }

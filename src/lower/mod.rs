@@ -13,7 +13,6 @@ mod call;
 mod constants;
 mod context;
 mod convert;
-mod count;
 mod divide;
 mod divide_float;
 mod facts;
