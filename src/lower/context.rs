@@ -2,7 +2,7 @@
 
 use super::divide::Part;
 use super::source::{Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
-use super::{Lower, integer, vector};
+use super::{Lower, vector};
 use crate::isa::Role;
 use crate::isa::VReg;
 use cranelift_codegen::ir::immediates::Offset32;
@@ -728,13 +728,6 @@ impl Context for Lower<'_> {
 
     // Floats.
 
-    fn flip_sign(&mut self, ty: Type, x: Value) -> Regs {
-        self.change_sign(ty, x, integer::TABLE_A ^ integer::TABLE_B, false)
-    }
-    fn clear_sign(&mut self, ty: Type, x: Value) -> Regs {
-        self.change_sign(ty, x, integer::TABLE_A & integer::TABLE_B, true)
-    }
-
     fn compare_float(&mut self, cc: &FloatCC, x: Value, y: Value) -> PSrc {
         Lower::compare_float(self, *cc, x, y)
     }
@@ -743,9 +736,6 @@ impl Context for Lower<'_> {
     }
     fn round_float(&mut self, x: Value, rnd: &IRound) -> Regs {
         Lower::round_float(self, x, *rnd)
-    }
-    fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
-        Lower::copy_sign(self, ty, x, y)
     }
     fn divide_single(&mut self, x: Value, y: Value) -> Regs {
         Lower::divide_single(self, x, y)

@@ -1,16 +1,14 @@
-//! Floating point in one or two instructions: comparison, rounding to integers, signs; and the arithmetic that longer sequences use.
+//! Floating point in one or two instructions: comparison, rounding to integers; and the arithmetic that longer sequences use.
 
 use super::Lower;
-use super::integer::{TABLE_A, TABLE_B, TABLE_C};
-use super::source::{Base, Halves, PSrc, Regs, Source, Src, words_of_bits};
+use super::source::{Base, Halves, PSrc, Regs, Source, Src};
 use crate::isa::generated::{
     FCMPOp, FPFtz, FPRound, FPSat, FloatFormat, HFmtV2, IRound, LOPOp, dfma, dmul, dsetp, f2fp,
     ffma, fmul, frnd, fsetp, hsetp2,
 };
-use crate::isa::{Optype, Role, VReg};
+use crate::isa::{Optype, Role};
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{Type, Value, types};
-use smallvec::SmallVec;
 
 /// The machine's comparison of a condition.
 pub fn condition(cc: FloatCC) -> FCMPOp {
@@ -209,25 +207,5 @@ impl Lower<'_> {
         let options = frnd::Options::new(FPFtz::NoFtz, rnd, format).word();
         self.operation(Optype::FRND, options, &[(Role::B, Source::Value(src))])
             .d()
-    }
-
-    /// `fcopysign` of any width and number of lanes.
-    pub(super) fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
-        let (x, y) = (self.src(x), self.src(y));
-        let lane = ty.lane_bits();
-        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
-        for word in 0..words_of_bits(ty.bits()) as u32 {
-            let signs: u32 = (0..32)
-                .filter(|bit| (word * 32 + bit) % lane == lane - 1)
-                .fold(0, |mask, bit| mask | 1 << bit);
-            let (a, c) = (x.slice(word as u8, 1), y.slice(word as u8, 1));
-            regs.push(if signs == 0 {
-                self.gpr(a).word(0)
-            } else {
-                let table = (TABLE_B & TABLE_C) | (!TABLE_B & TABLE_A);
-                self.logic3(a, Src::imm(signs), c, table)
-            });
-        }
-        Regs::new(&regs)
     }
 }

@@ -236,24 +236,4 @@ impl Lower<'_> {
         };
         Some([TABLE_A, TABLE_B, TABLE_C][index])
     }
-
-    /// The sign bits of every lane combined by a table: a is the word, b the mask of signs, or of all else when `keep`.
-    pub(super) fn change_sign(&mut self, ty: Type, x: Value, table: u8, keep: bool) -> Regs {
-        let lane = ty.lane_bits();
-        let src = self.src(x);
-        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
-        for word in 0..words_of_bits(ty.bits()) as u32 {
-            let signs: u32 = (0..32)
-                .filter(|bit| (word * 32 + bit) % lane == lane - 1)
-                .fold(0, |m, bit| m | 1 << bit);
-            let mask = if keep { !signs } else { signs };
-            let piece = src.slice(word as u8, 1);
-            regs.push(if signs == 0 {
-                self.gpr(piece).word(0)
-            } else {
-                self.logic3(piece, Src::imm(mask), Src::ZERO, table)
-            });
-        }
-        Regs::new(&regs)
-    }
 }
