@@ -33,6 +33,7 @@ pub mod generated_code {
 
     pub use super::super::source::{InstOutput, PSrc, Regs, Src};
     pub use super::super::typed::*;
+    pub use super::super::vector::{Insertions, Picks};
     use crate::isa::generated::*;
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
@@ -662,34 +663,35 @@ impl Context for Lower<'_> {
     fn remainder(&mut self, ty: Type, x: Value, y: Value, signed: bool) -> Option<Regs> {
         self.divide(ty, x, y, signed, Part::Remainder)
     }
-    fn splat_lanes(&mut self, ty: Type, x: Value) -> Regs {
-        self.splat(ty, x)
+    fn nth_word(&mut self, x: Value, word: u32) -> Word {
+        Word::new(self.src(x).slice(word as u8, 1))
     }
-    fn insert_lanes(&mut self, inst: Inst) -> Regs {
-        let vector = self.func.dfg.first_result(inst);
-        Lower::insert_lanes(self, vector)
+    fn nth_pair(&mut self, x: Value, word: u32) -> Word64 {
+        Word64::new(self.src(x).slice(word as u8, 2))
     }
-    fn extract_lane(&mut self, vector: Value, lane: Uimm8) -> Regs {
-        Lower::extract_lane(self, vector, lane)
+    fn lane_index(&mut self, lane: Uimm8) -> u32 {
+        lane.into()
     }
-    fn shuffle_bytes(&mut self, a: Value, b: Value, mask: Immediate) -> Regs {
-        let mask: SmallVec<[u8; 16]> = self.func.dfg.immediates[mask].as_slice().into();
-        self.shuffle(a, b, &mask)
+    fn insertions(&mut self, inst: Inst) -> Insertions {
+        self.insertions_of(self.func.dfg.first_result(inst))
     }
-    fn packed_sum(&mut self, ty: Type, x: Src, y: Src, subtract: bool) -> Regs {
-        Lower::packed_sum(self, ty, x, y, subtract)
+    fn inserted(&mut self, lanes: Insertions, lane: u32) -> Option<Value> {
+        lanes.inserted(lane)
     }
-    fn packed_shift(&mut self, ty: Type, x: Value, n: Value, left: bool) -> Regs {
-        Lower::packed_shift(self, ty, x, n, left)
+    fn word_below(&mut self, lanes: Insertions, word: u32) -> Word {
+        Word::new(self.words_below(lanes, word, 1))
     }
-    fn packed_shift_signed(&mut self, x: Value, n: Value) -> Regs {
-        Lower::packed_shift_signed(self, x, n)
+    fn pair_below(&mut self, lanes: Insertions, word: u32) -> Word64 {
+        Word64::new(self.words_below(lanes, word, 2))
     }
-    fn any_true(&mut self, vector: Value) -> PSrc {
-        Lower::any_true(self, vector)
+    fn limits_of_lanes(&mut self, lanes: Insertions, word: u32) -> Option<I2IPDType> {
+        self.limits_of_word(lanes, word)
     }
-    fn high_bits(&mut self, ty: Type, vector: Value) -> Regs {
-        Lower::high_bits(self, ty, vector)
+    fn limited_lane(&mut self, lanes: Insertions, lane: u32) -> Option<Value> {
+        self.limited(lanes, lane).map(|(value, _)| value)
+    }
+    fn picks(&mut self, a: Value, b: Value, mask: Immediate, word: u32) -> Picks {
+        self.picks_of_word(a, b, mask, word as usize)
     }
 
     // Logic and shifts.

@@ -23,7 +23,6 @@ mod memory;
 mod multiply;
 mod operation;
 mod overflow;
-mod packed;
 mod source;
 mod typed;
 mod values;
