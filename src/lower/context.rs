@@ -8,7 +8,8 @@ use crate::isa::VReg;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{
-    BlockCall, Inst, InstructionData, MemFlags, StackSlot, TrapCode, Type, Value, ValueList,
+    BlockCall, Endianness, Inst, InstructionData, MemFlags, StackSlot, TrapCode, Type, Value,
+    ValueList,
 };
 use generated_code::{Context, Product};
 use smallvec::{SmallVec, smallvec};
@@ -768,9 +769,11 @@ impl Context for Lower<'_> {
 
     // Conversions.
 
-    fn cast_bits(&mut self, ty: Type, flags: MemFlags, x: Value) -> InstOutput {
-        let regs = Lower::cast_bits(self, ty, flags, x);
-        smallvec![Output::Regs(self.gpr(regs))]
+    fn big_endian(&mut self, flags: MemFlags) -> bool {
+        self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big
+    }
+    fn lane_bits(&mut self, ty: Type) -> u32 {
+        ty.lane_bits()
     }
     fn convert_format(&mut self, ty: Type, x: Value) -> Option<Regs> {
         Lower::convert_format(self, ty, x)

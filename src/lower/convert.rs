@@ -1,4 +1,4 @@
-//! Casts of bits, and conversions between float formats and between floats and integers of up to 64 bits (F2F, F2I, I2F).
+//! Conversions between float formats and between floats and integers of up to 64 bits (F2F, F2I, I2F).
 //!
 //! F2I limits to the range of its type and makes NaN zero, which is what the saturating conversions of CLIF mean. The trapping ones check
 //! first. 128-bit integers are put together from 64-bit ones before lowering (`clif::conversions`).
@@ -9,9 +9,8 @@ use super::source::{Regs, Source, Src};
 use crate::isa::generated::{
     FCMPOp, FPFtz, FPRound, FPSat, FloatFormat, IRound, IntFormat, f2f, f2i, i2f,
 };
-use crate::isa::{Optype, Role, VReg};
-use cranelift_codegen::ir::{Endianness, MemFlags, TrapCode, Type, Value, types};
-use smallvec::SmallVec;
+use crate::isa::{Optype, Role};
+use cranelift_codegen::ir::{TrapCode, Type, Value, types};
 
 /// The integer type as the conversions know it.
 fn integer_format(ty: Type, signed: bool) -> Option<IntFormat> {
@@ -29,31 +28,6 @@ fn integer_format(ty: Type, signed: bool) -> Option<IntFormat> {
 }
 
 impl Lower<'_> {
-    /// `bitcast`. Little-endian it is the value as it is. Big-endian it is a store and a load of that order: lane 0 is the most significant.
-    pub(super) fn cast_bits(&mut self, ty: Type, flags: MemFlags, x: Value) -> Src {
-        let src = self.src(x);
-        let (from, to) = (self.type_of(x).lane_bits() / 8, ty.lane_bits() / 8);
-        let order = self.func.dfg.mem_flags[flags].endianness(Endianness::Little);
-        if order == Endianness::Little || from == to {
-            return src;
-        }
-        let bytes = ty.bytes();
-        let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
-        for word in 0..bytes.div_ceil(4) {
-            let places: SmallVec<[u32; 4]> = (4 * word..(4 * word + 4).min(bytes))
-                .map(|byte| swapped(swapped(byte, to), from))
-                .collect();
-            // Sizes are powers of two, so four bytes that start at a multiple of four stay together.
-            let source = src.slice((places[0] / 4) as u8, 1);
-            let selector = places
-                .iter()
-                .enumerate()
-                .fold(0, |s, (i, place)| s | ((place % 4) << (4 * i)));
-            words.push(self.permute(source, Src::ZERO, Src::imm(selector)));
-        }
-        Src::regs(Regs::new(&words))
-    }
-
     /// F2F.
     pub(super) fn change_format(&mut self, to: FloatFormat, from: FloatFormat, src: Src) -> Regs {
         let options = f2f::Options::new(FPFtz::NoFtz, FPSat::NoSat, FPRound::Rn, to, from).word();
@@ -156,11 +130,6 @@ fn limits(bits: u32, signed: bool, format: FloatFormat) -> (f64, bool, f64) {
     } else {
         (lowest, false, -lowest)
     }
-}
-
-/// The place of a byte when the bytes of every lane of `size` bytes stand in opposite order.
-fn swapped(byte: u32, size: u32) -> u32 {
-    byte / size * size + size - 1 - byte % size
 }
 
 #[cfg(test)]
