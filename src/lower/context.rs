@@ -1,7 +1,7 @@
 //! The context of the ISLE rules: extractors over CLIF, operands, and the Rust sequences that rules call.
 
 use super::divide::Part;
-use super::source::{Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
+use super::source::{Base, Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
 use super::{Lower, vector};
 use crate::isa::Role;
 use crate::isa::VReg;
@@ -711,6 +711,13 @@ impl Context for Lower<'_> {
     fn amount128(&mut self, n: Value) -> Option<(u32, u32)> {
         self.constant_of(n)
             .map(|c| (c as u32 / 32 % 4, c as u32 % 32))
+    }
+    fn in_register(&mut self, x: Word) -> bool {
+        match self.below_copies(x.src()).base {
+            Base::Imm(value) => value == 0,
+            Base::Constant { .. } => false,
+            Base::Value { .. } | Base::Regs(_) => true,
+        }
     }
     fn same_word(&mut self, a: Word, b: Word) -> bool {
         a == b
