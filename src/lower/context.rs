@@ -1,8 +1,7 @@
 //! The context of the ISLE rules: extractors over CLIF, operands, and the Rust sequences that rules call.
 
-use super::shift::Shift;
 use super::source::{Base, Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
-use super::{Lower, integer, vector};
+use super::{Lower, vector};
 use crate::isa::Role;
 use crate::isa::VReg;
 use cranelift_codegen::ir::immediates::Offset32;
@@ -35,6 +34,7 @@ pub mod generated_code {
     pub use super::super::memory::Address;
     pub use super::super::source::{InstOutput, PSrc, Regs, Src};
     pub use super::super::typed::*;
+    pub use super::super::vector::{Insertions, Picks};
     pub use crate::analysis::provenance::Space;
     pub use crate::clif::intrinsics::Lowering;
     use crate::isa::generated::*;
@@ -89,6 +89,21 @@ pub mod generated_code {
         /// Four.
         Four,
         /// The rest.
+        Other,
+    }
+
+    /// Types by the bits of a lane.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Lane {
+        /// 8.
+        Bits8,
+        /// 16.
+        Bits16,
+        /// 32.
+        Bits32,
+        /// 64.
+        Bits64,
+        /// Another number.
         Other,
     }
 
@@ -290,6 +305,15 @@ impl Context for Lower<'_> {
             64 => Words::Two,
             128 => Words::Four,
             _ => Words::Other,
+        }
+    }
+    fn lane(&mut self, ty: Type) -> Lane {
+        match ty.lane_bits() {
+            8 => Lane::Bits8,
+            16 => Lane::Bits16,
+            32 => Lane::Bits32,
+            64 => Lane::Bits64,
+            _ => Lane::Other,
         }
     }
     fn int_any(&mut self, ty: Type) -> Option<Type> {
@@ -694,83 +718,41 @@ impl Context for Lower<'_> {
     fn field_width(&mut self, up: u32, down: u32) -> Option<u32> {
         (up == down && up > 0).then(|| 32 - up)
     }
-    fn shift_left_words(&mut self, x: Value, n: Value) -> Regs {
-        self.shift_words(x, n, Shift::Left)
-    }
-    fn shift_right_words(&mut self, x: Value, n: Value, signed: bool) -> Regs {
-        let shift = if signed {
-            Shift::RightSigned
-        } else {
-            Shift::Right
-        };
-        self.shift_words(x, n, shift)
-    }
-    fn rotate_words(&mut self, x: Value, n: Value, left: bool) -> Regs {
-        let shift = if left {
-            Shift::RotateLeft
-        } else {
-            Shift::RotateRight
-        };
-        self.shift_words(x, n, shift)
-    }
-    fn repeated(&mut self, ty: Type, x: Value) -> Gpr {
-        let selector = if ty.bits() == 8 { 0 } else { 0x1010 };
-        let x = Lower::src(self, x);
-        Gpr::new([self.permute(x, Src::ZERO, Src::imm(selector))])
-    }
-    fn leading_zeros(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::leading_zeros(self, ty, x)
-    }
-    fn leading_signs(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::leading_signs(self, ty, x)
-    }
-    fn trailing_zeros(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::trailing_zeros(self, ty, x)
-    }
-    fn ones(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::ones(self, ty, x)
-    }
-    fn reverse_bytes(&mut self, ty: Type, x: Value) -> Regs {
-        let src = Lower::src(self, x);
-        Lower::reverse_bytes(self, src, ty.bytes())
-    }
-    fn reverse_bits(&mut self, ty: Type, x: Value) -> Regs {
-        Lower::reverse_bits(self, ty, x)
-    }
     fn absolute(&mut self, value: u32) -> u32 {
         value.cast_signed().unsigned_abs()
     }
     fn reciprocal_bits(&mut self, value: u32) -> u32 {
         (1.0 / value as f32).to_bits()
     }
-    fn splat_lanes(&mut self, ty: Type, x: Value) -> Regs {
-        self.splat(ty, x)
+    fn nth_word(&mut self, x: Value, word: u32) -> Word {
+        Word::new(self.src(x).slice(word as u8, 1))
     }
-    fn insert_lanes(&mut self, inst: Inst) -> Regs {
-        let vector = self.func.dfg.first_result(inst);
-        Lower::insert_lanes(self, vector)
+    fn nth_pair(&mut self, x: Value, word: u32) -> Word64 {
+        Word64::new(self.src(x).slice(word as u8, 2))
     }
-    fn extract_lane(&mut self, vector: Value, lane: Uimm8) -> Regs {
-        Lower::extract_lane(self, vector, lane)
+    fn lane_index(&mut self, lane: Uimm8) -> u32 {
+        lane.into()
     }
-    fn shuffle_bytes(&mut self, a: Value, b: Value, mask: Immediate) -> Regs {
-        let mask: SmallVec<[u8; 16]> = self.func.dfg.immediates[mask].as_slice().into();
-        self.shuffle(a, b, &mask)
+    fn insertions(&mut self, inst: Inst) -> Insertions {
+        self.insertions_of(self.func.dfg.first_result(inst))
     }
-    fn packed_sum(&mut self, ty: Type, x: Src, y: Src, subtract: bool) -> Regs {
-        Lower::packed_sum(self, ty, x, y, subtract)
+    fn inserted(&mut self, lanes: Insertions, lane: u32) -> Option<Value> {
+        lanes.inserted(lane)
     }
-    fn packed_shift(&mut self, ty: Type, x: Value, n: Value, left: bool) -> Regs {
-        Lower::packed_shift(self, ty, x, n, left)
+    fn word_below(&mut self, lanes: Insertions, word: u32) -> Word {
+        Word::new(self.words_below(lanes, word, 1))
     }
-    fn packed_shift_signed(&mut self, x: Value, n: Value) -> Regs {
-        Lower::packed_shift_signed(self, x, n)
+    fn pair_below(&mut self, lanes: Insertions, word: u32) -> Word64 {
+        Word64::new(self.words_below(lanes, word, 2))
     }
-    fn any_true(&mut self, vector: Value) -> PSrc {
-        Lower::any_true(self, vector)
+    fn limits_of_lanes(&mut self, lanes: Insertions, word: u32) -> Option<I2IPDType> {
+        self.limits_of_word(lanes, word)
     }
-    fn high_bits(&mut self, ty: Type, vector: Value) -> Regs {
-        Lower::high_bits(self, ty, vector)
+    fn limited_lane(&mut self, lanes: Insertions, lane: u32) -> Option<Value> {
+        self.limited(lanes, lane).map(|(value, _)| value)
+    }
+    fn picks(&mut self, a: Value, b: Value, mask: Immediate, word: u32) -> Picks {
+        self.picks_of_word(a, b, mask, word as usize)
     }
 
     // Logic and shifts.
@@ -790,40 +772,30 @@ impl Context for Lower<'_> {
         let [a, b, c] = self.leaves(tree, 4).map(Word128::new);
         (a, b, c, tree.table)
     }
-    fn amount(&mut self, ty: Type, n: Value) -> Word {
-        Word::new(self.shift_amount(ty, n))
+
+    fn constant_amount(&mut self, ty: Type, n: Value) -> Option<u32> {
+        self.constant_of(n).map(|c| c as u32 & (ty.lane_bits() - 1))
     }
-    fn shift_left_wrap(&mut self, x: Word, n: Word) -> Gpr {
-        Gpr::new([self.shift_left(x.src(), n.src(), true)])
+    fn amount64(&mut self, n: Value) -> Option<(u32, u32)> {
+        self.constant_of(n)
+            .map(|c| (c as u32 / 32 % 2, c as u32 % 32))
     }
-    fn shift_right_wrap(&mut self, x: Word, n: Word, signed: bool) -> Gpr {
-        Gpr::new([Lower::shift_right(self, x.src(), n.src(), signed, true)])
+    fn amount128(&mut self, n: Value) -> Option<(u32, u32)> {
+        self.constant_of(n)
+            .map(|c| (c as u32 / 32 % 4, c as u32 % 32))
     }
-    fn shift_left64(&mut self, x: Value, n: Value) -> Regs {
-        Lower::shift_left64(self, x, n)
+    fn in_register(&mut self, x: Word) -> bool {
+        match self.below_copies(x.src()).base {
+            Base::Imm(value) => value == 0,
+            Base::Constant { .. } | Base::Uniform { .. } => false,
+            Base::Value { .. } | Base::Regs(_) => true,
+        }
     }
-    fn shift_right64(&mut self, x: Value, n: Value, signed: bool) -> Regs {
-        Lower::shift_right64(self, x, n, signed)
-    }
-    fn rotate_word(&mut self, x: Word, n: Word, left: bool) -> Gpr {
-        let (x, n) = (x.src(), n.src());
-        let direction = if left { SHFDir::L } else { SHFDir::R };
-        let part = if left { LOHI::Hi } else { LOHI::Lo };
-        let x = Src::regs(self.gpr(x));
-        Gpr::new([self.funnel(direction, part, CWMode::W, SHFDType::U32, x, n, x)])
-    }
-    fn rotate64(&mut self, x: Value, n: Value, left: bool) -> Regs {
-        Lower::rotate64(self, x, n, left)
+    fn same_word(&mut self, a: Word, b: Word) -> bool {
+        a == b
     }
 
     // Floats.
-
-    fn flip_sign(&mut self, ty: Type, x: Value) -> Regs {
-        self.change_sign(ty, x, integer::TABLE_A ^ integer::TABLE_B, false)
-    }
-    fn clear_sign(&mut self, ty: Type, x: Value) -> Regs {
-        self.change_sign(ty, x, integer::TABLE_A & integer::TABLE_B, true)
-    }
 
     fn low_lane(&mut self, vector: Value) -> HalfSrc {
         let [low, _] = self.both_halves(vector);
@@ -833,15 +805,14 @@ impl Context for Lower<'_> {
         let [_, high] = self.both_halves(vector);
         HalfSrc::new(high)
     }
-    fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
-        Lower::copy_sign(self, ty, x, y)
-    }
 
     // Conversions.
 
-    fn cast_bits(&mut self, ty: Type, flags: MemFlags, x: Value) -> InstOutput {
-        let regs = Lower::cast_bits(self, ty, flags, x);
-        smallvec![Output::Regs(self.gpr(regs))]
+    fn big_endian(&mut self, flags: MemFlags) -> bool {
+        self.func.dfg.mem_flags[flags].endianness(Endianness::Little) == Endianness::Big
+    }
+    fn lane_bits(&mut self, ty: Type) -> u32 {
+        ty.lane_bits()
     }
     fn single_limits(&mut self, ty: Type, signed: bool) -> Option<SingleLimits> {
         super::convert::single_limits(ty, signed)

@@ -1,39 +1,8 @@
-//! Casts of bits, and the limits of conversions from floats to integers.
+//! The limits of conversions from floats to integers.
 
-use super::Lower;
 use super::context::generated_code::{DoubleLimits, SingleLimits};
-use super::source::{Regs, Src};
-use crate::isa::VReg;
 use crate::isa::generated::FCMPOp;
-use cranelift_codegen::ir::{Endianness, MemFlags, Type, Value};
-use smallvec::SmallVec;
-
-impl Lower<'_> {
-    /// `bitcast`. Little-endian it is the value as it is. Big-endian it is a store and a load of that order: lane 0 is the most significant.
-    pub(super) fn cast_bits(&mut self, ty: Type, flags: MemFlags, x: Value) -> Src {
-        let src = self.src(x);
-        let (from, to) = (self.type_of(x).lane_bits() / 8, ty.lane_bits() / 8);
-        let order = self.func.dfg.mem_flags[flags].endianness(Endianness::Little);
-        if order == Endianness::Little || from == to {
-            return src;
-        }
-        let bytes = ty.bytes();
-        let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
-        for word in 0..bytes.div_ceil(4) {
-            let places: SmallVec<[u32; 4]> = (4 * word..(4 * word + 4).min(bytes))
-                .map(|byte| swapped(swapped(byte, to), from))
-                .collect();
-            // Sizes are powers of two, so four bytes that start at a multiple of four stay together.
-            let source = src.slice((places[0] / 4) as u8, 1);
-            let selector = places
-                .iter()
-                .enumerate()
-                .fold(0, |s, (i, place)| s | ((place % 4) << (4 * i)));
-            words.push(self.permute(source, Src::ZERO, Src::imm(selector)));
-        }
-        Src::regs(Regs::new(&words))
-    }
-}
+use cranelift_codegen::ir::Type;
 
 /// What does not fit an integer of `bits` bits after truncation: numbers less than the first (or equal to it, as the comparison says), and
 /// at or above the last. Both are numbers of a format of `precision` bits.
@@ -76,11 +45,6 @@ pub(super) fn double_limits(ty: Type, signed: bool) -> Option<DoubleLimits> {
 /// The bits of an integer type that F2I converts to.
 fn word_or_two(ty: Type) -> Option<u32> {
     (ty.is_int() && ty.bits() <= 64).then_some(ty.bits())
-}
-
-/// The place of a byte when the bytes of every lane of `size` bytes stand in opposite order.
-fn swapped(byte: u32, size: u32) -> u32 {
-    byte / size * size + size - 1 - byte % size
 }
 
 #[cfg(test)]

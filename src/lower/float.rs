@@ -1,11 +1,8 @@
-//! Halves as operands of conversions, and signs.
+//! Halves as operands of conversions.
 
 use super::Lower;
-use super::integer::{TABLE_A, TABLE_B, TABLE_C};
-use super::source::{Base, Halves, Regs, Src, words_of_bits};
-use crate::isa::VReg;
-use cranelift_codegen::ir::{Type, Value};
-use smallvec::SmallVec;
+use super::source::{Base, Halves, Src};
+use cranelift_codegen::ir::Value;
 
 impl Lower<'_> {
     /// A scalar f16 as an operand of a conversion: where it is, and which half.
@@ -24,28 +21,7 @@ impl Lower<'_> {
             })
         })
     }
-
-    /// `fcopysign` of any width and number of lanes.
-    pub(super) fn copy_sign(&mut self, ty: Type, x: Value, y: Value) -> Regs {
-        let (x, y) = (self.src(x), self.src(y));
-        let lane = ty.lane_bits();
-        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
-        for word in 0..words_of_bits(ty.bits()) as u32 {
-            let signs: u32 = (0..32)
-                .filter(|bit| (word * 32 + bit) % lane == lane - 1)
-                .fold(0, |mask, bit| mask | 1 << bit);
-            let (a, c) = (x.slice(word as u8, 1), y.slice(word as u8, 1));
-            regs.push(if signs == 0 {
-                self.gpr(a).word(0)
-            } else {
-                let table = (TABLE_B & TABLE_C) | (!TABLE_B & TABLE_A);
-                self.logic3(a, Src::imm(signs), c, table)
-            });
-        }
-        Regs::new(&regs)
-    }
 }
-
 /// One half as an operand. An immediate of a conversion has neither halves nor signs: it is the 16 bits.
 fn half_of(src: Src) -> Src {
     let Base::Imm(bits) = src.base else {

@@ -12,7 +12,6 @@ mod call;
 mod constants;
 mod context;
 mod convert;
-mod count;
 mod facts;
 mod float;
 mod integer;
@@ -21,14 +20,11 @@ mod logic;
 mod memory;
 mod multiply;
 mod operation;
-mod packed;
-mod shift;
 mod source;
 mod typed;
 mod uniform;
 mod values;
 mod vector;
-mod wide;
 
 pub use context::generated_code;
 pub use source::{

@@ -130,7 +130,8 @@ impl Lower<'_> {
         outputs
     }
 
-    /// A source with copies looked through: the words of extensions, concatenations, truncations and casts are words of their operands.
+    /// A source with copies looked through: the words of extensions, concatenations, truncations and shifts by a word are words of their
+    /// operands.
     fn simplified(&self, source: Source) -> Source {
         match source {
             Source::Value(src) => Source::Value(self.below_copies(src)),
@@ -172,14 +173,21 @@ impl Lower<'_> {
                 arg,
             } => Some(self.base_of(arg, word)),
             InstructionData::Binary {
-                opcode: opcode @ (Opcode::Ushr | Opcode::Ishl),
-                args: [_, amount],
-            } if self.type_of(value) == types::I64
-                && words == 1
-                && self.constant_of(amount).is_some_and(|n| n & 63 >= 32) =>
-            {
-                // Such a shift leaves one word of zeros.
-                (word == u8::from(opcode == Opcode::Ushr)).then_some(Base::Imm(0))
+                opcode: opcode @ (Opcode::Ushr | Opcode::Sshr | Opcode::Ishl),
+                args: [arg, amount],
+            } if self.type_of(value) == types::I64 && words == 1 => {
+                // A shift by a word or more leaves a word of zeros, or of signs; one by a word the other as it is.
+                let n = self.constant_of(amount)? & 63;
+                let (kept, from) = if opcode == Opcode::Ishl {
+                    (1, 0)
+                } else {
+                    (0, 1)
+                };
+                if word == kept {
+                    (n == 32).then(|| self.base_of(arg, from))
+                } else {
+                    (n >= 32 && opcode != Opcode::Sshr).then_some(Base::Imm(0))
+                }
             }
             InstructionData::Binary {
                 opcode: Opcode::Iconcat,

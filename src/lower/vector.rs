@@ -1,13 +1,11 @@
-//! Vectors up to 128 bits: their lanes in place, lane 0 in the low bits. Other operations on lanes are scalar by now
-//! (`clif::legalize`).
+//! What rules ask of lanes that are put together: chains of insertions, and the bytes that a shuffle picks.
 
 use super::Lower;
-use super::integer::{TABLE_A, TABLE_B};
-use super::source::{PSrc, Regs, Source, Src, words_of_bits};
+use super::source::Src;
+use super::typed::Word;
 use crate::analysis::uses::UseCount;
-use crate::isa::generated::{CompOp, I2IPDType, IType, i2ip};
-use crate::isa::{Optype, Role, VReg};
-use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value};
+use crate::isa::generated::I2IPDType;
+use cranelift_codegen::ir::{Immediate, InstructionData, Opcode, Value};
 use smallvec::SmallVec;
 
 /// PRMT: the bytes of the first register in place.
@@ -25,154 +23,121 @@ pub(super) fn signed_lane(byte: u32, bits: u32) -> u32 {
     sign << 12 | sign << 8 | middle << 4 | byte
 }
 
-/// The lanes of a vector that is put together: each inserted one, above a vector that has the others.
-struct Build {
-    base: Base,
-    lanes: SmallVec<[Option<Value>; 16]>,
+/// What a chain of insertions puts together: the inserted lanes over a vector that has the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Insertions {
+    /// The vector below; none: zeros.
+    below: Option<Value>,
+    /// What is inserted, by lane.
+    lanes: [Option<Value>; 16],
+    /// Number of lanes.
+    count: u32,
+    /// Bits of a lane.
+    bits: u32,
 }
 
-enum Base {
-    Zero,
-    Vector(Value),
+impl Insertions {
+    /// What is inserted as a lane.
+    pub(super) fn inserted(&self, lane: u32) -> Option<Value> {
+        self.lanes[lane as usize]
+    }
+}
+
+/// Where the bytes of one word of a shuffle come from: PRMT joins two words, each further one adds another.
+#[derive(Clone, Copy, Debug)]
+pub enum Picks {
+    /// One word.
+    One { a: Word, selector: u32 },
+    /// Two words.
+    Two { a: Word, b: Word, selector: u32 },
+    /// Three words.
+    Three {
+        a: Word,
+        b: Word,
+        first: u32,
+        c: Word,
+        second: u32,
+    },
+    /// Four words.
+    Four {
+        a: Word,
+        b: Word,
+        first: u32,
+        c: Word,
+        second: u32,
+        d: Word,
+        third: u32,
+    },
 }
 
 impl Lower<'_> {
-    /// `splat`.
-    pub(super) fn splat(&mut self, ty: Type, x: Value) -> Regs {
-        let lane = self.src(x);
-        let unit = match ty.lane_bits() {
-            8 => Regs::one(self.permute(lane, Src::ZERO, Src::imm(0))),
-            16 => Regs::one(self.permute(lane, Src::ZERO, Src::imm(0x1010))),
-            _ => self.gpr(lane),
-        };
-        let words = words_of_bits(ty.bits());
-        let regs: SmallVec<[VReg; 4]> = unit
-            .as_slice()
-            .iter()
-            .copied()
-            .cycle()
-            .take(words)
-            .collect();
-        Regs::new(&regs)
-    }
-
-    /// `extractlane`; zeros above a lane that was not at the bottom of its word.
-    pub(super) fn extract_lane(&mut self, vector: Value, lane: u8) -> Regs {
-        let bits = self.type_of(vector).lane_bits();
-        let src = self.src(vector);
-        let first = u32::from(lane) * bits;
-        let word = src.slice((first / 32) as u8, words_of_bits(bits) as u8);
-        if bits >= 32 || first.is_multiple_of(32) {
-            return self.gpr(word);
-        }
-        let byte = first % 32 / 8;
-        let selector = if bits == 8 { 0x4440 | byte } else { 0x4432 };
-        Regs::one(self.permute(word, Src::ZERO, Src::imm(selector)))
-    }
-
-    /// `insertlane` and `scalar_to_vector`: a chain of insertions that nobody else sees is one construction.
-    pub(super) fn insert_lanes(&mut self, vector: Value) -> Regs {
+    /// The chain of `insertlane` and `scalar_to_vector` that ends at a vector, as far as nobody else sees it.
+    pub(super) fn insertions_of(&self, vector: Value) -> Insertions {
         let ty = self.type_of(vector);
-        let build = self.collect_lanes(vector, ty);
-        let bits = ty.lane_bits();
-        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
-        if bits >= 32 {
-            let words = (bits / 32) as u8;
-            for (i, lane) in build.lanes.iter().enumerate() {
-                let src = match (lane, &build.base) {
-                    (Some(value), _) => self.src(*value),
-                    (None, Base::Zero) => Src::wide_imm(0, words),
-                    (None, Base::Vector(base)) => self.src(*base).slice(i as u8 * words, words),
-                };
-                regs.extend_from_slice(self.gpr(src).as_slice());
-            }
-            return Regs::new(&regs);
-        }
-        let per_word = (32 / bits) as usize;
-        for (word, lanes) in build.lanes.chunks(per_word).enumerate() {
-            let base = match build.base {
-                Base::Zero => Src::ZERO,
-                Base::Vector(base) if lanes.iter().all(Option::is_some) => {
-                    let _ = base;
-                    Src::ZERO
+        let mut lanes = [None; 16];
+        let mut value = vector;
+        let below = loop {
+            let own = value == vector || self.input.facts.uses.of(value) == UseCount::Once;
+            match self.def_data(value) {
+                Some(InstructionData::TernaryImm8 {
+                    opcode: Opcode::Insertlane,
+                    args: [below, lane],
+                    imm,
+                }) if own => {
+                    lanes[imm as usize].get_or_insert(lane);
+                    value = below;
                 }
-                Base::Vector(base) => self.src(base).slice(word as u8, 1),
-            };
-            let register = self.lanes_of_word(base, lanes, bits);
-            regs.push(register);
+                Some(InstructionData::Unary {
+                    opcode: Opcode::ScalarToVector,
+                    arg,
+                }) if own => {
+                    lanes[0].get_or_insert(arg);
+                    break None;
+                }
+                _ => break Some(value),
+            }
+        };
+        Insertions {
+            below,
+            lanes,
+            count: ty.lane_count(),
+            bits: ty.lane_bits(),
         }
-        Regs::new(&regs)
     }
 
-    /// One word with these lanes over those of `base`.
-    fn lanes_of_word(&mut self, base: Src, lanes: &[Option<Value>], bits: u32) -> VReg {
-        if let Some(word) = self.limited_lanes(lanes, bits) {
-            return word;
+    /// Words of the vector below the insertions.
+    pub(super) fn words_below(&self, lanes: Insertions, first: u32, words: u8) -> Src {
+        match lanes.below {
+            Some(vector) => self.src(vector).slice(first as u8, words),
+            None => Src::wide_imm(0, words),
         }
-        if let [Some(a), Some(b)] = *lanes
-            && bits == 16
-        {
-            let (a, b) = (self.src(a), self.src(b));
-            return self.permute(a, b, Src::imm(LOW_HALVES));
-        }
-        if let [Some(a), Some(b), Some(c), Some(d)] = *lanes {
-            let (a, b, c, d) = (self.src(a), self.src(b), self.src(c), self.src(d));
-            let low = self.permute(a, b, Src::imm(LOW_BYTES));
-            let high = self.permute(c, d, Src::imm(LOW_BYTES));
-            return self.permute(Src::reg(low), Src::reg(high), Src::imm(LOW_HALVES));
-        }
-        let mut word = base;
-        for (i, lane) in lanes.iter().enumerate() {
-            let Some(lane) = *lane else { continue };
-            let (lane, at) = (self.src(lane), 4 * i as u32 * bits / 8);
-            let (mask, bytes) = if bits == 8 { (0xf, 0x4) } else { (0xff, 0x54) };
-            let selector = IDENTITY & !(mask << at) | bytes << at;
-            word = Src::reg(self.permute(word, lane, Src::imm(selector)));
-        }
-        self.gpr(word).word(0)
     }
 
-    /// I2IP: lanes that are words limited to the range of a lane.
-    fn limited_lanes(&mut self, lanes: &[Option<Value>], bits: u32) -> Option<VReg> {
-        let mut words: SmallVec<[Value; 4]> = SmallVec::new();
-        let mut kind = None;
-        for &lane in lanes {
-            let (word, signed) = self.limited(lane?, bits)?;
-            if *kind.get_or_insert(signed) != signed {
+    /// I2IP's format for the lanes of a word, if each is inserted and the limited form of a word, all with limits of one signedness.
+    pub(super) fn limits_of_word(&self, lanes: Insertions, word: u32) -> Option<I2IPDType> {
+        let per_word = 32 / lanes.bits;
+        let first = word * per_word;
+        let signed = self.limited(lanes, first)?.1;
+        for lane in first + 1..(first + per_word).min(lanes.count) {
+            if self.limited(lanes, lane)?.1 != signed {
                 return None;
             }
-            words.push(word);
         }
-        let format = match (bits, kind?) {
+        Some(match (lanes.bits, signed) {
             (8, true) => I2IPDType::S8,
             (8, false) => I2IPDType::U8,
             (_, true) => I2IPDType::S16,
             (_, false) => I2IPDType::U16,
-        };
-        // Two lanes at a time from the top; the earlier ones move up.
-        let mut packed = Src::ZERO;
-        for pair in words.chunks(2).rev() {
-            let (low, high) = (self.sign_extended(pair[0]), self.sign_extended(pair[1]));
-            let out = self.operation(
-                Optype::I2IP,
-                i2ip::Options::new(format).word(),
-                &[
-                    (Role::A, Source::Value(high)),
-                    (Role::B, Source::Value(low)),
-                    (Role::C, Source::Value(packed)),
-                ],
-            );
-            packed = out.src();
-        }
-        Some(self.gpr(packed).word(0))
+        })
     }
 
-    /// The value that `lane`, of `bits` bits, is the limited form of, and whether the limits are those of signed lanes.
-    fn limited(&self, lane: Value, bits: u32) -> Option<(Value, bool)> {
+    /// The value that an inserted lane is the limited form of, and whether the limits are those of signed lanes.
+    pub(super) fn limited(&self, lanes: Insertions, lane: u32) -> Option<(Value, bool)> {
+        let bits = lanes.bits;
         let Some(InstructionData::Unary {
             opcode: Opcode::Ireduce,
             arg,
-        }) = self.def_data(lane)
+        }) = self.def_data(lanes.inserted(lane)?)
         else {
             return None;
         };
@@ -194,166 +159,66 @@ impl Lower<'_> {
         }
     }
 
-    fn collect_lanes(&self, vector: Value, ty: Type) -> Build {
-        let mut lanes: SmallVec<[Option<Value>; 16]> =
-            SmallVec::from_elem(None, ty.lane_count() as usize);
-        let mut value = vector;
-        loop {
-            let own = value == vector || self.input.facts.uses.of(value) == UseCount::Once;
-            match self.def_data(value) {
-                Some(InstructionData::TernaryImm8 {
-                    opcode: Opcode::Insertlane,
-                    args: [below, lane],
-                    imm,
-                }) if own => {
-                    lanes[imm as usize].get_or_insert(lane);
-                    value = below;
-                }
-                Some(InstructionData::Unary {
-                    opcode: Opcode::ScalarToVector,
-                    arg,
-                }) if own => {
-                    lanes[0].get_or_insert(arg);
-                    return Build {
-                        base: Base::Zero,
-                        lanes,
-                    };
-                }
-                _ => {
-                    return Build {
-                        base: Base::Vector(value),
-                        lanes,
-                    };
-                }
+    /// Where a word of the `shuffle` of two vectors comes from.
+    pub(super) fn picks_of_word(&self, a: Value, b: Value, mask: Immediate, word: usize) -> Picks {
+        let list = &self.func.dfg.immediates[mask].as_slice()[4 * word..4 * word + 4];
+        let source = |place: usize| (list[place] & 31) / 4;
+        let mut sources: SmallVec<[u8; 4]> = SmallVec::new();
+        for place in 0..4 {
+            if !sources.contains(&source(place)) {
+                sources.push(source(place));
             }
         }
-    }
-
-    /// `shuffle`: the bytes of two vectors by a constant list, word by word: the first permutation joins two source words, each
-    /// further one adds another.
-    pub(super) fn shuffle(&mut self, a: Value, b: Value, mask: &[u8]) -> Regs {
-        let (a, b) = (self.src(a), self.src(b));
-        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
-        for picks in mask.chunks(4) {
-            let mut word: Option<Src> = None;
-            let mut sources: SmallVec<[u8; 4]> = SmallVec::new();
-            for pick in picks {
-                let source = (pick & 31) / 4;
-                if !sources.contains(&source) {
-                    sources.push(source);
-                }
-            }
-            let part = |source: u8| {
-                if source < 4 {
-                    a.slice(source, 1)
-                } else {
-                    b.slice(source - 4, 1)
-                }
-            };
-            let nibble = |i: usize, base: u32| (u32::from(picks[i]) % 4 + base) << (4 * i);
-            let mut rest = sources.iter().copied();
-            let first = rest.next().expect("a word has bytes");
-            let second = rest.next();
-            let selector = (0..4).fold(0, |s, i| {
-                let source = (picks[i] & 31) / 4;
-                let base = if Some(source) == second { 4 } else { 0 };
-                s | nibble(i, base)
-            });
-            if second.is_none() && selector == IDENTITY {
-                regs.push(self.gpr(part(first)).word(0));
-                continue;
-            }
-            let other = second.map_or(Src::ZERO, part);
-            word.replace(Src::reg(self.permute(
-                part(first),
-                other,
-                Src::imm(selector),
-            )));
-            for source in rest {
-                let selector = (0..4).fold(0, |s, i| {
-                    if (picks[i] & 31) / 4 == source {
-                        s | nibble(i, 4)
+        // PRMT numbers the bytes of its second register from 4 on.
+        let picked = |place: usize, base: u32| (u32::from(list[place]) % 4 + base) << (4 * place);
+        let joined = (0..4).fold(0, |selector, place| {
+            let second = sources.get(1) == Some(&source(place));
+            selector | picked(place, if second { 4 } else { 0 })
+        });
+        let added = |from: u8| {
+            (0..4).fold(0, |selector, place| {
+                selector
+                    | if source(place) == from {
+                        picked(place, 4)
                     } else {
-                        s | (i as u32) << (4 * i)
+                        IDENTITY & 0xf << (4 * place)
                     }
-                });
-                let before = word.expect("joined above");
-                word = Some(Src::reg(self.permute(
-                    before,
-                    part(source),
-                    Src::imm(selector),
-                )));
-            }
-            let word = word.expect("joined above");
-            regs.push(self.gpr(word).word(0));
-        }
-        Regs::new(&regs)
-    }
-
-    /// `vany_true`: whether any bit is set.
-    pub(super) fn any_true(&mut self, vector: Value) -> PSrc {
-        let src = self.zero_extended(vector);
-        let mut word = src.slice(0, 1);
-        for i in 1..src.words {
-            word = Src::reg(self.logic3(word, src.slice(i, 1), Src::ZERO, TABLE_A | TABLE_B));
-        }
-        self.compare_word(CompOp::Ne, IType::U32, word, Src::ZERO, None)
-    }
-
-    /// `vhigh_bits`: the signs of all lanes as a number.
-    ///
-    /// The signs of four bytes come together by one multiplication: each factor bit brings one of them to bits 24 to 27, and no two
-    /// partial products meet.
-    pub(super) fn high_bits(&mut self, ty: Type, vector: Value) -> Regs {
-        /// Bits 3, 10, 17 and 24.
-        const GATHER_BYTES: u32 = 0x0102_0408;
-        let (src, lane_bits) = (self.src(vector), self.type_of(vector).lane_bits());
-        let lanes = self.type_of(vector).lane_count();
-        let mut result: Option<VReg> = None;
-        let mut first_lane = 0;
-        let words_per_lane = (lane_bits / 32).max(1);
-        let per_word = (32 / lane_bits).max(1);
-        while first_lane < lanes {
-            let top = (first_lane / per_word) * words_per_lane + words_per_lane - 1;
-            let word = src.slice(top as u8, 1);
-            let here = per_word.min(lanes - first_lane);
-            let signs = match lane_bits {
-                8 => {
-                    let mask: u32 = (0..here).map(|i| 0x80 << (8 * i)).sum();
-                    let signs = self.logic3(word, Src::imm(mask), Src::ZERO, TABLE_A & TABLE_B);
-                    let low = self.shift_right(Src::reg(signs), Src::imm(7), false, false);
-                    let gathered =
-                        self.multiply_add(Src::reg(low), Src::imm(GATHER_BYTES), Src::ZERO);
-                    let down = self.shift_right(Src::reg(gathered), Src::imm(24), false, false);
-                    self.logic3(Src::reg(down), Src::imm(0xf), Src::ZERO, TABLE_A & TABLE_B)
-                }
-                16 => {
-                    let low = self.shift_right(word, Src::imm(15), false, false);
-                    let high = self.shift_right(word, Src::imm(30), false, false);
-                    // Bit 0 from the one, bit 1 from the other, nothing above.
-                    let one = self.logic3(Src::reg(low), Src::imm(1), Src::ZERO, TABLE_A & TABLE_B);
-                    let two =
-                        self.logic3(Src::reg(high), Src::imm(2), Src::ZERO, TABLE_A & TABLE_B);
-                    self.add(Src::reg(one), Src::reg(two))
-                }
-                _ => self.shift_right(word, Src::imm(31), false, false),
+            })
+        };
+        let word = |source: u8| {
+            let (vector, word) = if source < 4 {
+                (a, source)
+            } else {
+                (b, source - 4)
             };
-            result = Some(match result {
-                None => signs,
-                Some(below) => {
-                    let factor = Src::imm(1 << first_lane);
-                    self.multiply_add(Src::reg(signs), factor, Src::reg(below))
-                }
-            });
-            first_lane += here;
+            Word::new(self.src(vector).slice(word, 1))
+        };
+        match sources[..] {
+            [a, b, c, d] => Picks::Four {
+                a: word(a),
+                b: word(b),
+                first: joined,
+                c: word(c),
+                second: added(c),
+                d: word(d),
+                third: added(d),
+            },
+            [a, b, c] => Picks::Three {
+                a: word(a),
+                b: word(b),
+                first: joined,
+                c: word(c),
+                second: added(c),
+            },
+            [a, b] => Picks::Two {
+                a: word(a),
+                b: word(b),
+                selector: joined,
+            },
+            _ => Picks::One {
+                a: word(sources[0]),
+                selector: joined,
+            },
         }
-        let low = result.expect("a vector has lanes");
-        let mut regs: SmallVec<[VReg; 4]> = SmallVec::from_slice(&[low]);
-        let words = words_of_bits(ty.bits());
-        if words > 1 {
-            let zero = self.gpr(Src::ZERO).word(0);
-            regs.resize(words, zero);
-        }
-        Regs::new(&regs)
     }
 }
