@@ -1,8 +1,8 @@
 //! Which CLIF operations reach an operation of the machine by rules: a scan of the ISLE files.
 //!
-//! A rule of `lower` belongs to the CLIF operation at the root of its pattern, every other rule to its own term. What stands to the right
-//! of the pattern names terms; those that are an operation's constructors (its name, or the name, `_` and a suffix) count for it, the
-//! others lead on to their own rules. External constructors are Rust and end the search.
+//! A rule of `lower` or `lower_truth` belongs to the CLIF operation at the root of its pattern, every other rule to its own term. What
+//! stands to the right of the pattern names terms; those that are an operation's constructors (its name, or the name, `_` and a suffix) count
+//! for it, the others lead on to their own rules. External constructors are Rust and end the search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,11 +33,24 @@ impl Node {
         }
     }
 
-    /// The heads of this list and of all within it.
+    /// The heads of this list and of all within it; names that a `let` gives are none.
     fn heads(&self, heads: &mut BTreeSet<String>) {
-        heads.extend(self.head().map(str::to_owned));
-        if let Node::List(nodes) = self {
-            nodes.iter().for_each(|node| node.heads(heads));
+        let Node::List(nodes) = self else {
+            return;
+        };
+        match (self.head(), nodes.as_slice()) {
+            (Some("let"), [_, Node::List(bindings), body @ ..]) => {
+                for binding in bindings {
+                    if let Node::List(parts) = binding {
+                        parts.iter().for_each(|part| part.heads(heads));
+                    }
+                }
+                body.iter().for_each(|node| node.heads(heads));
+            }
+            (head, _) => {
+                heads.extend(head.map(str::to_owned));
+                nodes.iter().for_each(|node| node.heads(heads));
+            }
         }
     }
 }
@@ -61,7 +74,7 @@ impl Rules {
             parts.for_each(|part| part.heads(&mut named));
             let term = pattern.head().expect("a pattern is a term").to_owned();
             let entry = match (term.as_str(), root_operation(pattern)) {
-                ("lower", Some(operation)) => self
+                ("lower" | "lower_truth", Some(operation)) => self
                     .roots
                     .entry((file.to_owned(), operation.to_owned()))
                     .or_default(),
@@ -114,7 +127,7 @@ fn constructs<'a>(term: &str, optypes: &[&'a str]) -> Option<&'a str> {
         .copied()
 }
 
-/// The operation that a pattern of `lower` is for.
+/// The operation that a pattern of `lower` or `lower_truth` is for.
 fn root_operation(pattern: &Node) -> Option<&str> {
     let Node::List(parts) = pattern else {
         return None;
@@ -161,12 +174,14 @@ fn rules_are_followed_to_their_roots() {
     );
     rules.add(
         "b.isle",
-        "(rule (lower (isub x y))\n (if-let z (small y))\n (sum x z))",
+        "(rule (lower (isub x y))\n (if-let z (small y))\n (sum x z))
+(rule (lower_truth (icmp x y)) (let ((sum Gpr (ISETP x y))) sum))",
     );
-    let optypes = ["IADD", "IMAD", "IMAD_WIDE"];
+    let optypes = ["IADD", "IMAD", "IMAD_WIDE", "ISETP"];
     let text = |optype| format!("{:?}", rules.operations_reaching(optype, &optypes));
     let both = r#"{"a.isle": {"iadd"}, "b.isle": {"isub"}}"#;
     assert_eq!(text("IADD"), both);
     assert_eq!(text("IMAD_WIDE"), both);
     assert_eq!(text("IMAD"), "{}");
+    assert_eq!(text("ISETP"), r#"{"b.isle": {"icmp"}}"#);
 }
