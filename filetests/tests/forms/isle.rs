@@ -21,11 +21,24 @@ impl Node {
         }
     }
 
-    /// The heads of this list and of all within it.
+    /// The heads of this list and of all within it; names that a `let` gives are none.
     pub fn heads(&self, heads: &mut BTreeSet<String>) {
-        heads.extend(self.head().map(str::to_owned));
-        if let Node::List(nodes) = self {
-            nodes.iter().for_each(|node| node.heads(heads));
+        let Node::List(nodes) = self else {
+            return;
+        };
+        match (self.head(), nodes.as_slice()) {
+            (Some("let"), [_, Node::List(bindings), body @ ..]) => {
+                for binding in bindings {
+                    if let Node::List(parts) = binding {
+                        parts.iter().for_each(|part| part.heads(heads));
+                    }
+                }
+                body.iter().for_each(|node| node.heads(heads));
+            }
+            (head, _) => {
+                heads.extend(head.map(str::to_owned));
+                nodes.iter().for_each(|node| node.heads(heads));
+            }
         }
     }
 }

@@ -112,10 +112,11 @@ fn rules_are_followed_to_their_roots() {
         "b.isle",
         "(rule (lower_truth (isub x y))\n (if-let z (small y))\n (sum x z))",
     );
-    let optypes = ["IADD", "IMAD", "IMAD_WIDE"];
+    let optypes = ["IADD", "IMAD", "IMAD_WIDE", "ISETP"];
     let text = |optype| format!("{:?}", rules.operations_reaching(optype, &optypes));
     let both = r#"{"a.isle": {"iadd"}, "b.isle": {"isub"}}"#;
     assert_eq!(text("IADD"), both);
     assert_eq!(text("IMAD_WIDE"), both);
     assert_eq!(text("IMAD"), "{}");
+    assert_eq!(text("ISETP"), r#"{"b.isle": {"icmp"}}"#);
 }
