@@ -824,17 +824,12 @@ impl Context for Lower<'_> {
     // Atomics.
 
     fn atomic_place(&mut self, p: Value, ty: Type, flags: MemFlags) -> Option<Address> {
-        if ty.bits() > 64 {
-            return None;
-        }
+        let address = self.address_of_access(p, 0, ty.bytes(), flags);
+        self.atomic_access(address, ty)
+    }
+    fn swap_place(&mut self, p: Value, ty: Type, flags: MemFlags) -> Option<Address> {
         let address = self.address(p, 0, ty.bytes(), flags);
-        // It may fault, and takes part in an order, whether or not somebody reads the result.
-        self.builder.keep_loads();
-        Some(Address {
-            align: ty.bytes(),
-            strong: address.space != Space::Local,
-            ..address
-        })
+        self.atomic_access(address, ty)
     }
     fn word_everywhere(&mut self, p: Value) -> Address {
         let address = self.address_with(p, 0, 4);
@@ -846,7 +841,7 @@ impl Context for Lower<'_> {
                 slot: false,
                 ..address
             },
-            _ => address,
+            _ => self.with_uniform(address),
         }
     }
     fn nothing(&mut self) -> Unit {

@@ -185,8 +185,7 @@ impl Lower<'_> {
         }
     }
 
-    /// [`Lower::address`], with a pointer parameter that is added to a computed offset left to the access: it reads the pointer from a uniform
-    /// register, which saves the carry chain. An offset that is a product or a shift is better added by its own operation.
+    /// [`Lower::address`], [with a pointer parameter in uniform registers](Lower::with_uniform).
     pub(super) fn address_of_access(
         &mut self,
         value: Value,
@@ -195,6 +194,12 @@ impl Lower<'_> {
         flags: MemFlags,
     ) -> Address {
         let address = self.address(value, offset, size, flags);
+        self.with_uniform(address)
+    }
+
+    /// The address with a pointer parameter that is added to a computed offset left to the access: it reads the pointer from a uniform
+    /// register, which saves the carry chain. An offset that is a product or a shift is better added by its own operation.
+    pub(super) fn with_uniform(&mut self, address: Address) -> Address {
         if let Base::Constant {
             bank: crate::abi::LAUNCH_BANK,
             offset,
@@ -264,6 +269,20 @@ impl Lower<'_> {
             }
             _ => None,
         }
+    }
+
+    /// What an atomic access of a type's size needs of its address; none of more than 64 bits.
+    pub(super) fn atomic_access(&mut self, address: Address, ty: Type) -> Option<Address> {
+        if ty.bits() > 64 {
+            return None;
+        }
+        // It may fault, and takes part in an order, whether or not somebody reads the result.
+        self.builder.keep_loads();
+        Some(Address {
+            align: ty.bytes(),
+            strong: address.space != Space::Local,
+            ..address
+        })
     }
 
     /// Says of the instruction before that its immediate is where a part of the frame is, from R1 on.
