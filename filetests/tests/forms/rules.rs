@@ -110,7 +110,8 @@ fn rules_are_followed_to_their_roots() {
     );
     rules.add(
         "b.isle",
-        "(rule (lower_truth (isub x y))\n (if-let z (small y))\n (sum x z))",
+        "(rule (lower (isub x y))\n (if-let z (small y))\n (sum x z))
+(rule (lower_truth (icmp x y)) (let ((sum Gpr (ISETP x y))) sum))",
     );
     let optypes = ["IADD", "IMAD", "IMAD_WIDE", "ISETP"];
     let text = |optype| format!("{:?}", rules.operations_reaching(optype, &optypes));
