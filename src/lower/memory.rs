@@ -197,18 +197,14 @@ impl Lower<'_> {
         self.with_uniform(address)
     }
 
-    /// The address with a pointer parameter that is added to a computed offset left to the access: it reads the pointer from a uniform
-    /// register, which saves the carry chain. An offset that is a product or a shift is better added by its own operation.
+    /// The address with a pointer in uniform registers that is added to a computed offset left to the access, which saves the carry chain: a
+    /// parameter, or a value that lives there. An offset that is a product or a shift is better added to a parameter by its
+    /// own operation, which reads the parameter as it is.
     pub(super) fn with_uniform(&mut self, address: Address) -> Address {
-        if let Base::Constant {
-            bank: crate::abi::LAUNCH_BANK,
-            offset,
-        } = address.base.base
-            && address.base.words == 2
-        {
+        if let Some(uniform) = self.uniform_pointer(address.base) {
             return Address {
                 base: Src::wide_imm(0, 2),
-                uniform: Some(self.uniform_parameter(offset)),
+                uniform: Some(uniform),
                 ..address
             };
         }
@@ -239,18 +235,33 @@ impl Lower<'_> {
                             ..
                         })
                     ));
-            if let Base::Constant { offset, .. } = self.src(pointer).base
-                && !scaled
-                && !matches!(self.src(index).base, Base::Constant { .. })
+            let source = self.src(pointer);
+            let scaled = scaled && !matches!(source.base, Base::Uniform { .. });
+            if !scaled
+                && !self.src(index).is_special()
+                && let Some(uniform) = self.uniform_pointer(source)
             {
                 return Address {
                     base: self.src(index),
-                    uniform: Some(self.uniform_parameter(offset)),
+                    uniform: Some(uniform),
                     ..address
                 };
             }
         }
         address
+    }
+
+    /// The uniform registers of a pointer: one that lives there, or a parameter.
+    fn uniform_pointer(&mut self, pointer: Src) -> Option<Regs> {
+        match pointer.base {
+            _ if pointer.words != 2 => None,
+            Base::Uniform { value, word } => Some(self.uniform_of(value).slice(word.into(), 2)),
+            Base::Constant {
+                bank: abi::LAUNCH_BANK,
+                offset,
+            } => Some(self.uniform_parameter(offset)),
+            _ => None,
+        }
     }
 
     fn plus_constant(&self, value: Value) -> Option<(Value, i64)> {
