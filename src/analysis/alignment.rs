@@ -7,7 +7,7 @@
 //! bits, so it ends, after a few rounds in practice.
 
 use super::control_flow::ControlFlow;
-use crate::clif::resolve::{GpuSymbol, Intrinsics};
+use crate::clif::resolve::{GpuSymbol, Intrinsics, symbol_offset};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
     Block, Function, GlobalValue, GlobalValueData, Inst, InstructionData, Opcode, Value,
@@ -317,14 +317,6 @@ impl Alignment {
             },
             _ => LowBits::NOTHING,
         })
-    }
-}
-
-/// The constant that a symbol's declaration adds.
-fn symbol_offset(func: &Function, gv: GlobalValue) -> i64 {
-    match func.global_values[gv] {
-        GlobalValueData::Symbol { offset, .. } => offset.bits(),
-        _ => 0,
     }
 }
 

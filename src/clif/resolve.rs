@@ -317,12 +317,14 @@ fn rewrite_special_values(func: &mut Function, found: &mut Intrinsics) {
         }
     }
     let mut reads = Vec::new();
+    let mut shared = Vec::new();
     for block in func.layout.blocks() {
         for inst in func.layout.block_insts(block) {
             let symbol = found.of_symbol_value(func, inst);
             match (found.of_call(func, inst), symbol) {
                 (Some(row), _) if row.is_special_value() => reads.push((inst, row)),
                 (_, Some(GpuSymbol::Special(row))) => reads.push((inst, row)),
+                (_, Some(GpuSymbol::Shared)) if is_word(func, inst) => shared.push(inst),
                 _ => {}
             }
         }
@@ -338,6 +340,26 @@ fn rewrite_special_values(func: &mut Function, found: &mut Intrinsics) {
         });
         found.symbols[gv] = Some(GpuSymbol::Special(row));
         func.replace(inst).symbol_value(types::I32, gv);
+    }
+    // Shared memory starts at offset 0 of its window, so its place there is a number that the mid-end can fold.
+    for inst in shared {
+        if let InstructionData::UnaryGlobalValue { global_value, .. } = func.dfg.insts[inst] {
+            let offset = symbol_offset(func, global_value);
+            func.replace(inst)
+                .iconst(types::I32, i64::from(offset as u32));
+        }
+    }
+}
+
+fn is_word(func: &Function, inst: Inst) -> bool {
+    func.dfg.value_type(func.dfg.first_result(inst)) == types::I32
+}
+
+/// The constant that a symbol's declaration adds.
+pub fn symbol_offset(func: &Function, gv: GlobalValue) -> i64 {
+    match func.global_values[gv] {
+        GlobalValueData::Symbol { offset, .. } => offset.bits(),
+        _ => 0,
     }
 }
 
@@ -458,5 +480,19 @@ mod tests {
         .unwrap();
         let gv = func.global_values.keys().next().unwrap();
         assert!(matches!(found.symbol(gv), Some(GpuSymbol::Shared)));
+    }
+
+    #[test]
+    fn offsets_in_shared_memory_are_numbers() {
+        let (func, _) = resolve_text(
+            "function %f() -> i32 {
+                gv0 = symbol %gpu_shared+16
+            block0:
+                v0 = symbol_value.i32 gv0
+                return v0
+            }",
+        )
+        .unwrap();
+        assert!(func.to_string().contains("v0 = iconst.i32 16"), "{func}");
     }
 }

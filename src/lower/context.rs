@@ -882,9 +882,6 @@ impl Context for Lower<'_> {
     fn symbol(&mut self, global_value: GlobalValue) -> Option<Symbol> {
         self.symbol_kind(global_value)
     }
-    fn shared_window(&mut self) -> u64 {
-        crate::abi::SHARED_WINDOW
-    }
     fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
         self.fill_by_linking(*object, *kind);
         Unit

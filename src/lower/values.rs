@@ -7,7 +7,7 @@ use super::context::generated_code::{
 };
 use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
 use super::typed::Word;
-use crate::clif::resolve::GpuSymbol;
+use crate::clif::resolve::{GpuSymbol, symbol_offset};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
@@ -150,6 +150,17 @@ impl Lower<'_> {
                 opcode: Opcode::Uextend,
                 arg,
             } => self.constant_of(arg),
+            // Static shared memory starts at offset 0 of the window.
+            InstructionData::UnaryGlobalValue { global_value, .. } => {
+                match self.input.facts.intrinsics.symbol(global_value)? {
+                    GpuSymbol::Shared => {
+                        let offset = symbol_offset(self.func, global_value) as u64;
+                        let address = crate::abi::SHARED_WINDOW.wrapping_add(offset);
+                        Some(u128::from(address))
+                    }
+                    GpuSymbol::Special(_) => None,
+                }
+            }
             InstructionData::Binary {
                 opcode: Opcode::Iconcat,
                 args: [low, high],
