@@ -14,7 +14,6 @@ mod context;
 mod convert;
 mod facts;
 mod float;
-mod integer;
 mod intrinsic;
 mod logic;
 mod memory;
@@ -26,7 +25,6 @@ mod uniform;
 mod values;
 mod vector;
 
-pub use context::generated_code;
 pub use source::{
     Base, Halves, InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src,
 };

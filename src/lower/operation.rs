@@ -101,7 +101,7 @@ impl Lower<'_> {
     ///
     /// # Panics
     /// When no form takes the sources: a mistake of the rules, since every operation has a form of GPRs only.
-    pub fn operation(
+    pub(super) fn operation(
         &mut self,
         optype: Optype,
         options: u128,
@@ -364,7 +364,7 @@ impl Lower<'_> {
     }
 
     /// Registers that hold the source, which has no modifiers.
-    pub fn gpr(&mut self, src: Src) -> Regs {
+    pub(super) fn gpr(&mut self, src: Src) -> Regs {
         debug_assert!(src.is_plain(), "modifiers of {src:?}");
         match src.base {
             Base::Regs(regs) => regs,
