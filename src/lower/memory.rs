@@ -7,7 +7,7 @@ use super::context::generated_code::{
     constructor_shift_right, constructor_store_piece,
 };
 use super::source::{Base, Regs, Src};
-use super::typed::{Gpr, Word};
+use super::typed::{Gpr, Operand, Word};
 use crate::abi::{self, Redzone};
 use crate::analysis::provenance::Space;
 use crate::error::{Error, Place, Problem};

@@ -6,7 +6,7 @@ use super::context::generated_code::{
     constructor_truth_word, constructor_zero_extended,
 };
 use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
-use super::typed::Word;
+use super::typed::{Operand, Word};
 use crate::clif::resolve::GpuSymbol;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;

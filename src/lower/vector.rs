@@ -2,7 +2,7 @@
 
 use super::Lower;
 use super::source::Src;
-use super::typed::Word;
+use super::typed::{Operand, Word};
 use crate::analysis::uses::UseCount;
 use crate::isa::generated::I2IPDType;
 use cranelift_codegen::ir::{Immediate, InstructionData, Opcode, Value};
