@@ -122,14 +122,6 @@ effects! {
     PREDICATES = 17, "predicates";
     /// Reads a register that changes by itself.
     SPECIAL = 18, "special";
-    /// SrcA and SrcB may change places.
-    COMMUTATIVE = 19, "commutative";
-    /// SrcA and SrcB may change places if the comparison is turned around.
-    MIRRORED = 20, "mirrored";
-    /// SrcA and SrcB may change places if `pp` is negated.
-    EXCHANGED = 21, "exchanged";
-    /// Selection uses no negation of its operands.
-    UNNEGATED = 22, "unnegated";
 }
 
 impl Effects {
@@ -153,12 +145,6 @@ impl Effects {
         .union(Effects::EXIT)
         .union(Effects::TRAP)
         .union(Effects::ANY_GPR);
-
-    /// What is stated for selection and is no effect.
-    pub const SELECTION: Effects = Effects::COMMUTATIVE
-        .union(Effects::MIRRORED)
-        .union(Effects::EXCHANGED)
-        .union(Effects::UNNEGATED);
 
     /// Both sets.
     pub const fn union(self, other: Effects) -> Effects {

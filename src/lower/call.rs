@@ -3,7 +3,7 @@
 use super::Lower;
 use super::context::generated_code::{Context, LdcOptions};
 use super::source::{Base, InstOutput, Output, Regs, Src};
-use super::typed::{Gpr, USrc, USrc64, Word};
+use super::typed::{Gpr, Operand, USrc, USrc64, Word};
 use crate::abi::{self, Place};
 use crate::isa::generated::LoadSize;
 use crate::isa::{PReg, RegisterClass, Role, VReg, build};
@@ -125,7 +125,7 @@ impl Lower<'_> {
 
     /// LDL of a word at an offset from R1.
     fn load_stack_word(&mut self, offset: i32) -> VReg {
-        let pointer = Gpr::new([self.stack_pointer()]);
+        let pointer = Gpr::from(Regs::one(self.stack_pointer()));
         let none = USrc::new(Src::ZERO);
         self.emit_ldl(pointer.source(), offset, none).word(0)
     }
@@ -204,7 +204,7 @@ impl Lower<'_> {
 
     /// Stores the words of an argument or a result to the stack. Incoming ones are addressed past the frame.
     fn store_stack(&mut self, regs: Regs, offset: u32, incoming: bool) {
-        let pointer = Gpr::new([self.stack_pointer()]);
+        let pointer = Gpr::from(Regs::one(self.stack_pointer()));
         for (i, &reg) in regs.as_slice().iter().enumerate() {
             let at = i64::from(offset) + 4 * i as i64;
             let displacement = if incoming { 0 } else { at as i32 };

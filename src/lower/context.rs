@@ -1,6 +1,7 @@
 //! The context of the ISLE rules: extractors over CLIF, operands, and the Rust sequences that rules call.
 
-use super::source::{Base, Halves, InstOutput, Output, PSrc, Regs, Source, Src, words_of_bits};
+use super::operation::Source;
+use super::source::{Base, InstOutput, Output, PSrc, Regs, Src, words_of_bits};
 use super::{Lower, vector};
 use crate::isa::Role;
 use crate::isa::VReg;
@@ -479,12 +480,6 @@ impl Context for Lower<'_> {
     fn low_half(&mut self, x: Word) -> HalfSrc {
         x.into()
     }
-    fn high_half(&mut self, x: Word) -> HalfSrc {
-        HalfSrc::new(Src {
-            halves: Halves::High,
-            ..x.src()
-        })
-    }
     fn any_word(&mut self, x: Word) -> Src {
         x.src()
     }
@@ -496,9 +491,6 @@ impl Context for Lower<'_> {
     }
     fn minus(&mut self, x: ISrc) -> ISrc {
         ISrc::new(x.src().negated())
-    }
-    fn minus64(&mut self, x: ISrc64) -> ISrc64 {
-        ISrc64::new(x.src().negated())
     }
     fn complement(&mut self, x: NotSrc) -> NotSrc {
         NotSrc::new(x.src().complemented())
@@ -700,9 +692,6 @@ impl Context for Lower<'_> {
     }
     fn extended_product_of(&mut self, inst: Inst) -> Option<Product> {
         self.product_of(self.func.dfg.first_result(inst))
-    }
-    fn wide_zero(&mut self, ty: Type) -> Src {
-        Src::wide_imm(0, words_of_bits(ty.bits()) as u8)
     }
     // Wide, counting, overflowing and dividing integers; lanes.
 
@@ -990,7 +979,7 @@ impl Context for Lower<'_> {
         Unit
     }
     fn stack_pointer(&mut self) -> Gpr {
-        Gpr::new([Lower::stack_pointer(self)])
+        Regs::one(Lower::stack_pointer(self)).into()
     }
     fn one_register(&mut self, regs: Regs) -> Gpr {
         regs.into()

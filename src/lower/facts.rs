@@ -45,7 +45,7 @@ impl Lower<'_> {
     }
 
     /// Whether a value is an i8 that is 0 or 1 and whose definition gives a predicate.
-    pub fn is_truth(&self, value: Value) -> bool {
+    pub(super) fn is_truth(&self, value: Value) -> bool {
         if self.type_of(value) != types::I8 {
             return false;
         }

@@ -1,13 +1,12 @@
 //! What the rules of intrinsics, symbols and traps (`isle/lower/intrinsic.isle`) ask.
 
 use super::Lower;
-use super::context::generated_code::{Context, Object, Symbol};
-use super::source::{Base, PSrc, Regs, Src};
-use super::typed::{FSrc, Gpr, HalfSrc, Word};
+use super::context::generated_code::{Object, Symbol};
+use super::source::{Base, PSrc};
 use crate::abi::bank0;
 use crate::clif::intrinsics::{Intrinsic, Lowering};
 use crate::clif::resolve::GpuSymbol;
-use crate::isa::generated::{MUFUDType, MUFUOp, SReg};
+use crate::isa::generated::SReg;
 use crate::isa::{Role, build};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
 use cranelift_codegen::ir::{GlobalValue, GlobalValueData};
@@ -48,19 +47,6 @@ impl Lower<'_> {
             name: name.to_string(),
             addend,
         }));
-    }
-
-    /// MUFU of an operand.
-    pub(super) fn mufu(&mut self, function: MUFUOp, dtype: MUFUDType, src: Src) -> Regs {
-        let result: Gpr = match dtype {
-            MUFUDType::F32 => self.emit_mufu_f32(&function, FSrc::new(src)),
-            MUFUDType::F64 => self.emit_mufu_f64(&function, FSrc::new(src)),
-            MUFUDType::F16V2 => self.emit_mufu_f16_v2(&function, Word::new(src)),
-            MUFUDType::Bf16V2 => self.emit_mufu_bf16_v2(&function, Word::new(src)),
-            MUFUDType::F16 => self.emit_mufu_f16(&function, HalfSrc::new(src)),
-            MUFUDType::Bf16 => self.emit_mufu_bf16(&function, HalfSrc::new(src)),
-        };
-        result.regs()
     }
 
     /// A fault with this code where the predicate holds.

@@ -6,7 +6,7 @@
 use super::Lower;
 use super::context::generated_code::Context;
 use super::source::{PSrc, Src};
-use super::typed::{Gpr, GprPred, NotSrc, Word};
+use super::typed::{Gpr, GprPred, NotSrc, Operand, Word};
 use crate::isa::generated::EXBool;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;

@@ -4,11 +4,10 @@ use super::Lower;
 use super::call::INCOMING;
 use super::context::generated_code::{
     FramePart, constructor_join_bytes, constructor_join_halves, constructor_load_piece,
-    constructor_permute, constructor_reversed, constructor_reversed64, constructor_reversed128,
     constructor_shift_right, constructor_store_piece,
 };
 use super::source::{Base, Regs, Src};
-use super::typed::{Gpr, Word, Word64, Word128};
+use super::typed::{Gpr, Operand, Word};
 use crate::abi::{self, Redzone};
 use crate::analysis::provenance::Space;
 use crate::error::{Error, Place, Problem};
@@ -114,7 +113,13 @@ impl Lower<'_> {
     }
 
     /// The address of a memory operand, with constants and stack slots folded into the offset.
-    pub fn address(&mut self, value: Value, offset: i32, size: u32, flags: MemFlags) -> Address {
+    pub(super) fn address(
+        &mut self,
+        value: Value,
+        offset: i32,
+        size: u32,
+        flags: MemFlags,
+    ) -> Address {
         let data = self.func.dfg.mem_flags[flags];
         let align = if data.aligned() || self.input.assume_aligned {
             size.next_power_of_two()
@@ -408,19 +413,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The low `bytes` bytes of a value in opposite order.
-    pub fn reverse_bytes(&mut self, src: Src, bytes: u32) -> Regs {
-        match bytes {
-            // Zeros above, whatever is there in the source.
-            2 => constructor_permute(self, Word::new(src.low()), Word::imm(0), 0x4401).regs(),
-            4 => constructor_reversed(self, 32, Word::new(src)).regs(),
-            8 => constructor_reversed64(self, 64, Word64::new(src)).regs(),
-            _ => constructor_reversed128(self, 128, Word128::new(src)).regs(),
-        }
-    }
-
     /// Whether a type is held in registers as a whole.
-    pub fn is_representable(ty: Type) -> bool {
+    pub(super) fn is_representable(ty: Type) -> bool {
         ty.bits() <= 128 && !ty.is_dynamic_vector() && ty != types::F128
     }
 }

@@ -14,22 +14,17 @@ mod context;
 mod convert;
 mod facts;
 mod float;
-mod integer;
 mod intrinsic;
 mod logic;
 mod memory;
 mod multiply;
 mod operation;
+mod registers;
 mod source;
 mod typed;
 mod uniform;
 mod values;
 mod vector;
-
-pub use context::generated_code;
-pub use source::{
-    Base, Halves, InstOutput, Output, Outputs, PSrc, PredicateSet, Regs, Source, Src,
-};
 
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
@@ -45,6 +40,7 @@ use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
 use cranelift_entity::SecondaryMap;
+use source::Regs;
 use values::Home;
 
 /// What is known of a function when it is lowered.
@@ -91,9 +87,6 @@ pub struct Scratch {
     uses: SecondaryMap<Value, u32>,
     constants: SecondaryMap<ir::Block, Constants>,
 }
-
-/// How many immediates of loops are loaded before the loop in one function (assumed: more would cost more registers than it saves).
-const HOISTED: u32 = 8;
 
 /// Lowers one function.
 ///
@@ -259,47 +252,6 @@ impl Lower<'_> {
         self.load_constants(clif);
         let params = self.block_params(clif);
         self.builder.end_block(params);
-    }
-
-    /// The register that holds an immediate in the current block: one for all its uses there.
-    fn constant(&mut self, value: u32) -> VReg {
-        let Some(block) = self.current else {
-            unreachable!("instructions are emitted in blocks")
-        };
-        if let Some(reg) = self.constants[block].get(value) {
-            return reg;
-        }
-        let reg = self.builder.vreg(source::VALUE_CLASS);
-        self.constants[block].push(value, reg);
-        reg
-    }
-
-    /// Loads the immediates that the block's instructions asked for, or leaves it to the dominator when the block is in a loop.
-    fn load_constants(&mut self, block: ir::Block) {
-        let flow = self.input.facts.flow;
-        for (value, reg) in std::mem::take(&mut self.constants[block]) {
-            let before = flow
-                .domtree()
-                .idom(block)
-                .filter(|_| flow.loop_depth(block) > 0 && !self.frame.has_calls);
-            if let Some(before) = before {
-                match self.constants[before].get(value) {
-                    Some(other) => {
-                        self.builder.bind(reg, other);
-                        continue;
-                    }
-                    None if self.hoisted < HOISTED || flow.loop_depth(before) > 0 => {
-                        self.hoisted += u32::from(flow.loop_depth(before) == 0);
-                        self.constants[before].push(value, reg);
-                        continue;
-                    }
-                    None => {}
-                }
-            }
-            let loaded = self.immediate(value);
-            self.builder.bind(reg, loaded);
-        }
-        self.builder.end_unit();
     }
 
     /// Asks for the operands of an instruction that is not lowered, so that what is unsupported among them is reported too.

@@ -21,7 +21,7 @@ impl Regs {
     ///
     /// # Panics
     /// When there are none or more than four.
-    pub fn new(regs: &[VReg]) -> Regs {
+    pub(super) fn new(regs: &[VReg]) -> Regs {
         let mut all = [regs[0]; 4];
         all[..regs.len()].copy_from_slice(regs);
         Regs {
@@ -31,7 +31,7 @@ impl Regs {
     }
 
     /// One register.
-    pub fn one(reg: VReg) -> Regs {
+    pub(super) fn one(reg: VReg) -> Regs {
         Regs {
             len: 1,
             regs: [reg; 4],
@@ -39,13 +39,13 @@ impl Regs {
     }
 
     /// The registers, low word first.
-    pub fn as_slice(&self) -> &[VReg] {
+    pub(super) fn as_slice(&self) -> &[VReg] {
         &self.regs[..self.len as usize]
     }
 
     /// Number of words.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len as usize
     }
 
@@ -53,19 +53,19 @@ impl Regs {
     ///
     /// # Panics
     /// When the value is narrower.
-    pub fn word(&self, index: usize) -> VReg {
+    pub(super) fn word(&self, index: usize) -> VReg {
         self.as_slice()[index]
     }
 
     /// These registers and then those.
-    pub fn concat(self, high: Regs) -> Regs {
+    pub(super) fn concat(self, high: Regs) -> Regs {
         let mut all: smallvec::SmallVec<[VReg; 8]> = self.as_slice().into();
         all.extend_from_slice(high.as_slice());
         Regs::new(&all)
     }
 
     /// Words `first .. first + len`.
-    pub fn slice(self, first: usize, len: usize) -> Regs {
+    pub(super) fn slice(self, first: usize, len: usize) -> Regs {
         Regs::new(&self.as_slice()[first..first + len])
     }
 }
@@ -163,12 +163,12 @@ impl Src {
     }
 
     /// One register.
-    pub fn reg(reg: VReg) -> Src {
+    pub(super) fn reg(reg: VReg) -> Src {
         Src::regs(Regs::one(reg))
     }
 
     /// Words `first .. first + words` of an operand without modifiers.
-    pub fn slice(self, first: u8, words: u8) -> Src {
+    pub(super) fn slice(self, first: u8, words: u8) -> Src {
         debug_assert!(!self.neg && !self.abs, "a part of a negated value");
         let base = match self.base {
             Base::Imm(v) => Base::Imm(
@@ -197,17 +197,17 @@ impl Src {
     }
 
     /// The low word.
-    pub fn low(self) -> Src {
+    pub(super) fn low(self) -> Src {
         self.slice(0, 1)
     }
 
     /// The second word.
-    pub fn high(self) -> Src {
+    pub(super) fn high(self) -> Src {
         self.slice(1, 1)
     }
 
     /// The operand negated (`-`).
-    pub fn negated(self) -> Src {
+    pub(super) fn negated(self) -> Src {
         Src {
             neg: !self.neg,
             whole: None,
@@ -216,7 +216,7 @@ impl Src {
     }
 
     /// The operand complemented (`~`).
-    pub fn complemented(self) -> Src {
+    pub(super) fn complemented(self) -> Src {
         match self.base {
             Base::Imm(v) => Src {
                 base: Base::Imm(!v & (u128::MAX >> (128 - 32 * u32::from(self.words)))),
@@ -231,7 +231,7 @@ impl Src {
     }
 
     /// The operand without its sign (`|x|`).
-    pub fn absolute(self) -> Src {
+    pub(super) fn absolute(self) -> Src {
         Src {
             neg: false,
             abs: true,
@@ -241,12 +241,12 @@ impl Src {
     }
 
     /// Whether it has no modifiers.
-    pub fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         !self.neg && !self.abs && !self.not && self.halves == Halves::Both
     }
 
     /// Whether it takes the one slot of an instruction for operands that are no general registers.
-    pub fn is_special(&self) -> bool {
+    pub(super) fn is_special(&self) -> bool {
         match self.base {
             Base::Imm(value) => value != 0,
             Base::Constant { .. } | Base::Uniform { .. } => true,
@@ -255,7 +255,7 @@ impl Src {
     }
 
     /// The value of an immediate without modifiers.
-    pub fn as_imm(&self) -> Option<u128> {
+    pub(super) fn as_imm(&self) -> Option<u128> {
         match self.base {
             Base::Imm(v) if self.is_plain() => Some(v),
             _ => None,
@@ -285,7 +285,7 @@ impl PSrc {
     };
 
     /// A predicate register.
-    pub fn new(reg: VReg) -> PSrc {
+    pub(super) fn new(reg: VReg) -> PSrc {
         PSrc {
             reg: Some(reg),
             negated: false,
@@ -293,101 +293,11 @@ impl PSrc {
     }
 
     /// The opposite.
-    pub fn negate(self) -> PSrc {
+    pub(super) fn negate(self) -> PSrc {
         PSrc {
             negated: !self.negated,
             ..self
         }
-    }
-}
-
-/// The set of all predicates as an operand (P2R, R2P).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PredicateSet;
-
-/// A source handed to [`super::Lower::operation`].
-#[derive(Clone, Copy, Debug)]
-pub enum Source {
-    /// A register, immediate or constant operand.
-    Value(Src),
-    /// A predicate.
-    Predicate(PSrc),
-    /// A number in the word.
-    Number(i64),
-    /// All predicates.
-    Predicates(PredicateSet),
-}
-
-/// Results of an operation.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Outputs {
-    /// Role d.
-    pub d: Option<Regs>,
-    /// Role pu.
-    pub pu: Option<VReg>,
-    /// Role pv.
-    pub pv: Option<VReg>,
-}
-
-impl Outputs {
-    /// The register result.
-    ///
-    /// # Panics
-    /// When the operation has none: a mistake of the caller, each operation's results are fixed.
-    pub fn d(&self) -> Regs {
-        self.d.expect("the operation has a register result")
-    }
-
-    /// The first register of the result.
-    ///
-    /// # Panics
-    /// As [`Outputs::d`].
-    pub fn reg(&self) -> VReg {
-        self.d().word(0)
-    }
-
-    /// The result as an operand.
-    ///
-    /// # Panics
-    /// As [`Outputs::d`].
-    pub fn src(&self) -> Src {
-        Src::regs(self.d())
-    }
-
-    /// The register of the predicate result `pu`.
-    ///
-    /// # Panics
-    /// When the operation, in the mode chosen, has none.
-    pub fn first_predicate(&self) -> VReg {
-        self.pu.expect("the operation has a predicate result")
-    }
-
-    /// The register of the predicate result `pv`.
-    ///
-    /// # Panics
-    /// As [`Outputs::first_predicate`].
-    pub fn second_predicate(&self) -> VReg {
-        self.pv
-            .expect("the operation has a second predicate result")
-    }
-
-    /// The predicate result `pu`.
-    ///
-    /// # Panics
-    /// When the operation, in the mode chosen, has none.
-    pub fn pu(&self) -> PSrc {
-        PSrc::new(self.pu.expect("the operation has a predicate result"))
-    }
-
-    /// The predicate result `pv`.
-    ///
-    /// # Panics
-    /// As [`Outputs::pu`].
-    pub fn pv(&self) -> PSrc {
-        PSrc::new(
-            self.pv
-                .expect("the operation has a second predicate result"),
-        )
     }
 }
 

@@ -3,9 +3,19 @@
 //! A source says what it may be: a plain word cannot carry a sign that its instruction does not apply, and a part can be taken of plain words
 //! only. A result says what it is. All are thin wrappers; the choice of operand kinds sees [`Src`] and [`PSrc`].
 
-use super::source::{InstOutput, Output, Outputs, PSrc, Regs, Source, Src};
+use super::operation::{Outputs, Source};
+use super::source::{InstOutput, Output, PSrc, Regs, Src};
 use crate::isa::VReg;
 use smallvec::smallvec;
+
+/// A typed source.
+pub trait Operand: Copy + Into<Source> {
+    /// The operand, whose width and modifiers the caller vouches for.
+    fn new(src: Src) -> Self;
+
+    /// The operand as the choice of operand kinds sees it.
+    fn src(self) -> Src;
+}
 
 macro_rules! sources {
     ($($(#[$doc:meta])* $name:ident, $words:expr;)*) => {$(
@@ -13,15 +23,13 @@ macro_rules! sources {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name(Src);
 
-        impl $name {
-            /// The operand, whose width and modifiers the caller vouches for.
-            pub(super) fn new(src: Src) -> $name {
-                debug_assert!($words == 0 || src.words == $words, "{src:?} as {}", stringify!($name));
+        impl Operand for $name {
+            fn new(src: Src) -> $name {
+                debug_assert!(src.words == $words, "{src:?} as {}", stringify!($name));
                 $name(src)
             }
 
-            /// The operand as the choice of operand kinds sees it.
-            pub(super) fn src(self) -> Src {
+            fn src(self) -> Src {
                 self.0
             }
         }
@@ -92,38 +100,16 @@ from_plain! {
     USrc64 => UISrc64;
 }
 
-impl From<Src> for Source {
-    fn from(src: Src) -> Source {
-        Source::Value(src)
-    }
-}
-
-impl From<PSrc> for Source {
-    fn from(predicate: PSrc) -> Source {
-        Source::Predicate(predicate)
-    }
-}
-
 macro_rules! results {
-    ($($(#[$doc:meta])* $name:ident: $words:literal => $source:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $words:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name([VReg; $words]);
 
         impl $name {
-            /// The registers, low word first.
-            pub(super) fn new(regs: [VReg; $words]) -> $name {
-                $name(regs)
-            }
-
             /// The registers.
             pub(super) fn regs(self) -> Regs {
                 Regs::new(&self.0)
-            }
-
-            /// The result as an operand.
-            pub(super) fn source(self) -> $source {
-                $source::new(Src::regs(self.regs()))
             }
         }
 
@@ -137,7 +123,7 @@ macro_rules! results {
 
         impl From<Outputs> for $name {
             fn from(outputs: Outputs) -> $name {
-                outputs.d().into()
+                outputs.registers().into()
             }
         }
 
@@ -151,15 +137,32 @@ macro_rules! results {
 
 results! {
     /// One general register.
-    Gpr: 1 => Word;
+    Gpr, 1;
     /// Two general registers: 64 bits.
-    Gpr2: 2 => Word64;
+    Gpr2, 2;
     /// Four general registers: 128 bits.
-    Gpr4: 4 => Word128;
+    Gpr4, 4;
     /// One uniform register.
-    Ugpr: 1 => USrc;
+    Ugpr, 1;
     /// Two uniform registers: 64 bits.
-    Ugpr2: 2 => USrc64;
+    Ugpr2, 2;
+}
+
+macro_rules! as_operands {
+    ($($result:ident => $source:ident;)*) => {$(
+        impl $result {
+            /// The result as an operand.
+            pub(super) fn source(self) -> $source {
+                $source::new(Src::regs(self.regs()))
+            }
+        }
+    )*};
+}
+
+as_operands! {
+    Gpr => Word;
+    Gpr2 => Word64;
+    Gpr4 => Word128;
 }
 
 impl Gpr {
@@ -249,8 +252,6 @@ with_predicate! {
     Gpr4Carry: Gpr4;
     /// A register and a predicate.
     GprPred: Gpr;
-    /// A register pair and a predicate.
-    Gpr2Pred: Gpr2;
 }
 
 /// Nothing: what an instruction gives that only has an effect.
@@ -265,6 +266,6 @@ impl From<Outputs> for Unit {
 
 impl From<Outputs> for Regs {
     fn from(outputs: Outputs) -> Regs {
-        outputs.d()
+        outputs.registers()
     }
 }

@@ -6,7 +6,7 @@ use super::context::generated_code::{
     constructor_truth_word, constructor_zero_extended,
 };
 use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
-use super::typed::Word;
+use super::typed::{Operand, Word};
 use crate::clif::resolve::{GpuSymbol, symbol_offset};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
@@ -23,44 +23,44 @@ pub struct Home {
 
 impl Home {
     /// Whether somebody reads the value.
-    pub fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         self.is_asked_by_lanes() || self.uniform.is_some()
     }
 
     /// Whether somebody reads the value from a general register or a predicate.
-    pub fn is_asked_by_lanes(&self) -> bool {
+    pub(super) fn is_asked_by_lanes(&self) -> bool {
         self.regs.is_some() || self.predicate.is_some()
     }
 
     /// Whether somebody reads the value from uniform registers.
-    pub fn is_asked_uniform(&self) -> bool {
+    pub(super) fn is_asked_uniform(&self) -> bool {
         self.uniform.is_some()
     }
 }
 
 impl Lower<'_> {
     /// The type of a value.
-    pub fn type_of(&self, value: Value) -> Type {
+    pub(super) fn type_of(&self, value: Value) -> Type {
         self.func.dfg.value_type(value)
     }
 
     /// 32-bit words of a value.
-    pub fn words_of(&self, value: Value) -> usize {
+    pub(super) fn words_of(&self, value: Value) -> usize {
         words_of_bits(self.type_of(value).bits())
     }
 
     /// The instruction that defines a value.
-    pub fn def_of(&self, value: Value) -> Option<Inst> {
+    pub(super) fn def_of(&self, value: Value) -> Option<Inst> {
         self.func.dfg.value_def(value).inst()
     }
 
     /// The data of the instruction that defines a value.
-    pub fn def_data(&self, value: Value) -> Option<InstructionData> {
+    pub(super) fn def_data(&self, value: Value) -> Option<InstructionData> {
         self.def_of(value).map(|inst| self.func.dfg.insts[inst])
     }
 
     /// The registers that hold a value.
-    pub fn regs_of(&mut self, value: Value) -> Regs {
+    pub(super) fn regs_of(&mut self, value: Value) -> Regs {
         if let Some(regs) = self.homes[value].regs {
             return regs;
         }
@@ -98,7 +98,7 @@ impl Lower<'_> {
     }
 
     /// The truth of a value (not zero) as a predicate.
-    pub fn truth_of(&mut self, value: Value) -> PSrc {
+    pub(super) fn truth_of(&mut self, value: Value) -> PSrc {
         constructor_truth_of(self, value)
     }
 
@@ -116,7 +116,7 @@ impl Lower<'_> {
     }
 
     /// The bits of a constant value.
-    pub fn constant_of(&self, value: Value) -> Option<u128> {
+    pub(super) fn constant_of(&self, value: Value) -> Option<u128> {
         let ty = self.type_of(value);
         match self.def_data(value)? {
             InstructionData::UnaryImm {
@@ -170,14 +170,14 @@ impl Lower<'_> {
     }
 
     /// The value of a scalar integer constant, sign-extended from its type.
-    pub fn signed_constant_of(&self, value: Value) -> Option<i128> {
+    pub(super) fn signed_constant_of(&self, value: Value) -> Option<i128> {
         let bits = self.type_of(value).bits();
         self.constant_of(value)
             .map(|v| (v as i128) << (128 - bits) >> (128 - bits))
     }
 
     /// A value as an operand without modifiers: an immediate, a kernel parameter, or registers.
-    pub fn src(&self, value: Value) -> Src {
+    pub(super) fn src(&self, value: Value) -> Src {
         let words = self.words_of(value) as u8;
         if let Some(bits) = self.constant_of(value) {
             return Src::wide_imm(bits, words);
@@ -229,7 +229,7 @@ impl Lower<'_> {
     }
 
     /// An operand of an integer sum: `ineg` becomes a modifier.
-    pub fn int_src(&self, value: Value) -> Src {
+    pub(super) fn int_src(&self, value: Value) -> Src {
         match self.def_data(value) {
             Some(InstructionData::Unary {
                 opcode: Opcode::Ineg,
@@ -243,7 +243,7 @@ impl Lower<'_> {
     }
 
     /// An operand of a float operation: `fneg` and `fabs` become modifiers.
-    pub fn float_src(&self, value: Value) -> Src {
+    pub(super) fn float_src(&self, value: Value) -> Src {
         let (mut neg, mut abs, mut inner) = (false, false, value);
         while let Some(InstructionData::Unary { opcode, arg }) = self.def_data(inner) {
             match opcode {
@@ -267,7 +267,7 @@ impl Lower<'_> {
 
     /// An operand of a packed half operation: `fneg`, `fabs`, `splat` and the lane of a vector become modifiers. A scalar f16 is read as
     /// its low half in both lanes.
-    pub fn half_src(&self, value: Value) -> Src {
+    pub(super) fn half_src(&self, value: Value) -> Src {
         let src = self.float_src(value);
         let scalar = !self.type_of(value).is_vector();
         let Base::Value { value: inner, .. } = src.base else {
@@ -326,7 +326,7 @@ impl Lower<'_> {
     }
 
     /// An i8 or i16 zero-extended to a word; wider values as they are.
-    pub fn zero_extended(&mut self, value: Value) -> Src {
+    pub(super) fn zero_extended(&mut self, value: Value) -> Src {
         match self.words_of(value) {
             1 => constructor_zero_extended(self, value).src(),
             _ => self.src(value),
@@ -334,7 +334,7 @@ impl Lower<'_> {
     }
 
     /// An i8 or i16 sign-extended to a word; wider values as they are.
-    pub fn sign_extended(&mut self, value: Value) -> Src {
+    pub(super) fn sign_extended(&mut self, value: Value) -> Src {
         match self.words_of(value) {
             1 => constructor_sign_extended(self, value).src(),
             _ => self.src(value),
@@ -347,7 +347,7 @@ impl Lower<'_> {
     }
 
     /// Binds what a rule returned to the homes that were asked for.
-    pub fn bind(&mut self, value: Value, output: Output) {
+    pub(super) fn bind(&mut self, value: Value, output: Output) {
         let home = self.homes[value];
         match output {
             Output::Regs(regs) if regs.word(0).class() == RegisterClass::Uniform => {
@@ -397,12 +397,7 @@ impl Lower<'_> {
     }
 
     /// A predicate register with the value of `p`.
-    pub fn copy_predicate(&mut self, p: PSrc) -> VReg {
+    pub(super) fn copy_predicate(&mut self, p: PSrc) -> VReg {
         constructor_truth_copy(self, p).reg()
-    }
-
-    /// PLOP3: a predicate from three by truth table.
-    pub fn predicate_logic(&mut self, a: PSrc, b: PSrc, c: PSrc, table: u8) -> VReg {
-        self.emit_plop3(a, b, c, table.into()).reg()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Lower;
 use super::source::Src;
-use super::typed::Word;
+use super::typed::{Operand, Word};
 use crate::analysis::uses::UseCount;
 use crate::isa::generated::I2IPDType;
 use cranelift_codegen::ir::{Immediate, InstructionData, Opcode, Value};
@@ -10,10 +10,6 @@ use smallvec::SmallVec;
 
 /// PRMT: the bytes of the first register in place.
 const IDENTITY: u32 = 0x3210;
-/// PRMT: the low halves of two registers.
-pub(super) const LOW_HALVES: u32 = 0x5410;
-/// PRMT: the low bytes of two registers, below zeros of neither (the upper half repeats byte 0).
-pub(super) const LOW_BYTES: u32 = 0x0040;
 
 /// PRMT: the lane of 8 or 16 bits from `byte` on, sign-extended.
 pub(super) fn signed_lane(byte: u32, bits: u32) -> u32 {

@@ -380,7 +380,7 @@ impl Conversion {
 /// Whether an instruction has no effect but its results, so that it may run in lanes that do not need it.
 fn only_computes(inst: &Inst<VReg>) -> bool {
     let effects = inst.optype().info().effects;
-    effects.0 & !Effects::SPECIAL.union(Effects::SELECTION).0 == 0 && inst.is_unguarded()
+    (effects == Effects::default() || effects == Effects::SPECIAL) && inst.is_unguarded()
 }
 
 /// Whether an instruction may run under a guard, or where it is not needed; collects the registers that are written under the guard only.

@@ -222,17 +222,18 @@ fn compile(file: &str) -> Code {
     compiled.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
+/// Kernels without a sibling that reads a uniform register: half a register is an operand only where it is a vector operation's.
+const CONSTANT_ONLY: &[&str] = &["f2f_c", "f2i_c", "frnd_c", "mufu_c_half"];
+
 /// The kernel with a uniform operand that computes what one with a constant operand does.
-fn uniform(name: &str) -> String {
-    match name.rsplit_once('_') {
-        Some((operation, form)) => format!("{operation}_{}", form.replace('c', "u")),
-        None => name.to_string(),
-    }
+fn uniform(name: &str) -> Option<String> {
+    let (operation, form) = name.rsplit_once('_')?;
+    (!CONSTANT_ONLY.contains(&name)).then(|| format!("{operation}_{}", form.replace('c', "u")))
 }
 
 #[test]
 fn kernels_with_constant_operands_compute_what_they_should() {
-    check("constant_operands.clif", str::to_string);
+    check("constant_operands.clif", |name| Some(name.to_string()));
 }
 
 #[test]
@@ -240,12 +241,16 @@ fn kernels_with_uniform_operands_compute_the_same() {
     check("uniform_operands.clif", uniform);
 }
 
-/// Runs every kernel of a file, called `name_of` the row, against the row's reference.
-fn check(file: &str, name_of: fn(&str) -> String) {
+/// Runs every kernel of a file against the reference of the row that it is the `kernel_of`.
+fn check(file: &str, kernel_of: fn(&str) -> Option<String>) {
     let code = compile(file);
+    let rows: Vec<(String, &Row)> = KERNELS
+        .iter()
+        .filter_map(|row| Some((kernel_of(row.0)?, row)))
+        .collect();
     assert_eq!(
         code.kernels().len(),
-        KERNELS.len(),
+        rows.len(),
         "a reference for each kernel"
     );
     let device = Device::simulator(SimConfig {
@@ -254,8 +259,7 @@ fn check(file: &str, name_of: fn(&str) -> String) {
     });
     let module = device.load(&code).expect("the code loads");
     let mut random = Random::new(7);
-    for (row, operands, reference) in KERNELS {
-        let name = name_of(row);
+    for (name, (row, operands, reference)) in rows {
         let kernel = module
             .kernel(&name)
             .unwrap_or_else(|error| panic!("{error}"));

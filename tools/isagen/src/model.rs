@@ -94,6 +94,8 @@ pub struct Optype {
     pub latency: Option<usize>,
     /// What it does besides writing its results (`Effect`), each once.
     pub effects: Vec<String>,
+    /// What is stated with them for selection: how SrcA and SrcB may change places.
+    pub selection: Vec<String>,
     /// Indices into [`Machine::forms`].
     pub forms: std::ops::Range<usize>,
     /// Examples of the document, one instruction each, comments cut off.

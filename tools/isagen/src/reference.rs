@@ -77,6 +77,9 @@ fn write_optype(machine: &Machine, optype: &Optype, out: &mut String) -> std::fm
     if !optype.effects.is_empty() {
         write!(out, " Effects: {}.", optype.effects.join(", "))?;
     }
+    if !optype.selection.is_empty() {
+        write!(out, " For selection: {}.", optype.selection.join(", "))?;
+    }
     writeln!(out, "\n\n```asm")?;
     for line in &optype.syntax {
         writeln!(out, "{line}")?;

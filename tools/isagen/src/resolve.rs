@@ -240,6 +240,7 @@ impl<'a> Context<'a> {
         let mnemonic = self.mnemonic(&block, &forms);
         self.resolve_modes(&block, &mnemonic, &mut forms);
         let number = self.optype_number(optype);
+        let (effects, selection) = self.effects(optype);
         self.machine.forms.extend(forms);
         let resolved = Optype {
             name: optype.name.text.clone(),
@@ -252,7 +253,8 @@ impl<'a> Context<'a> {
             syntax: block.lines.iter().map(|line| line.text.clone()).collect(),
             write_scoreboard: block.lines.iter().any(|line| line.write_scoreboard),
             latency: self.latency_of(optype),
-            effects: self.effects(optype),
+            effects,
+            selection,
             forms: first..self.machine.forms.len(),
             examples: optype.examples.iter().map(|e| e.text.clone()).collect(),
             provenance: optype.provenance,

@@ -361,7 +361,7 @@ fn constructor(
 }
 
 fn swap(machine: &Machine, optype: &Optype, form: &Form) -> Swap {
-    let says = |effect: &str| optype.effects.iter().any(|e| e == effect);
+    let says = |word: &str| optype.selection.iter().any(|s| s == word);
     if says("commutative") {
         return Swap::Free;
     }
@@ -504,7 +504,7 @@ impl Typed<'_> {
             (Some(_), 2) => SourceType::Double,
             (Some(_), _) => SourceType::Single,
             _ if written.bitnot.is_some() => SourceType::Complement(words),
-            _ if optype.effects.iter().any(|e| e == "unnegated") => SourceType::Plain(words),
+            _ if optype.selection.iter().any(|s| s == "unnegated") => SourceType::Plain(words),
             _ => match (written.negate.filter(shown), written.negate_by) {
                 (Some(_), Some(by)) if self.value(by) != 0 => SourceType::Complement(words),
                 (Some(_), _) => SourceType::Integer(words),

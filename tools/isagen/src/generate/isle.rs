@@ -197,7 +197,7 @@ pub fn modes(machine: &Machine) -> String {
     }
     let _ = writeln!(
         w,
-        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::Optype;\n    use crate::isa::generated::Form;\n    use crate::lower::operation::{{Mode, Swap}};\n"
+        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::Form;\n    use crate::lower::operation::{{Mode, Swap}};\n"
     );
     for constructor in &list {
         let forms: Vec<String> = constructor
@@ -205,13 +205,11 @@ pub fn modes(machine: &Machine) -> String {
             .iter()
             .map(|&f| format!("Form::{}", machine.forms[f].name))
             .collect();
-        let optype = &machine.optypes[machine.forms[constructor.forms[0]].optype];
         let _ = writeln!(
             w,
-            "    /// `{}`.\n    pub static {}: Mode = Mode {{ optype: Optype::{}, forms: &[{}], mask: {:#x}, complements: {}, swap: {} }};",
+            "    /// `{}`.\n    pub static {}: Mode = Mode {{ forms: &[{}], mask: {:#x}, complements: {}, swap: {} }};",
             constructor.name,
             constant(&constructor.name),
-            optype.name,
             forms.join(", "),
             constructor.mask,
             constructor.complements,

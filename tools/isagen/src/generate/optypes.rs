@@ -108,14 +108,9 @@ pub fn signature(machine: &Machine, optype: &Optype) -> Signature {
     result
 }
 
-/// Whether the semantics are a pure function of the operands: no effects, except on the set of predicates. What is stated for selection only
-/// is no effect.
+/// Whether the semantics are a pure function of the operands: no effects, except on the set of predicates.
 pub fn is_pure(optype: &Optype) -> bool {
-    const FOR_SELECTION: [&str; 4] = ["commutative", "mirrored", "exchanged", "unnegated"];
-    optype
-        .effects
-        .iter()
-        .all(|e| e == "predicates" || FOR_SELECTION.contains(&e.as_str()))
+    optype.effects.iter().all(|e| e == "predicates")
 }
 
 /// A modifier: the name in `Modifiers` and its field in every form that has it.

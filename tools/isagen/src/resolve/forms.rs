@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{Exception, Field, FieldValue, Form, Format};
 
 /// The effects an instruction may have.
-pub const EFFECTS: [&str; 23] = [
+pub const EFFECTS: [&str; 19] = [
     "load",
     "store",
     "atomic",
@@ -28,11 +28,10 @@ pub const EFFECTS: [&str; 23] = [
     "anygpr",
     "predicates",
     "special",
-    "commutative",
-    "mirrored",
-    "exchanged",
-    "unnegated",
 ];
+
+/// What stands among the effects for selection and is none: how SrcA and SrcB may change places, and that it uses no negation of operands.
+pub const SELECTION: [&str; 4] = ["commutative", "mirrored", "exchanged", "unnegated"];
 
 impl<'a> Context<'a> {
     /// Resolves a form, its modes aside.
@@ -210,25 +209,32 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The effects of an optype and its amendments, each once.
-    pub(super) fn effects(&self, optype: &'a Construct) -> Vec<String> {
+    /// The effects of an optype and its amendments, and what they say for selection, each once.
+    pub(super) fn effects(&self, optype: &'a Construct) -> (Vec<String>, Vec<String>) {
         let mut chain = self.definitions.chain(optype);
         chain.extend(self.definitions.amendments_of(&chain));
-        let mut effects: Vec<String> = Vec::new();
+        let (mut effects, mut selection) = (Vec::new(), Vec::new());
         for effect in chain
             .iter()
             .flat_map(|construct| &construct.operands.effects)
         {
             let word = effect.text.as_str();
-            if !EFFECTS.contains(&word) {
+            let list: &mut Vec<String> = if EFFECTS.contains(&word) {
+                &mut effects
+            } else if SELECTION.contains(&word) {
+                &mut selection
+            } else {
+                let words = [&EFFECTS[..], &SELECTION[..]].concat();
                 self.report(
                     Diagnostic::error(effect.span, format!("unknown effect `{word}`"))
-                        .help(format!("the effects are {}", EFFECTS.join(", "))),
+                        .help(format!("the effects are {}", words.join(", "))),
                 );
-            } else if !effects.iter().any(|e| e == word) {
-                effects.push(word.to_owned());
+                continue;
+            };
+            if !list.iter().any(|e| e == word) {
+                list.push(word.to_owned());
             }
         }
-        effects
+        (effects, selection)
     }
 }

@@ -1,0 +1,145 @@
+//! Which form an operation takes.
+
+use super::fold::fold;
+use super::{Source, Sources, Swap};
+use crate::isa::table::{FieldType, FormInfo, OperandInfo};
+use crate::isa::{Form, Register, RegisterClass, Role};
+use crate::lower::source::{Base, Halves, Src};
+
+/// How a source gets into an operand of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// As it is; no instruction.
+    Direct,
+    /// Moved to GPRs first, or its modifiers applied: so many instructions.
+    Move(u32),
+}
+
+/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps.
+pub(super) fn choose(forms: &[Form], swap: &Swap, word: &mut u128, sources: &mut Sources) -> Form {
+    if let [form] = forms {
+        return *form;
+    }
+    let (mut cost, mut form) = cheapest(forms, sources).unwrap_or((u32::MAX, forms[0]));
+    if cost > 0
+        && let Some(swapped) = swapped(swap, sources)
+        && let Some((other, swapped_form)) = cheapest(forms, &swapped)
+        && other < cost
+    {
+        (cost, form) = (other, swapped_form);
+        *sources = swapped;
+        if let Swap::Mirror { bit, codes } = swap {
+            let code = codes[(*word >> bit) as usize & (codes.len() - 1)];
+            *word = *word & !((codes.len() as u128 - 1) << bit) | u128::from(code) << bit;
+        }
+    }
+    assert!(
+        cost < u32::MAX,
+        "no form of {} takes {sources:?}",
+        form.info().name
+    );
+    form
+}
+
+/// The sources with SrcA and SrcB in each other's place.
+fn swapped(swap: &Swap, sources: &Sources) -> Option<Sources> {
+    if matches!(swap, Swap::Never) {
+        return None;
+    }
+    let place = |role: Role| sources.iter().position(|s| s.0 == role);
+    let (a, b) = (place(Role::A)?, place(Role::B)?);
+    let mut swapped = sources.clone();
+    (swapped[a].1, swapped[b].1) = (sources[b].1, sources[a].1);
+    if let Swap::Exchange = swap
+        && let Some(pp) = place(Role::Pp)
+        && let Source::Predicate(p) = sources[pp].1
+    {
+        swapped[pp].1 = Source::Predicate(p.negate());
+    }
+    Some(swapped)
+}
+
+fn cheapest(forms: &[Form], sources: &Sources) -> Option<(u32, Form)> {
+    let mut best: Option<(u32, Form)> = None;
+    for &form in forms {
+        if let Some(cost) = cost(form.info(), sources)
+            && best.is_none_or(|(c, _)| cost < c)
+        {
+            best = Some((cost, form));
+            if cost == 0 {
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// Instructions needed before the form can be used; none when it cannot take the sources.
+fn cost(form: &'static FormInfo, sources: &[(Role, Source)]) -> Option<u32> {
+    let mut total = 0;
+    for (role, source) in sources {
+        let Source::Value(src) = source else { continue };
+        match form.operand(*role) {
+            None if src.as_imm() == Some(0) => {}
+            None => return None,
+            Some(operand) => match way(form, operand, src)? {
+                Way::Direct => {}
+                Way::Move(n) => total += n,
+            },
+        }
+    }
+    Some(total)
+}
+
+fn way(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<Way> {
+    let field = &form.fields[operand.field as usize];
+    let modifiers = applies(operand, src);
+    match (operand.class, field.ty) {
+        (Some(RegisterClass::Uniform), _) => match src.base {
+            Base::Regs(regs) if modifiers && regs.word(0).class() == RegisterClass::Uniform => {
+                Some(Way::Direct)
+            }
+            Base::Uniform { .. } if modifiers => Some(Way::Direct),
+            Base::Imm(0) => Some(Way::Direct),
+            // Only the uniform datapath stands where uniform registers may be written.
+            Base::Imm(_) | Base::Constant { .. } if modifiers && on_uniform_datapath(form) => {
+                Some(Way::Move(1))
+            }
+            _ => None,
+        },
+        (Some(RegisterClass::Gpr), _) => Some(match src.base {
+            Base::Regs(regs) if regs.word(0).class() != RegisterClass::Gpr => return None,
+            _ if !modifiers => Way::Move(1 + u32::from(src.words)),
+            Base::Imm(0) => Way::Direct,
+            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => {
+                Way::Move(u32::from(src.words))
+            }
+            Base::Value { .. } | Base::Regs(_) => Way::Direct,
+        }),
+        (Some(_), _) => None,
+        (None, FieldType::ConstantMemory) => match src.base {
+            Base::Constant { offset, .. }
+                if modifiers && offset.is_multiple_of(4 * u32::from(src.words)) =>
+            {
+                Some(Way::Direct)
+            }
+            _ => None,
+        },
+        (None, _) => fold(field, src).map(|_| Way::Direct),
+    }
+}
+
+/// Whether the form reads and writes no general registers.
+fn on_uniform_datapath(form: &FormInfo) -> bool {
+    form.operands
+        .iter()
+        .all(|o| o.class != Some(RegisterClass::Gpr))
+}
+
+/// Whether the operand can apply all modifiers of the source.
+pub(super) fn applies(operand: &OperandInfo, src: &Src) -> bool {
+    (!src.neg || operand.negate.is_some())
+        && (!src.abs || operand.absolute.is_some())
+        && (!src.not || operand.bitnot.is_some())
+        && (src.halves == Halves::Both || operand.select.is_some())
+}

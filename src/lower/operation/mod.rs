@@ -1,0 +1,141 @@
+//! From an operation and its sources to one instruction: what every constructor of the rules does.
+//!
+//! The forms of the operation are tried in the order of the description; the one that leaves the fewest words to be moved to GPRs first wins
+//! ([`choice`]). Only then are registers asked for ([`operands`]), so a value that became an immediate, a constant operand or a modifier
+//! ([`fold`]) is not computed at all.
+
+mod choice;
+mod fold;
+mod operands;
+
+use super::Lower;
+use super::source::{PSrc, Regs, Src};
+use crate::isa::{Form, Inst, Role, VReg};
+use smallvec::SmallVec;
+
+/// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the description.
+#[derive(Debug)]
+pub struct Mode {
+    /// The forms of the operation that have the mode, in the order of the description.
+    pub forms: &'static [Form],
+    /// Bits of the modifiers behind the mnemonic.
+    pub mask: u128,
+    /// `-` of its operands means `~`.
+    pub complements: bool,
+    /// Whether SrcA and SrcB may change places.
+    pub swap: Swap,
+}
+
+/// How SrcA and SrcB may change places.
+#[derive(Debug)]
+pub enum Swap {
+    /// They may not.
+    Never,
+    /// As they are.
+    Free,
+    /// With the comparison at `bit` turned around.
+    Mirror {
+        /// Lowest bit of the comparison.
+        bit: u8,
+        /// The new code of each code.
+        codes: &'static [u64],
+    },
+    /// With `pp` negated.
+    Exchange,
+}
+
+/// What a constructor hands over for an operand.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// A register, immediate or constant operand.
+    Value(Src),
+    /// A predicate.
+    Predicate(PSrc),
+    /// A number in the word.
+    Number(i64),
+}
+
+impl From<Src> for Source {
+    fn from(src: Src) -> Source {
+        Source::Value(src)
+    }
+}
+
+impl From<PSrc> for Source {
+    fn from(predicate: PSrc) -> Source {
+        Source::Predicate(predicate)
+    }
+}
+
+/// Sources by role.
+type Sources = SmallVec<[(Role, Source); 6]>;
+
+/// The results of an instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outputs {
+    d: Option<Regs>,
+    pu: Option<VReg>,
+    pv: Option<VReg>,
+}
+
+impl Outputs {
+    /// The registers.
+    ///
+    /// # Panics
+    /// When the mode has none: a mistake of the generator, which gives each constructor the type of its results.
+    pub(super) fn registers(&self) -> Regs {
+        self.d.expect("the operation has a register result")
+    }
+
+    /// The register of the predicate `pu`.
+    ///
+    /// # Panics
+    /// As [`Outputs::registers`].
+    pub(super) fn first_predicate(&self) -> VReg {
+        self.pu.expect("the operation has a predicate result")
+    }
+
+    /// The register of the predicate `pv`.
+    ///
+    /// # Panics
+    /// As [`Outputs::registers`].
+    pub(super) fn second_predicate(&self) -> VReg {
+        self.pv
+            .expect("the operation has a second predicate result")
+    }
+}
+
+impl Lower<'_> {
+    /// Emits one instruction in a mode and returns its results: what every generated constructor does.
+    ///
+    /// `word` has the modifiers behind the mnemonic at their bits.
+    ///
+    /// # Panics
+    /// When no form takes the sources: a mistake of the description, since every operation has a form of registers only.
+    pub(super) fn emit(
+        &mut self,
+        mode: &'static Mode,
+        mut word: u128,
+        sources: &[(Role, Source)],
+    ) -> Outputs {
+        let mut sources: Sources = sources
+            .iter()
+            .map(|&(role, source)| match self.simplified(source) {
+                Source::Value(src) if mode.complements => {
+                    (role, Source::Value(fold::as_negated(src)))
+                }
+                other => (role, other),
+            })
+            .collect();
+        let form = choice::choose(mode.forms, &mode.swap, &mut word, &mut sources);
+        let mut inst = Inst::<VReg>::new(form);
+        inst.set_options(mode.mask, word);
+        let form_info = form.info();
+        for (role, source) in sources {
+            self.set_source(&mut inst, form_info, role, source);
+        }
+        let outputs = self.outputs(&mut inst, form_info);
+        self.builder.emit(inst);
+        outputs
+    }
+}

@@ -1,0 +1,209 @@
+//! The operands of an instruction whose form is chosen: sources in their fields, and registers for the results.
+
+use super::choice::applies;
+use super::fold::fold;
+use super::{Outputs, Source};
+use crate::isa::encode::mode_of;
+use crate::isa::generated::HSel2;
+use crate::isa::inst::FieldEnum;
+use crate::isa::table::{Direction, FieldType, FormInfo, OperandInfo};
+use crate::isa::{Inst, RegisterClass, Role, VReg};
+use crate::lower::Lower;
+use crate::lower::context::generated_code::{constructor_complement_word, constructor_negate_word};
+use crate::lower::source::{Base, Halves, Regs, Src};
+use crate::lower::typed::{Operand, Word};
+
+impl Lower<'_> {
+    pub(super) fn set_source(
+        &mut self,
+        inst: &mut Inst<VReg>,
+        form: &'static FormInfo,
+        role: Role,
+        source: Source,
+    ) {
+        match source {
+            Source::Number(n) => {
+                let operand = form.operand(role).expect("a number operand");
+                let field = &form.fields[operand.field as usize];
+                debug_assert!(
+                    field.width >= 63 || n >> field.width == 0 || n >> (field.width - 1) == -1,
+                    "{n} in {}",
+                    field.name
+                );
+                inst.set_field(operand.field, n as u64);
+            }
+            Source::Predicate(p) => {
+                let operand = form.operand(role).expect("a predicate operand");
+                inst.set_regs(operand, &[p.reg]);
+                if let Some(not) = operand.not {
+                    inst.set_field(not, u64::from(p.negated));
+                } else {
+                    debug_assert!(!p.negated, "{}.{} has no !", form.name, operand.name);
+                }
+            }
+            Source::Value(src) => {
+                let Some(operand) = form.operand(role) else {
+                    debug_assert_eq!(
+                        src.as_imm(),
+                        Some(0),
+                        "{} has no operand for {src:?}",
+                        form.name
+                    );
+                    return;
+                };
+                self.set_value(inst, form, operand, src);
+            }
+        }
+    }
+
+    fn set_value(
+        &mut self,
+        inst: &mut Inst<VReg>,
+        form: &'static FormInfo,
+        operand: &'static OperandInfo,
+        src: Src,
+    ) {
+        let field = &form.fields[operand.field as usize];
+        match (operand.class, field.ty) {
+            (Some(RegisterClass::Gpr), _) => {
+                let src = if applies(operand, &src) {
+                    src
+                } else {
+                    self.plain(src, form, operand)
+                };
+                if src.as_imm() != Some(0) {
+                    let regs = self.gpr(Src {
+                        neg: false,
+                        abs: false,
+                        not: false,
+                        halves: Halves::Both,
+                        ..src
+                    });
+                    inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
+                }
+                set_modifiers(inst, operand, &src);
+            }
+            (Some(_), _) => {
+                if let Some(regs) = self.uniform_registers(src) {
+                    inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
+                }
+                set_modifiers(inst, operand, &src);
+            }
+            (None, FieldType::ConstantMemory) => {
+                let Base::Constant { bank, offset } = src.base else {
+                    unreachable!("chosen for a constant")
+                };
+                inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
+                set_modifiers(inst, operand, &src);
+            }
+            (None, _) => {
+                let bits = fold(field, &src).expect("chosen for an immediate");
+                inst.set_field(operand.field, bits);
+            }
+        }
+    }
+
+    /// The source without the modifiers that the operand cannot apply.
+    fn plain(&mut self, src: Src, form: &FormInfo, operand: &OperandInfo) -> Src {
+        if src.is_plain() {
+            return src;
+        }
+        if let Some(value) = src.whole {
+            return Src {
+                base: Base::Value { value, word: 0 },
+                neg: false,
+                abs: false,
+                not: false,
+                halves: Halves::Both,
+                whole: None,
+                ..src
+            };
+        }
+        if src.not && src.words == 1 {
+            let inverted = constructor_complement_word(self, Word::new(Src { not: false, ..src }));
+            return inverted.source().src();
+        }
+        if src.neg
+            && !src.abs
+            && src.words == 1
+            && matches!(
+                form.fields[operand.field as usize].ty,
+                FieldType::Register(_)
+            )
+            && integer(form)
+        {
+            let negated = constructor_negate_word(self, Word::new(Src { neg: false, ..src }));
+            return negated.source().src();
+        }
+        unreachable!(
+            "{}.{} cannot apply the modifiers of {src:?}",
+            form.name, operand.name
+        )
+    }
+
+    /// Gives every result of the mode a new register.
+    pub(super) fn outputs(&mut self, inst: &mut Inst<VReg>, form: &'static FormInfo) -> Outputs {
+        let mut outputs = Outputs::default();
+        let mode = mode_of(form, inst.word());
+        for operand in form.operands {
+            let (Direction::Out, Some(class)) = (operand.direction, operand.class) else {
+                continue;
+            };
+            if mode.is_some_and(|m| m.hidden.contains(&operand.field)) {
+                continue;
+            }
+            let count = inst.register_count(operand);
+            let mut regs = [VReg::new(class, 0); 4];
+            let regs = &mut regs[..count];
+            regs.fill_with(|| self.builder.vreg(class));
+            inst.set_regs(operand, entries(&mut [None; 4], regs));
+            match operand.role {
+                Role::D => outputs.d = Some(Regs::new(regs)),
+                Role::Pu => outputs.pu = Some(regs[0]),
+                Role::Pv => outputs.pv = Some(regs[0]),
+                other => unreachable!("result {other:?} of {}", form.name),
+            }
+        }
+        outputs
+    }
+}
+
+/// Whether `-` of the form's operands is integer negation.
+fn integer(form: &FormInfo) -> bool {
+    !form
+        .fields
+        .iter()
+        .any(|f| matches!(f.ty, FieldType::Half2 | FieldType::Float32) || f.name.ends_with(".abs"))
+}
+
+fn set_modifiers(inst: &mut Inst<VReg>, operand: &OperandInfo, src: &Src) {
+    for (field, on) in [
+        (operand.negate, src.neg),
+        (operand.absolute, src.abs),
+        (operand.bitnot, src.not),
+    ] {
+        if let (Some(field), true) = (field, on) {
+            inst.set_field(field, 1);
+        }
+    }
+    if let Some(field) = operand.select
+        && src.halves != Halves::Both
+    {
+        let pair = inst.info().fields[field as usize].width == 2;
+        let code = match (src.halves, pair) {
+            (Halves::Low, true) => HSel2::H0H0.code(),
+            (Halves::High, true) => HSel2::H1H1.code(),
+            (Halves::High, false) => 1,
+            (Halves::Low | Halves::Both, _) => 0,
+        };
+        inst.set_field(field, code);
+    }
+}
+
+/// Registers as the entries of an operand.
+fn entries<'a>(room: &'a mut [Option<VReg>; 4], regs: &[VReg]) -> &'a [Option<VReg>] {
+    for (entry, reg) in room.iter_mut().zip(regs) {
+        *entry = Some(*reg);
+    }
+    &room[..regs.len()]
+}
