@@ -242,6 +242,14 @@ kernels! {
     slot_lock: plain;
     slot_flag: plain;
     lock_by_recursion: plain;
+    exits_behind_barrier: |size| Expected {
+        state: vec![],
+        out: (0..size.all()).map(|thread| match thread % 4 {
+            3 => ((next(thread) * next(thread) * 3) ^ next(thread)) + next(thread) * next(thread),
+            2 => 2 * next(thread),
+            _ => next(thread),
+        }).collect(),
+    };
     barrier_in_turns: |size| sum(size, |thread| 4 * next(thread), next);
     barrier_in_function: |size| sum(size, |thread| 4 * next(thread), next);
     in_function: plain;

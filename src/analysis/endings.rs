@@ -4,7 +4,8 @@
 //! them to meet again: paths to such an exit do not count. Which exits are such:
 //!
 //! - a trap, and in a kernel a return, if its *tail*, the blocks that lead nowhere else, holds no convergent operation;
-//! - but not all: if no exit is left, the one with the most instructions in its tail is the main one, returns before traps;
+//! - but not all: if no exit is left, the one with the most instructions in its tail is the main one, returns before traps. The same holds for what
+//!   can be reached from a convergent operation: lanes that come to a barrier of the block have not left, however many exits are behind it;
 //! - never the return, or the jump to another function, of a device function: its lanes live on in the caller.
 //!
 //! A block that is nothing but a trap or a return of a kernel is the end for who branches there, whoever else returns there too: the branch
@@ -14,6 +15,7 @@ use super::calls::Callees;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::{Block, Function, Opcode};
+use std::cmp::Reverse;
 
 /// Which exits can be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,19 +125,16 @@ impl Finder<'_> {
                 main.push(exit);
             }
         }
-        if main.is_empty() {
-            let mut size: SecondaryMap<Block, usize> = SecondaryMap::new();
-            for &block in rpo {
-                if let Ahead::One(exit) = ahead[block] {
-                    size[exit] += self.func.layout.block_insts(block).count();
-                }
+        let led_on = self.reaching(&main);
+        let waiting = convergent.iter().copied().filter(|&b| !led_on[b]);
+        let largest = self.largest(rpo, exits, &ahead);
+        for exit in waiting.filter_map(|block| largest[block]) {
+            if !std::mem::replace(&mut is_main[exit], true) {
+                main.push(exit);
             }
-            // Of equals the last in the order of the blocks.
-            main.extend(
-                (0..exits.len())
-                    .max_by_key(|&at| (!self.is_trap(exits[at]), size[exits[at]], at))
-                    .map(|at| exits[at]),
-            );
+        }
+        if main.is_empty() {
+            main.extend(rpo.first().and_then(|&entry| largest[entry]));
         }
         main
     }
@@ -162,6 +161,35 @@ impl Finder<'_> {
             }
         }
         ahead
+    }
+
+    /// The exit with the most instructions in its tail that can be reached from each block, returns before traps, of equals the last in the order of
+    /// the blocks.
+    fn largest(
+        &self,
+        rpo: &[Block],
+        exits: &[Block],
+        ahead: &SecondaryMap<Block, Ahead>,
+    ) -> SecondaryMap<Block, Option<Block>> {
+        let mut size: SecondaryMap<Block, usize> = SecondaryMap::new();
+        for &block in rpo {
+            if let Ahead::One(exit) = ahead[block] {
+                size[exit] += self.func.layout.block_insts(block).count();
+            }
+        }
+        let mut order: Vec<usize> = (0..exits.len()).collect();
+        order.sort_by_key(|&at| Reverse((!self.is_trap(exits[at]), size[exits[at]], at)));
+        let mut largest: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
+        for exit in order.into_iter().map(|at| exits[at]) {
+            let mut work = vec![exit];
+            while let Some(block) = work.pop() {
+                if largest[block].is_none() {
+                    largest[block] = Some(exit);
+                    work.extend(self.cfg.pred_iter(block).map(|pred| pred.block));
+                }
+            }
+        }
+        largest
     }
 
     /// The blocks from which one of `targets` can be reached, those among them.
@@ -257,5 +285,32 @@ mod tests {
             }";
         // The lone returns end who comes there, whether others may meet there or not.
         assert_eq!(ends(text, true), [3, 4]);
+    }
+
+    #[test]
+    fn a_barrier_is_no_early_exit_whatever_is_behind_it() {
+        // Two exits behind the barrier, and a larger one before it.
+        let text = "function %f(i32, i64) {
+                fn0 = %gpu_bar_sync()
+            block0(v0: i32, v1: i64):
+                brif v0, block1, block2
+            block1:
+                v2 = iadd v0, v0
+                v3 = imul v2, v2
+                v4 = imul v3, v2
+                store v4, v1
+                return
+            block2:
+                call fn0()
+                brif v0, block3, block4
+            block3:
+                v5 = iadd v0, v0
+                store v5, v1
+                return
+            block4:
+                store v0, v1
+                return
+            }";
+        assert_eq!(ends(text, true), [1, 4]);
     }
 }

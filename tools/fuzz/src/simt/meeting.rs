@@ -1,7 +1,8 @@
 //! Where lanes that part at the end of a block meet again, by the definition and nothing else.
 //!
 //! It is the first block that all of them come to: the immediate post-dominator. Exits that only some lanes take do not count: an exit whose tail, the blocks that
-//! reach no other exit, holds nothing convergent is the end of its lanes. If all exits are like that, the one with the largest tail counts. This shares nothing
+//! reach no other exit, holds nothing convergent is the end of its lanes. If all exits are like that, or all behind something convergent, the one with the largest
+//! tail counts. This shares nothing
 //! with the compiler, works on the generator's own graph, and is as slow as it is simple.
 
 use super::kernel::{Block, End, Function, Label, Stmt};
@@ -26,10 +27,25 @@ impl Meetings {
         if is_kernel {
             let silent = |(_, tail): &&(Label, BTreeSet<Label>)| !tail.iter().any(holds);
             let mut early: Vec<&(Label, BTreeSet<Label>)> = tails.iter().filter(silent).collect();
-            if early.len() == tails.len() {
-                let main = early.iter().map(|(end, tail)| (tail.len(), *end)).max();
-                early.retain(|(end, tail)| Some((tail.len(), *end)) != main);
+            let is_early = |end: Label| early.iter().any(|(early, _)| *early == end);
+            let convergent = (0..count).filter(|b| holds(b));
+            let without_end = |from: &Label| {
+                let reached = reachable(&targets, &BTreeSet::new(), *from);
+                !ends
+                    .iter()
+                    .any(|end| reached.contains(end) && !is_early(*end))
+            };
+            let mut from: Vec<Label> = convergent.filter(without_end).collect();
+            if from.is_empty() && early.len() == tails.len() {
+                from.push(0);
             }
+            let largest = |from: Label| {
+                let reached = reachable(&targets, &BTreeSet::new(), from);
+                let behind = early.iter().filter(|(end, _)| reached.contains(end));
+                behind.map(|(end, tail)| (tail.len(), *end)).max()
+            };
+            let main: BTreeSet<_> = from.into_iter().filter_map(largest).collect();
+            early.retain(|(end, tail)| !main.contains(&(tail.len(), *end)));
             gone.extend(early.into_iter().flat_map(|(_, tail)| tail.iter().copied()));
         }
         Meetings {
