@@ -9,9 +9,7 @@
 use super::control_flow::ControlFlow;
 use crate::clif::resolve::{GpuSymbol, Intrinsics, symbol_offset};
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{
-    Block, Function, GlobalValue, GlobalValueData, Inst, InstructionData, Opcode, Value,
-};
+use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value};
 
 /// Alignment of every stack slot in bytes (fixed by the memory model), unless the slot asks for more.
 const STACK_SLOT_ALIGNMENT: u32 = 16;

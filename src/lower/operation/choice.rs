@@ -1,7 +1,7 @@
 //! Which form an operation takes.
 
 use super::fold::fold;
-use super::{Source, Sources, Swap};
+use super::{Source, Swap};
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
 use crate::isa::{Form, Register, RegisterClass, Role};
 use crate::lower::source::{Base, Halves, Src};
@@ -16,21 +16,28 @@ enum Way {
 }
 
 /// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps.
-pub(super) fn choose(forms: &[Form], swap: &Swap, word: &mut u128, sources: &mut Sources) -> Form {
+pub(super) fn choose(
+    forms: &[Form],
+    swap: &Swap,
+    word: &mut u128,
+    sources: &mut [(Role, Source)],
+) -> Form {
     if let [form] = forms {
         return *form;
     }
     let (mut cost, mut form) = cheapest(forms, sources).unwrap_or((u32::MAX, forms[0]));
-    if cost > 0
-        && let Some(swapped) = swapped(swap, sources)
-        && let Some((other, swapped_form)) = cheapest(forms, &swapped)
-        && other < cost
-    {
-        (cost, form) = (other, swapped_form);
-        *sources = swapped;
-        if let Swap::Mirror { bit, codes } = swap {
-            let code = codes[(*word >> bit) as usize & (codes.len() - 1)];
-            *word = *word & !((codes.len() as u128 - 1) << bit) | u128::from(code) << bit;
+    if cost > 0 && change_places(swap, sources) {
+        match cheapest(forms, sources) {
+            Some((other, swapped_form)) if other < cost => {
+                (cost, form) = (other, swapped_form);
+                if let Swap::Mirror { bit, codes } = swap {
+                    let code = codes[(*word >> bit) as usize & (codes.len() - 1)];
+                    *word = *word & !((codes.len() as u128 - 1) << bit) | u128::from(code) << bit;
+                }
+            }
+            _ => {
+                change_places(swap, sources);
+            }
         }
     }
     assert!(
@@ -41,25 +48,26 @@ pub(super) fn choose(forms: &[Form], swap: &Swap, word: &mut u128, sources: &mut
     form
 }
 
-/// The sources with SrcA and SrcB in each other's place.
-fn swapped(swap: &Swap, sources: &Sources) -> Option<Sources> {
+/// Puts SrcA and SrcB in each other's place, if they may; done twice, all is as before.
+fn change_places(swap: &Swap, sources: &mut [(Role, Source)]) -> bool {
     if matches!(swap, Swap::Never) {
-        return None;
+        return false;
     }
     let place = |role: Role| sources.iter().position(|s| s.0 == role);
-    let (a, b) = (place(Role::A)?, place(Role::B)?);
-    let mut swapped = sources.clone();
-    (swapped[a].1, swapped[b].1) = (sources[b].1, sources[a].1);
+    let (Some(a), Some(b), pp) = (place(Role::A), place(Role::B), place(Role::Pp)) else {
+        return false;
+    };
+    (sources[a].1, sources[b].1) = (sources[b].1, sources[a].1);
     if let Swap::Exchange = swap
-        && let Some(pp) = place(Role::Pp)
+        && let Some(pp) = pp
         && let Source::Predicate(p) = sources[pp].1
     {
-        swapped[pp].1 = Source::Predicate(p.negate());
+        sources[pp].1 = Source::Predicate(p.negate());
     }
-    Some(swapped)
+    true
 }
 
-fn cheapest(forms: &[Form], sources: &Sources) -> Option<(u32, Form)> {
+fn cheapest(forms: &[Form], sources: &[(Role, Source)]) -> Option<(u32, Form)> {
     let mut best: Option<(u32, Form)> = None;
     for &form in forms {
         if let Some(cost) = cost(form.info(), sources)

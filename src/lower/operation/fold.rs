@@ -1,22 +1,13 @@
 //! What an operand is without an instruction: a copy of another value, or an immediate with its modifiers applied.
 
-use super::Source;
 use crate::isa::table::{FieldInfo, FieldType};
 use crate::lower::Lower;
 use crate::lower::source::{Base, Halves, Src};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 
 impl Lower<'_> {
-    /// A source with copies looked through: the words of extensions, concatenations, truncations and shifts by a word are words of their
-    /// operands.
-    pub(super) fn simplified(&self, source: Source) -> Source {
-        match source {
-            Source::Value(src) => Source::Value(self.below_copies(src)),
-            other => other,
-        }
-    }
-
-    /// An operand with copies looked through; its modifiers stay.
+    /// An operand with copies looked through, its modifiers as they are: the words of extensions, concatenations, truncations and shifts by a
+    /// word are words of their operands.
     pub(in crate::lower) fn below_copies(&self, mut src: Src) -> Src {
         while let Base::Value { value, word } = src.base
             && let Some(base) = self.copied_words(value, word, src.words)

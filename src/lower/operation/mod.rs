@@ -11,7 +11,6 @@ mod operands;
 use super::Lower;
 use super::source::{PSrc, Regs, Src};
 use crate::isa::{Form, Inst, Role, VReg};
-use smallvec::SmallVec;
 
 /// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the description.
 #[derive(Debug)]
@@ -20,6 +19,8 @@ pub struct Mode {
     pub forms: &'static [Form],
     /// Bits of the modifiers behind the mnemonic.
     pub mask: u128,
+    /// The roles of its results.
+    pub results: &'static [Role],
     /// `-` of its operands means `~`.
     pub complements: bool,
     /// Whether SrcA and SrcB may change places.
@@ -67,9 +68,6 @@ impl From<PSrc> for Source {
     }
 }
 
-/// Sources by role.
-type Sources = SmallVec<[(Role, Source); 6]>;
-
 /// The results of an instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outputs {
@@ -116,25 +114,24 @@ impl Lower<'_> {
         &mut self,
         mode: &'static Mode,
         mut word: u128,
-        sources: &[(Role, Source)],
+        sources: &mut [(Role, Source)],
     ) -> Outputs {
-        let mut sources: Sources = sources
-            .iter()
-            .map(|&(role, source)| match self.simplified(source) {
-                Source::Value(src) if mode.complements => {
-                    (role, Source::Value(fold::as_negated(src)))
+        for (_, source) in &mut *sources {
+            if let Source::Value(src) = source {
+                *src = self.below_copies(*src);
+                if mode.complements {
+                    *src = fold::as_negated(*src);
                 }
-                other => (role, other),
-            })
-            .collect();
-        let form = choice::choose(mode.forms, &mode.swap, &mut word, &mut sources);
+            }
+        }
+        let form = choice::choose(mode.forms, &mode.swap, &mut word, sources);
         let mut inst = Inst::<VReg>::new(form);
         inst.set_options(mode.mask, word);
         let form_info = form.info();
-        for (role, source) in sources {
+        for &(role, source) in &*sources {
             self.set_source(&mut inst, form_info, role, source);
         }
-        let outputs = self.outputs(&mut inst, form_info);
+        let outputs = self.outputs(&mut inst, form_info, mode.results);
         self.builder.emit(inst);
         outputs
     }

@@ -3,10 +3,9 @@
 use super::choice::applies;
 use super::fold::fold;
 use super::{Outputs, Source};
-use crate::isa::encode::mode_of;
 use crate::isa::generated::HSel2;
 use crate::isa::inst::FieldEnum;
-use crate::isa::table::{Direction, FieldType, FormInfo, OperandInfo};
+use crate::isa::table::{FieldType, FormInfo, OperandInfo};
 use crate::isa::{Inst, RegisterClass, Role, VReg};
 use crate::lower::Lower;
 use crate::lower::context::generated_code::{constructor_complement_word, constructor_negate_word};
@@ -142,22 +141,22 @@ impl Lower<'_> {
     }
 
     /// Gives every result of the mode a new register.
-    pub(super) fn outputs(&mut self, inst: &mut Inst<VReg>, form: &'static FormInfo) -> Outputs {
+    pub(super) fn outputs(
+        &mut self,
+        inst: &mut Inst<VReg>,
+        form: &'static FormInfo,
+        roles: &'static [Role],
+    ) -> Outputs {
         let mut outputs = Outputs::default();
-        let mode = mode_of(form, inst.word());
-        for operand in form.operands {
-            let (Direction::Out, Some(class)) = (operand.direction, operand.class) else {
-                continue;
-            };
-            if mode.is_some_and(|m| m.hidden.contains(&operand.field)) {
-                continue;
-            }
+        for &role in roles {
+            let operand = form.operand(role).expect("a result of the mode");
+            let class = operand.class.expect("results are registers");
             let count = inst.register_count(operand);
             let mut regs = [VReg::new(class, 0); 4];
             let regs = &mut regs[..count];
             regs.fill_with(|| self.builder.vreg(class));
             inst.set_regs(operand, entries(&mut [None; 4], regs));
-            match operand.role {
+            match role {
                 Role::D => outputs.d = Some(Regs::new(regs)),
                 Role::Pu => outputs.pu = Some(regs[0]),
                 Role::Pv => outputs.pv = Some(regs[0]),

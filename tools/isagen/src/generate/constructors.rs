@@ -99,6 +99,8 @@ pub(super) struct Constructor {
     pub sources: Vec<(String, SourceType)>,
     /// What it gives.
     pub result: ResultType,
+    /// The roles of what it gives.
+    pub results: Vec<String>,
     /// `-` of its operands is written and means `~`.
     pub complements: bool,
     /// How SrcA and SrcB may change places.
@@ -314,6 +316,7 @@ fn constructor(
         .collect();
     let mut sources: Vec<(String, SourceType)> = Vec::new();
     let mut result = ResultType::default();
+    let mut results: Vec<String> = Vec::new();
     for &(_, form, mode) in written {
         for operand in form.operands.iter().filter(|o| o.name != "pg") {
             if operand.field.is_some_and(|f| mode.hidden.contains(&f)) {
@@ -326,6 +329,10 @@ fn constructor(
             };
             if operand.direction == Direction::Out {
                 typed.add_result(optype, operand, &mut result);
+                let role = role_name(&operand.name);
+                if !results.contains(&role) {
+                    results.push(role);
+                }
                 continue;
             }
             let role = role_name(&operand.name);
@@ -355,6 +362,7 @@ fn constructor(
         choices,
         sources,
         result,
+        results,
         complements,
         swap: swap(machine, optype, first),
     }

@@ -197,7 +197,7 @@ pub fn modes(machine: &Machine) -> String {
     }
     let _ = writeln!(
         w,
-        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::Form;\n    use crate::lower::operation::{{Mode, Swap}};\n"
+        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::{{Mode, Swap}};\n"
     );
     for constructor in &list {
         let forms: Vec<String> = constructor
@@ -205,13 +205,19 @@ pub fn modes(machine: &Machine) -> String {
             .iter()
             .map(|&f| format!("Form::{}", machine.forms[f].name))
             .collect();
+        let results: Vec<String> = constructor
+            .results
+            .iter()
+            .map(|role| format!("Role::{}", camel(role)))
+            .collect();
         let _ = writeln!(
             w,
-            "    /// `{}`.\n    pub static {}: Mode = Mode {{ forms: &[{}], mask: {:#x}, complements: {}, swap: {} }};",
+            "    /// `{}`.\n    pub static {}: Mode = Mode {{ forms: &[{}], mask: {:#x}, results: &[{}], complements: {}, swap: {} }};",
             constructor.name,
             constant(&constructor.name),
             forms.join(", "),
             constructor.mask,
+            results.join(", "),
             constructor.complements,
             swap(&constructor.swap),
         );
@@ -328,7 +334,7 @@ pub fn methods(machine: &Machine) -> String {
             let parameters: String = parameters.iter().map(|p| format!(", {p}")).collect();
             let _ = writeln!(
                 w,
-                "        #[inline]\n        fn {}(&mut self{parameters}) -> {} {{ self.emit(&mode::{}, {word}, &[{}]).into() }}",
+                "        #[inline]\n        fn {}(&mut self{parameters}) -> {} {{ self.emit(&mode::{}, {word}, &mut [{}]).into() }}",
                 method(term),
                 constructor.result.name(),
                 constant(&constructor.name),
