@@ -7,6 +7,7 @@
 //!
 //! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on jumps only.
 
+mod address;
 mod blocks;
 mod call;
 mod constants;
@@ -189,11 +190,6 @@ impl Lower<'_> {
     pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
         self.errors
             .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
-    }
-
-    /// Whether somebody has asked for the value so far. Lowering goes backwards, so that says it all when its definition is reached.
-    fn is_asked(&self, value: Value) -> bool {
-        self.homes[value].is_asked()
     }
 
     /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind.
