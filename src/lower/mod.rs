@@ -1,9 +1,10 @@
 //! From CLIF to machine instructions: `ir::Function` and the facts about it in, [`VCode`] of virtual registers out.
 //!
-//! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its value was asked for. Rules
-//! are ISLE (`isle/lower/*.isle`, one file per family). They hand operands over as [`Src`] – a value with the modifiers peeled off that
-//! an instruction can apply – and one generated constructor per operation picks the form (module `operation`). Sequences that are arithmetic
-//! rather than patterns (division of floats, unaligned accesses) are Rust functions that rules call, one file per family.
+//! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its value was asked for. The
+//! selection is ISLE (`isle/lower/*.isle`, one file per family), sequences as well as single instructions. Rules hand typed operands over – a
+//! value with the modifiers peeled off that an instruction can apply – and a generated constructor for each way to write an operation picks
+//! the form (module `operation`). Rust is what the rules ask (module `context` and those that it names), and the few terms that emit and are no
+//! pattern: trees and tables of LOP3, accesses in pieces, calls; `docs/lowering.md` lists them.
 //!
 //! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on jumps only.
 

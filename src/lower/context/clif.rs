@@ -52,17 +52,29 @@ pub enum Lane {
 /// Types by exact shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
+    /// i8, i16.
     Narrow,
+    /// i32.
     Int32,
+    /// i64.
     Int64,
+    /// i128.
     Int128,
+    /// f16.
     Float16,
+    /// f16x2.
     Float16x2,
+    /// f32.
     Float32,
+    /// f64.
     Float64,
+    /// Other vectors up to 32 bits.
     Vector32,
+    /// Vectors of 64 bits.
     Vector64,
+    /// Vectors of 128 bits.
     Vector128,
+    /// The rest.
     Other,
 }
 
