@@ -1,4 +1,4 @@
-//! The machine's conventions: memory windows, constant bank 0, registers of calls (design.md sections 5 and 6; all *assigned*).
+//! The machine's conventions: memory windows, constant bank 0, registers of calls (all *assigned*).
 
 use crate::isa::PReg;
 
@@ -51,9 +51,9 @@ pub const ARGUMENTS: std::ops::RangeInclusive<u8> = 4..=15;
 pub const TAIL_ARGUMENT_BYTES: u32 = 256;
 /// Registers that a callee keeps.
 pub const CALLEE_SAVED: std::ops::RangeInclusive<u8> = 16..=31;
-/// Highest register number that may be allocated (errata G-07 leaves the top to be confirmed; design.md section 8 says 254).
+/// Highest register number that may be allocated (*assigned*: errata G-07 leaves the top to be confirmed).
 pub const MAX_GPR: u8 = 254;
-/// Registers are given to warps in steps of this many (design.md section 8).
+/// Registers are given to warps in steps of this many (*assigned*).
 pub const REGISTER_STEP: u32 = 8;
 
 /// Where an argument or a result of a call is.

@@ -256,7 +256,7 @@ fn relocation(offset: u32, symbol: SymbolUse) -> Relocation {
     }
 }
 
-/// Places the parameters of a kernel in constant bank 0: in order, naturally aligned, at most to 16 bytes (design.md section 5).
+/// Places the parameters of a kernel in constant bank 0: in order, naturally aligned, at most to 16 bytes (*assigned*).
 pub(super) fn kernel_info(signature: &ir::Signature, shared_bytes: u32) -> KernelInfo {
     let mut end = abi::bank0::PARAMETERS;
     let parameters = signature.params.iter().map(|param| {

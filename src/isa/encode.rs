@@ -126,7 +126,7 @@ pub enum Illegal {
     },
 }
 
-/// Bytes of a word, little-endian, low half first (design.md section 2.3).
+/// Bytes of a word, little-endian, low half first (*assigned*).
 pub const WORD_BYTES: usize = 16;
 
 impl Inst<PReg> {

@@ -2,7 +2,9 @@
 
 use super::Input;
 use super::Lower;
-use super::context::generated_code::constructor_table_index;
+use super::context::generated_code::{
+    constructor_table_index, constructor_truth_copy, constructor_truth_of,
+};
 use super::source::{Output, Regs};
 use crate::analysis::meeting;
 use crate::isa::VReg;
@@ -243,7 +245,7 @@ impl Lower<'_> {
                 }
             }
             InstructionData::Brif { arg, .. } => {
-                let condition = self.truth_of(arg);
+                let condition = constructor_truth_of(self, arg);
                 // A constant condition keeps both ways: the mid-end is where they go.
                 let guard = match condition.reg {
                     Some(reg) => Guard {
@@ -251,7 +253,7 @@ impl Lower<'_> {
                         negated: condition.negated,
                     },
                     None => Guard {
-                        reg: self.copy_predicate(condition),
+                        reg: constructor_truth_copy(self, condition).reg(),
                         negated: false,
                     },
                 };

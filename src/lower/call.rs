@@ -1,9 +1,11 @@
 //! Entry, calls, returns.
 
 use super::Lower;
-use super::context::generated_code::{Context, LdcOptions};
+use super::context::generated_code::{
+    Context, LdcOptions, constructor_sign_extended, constructor_zero_extended,
+};
 use super::source::{Base, InstOutput, Output, Regs, Src};
-use super::typed::{Gpr, Operand, USrc, USrc64, Word};
+use super::typed::{Operand, USrc, USrc64, Word};
 use crate::abi::{self, Place};
 use crate::isa::generated::LoadSize;
 use crate::isa::{PReg, RegisterClass, Role, VReg, build};
@@ -125,7 +127,7 @@ impl Lower<'_> {
 
     /// LDL of a word at an offset from R1.
     fn load_stack_word(&mut self, offset: i32) -> VReg {
-        let pointer = Gpr::from(Regs::one(self.stack_pointer()));
+        let pointer = self.stack_pointer();
         let none = USrc::new(Src::ZERO);
         self.emit_ldl(pointer.source(), offset, none).word(0)
     }
@@ -141,18 +143,6 @@ impl Lower<'_> {
         ];
         self.return_address = Some(address);
         address
-    }
-
-    /// R1 as a register of this function.
-    pub(super) fn stack_pointer(&mut self) -> VReg {
-        self.frame.uses_pointer = true;
-        if let Some(reg) = self.stack_pointer {
-            return reg;
-        }
-        let reg = self.builder.vreg(RegisterClass::Gpr);
-        self.stack_pointer = Some(reg);
-        self.entry.push((reg, abi::STACK_POINTER));
-        reg
     }
 
     /// `return`: of a kernel the end, of a device function the results in their registers.
@@ -204,7 +194,7 @@ impl Lower<'_> {
 
     /// Stores the words of an argument or a result to the stack. Incoming ones are addressed past the frame.
     fn store_stack(&mut self, regs: Regs, offset: u32, incoming: bool) {
-        let pointer = Gpr::from(Regs::one(self.stack_pointer()));
+        let pointer = self.stack_pointer();
         for (i, &reg) in regs.as_slice().iter().enumerate() {
             let at = i64::from(offset) + 4 * i as i64;
             let displacement = if incoming { 0 } else { at as i32 };
@@ -231,21 +221,16 @@ impl Lower<'_> {
 
     /// An argument or result in registers, extended as its declaration says.
     fn extended(&mut self, value: Value, param: &ir::AbiParam) -> Regs {
-        let src = match param.extension {
-            ir::ArgumentExtension::None => self.src(value),
-            ir::ArgumentExtension::Uext => self.zero_extended(value),
-            ir::ArgumentExtension::Sext => self.sign_extended(value),
+        let src = match (param.extension, self.words_of(value)) {
+            (ir::ArgumentExtension::Uext, 1) => constructor_zero_extended(self, value).src(),
+            (ir::ArgumentExtension::Sext, 1) => constructor_sign_extended(self, value).src(),
+            _ => self.src(value),
         };
         self.gpr(src)
     }
 
-    /// `call` and `call_indirect`.
-    pub(super) fn call(&mut self, inst: Inst) -> Option<InstOutput> {
-        let (callee, signature) = self.callee(inst)?;
-        Some(self.call_with(inst, callee, &signature))
-    }
-
-    fn call_with(
+    /// A call with its arguments and results where the convention has them.
+    pub(super) fn call_with(
         &mut self,
         inst: Inst,
         callee: Callee<VReg>,
@@ -303,7 +288,7 @@ impl Lower<'_> {
     }
 
     /// What a call calls, and how; none when the address has another type than addresses have.
-    fn callee(&mut self, inst: Inst) -> Option<(Callee<VReg>, ir::Signature)> {
+    pub(super) fn callee(&mut self, inst: Inst) -> Option<(Callee<VReg>, ir::Signature)> {
         match self.func.dfg.insts[inst] {
             InstructionData::Call { func_ref, .. } => {
                 let data = &self.func.dfg.ext_funcs[func_ref];
@@ -394,3 +379,28 @@ impl Lower<'_> {
         Terminator::TailCall { callee, values }
     }
 }
+
+/// Calls and the frame.
+macro_rules! call_methods {
+    () => {
+        fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
+            let (callee, signature) = self.callee(inst)?;
+            Some(self.call_with(inst, callee, &signature))
+        }
+        // R1 as a register of this function.
+        fn stack_pointer(&mut self) -> Gpr {
+            self.frame.uses_pointer = true;
+            let reg = match self.stack_pointer {
+                Some(reg) => reg,
+                None => {
+                    let reg = self.builder.vreg($crate::isa::RegisterClass::Gpr);
+                    self.stack_pointer = Some(reg);
+                    self.entry.push((reg, $crate::abi::STACK_POINTER));
+                    reg
+                }
+            };
+            Regs::one(reg).into()
+        }
+    };
+}
+pub(super) use call_methods;

@@ -1,12 +1,11 @@
 //! The limits of conversions from floats to integers.
 
-use super::context::generated_code::{DoubleLimits, SingleLimits};
 use crate::isa::generated::FCMPOp;
 use cranelift_codegen::ir::Type;
 
 /// What does not fit an integer of `bits` bits after truncation: numbers less than the first (or equal to it, as the comparison says), and
 /// at or above the last. Both are numbers of a format of `precision` bits.
-fn limits(bits: u32, signed: bool, precision: u32) -> (FCMPOp, f64, f64) {
+pub(super) fn limits(bits: u32, signed: bool, precision: u32) -> (FCMPOp, f64, f64) {
     let power = |n: u32| 2f64.powi(n as i32);
     if !signed {
         return (FCMPOp::Le, -1.0, power(bits));
@@ -20,32 +19,39 @@ fn limits(bits: u32, signed: bool, precision: u32) -> (FCMPOp, f64, f64) {
     }
 }
 
-/// The limits of a conversion from f32.
-pub(super) fn single_limits(ty: Type, signed: bool) -> Option<SingleLimits> {
-    let (below, lowest, highest) = limits(word_or_two(ty)?, signed, f32::MANTISSA_DIGITS);
-    let [lowest, highest] = [lowest, highest].map(|x| (x as f32).to_bits());
-    Some(SingleLimits::Limits {
-        below,
-        lowest,
-        highest,
-    })
-}
-
-/// The limits of a conversion from f64.
-pub(super) fn double_limits(ty: Type, signed: bool) -> Option<DoubleLimits> {
-    let (below, lowest, highest) = limits(word_or_two(ty)?, signed, f64::MANTISSA_DIGITS);
-    let [lowest, highest] = [lowest, highest].map(f64::to_bits);
-    Some(DoubleLimits::Limits {
-        below,
-        lowest,
-        highest,
-    })
-}
-
 /// The bits of an integer type that F2I converts to.
-fn word_or_two(ty: Type) -> Option<u32> {
+pub(super) fn word_or_two(ty: Type) -> Option<u32> {
     (ty.is_int() && ty.bits() <= 64).then_some(ty.bits())
 }
+
+/// The limits of conversions from floats to integers.
+macro_rules! convert_methods {
+    () => {
+        fn single_limits(&mut self, ty: Type, signed: bool) -> Option<SingleLimits> {
+            let bits = $crate::lower::convert::word_or_two(ty)?;
+            let (below, lowest, highest) =
+                $crate::lower::convert::limits(bits, signed, f32::MANTISSA_DIGITS);
+            let [lowest, highest] = [lowest, highest].map(|x| (x as f32).to_bits());
+            Some(SingleLimits::Limits {
+                below,
+                lowest,
+                highest,
+            })
+        }
+        fn double_limits(&mut self, ty: Type, signed: bool) -> Option<DoubleLimits> {
+            let bits = $crate::lower::convert::word_or_two(ty)?;
+            let (below, lowest, highest) =
+                $crate::lower::convert::limits(bits, signed, f64::MANTISSA_DIGITS);
+            let [lowest, highest] = [lowest, highest].map(f64::to_bits);
+            Some(DoubleLimits::Limits {
+                below,
+                lowest,
+                highest,
+            })
+        }
+    };
+}
+pub(super) use convert_methods;
 
 #[cfg(test)]
 mod tests {

@@ -2,10 +2,7 @@
 //! zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the one place that says it.
 
 use super::Lower;
-use super::source::Base;
 use crate::clif::intrinsics::Lowering;
-use crate::clif::resolve::GpuSymbol;
-use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, ValueDef, types};
 
 impl Lower<'_> {
@@ -14,33 +11,6 @@ impl Lower<'_> {
         match self.func.dfg.inst_results(inst) {
             [result] => self.is_truth(*result),
             _ => false,
-        }
-    }
-
-    /// Whether a comparison of these reads the uniform datapath: at least one operand lives there, both can be read there, and the block runs
-    /// with the whole warp.
-    pub(super) fn compares_uniform(&self, x: Value, y: Value) -> bool {
-        let sources = [x, y].map(|value| self.src(value).base);
-        let lives = |base: &Base| matches!(base, Base::Uniform { .. });
-        let readable =
-            |base: &Base| lives(base) || matches!(base, Base::Imm(_) | Base::Constant { .. });
-        let together = self
-            .current
-            .is_some_and(|block| !self.input.facts.uniformity.divergent_block(block));
-        together && sources.iter().any(lives) && sources.iter().all(readable)
-    }
-
-    /// The special register that a `symbol_value` reads, if it is the same for all lanes of a warp.
-    pub(super) fn block_register_of(&self, inst: Inst) -> Option<SReg> {
-        let symbol = self.input.facts.intrinsics.of_symbol_value(self.func, inst);
-        match symbol {
-            Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
-                Lowering::Special(register) => {
-                    super::uniform::is_of_block(register).then_some(register)
-                }
-                _ => None,
-            },
-            _ => None,
         }
     }
 

@@ -1,29 +1,9 @@
 //! Halves as operands of conversions.
 
-use super::Lower;
 use super::source::{Base, Halves, Src};
-use cranelift_codegen::ir::Value;
 
-impl Lower<'_> {
-    /// A scalar f16 as an operand of a conversion: where it is, and which half.
-    pub(super) fn one_half(&self, value: Value) -> Src {
-        half_of(self.half_src(value))
-    }
-
-    /// The two halves of an f16x2 as operands of conversions.
-    pub(super) fn both_halves(&self, value: Value) -> [Src; 2] {
-        let src = self.float_src(value);
-        [Halves::Low, Halves::High].map(|halves| {
-            half_of(Src {
-                halves,
-                whole: None,
-                ..src
-            })
-        })
-    }
-}
 /// One half as an operand. An immediate of a conversion has neither halves nor signs: it is the 16 bits.
-fn half_of(src: Src) -> Src {
+pub(super) fn half_of(src: Src) -> Src {
     let Base::Imm(bits) = src.base else {
         return src;
     };
@@ -34,3 +14,31 @@ fn half_of(src: Src) -> Src {
     let half = if src.abs { half & 0x7fff } else { half };
     Src::imm(if src.neg { half ^ 0x8000 } else { half })
 }
+
+/// One half of an f16x2 as an operand.
+pub(super) fn lane(vector: Src, halves: Halves) -> Src {
+    half_of(Src {
+        halves,
+        whole: None,
+        ..vector
+    })
+}
+
+/// Halves as operands of conversions.
+macro_rules! float_methods {
+    () => {
+        // A scalar f16: where it is, and which half.
+        fn half_of(&mut self, value: Value) -> HalfSrc {
+            HalfSrc::new($crate::lower::float::half_of(self.half_src(value)))
+        }
+        fn low_lane(&mut self, vector: Value) -> HalfSrc {
+            let src = self.float_src(vector);
+            HalfSrc::new($crate::lower::float::lane(src, Halves::Low))
+        }
+        fn high_lane(&mut self, vector: Value) -> HalfSrc {
+            let src = self.float_src(vector);
+            HalfSrc::new($crate::lower::float::lane(src, Halves::High))
+        }
+    };
+}
+pub(super) use float_methods;

@@ -1,60 +1,29 @@
 //! What the rules of intrinsics, symbols and traps (`isle/lower/intrinsic.isle`) ask.
 
-use super::Lower;
-use super::context::generated_code::{Object, Symbol};
-use super::source::{Base, PSrc};
+use super::source::Base;
 use crate::abi::bank0;
 use crate::clif::intrinsics::{Intrinsic, Lowering};
-use crate::clif::resolve::GpuSymbol;
 use crate::isa::generated::SReg;
-use crate::isa::{Role, build};
-use crate::vcode::{Attachment, SymbolKind, SymbolUse};
-use cranelift_codegen::ir::{GlobalValue, GlobalValueData};
+use cranelift_codegen::ir::{FuncRef, GlobalValue};
 
-impl Lower<'_> {
-    /// What a global value stands for, if it is a symbol.
-    pub(super) fn symbol_kind(&self, global_value: GlobalValue) -> Option<Symbol> {
-        match self.input.facts.intrinsics.symbol(global_value) {
-            Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
-                Lowering::Special(register) => Some(Symbol::Special(register)),
-                _ => None,
-            },
-            Some(GpuSymbol::Shared) => Some(Symbol::Shared),
-            None => match self.func.global_values[global_value] {
-                GlobalValueData::Symbol { .. } => Some(Symbol::Data),
-                _ => None,
-            },
-        }
-    }
+/// What a global value stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    /// A thread or launch value, by its special register.
+    Special(SReg),
+    /// The kernel's shared memory.
+    Shared,
+    /// A data object.
+    Data,
+}
 
-    /// Says of the instruction before that its immediate is a half of the address of an object.
-    ///
-    /// # Panics
-    /// When the object is a global value that is no symbol.
-    pub(super) fn fill_by_linking(&mut self, object: Object, kind: SymbolKind) {
-        let (name, addend) = match object {
-            Object::Function(callee) => (self.function_name(callee), 0),
-            Object::Data(data) => match &self.func.global_values[data] {
-                GlobalValueData::Symbol { name, offset, .. } => {
-                    ((self.input.names)(name), offset.bits())
-                }
-                _ => unreachable!("{data} is a symbol"),
-            },
-        };
-        self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-            role: Role::B,
-            kind,
-            name: name.to_string(),
-            addend,
-        }));
-    }
-
-    /// A fault with this code where the predicate holds.
-    pub(super) fn guarded_trap(&mut self, p: PSrc, code: u8) {
-        let mut trap = build::trap_x(code);
-        trap.set_guard(p.reg, p.negated);
-        self.builder.emit(trap);
-    }
+/// What has an absolute address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// Data.
+    Data(GlobalValue),
+    /// A function.
+    Function(FuncRef),
 }
 
 /// Where a value that an intrinsic reads stands in constant bank 0.
@@ -81,3 +50,66 @@ pub(super) fn launch_size(register: SReg) -> Option<Base> {
         offset,
     })
 }
+
+/// Intrinsics, symbols and traps.
+macro_rules! intrinsic_methods {
+    () => {
+        fn intrinsic(&mut self, inst: Inst) -> Option<(Lowering, ValueList)> {
+            let InstructionData::Call { args, .. } = self.func.dfg.insts[inst] else {
+                return None;
+            };
+            let intrinsic = self.input.facts.intrinsics.of_call(self.func, inst)?;
+            Some((intrinsic.lowering, args))
+        }
+        fn launch_size(&mut self, register: &SReg) -> Option<Word> {
+            let base = $crate::lower::intrinsic::launch_size(*register)?;
+            Some(Word::new(Src { base, ..Src::ZERO }))
+        }
+        fn lanes_come_apart(&mut self) -> bool {
+            let facts = &self.input.facts;
+            let apart = |block| facts.uniformity.divergent_block(block);
+            facts.meetings.any_late() && self.current.is_some_and(apart)
+        }
+        fn trap_of_user(&mut self) -> TrapCode {
+            TrapCode::unwrap_user(1)
+        }
+        fn trap_if(&mut self, p: PSrc, code: &TrapCode) -> InstOutput {
+            let mut trap = $crate::isa::build::trap_x(code.as_raw().get());
+            trap.set_guard(p.reg, p.negated);
+            self.builder.emit(trap);
+            InstOutput::new()
+        }
+        fn symbol(&mut self, global_value: GlobalValue) -> Option<Symbol> {
+            match self.input.facts.intrinsics.symbol(global_value) {
+                Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
+                    Lowering::Special(register) => Some(Symbol::Special(register)),
+                    _ => None,
+                },
+                Some(GpuSymbol::Shared) => Some(Symbol::Shared),
+                None => match self.func.global_values[global_value] {
+                    GlobalValueData::Symbol { .. } => Some(Symbol::Data),
+                    _ => None,
+                },
+            }
+        }
+        fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
+            let (name, addend) = match *object {
+                Object::Function(callee) => (self.function_name(callee), 0),
+                Object::Data(data) => match &self.func.global_values[data] {
+                    GlobalValueData::Symbol { name, offset, .. } => {
+                        ((self.input.names)(name), offset.bits())
+                    }
+                    _ => unreachable!("{data} is a symbol"),
+                },
+            };
+            self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
+                role: Role::B,
+                kind: *kind,
+                name: name.to_string(),
+                addend,
+            }));
+            Unit
+        }
+    };
+}
+pub(super) use intrinsic_methods;

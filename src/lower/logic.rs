@@ -6,9 +6,9 @@
 use super::Lower;
 use super::context::generated_code::Context;
 use super::source::{PSrc, Src};
-use super::typed::{Gpr, GprPred, NotSrc, Operand, Word};
+use super::typed::{GprPred, Operand, Word};
 use crate::isa::generated::EXBool;
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value};
 use smallvec::SmallVec;
 
 /// Truth-table inputs of LOP3 (document 002, LOP3): F(a, b, c) is the table with these for a, b and c.
@@ -37,7 +37,7 @@ fn complemented(table: u8, input: usize) -> u8 {
 }
 
 /// The truth table when an input is known; it does not depend on it any more.
-fn known(table: u8, input: usize, value: u8) -> u8 {
+pub(super) fn known(table: u8, input: usize, value: u8) -> u8 {
     let bit = 4 >> input;
     (0..8u8).fold(0, |new, index| {
         let read = if value == 0 {
@@ -47,6 +47,11 @@ fn known(table: u8, input: usize, value: u8) -> u8 {
         };
         new | (table >> read & 1) << index
     })
+}
+
+/// The input that the table only hands on.
+pub(super) fn only_input(table: u8) -> Option<usize> {
+    [TABLE_A, TABLE_B, TABLE_C].iter().position(|&t| t == table)
 }
 
 /// Most leaves of a tree of bitwise operations that one LOP3 takes.
@@ -61,36 +66,8 @@ pub struct Tree {
 }
 
 impl Lower<'_> {
-    /// LOP3: one word from three by truth table. Complements fold into the table, an immediate or constant goes to slot B.
-    pub(super) fn logic_word(&mut self, a: Src, b: Src, c: Src, mut table: u8) -> Gpr {
-        let inputs = [a, b, c].map(|input| self.below_copies(input));
-        for (i, input) in inputs.iter().enumerate() {
-            // Inputs of all zeros or all ones are known to the table.
-            match input.as_imm() {
-                Some(0) => table = known(table, i, 0),
-                Some(0xffff_ffff) => table = known(table, i, 1),
-                _ => {}
-            }
-        }
-        let copied = [TABLE_A, TABLE_B, TABLE_C].iter().position(|&t| t == table);
-        match (table, copied) {
-            (0, _) => self.gpr(Src::ZERO).into(),
-            (0xff, _) => self.gpr(Src::imm(u32::MAX)).into(),
-            (_, Some(input)) if inputs[input].is_plain() => self.gpr(inputs[input]).into(),
-            _ => {
-                let [a, b, c] = inputs;
-                self.logic(a, b, c, table).regs
-            }
-        }
-    }
-
-    /// Whether the word of a LOP3 is not zero: its `pu`.
-    pub(super) fn logic_predicate(&mut self, a: Src, b: Src, c: Src, table: u8) -> PSrc {
-        self.logic(a, b, c, table).predicate.source()
-    }
-
-    fn logic(&mut self, a: Src, b: Src, c: Src, mut table: u8) -> GprPred {
-        let mut inputs = [a, b, c];
+    /// LOP3 of a word and whether it is not zero.
+    pub(super) fn logic(&mut self, mut inputs: [Src; 3], mut table: u8) -> GprPred {
         for (i, input) in inputs.iter_mut().enumerate() {
             if input.not {
                 *input = Src {
@@ -113,13 +90,8 @@ impl Lower<'_> {
         self.emit_lop3(&EXBool::Por, a, b, c, table.into(), PSrc::FALSE)
     }
 
-    /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` that an instruction is the root of.
-    pub(super) fn tree_of(&self, inst: Inst) -> Tree {
-        self.tree(self.func.dfg.first_result(inst))
-            .expect("an operation of two or three operands fits")
-    }
-
-    fn tree(&self, root: Value) -> Option<Tree> {
+    /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` with this root.
+    pub(super) fn tree(&self, root: Value) -> Option<Tree> {
         let mut list = SmallVec::new();
         let table = self.collect(root, true, &mut list)?;
         let mut leaves = [None; LEAVES];
@@ -134,24 +106,6 @@ impl Lower<'_> {
         let nothing = Src::wide_imm(0, words);
         tree.leaves
             .map(|leaf| leaf.map_or(nothing, |value| self.src(value)))
-    }
-
-    /// A word that is a tree of `band`, `bor`, `bxor` with up to three leaves: the leaves and the truth table.
-    pub(super) fn tested_tree(&self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
-        if self.type_of(value) != types::I32
-            || !matches!(
-                self.def_data(value),
-                Some(InstructionData::Binary {
-                    opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
-                    ..
-                })
-            )
-        {
-            return None;
-        }
-        let tree = self.tree(value)?;
-        let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);
-        Some((a, b, c, tree.table))
     }
 
     /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.
@@ -249,6 +203,63 @@ impl Lower<'_> {
         Some([TABLE_A, TABLE_B, TABLE_C][index])
     }
 }
+
+/// Trees of bitwise operations, and LOP3.
+macro_rules! logic_methods {
+    () => {
+        // Complements and what is known of inputs fold into the table, an immediate or constant goes to slot B.
+        fn logic3(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, mut table: u8) -> Gpr {
+            let inputs = [a, b, c].map(|input| self.below_copies(input.src()));
+            for (i, input) in inputs.iter().enumerate() {
+                // Inputs of all zeros or all ones are known to the table.
+                match input.as_imm() {
+                    Some(0) => table = $crate::lower::logic::known(table, i, 0),
+                    Some(0xffff_ffff) => table = $crate::lower::logic::known(table, i, 1),
+                    _ => {}
+                }
+            }
+            match ($crate::lower::logic::only_input(table), table) {
+                (_, 0) => self.gpr(Src::ZERO).into(),
+                (_, 0xff) => self.gpr(Src::imm(u32::MAX)).into(),
+                (Some(input), _) if inputs[input].is_plain() => self.gpr(inputs[input]).into(),
+                _ => self.logic(inputs, table).regs,
+            }
+        }
+        fn logic3_test(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, table: u8) -> PSrc {
+            self.logic([a, b, c].map(NotSrc::src), table)
+                .predicate
+                .source()
+        }
+        fn tree_of(&mut self, value: Value) -> Tree {
+            self.tree(value)
+                .expect("an operation of two or three operands fits")
+        }
+        fn tree32(&mut self, tree: Tree) -> (Word, Word, Word, u8) {
+            let [a, b, c] = self.leaves(tree, 1).map(Word::new);
+            (a, b, c, tree.table)
+        }
+        fn tree64(&mut self, tree: Tree) -> (Word64, Word64, Word64, u8) {
+            let [a, b, c] = self.leaves(tree, 2).map(Word64::new);
+            (a, b, c, tree.table)
+        }
+        fn tree128(&mut self, tree: Tree) -> (Word128, Word128, Word128, u8) {
+            let [a, b, c] = self.leaves(tree, 4).map(Word128::new);
+            (a, b, c, tree.table)
+        }
+        fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
+            let opcode = self.func.dfg.insts[self.def_of(value)?].opcode();
+            if self.type_of(value) != I32
+                || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
+            {
+                return None;
+            }
+            let tree = self.tree(value)?;
+            let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);
+            Some((a, b, c, tree.table))
+        }
+    };
+}
+pub(super) use logic_methods;
 
 #[cfg(test)]
 mod tests {

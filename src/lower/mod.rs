@@ -1,12 +1,14 @@
 //! From CLIF to machine instructions: `ir::Function` and the facts about it in, [`VCode`] of virtual registers out.
 //!
-//! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its value was asked for. Rules
-//! are ISLE (`isle/lower/*.isle`, one file per family). They hand operands over as [`Src`] – a value with the modifiers peeled off that
-//! an instruction can apply – and one generated constructor per operation picks the form (module `operation`). Sequences that are arithmetic
-//! rather than patterns (division of floats, unaligned accesses) are Rust functions that rules call, one file per family.
+//! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its value was asked for. The
+//! selection is ISLE (`isle/lower/*.isle`, one file per family), sequences as well as single instructions. Rules hand typed operands over – a
+//! value with the modifiers peeled off that an instruction can apply – and a generated constructor for each way to write an operation picks
+//! the form (module `operation`). Rust is what the rules ask (module `context` and those that it names), and the few terms that emit and are no
+//! pattern: trees and tables of LOP3, accesses in pieces, calls; `docs/lowering.md` lists them.
 //!
 //! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on jumps only.
 
+mod address;
 mod blocks;
 mod call;
 mod constants;
@@ -189,11 +191,6 @@ impl Lower<'_> {
     pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
         self.errors
             .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
-    }
-
-    /// Whether somebody has asked for the value so far. Lowering goes backwards, so that says it all when its definition is reached.
-    fn is_asked(&self, value: Value) -> bool {
-        self.homes[value].is_asked()
     }
 
     /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind.

@@ -1,54 +1,35 @@
 //! Products of values that are extended to 64 bits, which one IMAD.WIDE computes; recognised, not emitted.
 
 use super::Lower;
-use super::context::generated_code::Product;
 use crate::isa::generated::IType;
-use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value};
+
+/// The product of values of at most a word that are extended to 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// Of two values.
+    Values {
+        /// How they are extended.
+        itype: IType,
+        /// First factor, before it is extended.
+        a: Value,
+        /// Second factor.
+        b: Value,
+    },
+    /// Of a value and a constant.
+    Scaled {
+        /// How the value is extended.
+        itype: IType,
+        /// The value, before it is extended.
+        a: Value,
+        /// The constant, extended likewise.
+        by: u32,
+    },
+}
 
 impl Lower<'_> {
-    /// `value` as a product of extended values: a multiplication, a shift by a constant, or an extension itself.
-    pub(super) fn product_of(&self, value: Value) -> Option<Product> {
-        if self.type_of(value) != types::I64 {
-            return None;
-        }
-        if let Some((itype, a)) = self.extended_word(value) {
-            return Some(Product::Scaled { itype, a, by: 1 });
-        }
-        match self.def_data(value)? {
-            InstructionData::Binary {
-                opcode: Opcode::Imul,
-                args: [x, y],
-            } => {
-                let (itype, a) = self.extended_word(x)?;
-                match self.extended_word(y) {
-                    Some((other, b)) if other == itype => Some(Product::Values { itype, a, b }),
-                    _ => self
-                        .factor_of(itype, y)
-                        .map(|by| Product::Scaled { itype, a, by }),
-                }
-            }
-            InstructionData::Binary {
-                opcode: Opcode::Ishl,
-                args: [x, n],
-            } => {
-                let (itype, a) = self.extended_word(x)?;
-                let n = self.constant_of(n)? & 63;
-                // A signed product needs the factor below 2^31.
-                let limit = match itype {
-                    IType::S32 => 31,
-                    IType::U32 => 32,
-                };
-                (n < limit).then(|| Product::Scaled {
-                    itype,
-                    a,
-                    by: 1 << n,
-                })
-            }
-            _ => None,
-        }
-    }
-
-    fn extended_word(&self, value: Value) -> Option<(IType, Value)> {
+    /// The word that a value extends, and how.
+    pub(super) fn extended_word(&self, value: Value) -> Option<(IType, Value)> {
         match self.def_data(value)? {
             InstructionData::Unary {
                 opcode: Opcode::Uextend,
@@ -63,7 +44,7 @@ impl Lower<'_> {
     }
 
     /// The word whose extension is the constant `value`.
-    fn factor_of(&self, itype: IType, value: Value) -> Option<u32> {
+    pub(super) fn factor_of(&self, itype: IType, value: Value) -> Option<u32> {
         let c = i64::try_from(self.signed_constant_of(value)?).ok()?;
         let fits = match itype {
             IType::S32 => i32::try_from(c).is_ok(),
@@ -72,3 +53,51 @@ impl Lower<'_> {
         fits.then_some(c as u32)
     }
 }
+
+/// Products that IMAD.WIDE computes.
+macro_rules! multiply_methods {
+    () => {
+        // `value` as a product of extended values: a multiplication, a shift by a constant, or an extension itself.
+        fn extended_product(&mut self, value: Value) -> Option<Product> {
+            if self.type_of(value) != I64 {
+                return None;
+            }
+            if let Some((itype, a)) = self.extended_word(value) {
+                return Some(Product::Scaled { itype, a, by: 1 });
+            }
+            match self.def_data(value)? {
+                InstructionData::Binary {
+                    opcode: Opcode::Imul,
+                    args: [x, y],
+                } => {
+                    let (itype, a) = self.extended_word(x)?;
+                    match self.extended_word(y) {
+                        Some((other, b)) if other == itype => Some(Product::Values { itype, a, b }),
+                        _ => self
+                            .factor_of(itype, y)
+                            .map(|by| Product::Scaled { itype, a, by }),
+                    }
+                }
+                InstructionData::Binary {
+                    opcode: Opcode::Ishl,
+                    args: [x, n],
+                } => {
+                    let (itype, a) = self.extended_word(x)?;
+                    let n = self.constant_of(n)? & 63;
+                    // A signed product needs the factor below 2^31.
+                    let limit = match itype {
+                        IType::S32 => 31,
+                        IType::U32 => 32,
+                    };
+                    (n < limit).then(|| Product::Scaled {
+                        itype,
+                        a,
+                        by: 1 << n,
+                    })
+                }
+                _ => None,
+            }
+        }
+    };
+}
+pub(super) use multiply_methods;

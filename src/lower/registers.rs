@@ -21,7 +21,7 @@ impl Lower<'_> {
             Base::Value { value, word } | Base::Uniform { value, word } => {
                 self.regs_of(value).slice(word as usize, src.words as usize)
             }
-            Base::Imm(value) if src.words == 1 => Regs::one(self.constant(value as u32)),
+            Base::Imm(value) if src.words == 1 => Regs::one(self.shared_immediate(value as u32)),
             // Narrow parameters stand where no operand reaches.
             Base::Constant { bank, offset } if !offset.is_multiple_of(4) => {
                 Regs::one(self.load_constant(bank, offset))
@@ -38,7 +38,7 @@ impl Lower<'_> {
     }
 
     /// The register that holds an immediate in the current block: one for all its uses there.
-    fn constant(&mut self, value: u32) -> VReg {
+    fn shared_immediate(&mut self, value: u32) -> VReg {
         let Some(block) = self.current else {
             unreachable!("instructions are emitted in blocks")
         };

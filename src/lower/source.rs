@@ -1,7 +1,7 @@
 //! Operands before a form is chosen: values with peeled modifiers, and the registers that come out.
 
 use crate::isa::{RegisterClass, VReg};
-use cranelift_codegen::ir::Value;
+use cranelift_codegen::ir::{self, Value};
 
 /// Up to four registers of one value, low word first.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -320,3 +320,8 @@ pub fn words_of_bits(bits: u32) -> usize {
 
 /// The register class of values that are not truth values.
 pub const VALUE_CLASS: RegisterClass = RegisterClass::Gpr;
+
+/// Whether a type is held in registers as a whole.
+pub(super) fn is_representable(ty: ir::Type) -> bool {
+    ty.bits() <= 128 && !ty.is_dynamic_vector() && ty != ir::types::F128
+}

@@ -1,10 +1,7 @@
 //! Where CLIF values live: registers made when they are asked for, immediates, kernel parameters, truth values.
 
 use super::Lower;
-use super::context::generated_code::{
-    Context, constructor_sign_extended, constructor_truth_copy, constructor_truth_of,
-    constructor_truth_word, constructor_zero_extended,
-};
+use super::context::generated_code::{Context, constructor_truth_copy, constructor_truth_word};
 use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
 use super::typed::{Operand, Word};
 use crate::clif::resolve::{GpuSymbol, symbol_offset};
@@ -17,7 +14,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Home {
     regs: Option<Regs>,
-    predicate: Option<VReg>,
+    pub(super) predicate: Option<VReg>,
     uniform: Option<Regs>,
 }
 
@@ -95,24 +92,6 @@ impl Lower<'_> {
                 self.builder.bind(a, r);
             }
         }
-    }
-
-    /// The truth of a value (not zero) as a predicate.
-    pub(super) fn truth_of(&mut self, value: Value) -> PSrc {
-        constructor_truth_of(self, value)
-    }
-
-    /// The predicate that the definition of a truth writes.
-    pub(super) fn predicate_of(&mut self, value: Value) -> PSrc {
-        let reg = match self.homes[value].predicate {
-            Some(reg) => reg,
-            None => {
-                let reg = self.builder.vreg(RegisterClass::Predicate);
-                self.homes[value].predicate = Some(reg);
-                reg
-            }
-        };
-        PSrc::new(reg)
     }
 
     /// The bits of a constant value.
@@ -325,27 +304,6 @@ impl Lower<'_> {
         }
     }
 
-    /// An i8 or i16 zero-extended to a word; wider values as they are.
-    pub(super) fn zero_extended(&mut self, value: Value) -> Src {
-        match self.words_of(value) {
-            1 => constructor_zero_extended(self, value).src(),
-            _ => self.src(value),
-        }
-    }
-
-    /// An i8 or i16 sign-extended to a word; wider values as they are.
-    pub(super) fn sign_extended(&mut self, value: Value) -> Src {
-        match self.words_of(value) {
-            1 => constructor_sign_extended(self, value).src(),
-            _ => self.src(value),
-        }
-    }
-
-    /// The first bit of a lane of a vector.
-    pub(super) fn lane_bit(&self, vector: Value, lane: u8) -> u32 {
-        u32::from(lane) * self.type_of(vector).lane_bits()
-    }
-
     /// Binds what a rule returned to the homes that were asked for.
     pub(super) fn bind(&mut self, value: Value, output: Output) {
         let home = self.homes[value];
@@ -368,7 +326,7 @@ impl Lower<'_> {
                         asked.len()
                     );
                     for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
-                        self.bind_register(a, r);
+                        self.builder.bind(a, r);
                     }
                 }
                 debug_assert!(home.predicate.is_none(), "{value} is no truth value");
@@ -384,20 +342,36 @@ impl Lower<'_> {
                             reg: Some(reg),
                             negated: false,
                         } => reg,
-                        p => self.copy_predicate(p),
+                        p => constructor_truth_copy(self, p).reg(),
                     };
                     self.builder.bind(asked, plain);
                 }
             }
         }
     }
-
-    fn bind_register(&mut self, asked: VReg, actual: VReg) {
-        self.builder.bind(asked, actual);
-    }
-
-    /// A predicate register with the value of `p`.
-    pub(super) fn copy_predicate(&mut self, p: PSrc) -> VReg {
-        constructor_truth_copy(self, p).reg()
-    }
 }
+
+/// Values as somebody reads them.
+macro_rules! value_methods {
+    () => {
+        fn zeros_above(&mut self, value: Value) -> Option<()> {
+            self.has_zeros_above(value).then_some(())
+        }
+        fn known_truth(&mut self, value: Value) -> Option<bool> {
+            self.constant_of(value).map(|bits| bits != 0)
+        }
+        // The predicate that the definition of a truth writes.
+        fn truth_predicate(&mut self, value: Value) -> PSrc {
+            let reg = match self.homes[value].predicate {
+                Some(reg) => reg,
+                None => {
+                    let reg = self.builder.vreg($crate::isa::RegisterClass::Predicate);
+                    self.homes[value].predicate = Some(reg);
+                    reg
+                }
+            };
+            PSrc::new(reg)
+        }
+    };
+}
+pub(super) use value_methods;

@@ -2,7 +2,8 @@
 //! `docs/lowering.md`.
 //!
 //! A Rust function emits if it calls a generated method (`emit_…`), the builder, or a term of the rules (`constructor_…`), or a function of
-//! `src/lower` that does. Functions are told apart by name only, so the scan errs on the side of emission.
+//! `src/lower` that does. One without a mutable borrow of the lowering context (`Lower`) cannot, as the compiler sees to. The others are told
+//! apart by name only, so the scan errs on the side of emission.
 
 use crate::isle::{Node, parse};
 use crate::repository;
@@ -12,41 +13,73 @@ use std::path::Path;
 /// Most external constructors that may emit.
 const MOST: usize = 15;
 
-/// The functions of `src/lower`: by name the names they call, the files that define them, and whether one emits by itself.
+/// The functions of `src/lower` that borrow the context mutably: by name the names they call, and the files in which one emits by itself.
 #[derive(Default)]
 struct Functions {
     calls: BTreeMap<String, BTreeSet<String>>,
     direct: BTreeMap<String, BTreeSet<String>>,
 }
 
+/// A function that is being read.
+struct Open<'t> {
+    name: &'t str,
+    indent: usize,
+    /// Its body has begun.
+    body: bool,
+    /// Its signature borrows the context mutably.
+    borrows: bool,
+}
+
 impl Functions {
     fn read(&mut self, file: &str, text: &str) {
-        let mut current: Option<(String, usize)> = None;
+        let mut current: Option<Open> = None;
+        // Whether `self` is the context: in its implementations, and in macros, of which they are composed.
+        let mut of_context = true;
         // Tests emit nothing.
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
             let indent = line.len() - line.trim_start().len();
-            if let Some(name) = defined(line) {
-                current = Some((name.to_string(), indent));
-                self.calls.entry(name.to_string()).or_default();
-                continue;
+            if line.starts_with("impl") || line.starts_with("macro_rules!") {
+                of_context = !line.starts_with("impl") || line.contains("Lower<");
             }
-            let Some((name, depth)) = &current else {
+            if let Some(name) = defined(line) {
+                current = Some(Open {
+                    name,
+                    indent,
+                    body: false,
+                    borrows: false,
+                });
+            }
+            let Some(open) = &mut current else {
                 continue;
             };
-            if indent == *depth && line.trim() == "}" {
-                current = None;
+            if !open.body {
+                open.borrows |= line.contains("&mut Lower<");
+                open.borrows |= of_context && line.contains("&mut self");
+                open.body = line.ends_with('{');
+                if open.borrows {
+                    self.calls.entry(open.name.to_string()).or_default();
+                }
                 continue;
             }
-            for called in calls(line) {
-                let primitive = called.starts_with("emit") && !called.ends_with("_options");
-                if primitive || called.starts_with("constructor_") {
-                    let files = self.direct.entry(name.clone()).or_default();
-                    files.insert(file.to_string());
-                }
-                let all = self.calls.entry(name.clone()).or_default();
-                all.insert(called.to_string());
+            if indent == open.indent && line.trim() == "}" {
+                current = None;
+            } else if open.borrows {
+                let name = open.name.to_string();
+                self.add_calls(file, &name, line);
             }
+        }
+    }
+
+    fn add_calls(&mut self, file: &str, name: &str, line: &str) {
+        for called in calls(line) {
+            let primitive = called.starts_with("emit") && !called.ends_with("_options");
+            if primitive || called.starts_with("constructor_") {
+                let files = self.direct.entry(name.to_string()).or_default();
+                files.insert(file.to_string());
+            }
+            let all = self.calls.entry(name.to_string()).or_default();
+            all.insert(called.to_string());
         }
     }
 
@@ -94,18 +127,22 @@ fn calls(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The files of a folder with an extension: name and text.
+/// The files of a folder and of those in it with an extension: path from the folder and text.
 fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
-    let mut list: Vec<(String, String)> = std::fs::read_dir(folder)
-        .expect("the folder exists")
-        .map(|entry| entry.expect("it can be read").path())
-        .filter(|path| path.extension().is_some_and(|e| e == extension))
-        .map(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let text = std::fs::read_to_string(&path).expect("it is text");
-            (name.into_owned(), text)
-        })
-        .collect();
+    let mut list = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(inner) = open.pop() {
+        for entry in std::fs::read_dir(&inner).expect("the folder exists") {
+            let path = entry.expect("it can be read").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                let name = path.strip_prefix(folder).expect("it lies in the folder");
+                let text = std::fs::read_to_string(&path).expect("it is text");
+                list.push((name.display().to_string(), text));
+            }
+        }
+    }
     list.sort();
     list
 }
@@ -119,8 +156,7 @@ struct Selection {
 
 impl Selection {
     fn read(repository: &Path) -> Selection {
-        let mut all = files(&repository.join("isle/lower"), "isle");
-        all.extend(files(&repository.join("isle"), "isle"));
+        let all = files(&repository.join("isle"), "isle");
         let mut selection = Selection {
             rules: Vec::new(),
             external: BTreeMap::new(),
@@ -234,6 +270,17 @@ fn emission_is_found_through_calls() {
     }
     fn third(&mut self) -> FaddOptions {
         self.emit_fadd_options(1)
+    }
+    fn fourth(
+        &self,
+        n: u32,
+    ) -> Gpr {
+        other.second(n)
+    }
+}
+impl Other {
+    fn fifth(&mut self) {
+        self.second(1)
     }
 }",
     );

@@ -88,12 +88,16 @@ fn constructs<'a>(term: &str, optypes: &[&'a str]) -> Option<&'a str> {
         .copied()
 }
 
-/// The operation that a pattern of a root term is for.
+/// The operation that a pattern of a root term is for: the first within an `and`.
 fn root_operation(pattern: &Node) -> Option<&str> {
     let Node::List(parts) = pattern else {
         return None;
     };
-    parts[1..].iter().find_map(Node::head)
+    let first = parts[1..].iter().find(|part| part.head().is_some())?;
+    match first.head() {
+        Some("and") => root_operation(first),
+        head => head,
+    }
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn rules_are_followed_to_their_roots() {
     rules.add(
         "b.isle",
         "(rule (lower (isub x y))\n (if-let z (small y))\n (sum x z))
-(rule (lower_truth (icmp x y)) (let ((sum Gpr (ISETP x y))) sum))",
+(rule (lower_truth (and (icmp x y) (near x))) (let ((sum Gpr (ISETP x y))) sum))",
     );
     let optypes = ["IADD", "IMAD", "IMAD_WIDE", "ISETP"];
     let text = |optype| format!("{:?}", rules.operations_reaching(optype, &optypes));

@@ -8,7 +8,7 @@ use crate::isa::inst::FieldEnum;
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
 use crate::isa::{Inst, RegisterClass, Role, VReg};
 use crate::lower::Lower;
-use crate::lower::context::generated_code::{constructor_complement_word, constructor_negate_word};
+use crate::lower::context::generated_code::{constructor_complement_word, constructor_negative};
 use crate::lower::source::{Base, Halves, Regs, Src};
 use crate::lower::typed::{Operand, Word};
 
@@ -131,7 +131,7 @@ impl Lower<'_> {
             )
             && integer(form)
         {
-            let negated = constructor_negate_word(self, Word::new(Src { neg: false, ..src }));
+            let negated = constructor_negative(self, Word::new(Src { neg: false, ..src }));
             return negated.source().src();
         }
         unreachable!(

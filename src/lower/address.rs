@@ -1,0 +1,346 @@
+//! Addresses: a base, an offset, and what is known of them.
+
+use super::Lower;
+use super::context::generated_code::Context;
+use super::source::{Base, Regs, Src};
+use super::typed::{Operand, Word, Word64};
+use crate::abi;
+use crate::analysis::provenance::Space;
+use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value};
+
+/// Offsets that fit the signed 24 bits of an address with any piece of an access behind them.
+const OFFSETS: std::ops::Range<i64> = -(1 << 23)..(1 << 23) - 16;
+
+/// An address: a register operand and a constant offset.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// Base, one word for shared and local memory, two otherwise.
+    pub base: Src,
+    /// Byte offset in the instruction, or in the stack slots.
+    pub offset: i64,
+    /// Which instructions reach it.
+    pub space: Space,
+    /// The base is R1 and the offset counts from the stack slots.
+    pub slot: bool,
+    /// Proven alignment of the address in bytes.
+    pub align: u32,
+    /// A uniform pair added to the base: a kernel's pointer parameter.
+    pub uniform: Option<Regs>,
+    /// Other threads may use the place at the same time: its instructions are STRONG.
+    pub strong: bool,
+}
+
+impl Address {
+    /// Whether instructions have room for the offset.
+    pub(super) fn is_near(self) -> bool {
+        self.slot || OFFSETS.contains(&self.offset)
+    }
+
+    /// The address `bytes` further on.
+    pub(super) fn plus(self, bytes: u32) -> Address {
+        let align = if bytes == 0 {
+            self.align
+        } else {
+            self.align.min(1 << bytes.trailing_zeros())
+        };
+        Address {
+            offset: self.offset + i64::from(bytes),
+            align,
+            ..self
+        }
+    }
+}
+
+/// How far the offset of an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Instructions have room for it.
+    Near,
+    /// The base, one word, and the offset to be added.
+    Far(Word, u32),
+    /// The base, two words, and the offset to be added.
+    Far64(Word64, u64),
+}
+
+impl Lower<'_> {
+    /// The address of a memory operand, with constants and stack slots folded into the offset.
+    pub(super) fn address(
+        &mut self,
+        value: Value,
+        offset: i32,
+        size: u32,
+        flags: MemFlags,
+    ) -> Address {
+        let data = self.func.dfg.mem_flags[flags];
+        let align = if data.aligned() || self.input.assume_aligned {
+            size.next_power_of_two()
+        } else {
+            self.input.facts.alignment.alignment(value, offset)
+        };
+        self.address_with(value, offset, align)
+    }
+
+    /// [`Lower::address`] of known alignment.
+    pub(super) fn address_with(&mut self, value: Value, offset: i32, align: u32) -> Address {
+        let space = self.input.facts.provenance.space(self.func, value);
+        let (mut base, mut total) = (value, i64::from(offset));
+        while let Some((inner, add)) = self.plus_constant(base) {
+            let Some(sum) = total.checked_add(add).filter(|s| OFFSETS.contains(s)) else {
+                break;
+            };
+            (base, total) = (inner, sum);
+        }
+        if let Some(InstructionData::StackAddr {
+            stack_slot, offset, ..
+        }) = self.def_data(base)
+        {
+            let slot = self.slots[cranelift_entity::EntityRef::index(stack_slot)];
+            let offset = i64::from(slot) + i64::from(i32::from(offset)) + total;
+            // Beyond local memory the frame would not fit into the bits with it.
+            if offset.unsigned_abs() <= abi::MAX_LOCAL.into() {
+                return Address {
+                    base: self.stack_pointer().source().src(),
+                    offset,
+                    space: Space::Local,
+                    slot: true,
+                    align,
+                    uniform: None,
+                    strong: false,
+                };
+            }
+        }
+        let src = self.src(base);
+        if let Some(constant) = src.as_imm() {
+            // An absolute address: RZ and an offset when it is small.
+            let bits = self.type_of(base).bits();
+            let absolute = ((constant as i128) << (128 - bits) >> (128 - bits)) as i64;
+            if let Some(sum) = absolute.checked_add(total).filter(|s| OFFSETS.contains(s)) {
+                return Address {
+                    base: Src::wide_imm(0, src.words),
+                    offset: sum,
+                    space,
+                    slot: false,
+                    align,
+                    uniform: None,
+                    strong: false,
+                };
+            }
+        }
+        let base = match space {
+            Space::Local => src.low(),
+            _ => src,
+        };
+        Address {
+            base,
+            offset: total,
+            space,
+            slot: false,
+            align,
+            uniform: None,
+            strong: false,
+        }
+    }
+
+    /// [`Lower::address`], [with a pointer parameter in uniform registers](Lower::with_uniform).
+    pub(super) fn address_of_access(
+        &mut self,
+        value: Value,
+        offset: i32,
+        size: u32,
+        flags: MemFlags,
+    ) -> Address {
+        let address = self.address(value, offset, size, flags);
+        self.with_uniform(address)
+    }
+
+    /// The address with a pointer in uniform registers that is added to a computed offset left to the access, which saves the carry chain: a
+    /// parameter, or a value that lives there. An offset that is a product or a shift is better added to a parameter by its own operation,
+    /// which reads the parameter as it is.
+    pub(super) fn with_uniform(&mut self, address: Address) -> Address {
+        if let Some(uniform) = self.uniform_pointer(address.base) {
+            return Address {
+                base: Src::wide_imm(0, 2),
+                uniform: Some(uniform),
+                ..address
+            };
+        }
+        let Base::Value {
+            value: sum,
+            word: 0,
+        } = address.base.base
+        else {
+            return address;
+        };
+        if address.base.words != 2 || address.slot {
+            return address;
+        }
+        let Some(InstructionData::Binary {
+            opcode: Opcode::Iadd,
+            args: [x, y],
+        }) = self.def_data(sum)
+        else {
+            return address;
+        };
+        for (pointer, index) in [(x, y), (y, x)] {
+            let scaled = self.extended_product(index).is_some()
+                || (self.is_used_once(index)
+                    && matches!(
+                        self.def_data(index),
+                        Some(InstructionData::Binary {
+                            opcode: Opcode::Ishl,
+                            ..
+                        })
+                    ));
+            let source = self.src(pointer);
+            let scaled = scaled && !matches!(source.base, Base::Uniform { .. });
+            if !scaled
+                && !self.src(index).is_special()
+                && let Some(uniform) = self.uniform_pointer(source)
+            {
+                return Address {
+                    base: self.src(index),
+                    uniform: Some(uniform),
+                    ..address
+                };
+            }
+        }
+        address
+    }
+
+    /// The uniform registers of a pointer: one that lives there, or a parameter.
+    fn uniform_pointer(&mut self, pointer: Src) -> Option<Regs> {
+        match pointer.base {
+            _ if pointer.words != 2 => None,
+            Base::Uniform { value, word } => Some(self.uniform_of(value).slice(word.into(), 2)),
+            Base::Constant {
+                bank: abi::LAUNCH_BANK,
+                offset,
+            } => Some(self.uniform_parameter(offset)),
+            _ => None,
+        }
+    }
+
+    /// What an atomic access of a type's size needs of its address; none of more than 64 bits.
+    pub(super) fn atomic_access(&mut self, address: Address, ty: Type) -> Option<Address> {
+        if ty.bits() > 64 {
+            return None;
+        }
+        // It may fault, and takes part in an order, whether or not somebody reads the result.
+        self.builder.keep_loads();
+        Some(Address {
+            align: ty.bytes(),
+            strong: address.space != Space::Local,
+            ..address
+        })
+    }
+
+    fn plus_constant(&self, value: Value) -> Option<(Value, i64)> {
+        match self.def_data(value)? {
+            InstructionData::Binary {
+                opcode: Opcode::Iadd,
+                args: [a, b],
+            } => {
+                let constant = |v| {
+                    self.signed_constant_of(v)
+                        .and_then(|c| i64::try_from(c).ok())
+                };
+                constant(b)
+                    .map(|c| (a, c))
+                    .or_else(|| constant(a).map(|c| (b, c)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Addresses, of ordinary and of atomic accesses.
+macro_rules! address_methods {
+    () => {
+        fn place(&mut self, p: Value, offset: Offset32, ty: Type, flags: MemFlags) -> Address {
+            let address = self.address_of_access(p, offset.into(), ty.bytes(), flags);
+            // What may fault is not left out, whether or not somebody reads it. An access among the stack slots cannot.
+            let end = i64::from(self.frame.slot_bytes) - i64::from(ty.bytes());
+            let in_slots = address.slot && (0..=end).contains(&address.offset);
+            if !self.func.dfg.mem_flags[flags].notrap() && !in_slots {
+                self.builder.keep_loads();
+            }
+            address
+        }
+        fn atomic_place(&mut self, p: Value, ty: Type, flags: MemFlags) -> Option<Address> {
+            let address = self.address_of_access(p, 0, ty.bytes(), flags);
+            self.atomic_access(address, ty)
+        }
+        fn swap_place(&mut self, p: Value, ty: Type, flags: MemFlags) -> Option<Address> {
+            let address = self.address(p, 0, ty.bytes(), flags);
+            self.atomic_access(address, ty)
+        }
+        fn word_everywhere(&mut self, p: Value) -> Address {
+            let address = self.address_with(p, 0, 4);
+            match address.space {
+                Space::Local => Address {
+                    base: Lower::src(self, p),
+                    offset: 0,
+                    space: Space::Generic,
+                    slot: false,
+                    ..address
+                },
+                _ => self.with_uniform(address),
+            }
+        }
+        fn address_reach(&mut self, address: Address) -> Reach {
+            let Address { base, offset, .. } = address;
+            match base.words {
+                _ if address.is_near() => Reach::Near,
+                1 => Reach::Far(Word::new(base), offset as u32),
+                _ => Reach::Far64(Word64::new(base), offset as u64),
+            }
+        }
+        fn based_on(&mut self, address: Address, base: Gpr) -> Address {
+            Address {
+                base: base.source().src(),
+                offset: 0,
+                ..address
+            }
+        }
+        fn based_on64(&mut self, address: Address, base: Gpr2) -> Address {
+            Address {
+                base: base.source().src(),
+                offset: 0,
+                ..address
+            }
+        }
+        fn address_space(&mut self, address: Address) -> Space {
+            match address.space {
+                Space::Constant => Space::Generic,
+                space => space,
+            }
+        }
+        fn address_alignment(&mut self, address: Address) -> u32 {
+            address.align
+        }
+        fn address_base(&mut self, address: Address) -> Word {
+            Word::new(address.base.low())
+        }
+        fn address_base64(&mut self, address: Address) -> Word64 {
+            Word64::new(address.base)
+        }
+        fn address_offset(&mut self, address: Address) -> i32 {
+            if address.slot {
+                0
+            } else {
+                address.offset as i32
+            }
+        }
+        fn address_uniform(&mut self, address: Address) -> USrc64 {
+            USrc64::new(address.uniform.map_or(Src::wide_imm(0, 2), Src::regs))
+        }
+        fn address_order(&mut self, address: Address) -> AccessOrder {
+            if address.strong {
+                AccessOrder::Strong
+            } else {
+                AccessOrder::Weak
+            }
+        }
+    };
+}
+pub(super) use address_methods;

@@ -1,0 +1,232 @@
+//! What rules ask of CLIF: instructions, types and constants.
+
+/// Types by how many words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Integers of at most a word.
+    Word,
+    /// Integers of two.
+    TwoWords,
+    /// Integers of four.
+    FourWords,
+    /// f16, f16x2.
+    Half,
+    /// f32.
+    Single,
+    /// f64.
+    Double,
+    /// Other vectors up to 128 bits.
+    Vector,
+    /// The rest.
+    Other,
+}
+
+/// Types by words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// At most one.
+    One,
+    /// Two.
+    Two,
+    /// Four.
+    Four,
+    /// The rest.
+    Other,
+}
+
+/// Types by the bits of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// 8.
+    Bits8,
+    /// 16.
+    Bits16,
+    /// 32.
+    Bits32,
+    /// 64.
+    Bits64,
+    /// Another number.
+    Other,
+}
+
+/// Types by exact shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// i8, i16.
+    Narrow,
+    /// i32.
+    Int32,
+    /// i64.
+    Int64,
+    /// i128.
+    Int128,
+    /// f16.
+    Float16,
+    /// f16x2.
+    Float16x2,
+    /// f32.
+    Float32,
+    /// f64.
+    Float64,
+    /// Other vectors up to 32 bits.
+    Vector32,
+    /// Vectors of 64 bits.
+    Vector64,
+    /// Vectors of 128 bits.
+    Vector128,
+    /// The rest.
+    Other,
+}
+
+/// Instructions, types and constants.
+macro_rules! clif_methods {
+    () => {
+        fn inst_data_value(&mut self, inst: Inst) -> (Type, InstructionData) {
+            let ty = self
+                .func
+                .dfg
+                .inst_results(inst)
+                .first()
+                .map_or(INVALID, |&v| self.type_of(v));
+            (ty, self.func.dfg.insts[inst])
+        }
+        fn value_list_slice(&mut self, list: ValueList) -> ValueSlice {
+            (list, 0)
+        }
+        fn value_slice_unwrap(&mut self, (list, first): ValueSlice) -> Option<(Value, ValueSlice)> {
+            list.get(first, &self.func.dfg.value_lists)
+                .map(|v| (v, (list, first + 1)))
+        }
+        fn unpack_value_array_2(&mut self, array: &ValueArray2) -> (Value, Value) {
+            (array[0], array[1])
+        }
+        fn pack_value_array_2(&mut self, a: Value, b: Value) -> ValueArray2 {
+            [a, b]
+        }
+        fn unpack_value_array_3(&mut self, array: &ValueArray3) -> (Value, Value, Value) {
+            (array[0], array[1], array[2])
+        }
+        fn pack_value_array_3(&mut self, a: Value, b: Value, c: Value) -> ValueArray3 {
+            [a, b, c]
+        }
+        fn unpack_block_array_2(&mut self, array: &BlockArray2) -> (BlockCall, BlockCall) {
+            (array[0], array[1])
+        }
+        fn pack_block_array_2(&mut self, a: BlockCall, b: BlockCall) -> BlockArray2 {
+            [a, b]
+        }
+        fn def_inst(&mut self, value: Value) -> Option<Inst> {
+            self.func.dfg.value_def(value).inst()
+        }
+        fn result(&mut self, inst: Inst) -> Value {
+            self.func.dfg.first_result(inst)
+        }
+        fn value_type(&mut self, value: Value) -> Type {
+            self.func.dfg.value_type(value)
+        }
+
+        // Types.
+
+        fn width(&mut self, ty: Type) -> Width {
+            match ty {
+                F16 | F16X2 => Width::Half,
+                F32 => Width::Single,
+                F64 => Width::Double,
+                _ if ty.is_int() && ty.bits() <= 32 => Width::Word,
+                I64 => Width::TwoWords,
+                I128 => Width::FourWords,
+                _ if ty.is_vector() && is_representable(ty) => Width::Vector,
+                _ => Width::Other,
+            }
+        }
+        fn shape(&mut self, ty: Type) -> Shape {
+            match ty {
+                I8 | I16 => Shape::Narrow,
+                I32 => Shape::Int32,
+                I64 => Shape::Int64,
+                I128 => Shape::Int128,
+                F16 => Shape::Float16,
+                F16X2 => Shape::Float16x2,
+                F32 => Shape::Float32,
+                F64 => Shape::Float64,
+                _ if !ty.is_vector() || !is_representable(ty) => Shape::Other,
+                _ if ty.bits() <= 32 => Shape::Vector32,
+                _ if ty.bits() == 64 => Shape::Vector64,
+                _ => Shape::Vector128,
+            }
+        }
+        fn words(&mut self, ty: Type) -> Words {
+            match ty.bits() {
+                _ if !is_representable(ty) => Words::Other,
+                0..=32 => Words::One,
+                64 => Words::Two,
+                128 => Words::Four,
+                _ => Words::Other,
+            }
+        }
+        fn lane(&mut self, ty: Type) -> Lane {
+            match ty.lane_bits() {
+                8 => Lane::Bits8,
+                16 => Lane::Bits16,
+                32 => Lane::Bits32,
+                64 => Lane::Bits64,
+                _ => Lane::Other,
+            }
+        }
+        fn int_any(&mut self, ty: Type) -> Option<Type> {
+            ty.is_int().then_some(ty)
+        }
+        fn bits_any(&mut self, ty: Type) -> Option<Type> {
+            is_representable(ty).then_some(ty)
+        }
+        fn in_registers(&mut self, ty: Type) -> Option<()> {
+            (ty.bits() <= 128 && !ty.is_dynamic_vector()).then_some(())
+        }
+        fn bits_of(&mut self, ty: Type) -> u32 {
+            ty.bits()
+        }
+        fn lane_size(&mut self, ty: Type) -> u32 {
+            ty.lane_bits()
+        }
+        fn word_count(&mut self, ty: Type) -> u32 {
+            words_of_bits(ty.bits()) as u32
+        }
+
+        // Constants, and how values are used.
+
+        fn constant(&mut self, value: Value) -> Option<i64> {
+            self.signed_constant_of(value)
+                .and_then(|v| i64::try_from(v).ok())
+        }
+        fn truth(&mut self, value: Value) -> Option<()> {
+            self.is_truth(value).then_some(())
+        }
+        fn once(&mut self, value: Value) -> Option<()> {
+            self.is_used_once(value).then_some(())
+        }
+        fn asked(&mut self, value: Value) -> bool {
+            self.homes[value].is_asked()
+        }
+        fn shift_below_32(&mut self, amount: i64) -> Option<u32> {
+            (0..32).contains(&amount).then_some(amount as u32)
+        }
+        fn constant_amount(&mut self, ty: Type, n: Value) -> Option<u32> {
+            self.constant_of(n).map(|c| c as u32 & (ty.lane_bits() - 1))
+        }
+        fn amount64(&mut self, n: Value) -> Option<(u32, u32)> {
+            self.constant_of(n)
+                .map(|c| (c as u32 / 32 % 2, c as u32 % 32))
+        }
+        fn amount128(&mut self, n: Value) -> Option<(u32, u32)> {
+            self.constant_of(n)
+                .map(|c| (c as u32 / 32 % 4, c as u32 % 32))
+        }
+        fn lane_index(&mut self, lane: Uimm8) -> u32 {
+            lane.into()
+        }
+        fn reciprocal_bits(&mut self, value: u32) -> u32 {
+            (1.0 / value as f32).to_bits()
+        }
+    };
+}
+pub(super) use clif_methods;

@@ -1,0 +1,78 @@
+//! Operands and results of the uniform datapath.
+
+/// Operands and results of the uniform datapath.
+macro_rules! uniform_methods {
+    () => {
+        fn uniform_word(&mut self, value: Value) -> USrc {
+            USrc::new(self.src(value))
+        }
+        fn uniform_word64(&mut self, value: Value) -> USrc64 {
+            USrc64::new(self.src(value))
+        }
+        fn uniform_amount(&mut self, value: Value) -> USrc {
+            USrc::new(self.src(value).low())
+        }
+        fn uniform_imm(&mut self, value: u32) -> USrc {
+            Word::imm(value).into()
+        }
+        fn uniform_low(&mut self, x: USrc64) -> USrc {
+            USrc::new(x.src().low())
+        }
+        fn uniform_high(&mut self, x: USrc64) -> USrc {
+            USrc::new(x.src().high())
+        }
+        fn uniform_int(&mut self, x: USrc) -> UISrc {
+            x.into()
+        }
+        fn uniform_int64(&mut self, x: USrc64) -> UISrc64 {
+            x.into()
+        }
+        fn minus_uniform(&mut self, x: UISrc) -> UISrc {
+            UISrc::new(x.src().negated())
+        }
+        fn minus_uniform64(&mut self, x: UISrc64) -> UISrc64 {
+            UISrc64::new(x.src().negated())
+        }
+        fn uniform_pair(&mut self, low: Ugpr, high: Ugpr) -> Ugpr2 {
+            low.regs().concat(high.regs()).into()
+        }
+        fn uniform_zero64(&mut self) -> UISrc64 {
+            USrc64::new(Src::wide_imm(0, 2)).into()
+        }
+        fn ugpr_regs(&mut self, x: Ugpr) -> Regs {
+            x.regs()
+        }
+        fn ugpr2_regs(&mut self, x: Ugpr2) -> Regs {
+            x.regs()
+        }
+        fn output_uniform_word(&mut self, x: USrc) -> InstOutput {
+            smallvec![Output::Regs(self.uniform_words(x.src()))]
+        }
+        // At least one operand lives there, both can be read there, and the block runs
+        // with the whole warp.
+        fn uniform_comparison(&mut self, x: Value, y: Value) -> bool {
+            let sources = [x, y].map(|value| self.src(value).base);
+            let lives = |base: &Base| matches!(base, Base::Uniform { .. });
+            let readable =
+                |base: &Base| lives(base) || matches!(base, Base::Imm(_) | Base::Constant { .. });
+            let together = self
+                .current
+                .is_some_and(|block| !self.input.facts.uniformity.divergent_block(block));
+            together && sources.iter().any(lives) && sources.iter().all(readable)
+        }
+        // The special register that a `symbol_value` reads, if it is the same for all lanes of a warp.
+        fn block_register(&mut self, inst: Inst) -> Option<SReg> {
+            let symbol = self.input.facts.intrinsics.of_symbol_value(self.func, inst);
+            match symbol {
+                Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
+                    Lowering::Special(register) => {
+                        $crate::lower::uniform::is_of_block(register).then_some(register)
+                    }
+                    _ => None,
+                },
+                _ => None,
+            }
+        }
+    };
+}
+pub(super) use uniform_methods;
