@@ -31,6 +31,9 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use passing::{Passing, loop_sizes};
 use smallvec::SmallVec;
 
+/// Words of a block's parameters in uniform registers, of which there are 63: all are taken at once where they are passed (*assumed*: half).
+const PARAMETER_WORDS: u32 = 32;
+
 /// The decision.
 #[derive(Default)]
 pub(super) struct Plan {
@@ -70,6 +73,7 @@ impl Plan {
         search.drop_not_computed();
         search.drop_not_hidden();
         search.drop_not_taken();
+        search.drop_crowded_parameters();
         search.drop_losing_groups();
         search.finish()
     }
@@ -282,6 +286,22 @@ impl<'a> Search<'a> {
         for value in self.order.clone().into_iter().rev() {
             if self.is_candidate(value) && !self.is_taken(value) {
                 self.remove(value, true);
+            }
+        }
+    }
+
+    /// Parameters of a block beyond [`PARAMETER_WORDS`]: allocation cannot bring them elsewhere where they are passed.
+    fn drop_crowded_parameters(&mut self) {
+        let func = self.input.func;
+        for &block in self.input.facts.flow.reverse_postorder() {
+            let mut words = 0;
+            for &value in func.dfg.block_params(block) {
+                if self.is_candidate(value) {
+                    words += self.ty(value).bits().div_ceil(32);
+                    if words > PARAMETER_WORDS {
+                        self.remove(value, true);
+                    }
+                }
             }
         }
     }
