@@ -105,6 +105,12 @@ pub fn shapes(kernel: &Kernel) -> Vec<&'static str> {
         ("phases in shared memory", !kernel.spine.is_empty()),
         ("locks", !kernel.locks.is_empty()),
         (
+            "counters of their own",
+            kernel
+                .stmts()
+                .any(|stmt| matches!(stmt, Stmt::Count { .. })),
+        ),
+        (
             "probes",
             kernel.stmts().any(|stmt| matches!(stmt, Stmt::Probe)),
         ),

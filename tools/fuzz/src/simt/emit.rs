@@ -4,8 +4,8 @@
 //! their barriers (`phases`).
 
 use super::kernel::{
-    Block, Cell, Compare, Condition, End, Function, Kernel, LockKind, MASKS, OWN, Op, Operand,
-    RECORD, Space, Stmt, Update, VALUES, VARS,
+    Block, COUNTED, Cell, Compare, Condition, Counting, End, Function, Kernel, LockKind, MASKS,
+    OWN, Op, Operand, RECORD, Space, Stmt, Update, VALUES, VARS,
 };
 use super::waiting;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -161,8 +161,8 @@ impl Emitter<'_, '_> {
             first.extend([a, b, different, sum, self.constant(1), self.constant(2)]);
             params[2]
         };
-        let seven = self.constant(7);
-        let salt = self.builder.ins().rotl(params[3], seven);
+        let factor = self.constant(super::kernel::SALT);
+        let salt = self.builder.ins().imul(params[3], factor);
         self.builder.def_var(self.salt, salt);
         self.builder.def_var(self.data, params[1]);
         self.builder.def_var(self.fuel, fuel);
@@ -333,21 +333,15 @@ impl Emitter<'_, '_> {
         match stmt {
             Stmt::Assign { to, op, a, b } => {
                 let (a, b) = (self.operand(*a), self.operand(*b));
-                let ins = self.builder.ins();
-                let value = match op {
-                    Op::Add => ins.iadd(a, b),
-                    Op::Sub => ins.isub(a, b),
-                    Op::Mul => ins.imul(a, b),
-                    Op::And => ins.band(a, b),
-                    Op::Or => ins.bor(a, b),
-                    Op::Xor => ins.bxor(a, b),
-                    Op::Shl => ins.ishl(a, b),
-                    Op::Shr => ins.ushr(a, b),
-                    Op::Max => ins.umax(a, b),
-                    Op::Min => ins.smin(a, b),
-                };
+                let value = self.operation(*op, a, b);
                 self.set(*to, value);
             }
+            Stmt::Count {
+                to,
+                number,
+                counting,
+                wide,
+            } => self.count(*to, *number, *counting, *wide),
             Stmt::Probe => self.probe(),
             Stmt::StoreOwn { index, value, slot } => {
                 let value = self.operand(*value);
@@ -419,6 +413,100 @@ impl Emitter<'_, '_> {
             }
             Stmt::Phase(phase) => self.phase(*phase),
         }
+    }
+
+    fn operation(&mut self, op: Op, a: Value, b: Value) -> Value {
+        let ins = self.builder.ins();
+        match op {
+            Op::Add => ins.iadd(a, b),
+            Op::Sub => ins.isub(a, b),
+            Op::Mul => ins.imul(a, b),
+            Op::And => ins.band(a, b),
+            Op::Or => ins.bor(a, b),
+            Op::Xor => ins.bxor(a, b),
+            Op::Shl => ins.ishl(a, b),
+            Op::Shr => ins.ushr(a, b),
+            Op::Sar => ins.sshr(a, b),
+            Op::Max => ins.umax(a, b),
+            Op::Min => ins.smin(a, b),
+            Op::Smax => ins.smax(a, b),
+            Op::Umin => ins.umin(a, b),
+            Op::Pick => {
+                let bit = self.constant(4);
+                let masked = self.builder.ins().band(a, bit);
+                let set = self.builder.ins().icmp(IntCC::Equal, masked, bit);
+                self.builder.ins().select(set, a, b)
+            }
+            Op::Wide => {
+                let [most, seven, half] = [29, 7, 32].map(|n| self.constant(n));
+                let a = self.builder.ins().sextend(types::I64, a);
+                let b = self.builder.ins().uextend(types::I64, b);
+                let high = self.builder.ins().ishl(a, most);
+                let sum = self.builder.ins().iadd(high, b);
+                let less = self.builder.ins().ishl(b, seven);
+                let difference = self.builder.ins().isub(sum, less);
+                let upper = self.builder.ins().sshr(difference, half);
+                self.builder.ins().ireduce(types::I32, upper)
+            }
+            Op::WidePick => {
+                let half = self.constant(32);
+                let [a, b] = [a, b].map(|v| self.builder.ins().sextend(types::I64, v));
+                let sum = self.builder.ins().iadd(a, b);
+                let difference = self.builder.ins().isub(a, b);
+                let less = (self.builder.ins()).icmp(IntCC::SignedLessThan, difference, sum);
+                let chosen = self.builder.ins().select(less, difference, sum);
+                let upper = self.builder.ins().ushr(chosen, half);
+                let both = self.builder.ins().bxor(chosen, upper);
+                self.builder.ins().ireduce(types::I32, both)
+            }
+        }
+    }
+
+    /// A loop with a counter of its own, as [`Stmt::Count`] says.
+    fn count(&mut self, to: usize, number: Operand, counting: Counting, wide: bool) {
+        let ty = if wide { types::I64 } else { types::I32 };
+        let number = self.operand(number);
+        let mask = self.constant(COUNTED);
+        let mut number = self.builder.ins().band(number, mask);
+        if wide {
+            number = self.builder.ins().uextend(ty, number);
+        }
+        let [zero, one, two] = [0, 1, 2].map(|n| self.builder.ins().iconst(ty, n));
+        let [header, body, exit] = [(); 3].map(|()| self.builder.create_block());
+        let counter = self.builder.append_block_param(header, ty);
+        let (from, code, end) = match counting {
+            Counting::Up => (zero, IntCC::UnsignedLessThan, number),
+            Counting::Down => (number, IntCC::SignedGreaterThan, zero),
+            Counting::Shift => (number, IntCC::NotEqual, zero),
+        };
+        self.builder.ins().jump(header, &[from.into()]);
+        self.builder.switch_to_block(header);
+        let goes_on = self.builder.ins().icmp(code, counter, end);
+        self.builder.ins().brif(goes_on, body, &[], exit, &[]);
+        self.builder.switch_to_block(body);
+        let mut offset = self.builder.ins().ishl(counter, two);
+        if !wide {
+            offset = self.builder.ins().uextend(types::I64, offset);
+        }
+        let record = self.record();
+        let place = self.builder.ins().iadd(record, offset);
+        let own = (self.builder.ins()).load(types::I32, aligned(), place, word(VALUES));
+        let (var, three) = (self.var(to), self.constant(3));
+        let product = self.builder.ins().imul(var, three);
+        let term = match wide {
+            true => self.builder.ins().ireduce(types::I32, counter),
+            false => counter,
+        };
+        let sum = self.builder.ins().iadd(product, term);
+        let sum = self.builder.ins().iadd(sum, own);
+        self.set(to, sum);
+        let next = match counting {
+            Counting::Up => self.builder.ins().iadd(counter, one),
+            Counting::Down => self.builder.ins().isub(counter, one),
+            Counting::Shift => self.builder.ins().ushr(counter, one),
+        };
+        self.builder.ins().jump(header, &[next.into()]);
+        self.builder.switch_to_block(exit);
     }
 
     /// Goes on in a block, if there is one.
@@ -584,18 +672,15 @@ impl Emitter<'_, '_> {
                 let value = self.operand(*value);
                 if is_kernel {
                     let record = self.record();
-                    for var in 0..VARS {
-                        let value = self.var(var);
-                        self.builder.ins().store(
-                            aligned(),
-                            value,
-                            record,
-                            word(VALUES + OWN + var),
-                        );
+                    let thread = self.intrinsic("gpu_tid_x", &[], &[types::I32])[0];
+                    let mut left: Vec<Value> = (0..VARS).map(|var| self.var(var)).collect();
+                    left.push(value);
+                    for (index, value) in left.into_iter().enumerate() {
+                        // What is the same in all threads need not be in a general register because it is stored.
+                        let sum = self.builder.ins().iadd(value, thread);
+                        let place = word(VALUES + OWN + index);
+                        self.builder.ins().store(aligned(), sum, record, place);
                     }
-                    self.builder
-                        .ins()
-                        .store(aligned(), value, record, word(VALUES + OWN + VARS));
                     self.builder.ins().return_(&[]);
                 } else {
                     let fuel = self.builder.use_var(self.fuel);

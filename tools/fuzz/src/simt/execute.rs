@@ -244,10 +244,11 @@ impl Machine<'_> {
                         if frame.function == 0 {
                             let thread = frame.threads[lane];
                             let record = &mut self.records[self.first as usize + lane];
-                            for (word, var) in record[VALUES + OWN..].iter_mut().zip(thread.vars) {
-                                *word = Some(var);
+                            let number = (self.first + lane as u32) % self.kernel.threads;
+                            let left = thread.vars.into_iter().chain([result]);
+                            for (word, value) in record[VALUES + OWN..].iter_mut().zip(left) {
+                                *word = Some(value.wrapping_add(number));
                             }
-                            record[VALUES + OWN + VARS] = Some(result);
                         }
                     }
                     return Ok(0);
@@ -357,6 +358,22 @@ impl Machine<'_> {
                 for lane in bits(lanes) {
                     frame.threads[lane].vars[*to] =
                         op.apply(value(frame, lane, *a), value(frame, lane, *b));
+                }
+            }
+            Stmt::Count {
+                to,
+                number,
+                counting,
+                ..
+            } => {
+                for lane in bits(lanes) {
+                    let record = &self.records[self.first as usize + lane];
+                    let number = value(frame, lane, *number) & COUNTED;
+                    let var = &mut frame.threads[lane].vars[*to];
+                    for counter in counting.turns(number) {
+                        let own = record[VALUES + counter as usize].unwrap_or(0);
+                        *var = var.wrapping_mul(3).wrapping_add(counter).wrapping_add(own);
+                    }
                 }
             }
             Stmt::Probe => {

@@ -4,6 +4,9 @@
 //! (`control`): loops with several exits and entries, tangles of blocks, switches, early returns. A cycle uses up fuel or counts a variable down that nothing else
 //! writes; a function calls later ones, and itself for fuel. Cells change by one commuting operation each.
 //!
+//! Some kernels call nothing and keep two variables that are the same in all threads of a block as long as no branch parts them (`COMMON`): what
+//! is made of them may live in uniform registers.
+//!
 //! A kernel has either probes or statements in which lanes wait for each other, not both: where lanes that wait meet is the compiler's choice.
 
 mod control;
@@ -11,8 +14,8 @@ mod critical;
 
 use super::emit::can_try;
 use super::kernel::{
-    Block, Cell, Compare, Condition, End, Function, Kernel, Label, Lock, LockKind, OWN, Op,
-    Operand, Phase, Space, Stmt, Update, VARS,
+    Block, COUNTED, Cell, Compare, Condition, Counting, End, Function, Kernel, Label, Lock,
+    LockKind, OWN, Op, Operand, Phase, Space, Stmt, Update, VARS,
 };
 use crate::random::Random;
 
@@ -25,11 +28,15 @@ const MAX_DEPTH: u32 = 4;
 /// Turns of a loop on fuel, about.
 const FUEL_TURNS: u64 = 5;
 
+/// Variables that in some kernels only hold what is made of each other and of constants: at first the number of the block and the parameter.
+const COMMON: [usize; 2] = [2, 3];
+
 /// The kernel of a seed.
 pub fn kernel(seed: u64) -> Kernel {
     let mut random = Random::new(seed).fork(0x51d7);
     let waits = random.once_in(3);
     let leaves_early = random.once_in(3);
+    let common = random.once_in(2);
     let shared = !leaves_early && random.once_in(2);
     let mut locks = Vec::new();
     if waits {
@@ -42,7 +49,7 @@ pub fn kernel(seed: u64) -> Kernel {
                     LockKind::Watch,
                     LockKind::Ticket,
                 ]),
-                by_function: random.once_in(3),
+                by_function: !common && random.once_in(3),
             });
         }
     }
@@ -69,7 +76,7 @@ pub fn kernel(seed: u64) -> Kernel {
         spine: Vec::new(),
         leaves_early,
     };
-    let device = if random.once_in(4) {
+    let device = if common || random.once_in(4) {
         0
     } else {
         random.between(1, FUNCTIONS)
@@ -91,6 +98,7 @@ pub fn kernel(seed: u64) -> Kernel {
         kernel.functions.push(function);
     }
     let mut writer = Writer::new(&kernel, 0, random.fork(0), callees);
+    (writer.common, writer.together) = (common, common);
     writer.size = writer.random.pick(&[10, 20, 40]);
     writer.kernel_body(waits, shared);
     let (function, spine) = writer.finish();
@@ -161,6 +169,10 @@ struct Writer<'a> {
     loud: bool,
     /// Blocks after which only simple statements follow.
     size: usize,
+    /// Whether [`COMMON`] is kept.
+    common: bool,
+    /// Whether no branch parts threads around this place, but where some have left.
+    together: bool,
     /// No probes here: these lanes are on their way out.
     quiet: bool,
     spine: Vec<Label>,
@@ -188,6 +200,8 @@ impl<'a> Writer<'a> {
             locks: false,
             loud: false,
             size: 0,
+            common: false,
+            together: false,
             quiet: false,
             spine: Vec::new(),
         }
@@ -303,9 +317,17 @@ impl<'a> Writer<'a> {
 
     /// A few statements inside of a form.
     fn inside(&mut self) {
+        self.inside_of(false);
+    }
+
+    /// The same in a form whose ways all threads of a block go together, if so.
+    fn inside_of(&mut self, together: bool) {
         self.depth += 1;
+        let outer = self.together;
+        self.together &= together;
         let count = self.random.between(0, 3);
         self.sequence(count);
+        self.together = outer;
         self.depth -= 1;
     }
 
@@ -338,8 +360,13 @@ impl<'a> Writer<'a> {
 
     /// A statement that neither branches nor waits.
     fn simple(&mut self) {
-        let stmt = match self.random.below(8) {
+        let stmt = match self.random.below(if self.together { 14 } else { 9 }) {
             0..=3 => self.assignment(),
+            8 => match self.free_var() {
+                Some(to) => self.count(to),
+                None => return,
+            },
+            9.. => self.common_assignment(),
             4 => Stmt::StoreOwn {
                 index: self.random.below(OWN),
                 value: self.operand(),
@@ -364,13 +391,48 @@ impl<'a> Writer<'a> {
                 to,
                 op: self.random.pick(&Op::ALL),
                 a: self.operand(),
-                b: self.operand(),
+                b: match self.common && self.random.once_in(2) {
+                    true => self.common_operand(),
+                    false => self.operand(),
+                },
             },
             None => Stmt::StoreOwn {
                 index: self.random.below(OWN),
                 value: self.operand(),
                 slot: false,
             },
+        }
+    }
+
+    /// A variable of [`COMMON`] gets a value.
+    fn common_assignment(&mut self) -> Stmt {
+        Stmt::Assign {
+            to: self.random.pick(&COMMON),
+            op: self.random.pick(&Op::ALL),
+            a: Operand::Var(self.random.pick(&COMMON)),
+            b: self.common_operand(),
+        }
+    }
+
+    fn common_operand(&mut self) -> Operand {
+        match self.random.below(4) {
+            0 => self.constant(),
+            _ => Operand::Var(self.random.pick(&COMMON)),
+        }
+    }
+
+    fn count(&mut self, to: usize) -> Stmt {
+        self.cost += self.turns * u64::from(COUNTED);
+        Stmt::Count {
+            to,
+            number: match self.common && !self.random.once_in(3) {
+                true => self.common_operand(),
+                false => self.operand(),
+            },
+            counting: self
+                .random
+                .pick(&[Counting::Up, Counting::Down, Counting::Shift]),
+            wide: self.random.once_in(2),
         }
     }
 
@@ -390,17 +452,42 @@ impl<'a> Writer<'a> {
 
     /// A variable that may be written here.
     fn free_var(&mut self) -> Option<usize> {
-        let free: Vec<usize> = (0..VARS).filter(|var| !self.fixed.contains(var)).collect();
+        let kept = |var: &usize| self.common && COMMON.contains(var);
+        let free: Vec<usize> = (0..VARS)
+            .filter(|var| !self.fixed.contains(var) && !kept(var))
+            .collect();
         (!free.is_empty()).then(|| self.random.pick(&free))
     }
 
     fn operand(&mut self) -> Operand {
         match self.random.below(4) {
-            0 => Operand::Const(match self.random.below(4) {
-                0 => self.random.bits() as u32,
-                _ => self.random.below(10) as u32,
-            }),
-            _ => Operand::Var(self.random.below(VARS)),
+            0 => self.constant(),
+            _ => Operand::Var(self.any_var()),
+        }
+    }
+
+    fn constant(&mut self) -> Operand {
+        Operand::Const(match self.random.below(4) {
+            0 => self.random.bits() as u32,
+            _ => self.random.below(10) as u32,
+        })
+    }
+
+    /// A variable, of [`COMMON`] only where it does not matter that all threads of a block have the same.
+    fn any_var(&mut self) -> usize {
+        let var = self.random.below(VARS);
+        if self.common && COMMON.contains(&var) {
+            0
+        } else {
+            var
+        }
+    }
+
+    /// One that all threads of a block decide in the same way, as far as they have come the same way.
+    fn common_condition(&mut self) -> Condition {
+        Condition {
+            value: Operand::Var(self.random.pick(&COMMON)),
+            ..self.condition()
         }
     }
 
@@ -416,7 +503,7 @@ impl<'a> Writer<'a> {
         ]);
         let small = self.random.below(8) as u32 & mask;
         Condition {
-            value: Operand::Var(self.random.below(VARS)),
+            value: Operand::Var(self.any_var()),
             salted: true,
             mask,
             compare,

@@ -55,11 +55,53 @@ pub enum Op {
     Max,
     /// The smaller one, signed.
     Min,
+    /// a >> b mod 32, signed.
+    Sar,
+    /// The larger one, signed.
+    Smax,
+    /// The smaller one, unsigned.
+    Umin,
+    /// a if its bit 2 is set, b otherwise.
+    Pick,
+    /// The upper half of ((a << 29) + b) - (b << 7), in 64 bits, a signed.
+    Wide,
+    /// Both halves of a - b, exclusive or, in 64 bits and signed; of a + b if that is the smaller one.
+    WidePick,
 }
+
+/// How the counter of [`Stmt::Count`] runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// From 0 up to the number.
+    Up,
+    /// From the number down to 0.
+    Down,
+    /// The number, shifted right until nothing is left.
+    Shift,
+}
+
+impl Counting {
+    /// The counters of the turns.
+    pub fn turns(self, number: u32) -> Vec<u32> {
+        match self {
+            Counting::Up => (0..number).collect(),
+            Counting::Down => (1..=number).rev().collect(),
+            Counting::Shift => {
+                let shifted = |n: &u32| Some(n >> 1);
+                std::iter::successors(Some(number), shifted)
+                    .take_while(|n| *n != 0)
+                    .collect()
+            }
+        }
+    }
+}
+
+/// The largest number that [`Stmt::Count`] counts to.
+pub const COUNTED: u32 = 7;
 
 impl Op {
     /// All of them.
-    pub const ALL: [Op; 10] = [
+    pub const ALL: [Op; 16] = [
         Op::Add,
         Op::Sub,
         Op::Mul,
@@ -70,6 +112,12 @@ impl Op {
         Op::Shr,
         Op::Max,
         Op::Min,
+        Op::Sar,
+        Op::Smax,
+        Op::Umin,
+        Op::Pick,
+        Op::Wide,
+        Op::WidePick,
     ];
 
     /// The result.
@@ -85,6 +133,25 @@ impl Op {
             Op::Shr => a >> (b & 31),
             Op::Max => a.max(b),
             Op::Min => (a as i32).min(b as i32) as u32,
+            Op::Sar => (a as i32 >> (b & 31)) as u32,
+            Op::Smax => (a as i32).max(b as i32) as u32,
+            Op::Umin => a.min(b),
+            Op::Pick => {
+                if a & 4 != 0 {
+                    a
+                } else {
+                    b
+                }
+            }
+            Op::Wide => {
+                let (a, b) = (i64::from(a as i32), i64::from(b));
+                ((a << 29).wrapping_add(b).wrapping_sub(b << 7) >> 32) as u32
+            }
+            Op::WidePick => {
+                let (a, b) = (i64::from(a as i32), i64::from(b as i32));
+                let chosen = (a - b).min(a + b);
+                (chosen ^ chosen >> 32) as u32
+            }
         }
     }
 }
@@ -118,9 +185,12 @@ pub struct Condition {
     pub with: u32,
 }
 
+/// A multiplier that is odd.
+pub const SALT: u32 = 0x9e37_79b1;
+
 /// The salt of a function, of its first argument or the kernel's number.
 pub fn salt(first: u32) -> u32 {
-    first.rotate_left(7)
+    first.wrapping_mul(SALT)
 }
 
 impl Condition {
@@ -252,6 +322,17 @@ pub enum Stmt {
         /// Second operand.
         b: Operand,
     },
+    /// A loop: in each turn the variable becomes three times itself, plus the counter, plus the record's value of the counter's number.
+    Count {
+        /// The variable.
+        to: usize,
+        /// The number of the counter, modulo one more than [`COUNTED`].
+        number: Operand,
+        /// How it counts.
+        counting: Counting,
+        /// Whether the counter has 64 bits.
+        wide: bool,
+    },
     /// The mask of the lanes that are here goes into the record.
     Probe,
     /// A value of the record is written, in memory or in a stack slot.
@@ -371,7 +452,7 @@ pub enum End {
         /// The targets, at least one.
         targets: Vec<Label>,
     },
-    /// Returns a value. In a kernel the variables are left in the record, and this value.
+    /// Returns a value. In a kernel the variables are left in the record, and this value, each with the thread's number in its block added.
     Return(Operand),
     /// Continues in another function with these first variables.
     TailCall {

@@ -5,9 +5,9 @@ use crate::simt::kernel::{Compare, Condition, End, Label, Op, Operand, Stmt};
 
 impl Writer<'_> {
     /// Writes a block that is entered at its top and goes on at `join`.
-    fn arm(&mut self, block: Label, join: Label) {
+    fn arm(&mut self, block: Label, join: Label, together: bool) {
         self.switch_to(block);
-        self.inside();
+        self.inside_of(together);
         self.end(End::Jump(join));
     }
 
@@ -26,16 +26,20 @@ impl Writer<'_> {
         } else {
             self.new_block()
         };
-        let condition = self.condition();
+        let together = self.together && self.random.once_in(2);
+        let condition = match together {
+            true => self.common_condition(),
+            false => self.condition(),
+        };
         self.end(End::Branch {
             condition,
             fuel: false,
             then,
             other,
         });
-        self.arm(then, join);
+        self.arm(then, join, together);
         if other != join {
-            self.arm(other, join);
+            self.arm(other, join, together);
         }
         self.meet(join);
     }
@@ -59,7 +63,7 @@ impl Writer<'_> {
             targets,
         });
         for arm in arms {
-            self.arm(arm, join);
+            self.arm(arm, join, false);
         }
         self.meet(join);
     }
@@ -78,6 +82,8 @@ impl Writer<'_> {
                 let turns = self.random.between(1, 3) as u32;
                 let from = if uniform {
                     Operand::Const(turns)
+                } else if self.common {
+                    self.common_operand()
                 } else {
                     self.operand()
                 };
@@ -98,6 +104,7 @@ impl Writer<'_> {
             }
             None => (self.condition(), FUEL_TURNS),
         };
+        let together = self.common && counter.is_some();
         let fuel = counter.is_none();
         let outer = self.turns;
         self.turns *= turns;
@@ -127,13 +134,13 @@ impl Writer<'_> {
                 again: header,
                 exit,
             });
-            self.inside();
+            self.inside_of(together);
             self.loops.pop();
             self.end(End::Jump(header));
         } else {
             let latch = self.new_block();
             self.loops.push(Loop { again: latch, exit });
-            self.inside();
+            self.inside_of(together);
             self.loops.pop();
             self.end(End::Jump(latch));
             self.switch_to(latch);
