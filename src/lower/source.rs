@@ -44,7 +44,6 @@ impl Regs {
     }
 
     /// Number of words.
-    #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
