@@ -278,7 +278,7 @@ macro_rules! address_methods {
             let address = self.address_with(p, 0, 4);
             match address.space {
                 Space::Local => Address {
-                    base: Lower::src(self, p),
+                    base: self.src(p),
                     offset: 0,
                     space: Space::Generic,
                     slot: false,

@@ -153,7 +153,7 @@ macro_rules! operand_methods {
             a == b
         }
         fn no_register(&mut self, value: Value) -> Option<()> {
-            let src = self.below_copies(Lower::src(self, value));
+            let src = self.below_copies(self.src(value));
             matches!(src.base, Base::Imm(_) | Base::Constant { .. }).then_some(())
         }
     };
