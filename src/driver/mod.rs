@@ -1,6 +1,6 @@
 //! Devices: memory, modules, launches.
 //!
-//! [`Device`] is what users hold (design.md section 12):
+//! [`Device`] is what users hold:
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! The scheduling control fields, bits 112..127 of every word (design.md section 2.3; *assigned*).
+//! The scheduling control fields, bits 112..127 of every word (*assigned*; docs/assigned.md).
 
 use super::generated::control;
 use std::fmt;

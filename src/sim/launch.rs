@@ -484,7 +484,7 @@ impl Batch<'_> {
     }
 }
 
-/// Constant bank 0 of a launch (design.md section 5).
+/// Constant bank 0 of a launch.
 pub(crate) fn launch_bank(request: &LaunchRequest, stack_bytes: u32) -> Vec<u8> {
     let mut bank = vec![0; PARAMETERS + request.parameters.len().next_multiple_of(16)];
     let mut put = |offset: u32, value: u32| {
