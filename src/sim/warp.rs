@@ -1,7 +1,7 @@
 //! A warp: its registers, and its lanes in groups with a program counter each.
 //!
-//! Lanes that run together are a *group*. A divergent branch splits the current group; convergence barriers put groups together again
-//!. One group runs at a time: until it waits or ends, at the latest until a backward jump or
+//! Lanes that run together are a *group*. A divergent branch splits the current group; convergence barriers put groups together again.
+//! One group runs at a time: until it waits or ends, at the latest until a backward jump or
 //! [`GROUP_TURN`] instructions, then the next one that can, so that no group starves.
 //!
 //! Every lane has its own view of the sixteen convergence barriers, the mask of lanes it entered the region with. Where all lanes of a
