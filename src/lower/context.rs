@@ -404,8 +404,8 @@ impl Context for Lower<'_> {
     fn uniform_pair(&mut self, low: Ugpr, high: Ugpr) -> Ugpr2 {
         low.regs().concat(high.regs()).into()
     }
-    fn uniform_zero64(&mut self) -> UISrc64 {
-        USrc64::new(Src::wide_imm(0, 2)).into()
+    fn uniform_zero64(&mut self) -> USrc64 {
+        USrc64::new(Src::wide_imm(0, 2))
     }
     fn output_ugpr(&mut self, x: Ugpr) -> InstOutput {
         x.into()
