@@ -36,8 +36,8 @@ macro_rules! uniform_methods {
         fn uniform_pair(&mut self, low: Ugpr, high: Ugpr) -> Ugpr2 {
             low.regs().concat(high.regs()).into()
         }
-        fn uniform_zero64(&mut self) -> UISrc64 {
-            USrc64::new(Src::wide_imm(0, 2)).into()
+        fn uniform_zero64(&mut self) -> USrc64 {
+            USrc64::new(Src::wide_imm(0, 2))
         }
         fn ugpr_regs(&mut self, x: Ugpr) -> Regs {
             x.regs()

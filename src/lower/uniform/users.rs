@@ -3,7 +3,7 @@
 
 use super::Search;
 use crate::clif::intrinsics::Lowering;
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
+use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Value, types};
 
 impl Search<'_> {
     /// Whether `user` reads `value` from a uniform register without a copy.
@@ -44,8 +44,15 @@ impl Search<'_> {
             }
             InstructionData::Ternary {
                 opcode: Opcode::Select,
-                args: [_, x, y],
-            } => only(&[if x == value { y } else { x }]),
+                args: [condition, x, y],
+            } => {
+                let reads = |v| v == value;
+                match (reads(condition), reads(x) || reads(y)) {
+                    (true, false) => self.tests(block, value),
+                    (false, true) => only(&[if x == value { y } else { x }]),
+                    _ => false,
+                }
+            }
             InstructionData::Ternary {
                 opcode: Opcode::Fma,
                 args,
@@ -70,9 +77,16 @@ impl Search<'_> {
             InstructionData::Jump { .. } => true,
             InstructionData::Brif { arg, .. } | InstructionData::BranchTable { arg, .. } => {
                 arg != value
+                    || matches!(data, InstructionData::Brif { .. }) && self.tests(block, value)
             }
             _ => false,
         }
+    }
+
+    /// Whether a value is compared with zero on the uniform datapath where it is a condition. LOP3 compares what it computes.
+    fn tests(&self, block: Block, value: Value) -> bool {
+        let computed = self.is_logic(value) && self.users_of(value).len() == 1;
+        self.together[block] == Some(block) && !computed
     }
 
     /// Whether the operand `other` leaves the special slot of its instruction to `value`.
