@@ -36,7 +36,7 @@ fn random_kernels_do_what_the_reference_does() {
     // The kernels are worth something: everything that makes control difficult comes up, and masks show parts of warps.
     if count >= KERNELS {
         assert!(
-            tally.shapes.len() == 10 && tally.shapes.values().all(|kernels| *kernels >= 5),
+            tally.shapes.len() == 11 && tally.shapes.values().all(|kernels| *kernels >= 5),
             "{:?}",
             tally.shapes
         );
