@@ -20,6 +20,8 @@
 
 mod operations;
 mod passing;
+#[cfg(test)]
+mod tests;
 mod users;
 
 use super::Input;

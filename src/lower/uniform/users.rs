@@ -85,8 +85,7 @@ impl Search<'_> {
 
     /// Whether a value is compared with zero on the uniform datapath where it is a condition. LOP3 compares what it computes.
     fn tests(&self, block: Block, value: Value) -> bool {
-        let computed = self.is_logic(value) && self.users_of(value).len() == 1;
-        self.together[block] == Some(block) && !computed
+        self.together[block] == Some(block) && !self.is_inner_logic(value)
     }
 
     /// Whether the operand `other` leaves the special slot of its instruction to `value`.
@@ -116,7 +115,7 @@ impl Search<'_> {
             Opcode::Iadd | Opcode::Isub => {
                 !self.has_special_factor(other) && (opcode == Opcode::Isub || !self.fuses(value))
             }
-            Opcode::Band | Opcode::Bor | Opcode::Bxor => !self.is_logic(other),
+            Opcode::Band | Opcode::Bor | Opcode::Bxor => !self.is_inner_logic(other),
             Opcode::Imul => word && !self.is_fused_product(user),
             Opcode::Smin | Opcode::Smax | Opcode::Umin | Opcode::Umax => word,
             Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fmin | Opcode::Fmax => true,
@@ -272,14 +271,15 @@ impl Search<'_> {
         }
     }
 
-    /// A bitwise operation, whose tree takes up the operands of this one.
-    fn is_logic(&self, value: Value) -> bool {
-        matches!(
+    /// A bitwise operation that only one other reads: their tree takes up the operands of this one.
+    fn is_inner_logic(&self, value: Value) -> bool {
+        let logic = matches!(
             self.data(value),
             Some(InstructionData::Binary {
                 opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
                 ..
             })
-        )
+        );
+        logic && self.users_of(value).len() == 1
     }
 }
