@@ -113,7 +113,8 @@ impl Search<'_> {
         let word = self.ty(value).bits() == 32;
         match opcode {
             Opcode::Iadd | Opcode::Isub => {
-                !self.has_special_factor(other) && (opcode == Opcode::Isub || !self.fuses(value))
+                let fused = opcode == Opcode::Iadd && self.fuses(value);
+                !self.has_special_factor(other) && !fused
             }
             Opcode::Band | Opcode::Bor | Opcode::Bxor => !self.is_inner_logic(other),
             Opcode::Imul => word && !self.is_fused_product(user),
