@@ -141,7 +141,7 @@ impl Lower<'_> {
         }
     }
 
-    /// [`Lower::address`], [with a pointer parameter in uniform registers](Lower::with_uniform).
+    /// [`Lower::address`], [with a pointer in uniform registers](Lower::with_uniform).
     pub(super) fn address_of_access(
         &mut self,
         value: Value,
