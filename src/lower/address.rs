@@ -24,7 +24,7 @@ pub struct Address {
     pub slot: bool,
     /// Proven alignment of the address in bytes.
     pub align: u32,
-    /// A uniform pair added to the base: a kernel's pointer parameter.
+    /// A uniform pair added to the base: a pointer parameter, or a pointer that lives there.
     pub uniform: Option<Regs>,
     /// Other threads may use the place at the same time: its instructions are STRONG.
     pub strong: bool,
