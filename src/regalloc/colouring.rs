@@ -6,10 +6,10 @@
 //! their values'.
 
 use super::RegallocError;
+use super::constrain::pressure::{Pressure, stack_pointer};
 use super::liveness::{Liveness, edge_arguments, end_position, entry_position, position};
 use super::parallel::Copy;
 use super::pick::{NoRegister, Picker, Tables};
-use super::pressure::{Pressure, stack_pointer};
 use super::registers::{Numbers, RegisterSet};
 use super::webs::{NONE, Webs};
 use crate::abi;

@@ -3,7 +3,7 @@
 //! In: a [`VCode<VReg>`] in SSA form, blocks in reverse postorder, critical edges split. Out: a [`VCode<PReg>`] without block arguments,
 //! with copies, spill code, prologue and epilogue.
 //!
-//! 1. [`spill`] brings the number of values alive at once down to what the machine has, in SSA form: predicates and uniform values
+//! 1. [`constrain`] brings the number of values alive at once down to what the machine has, in SSA form: predicates and uniform values
 //!    become GPRs, constants are made again, the rest goes to local memory.
 //! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos, "Optimal register
 //!    allocation for SSA-form programs in polynomial time"), with webs of values that copies would join, and aligned runs for wide
@@ -16,18 +16,15 @@
 
 mod check;
 mod colouring;
+pub(crate) mod constrain;
 mod frame;
 pub(crate) mod liveness;
 mod moves;
 mod operands;
 mod parallel;
 mod pick;
-pub(crate) mod pressure;
 mod registers;
-mod rewrite;
-mod spill;
 mod through_regalloc2;
-mod uniform;
 mod webs;
 mod write;
 
@@ -38,6 +35,7 @@ use crate::abi;
 use crate::isa::table::Effects;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, BlockData, Terminator, VCode};
+use constrain::{Constrained, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 use through_regalloc2::Answer;
 
@@ -176,7 +174,7 @@ pub fn allocate(
         });
     }
     refuse_implicit_registers(&code)?;
-    let code = fit(code, options, scratch)?;
+    let Constrained { code, .. } = fit(code, options, scratch)?;
     refuse_divergent_writes(&code)?;
     if options.path == Path::Regalloc2 {
         let answer = ask_regalloc2(&code, options, scratch)?;
@@ -324,15 +322,16 @@ fn writes_divergent_uniform(code: &VCode<VReg>, answer: &Answer) -> bool {
 
 /// Spills until a colouring exists, and leaves it in `scratch`. Uniform values first, then predicates, because both go to GPRs.
 fn fit(
-    mut code: VCode<VReg>,
+    code: VCode<VReg>,
     options: &Options,
     scratch: &mut Scratch,
-) -> Result<VCode<VReg>, RegallocError> {
+) -> Result<Constrained, RegallocError> {
     let mut capacity = spill::Capacity::new(options.gpr_limit);
     let mut temporary = vec![false; code.vreg_count as usize];
     scratch.plan.begin(&code);
-    if uniform::choose_parameters(&code, &mut scratch.plan) {
-        scratch.plan.settle(&code);
+    let mut code = Constrained::untouched(code);
+    if uniform::choose_parameters(&code.code, &mut scratch.plan) {
+        scratch.plan.settle(&code.code);
         code = rewrite::apply(code, &scratch.plan, &mut temporary);
     }
     let Scratch {
@@ -342,8 +341,8 @@ fn fit(
         spiller,
         plan,
     } = scratch;
-    liveness.compute(&code);
-    pressure.compute(&code, liveness);
+    liveness.compute(&code.code);
+    pressure.compute(&code.code, liveness);
     loop {
         for class in [
             RegisterClass::Uniform,
@@ -354,20 +353,20 @@ fn fit(
                 continue;
             }
             spiller
-                .choose(&code, liveness, class, &capacity, &temporary, plan)
+                .choose(&code.code, liveness, class, &capacity, &temporary, plan)
                 .map_err(|block| RegallocError::TooFew {
-                    function: code.name.clone(),
+                    function: code.code.name.clone(),
                     block,
                     form: "spilling",
                     class,
                 })?;
             if !plan.is_empty() {
                 code = rewrite::apply(code, plan, &mut temporary);
-                liveness.compute(&code);
-                pressure.compute(&code, liveness);
+                liveness.compute(&code.code);
+                pressure.compute(&code.code, liveness);
             }
         }
-        match colouring::colour(&code, liveness, pressure, options.gpr_limit, colouring) {
+        match colouring::colour(&code.code, liveness, pressure, options.gpr_limit, colouring) {
             Ok(()) => return Ok(code),
             // Aligned runs may not fit into what is left between other values: try with fewer of those.
             Err(RegallocError::TooFew { class, .. }) if capacity.shrink(class) => {}

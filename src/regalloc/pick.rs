@@ -4,8 +4,8 @@
 //! lowest register that no web or run will want while the value lives, the lowest at all. Registers beside taken ones come first, so that
 //! aligned pairs stay whole.
 
+use super::constrain::pressure::Pressure;
 use super::liveness::Liveness;
-use super::pressure::Pressure;
 use super::registers::{Numbers, RegisterSet};
 use super::webs::{NONE, Webs};
 use crate::abi;

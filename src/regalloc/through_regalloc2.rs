@@ -11,9 +11,9 @@
 //! pass arguments end in an instruction without operands; parameters are numbered last (its move insertion is quadratic in them otherwise).
 
 use super::colouring::Colouring;
+use super::constrain::pressure::stack_pointer;
 use super::liveness::{Liveness, edge_arguments};
 use super::parallel::Copy;
-use super::pressure::stack_pointer;
 use super::registers::Numbers;
 use crate::abi;
 use crate::isa::table::Direction;

@@ -4,8 +4,8 @@
 //! where another is defined: then all of them can have one register and the copies between them vanish. A run holds the values of wide
 //! operands at their offsets in an aligned pair or quad. Both are wishes: what the colouring cannot grant costs a copy.
 
+use super::constrain::pressure::stack_pointer;
 use super::liveness::{Liveness, edge_arguments};
-use super::pressure::stack_pointer;
 use crate::isa::table::Direction;
 use crate::isa::{Register, VReg};
 use crate::vcode::{Terminator, VCode};

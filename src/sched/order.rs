@@ -9,8 +9,8 @@
 use super::dependence::{Dependences, keeps_its_place};
 use crate::abi::REGISTER_STEP;
 use crate::isa::{Register, RegisterClass, VReg};
+use crate::regalloc::constrain::pressure::LiveSet;
 use crate::regalloc::liveness::Liveness;
-use crate::regalloc::pressure::LiveSet;
 use crate::vcode::{Block, Entry, VCode};
 
 /// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.

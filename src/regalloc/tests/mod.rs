@@ -248,12 +248,10 @@ fn planted_mistakes_are_found() {
             device: true,
             ..plain(60, 10)
         };
-        let code = fit(
-            generate::function(seed, &shape),
-            &Options::default(),
-            &mut scratch,
-        )
-        .expect("a colouring");
+        let code = generate::function(seed, &shape);
+        let code = fit(code, &Options::default(), &mut scratch)
+            .expect("a colouring")
+            .code;
         let (good, origin) = write::write(&code, &scratch.colouring, None, &mut Report::default());
         checker::check(&code, &good, &origin).expect("a correct allocation");
         for index in (0..good.insts.len()).filter(|i| origin[*i] != checker::ADDED) {

@@ -5,17 +5,17 @@
 //! definition and right before its uses, so the code stays in SSA form ([`super::rewrite`] makes it so). Chosen is the value
 //! with the fewest weighted uses for the distance to its next use, so what is used far away and outside of inner loops goes first.
 
-use super::liveness::{Liveness, end_position, position};
 use super::pressure::{LiveSet, stack_pointer};
 use super::rewrite::{Home, Plan};
 use crate::abi;
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Form, Register, RegisterClass, VReg};
+use crate::regalloc::liveness::{Liveness, end_position, position};
 use crate::vcode::{Attachment, Block, Entry, VCode};
 
 /// How many values of each class may be alive at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Capacity {
+pub(in crate::regalloc) struct Capacity {
     /// By class.
     pub registers: [u32; 3],
     /// GPR values across a call.
@@ -64,7 +64,7 @@ const FAR: u32 = 1000;
 
 /// Values that are to leave their class.
 #[derive(Debug, Default)]
-pub(super) struct Spiller {
+pub(in crate::regalloc) struct Spiller {
     alive: LiveSet,
     weight: Vec<f32>,
 }
@@ -266,7 +266,7 @@ impl Walk<'_, '_> {
 }
 
 /// Whether an instruction gives the same result wherever it stands: it reads neither registers nor anything that changes.
-pub(super) fn rematerialisable(code: &VCode<VReg>, entry: &Entry<VReg>) -> bool {
+pub(in crate::regalloc) fn rematerialisable(code: &VCode<VReg>, entry: &Entry<VReg>) -> bool {
     let inst = &entry.inst;
     let plain = entry
         .attachment
@@ -295,7 +295,11 @@ fn reads_constant_register(form: Form, word: u128) -> bool {
 }
 
 /// The home of a chosen value: nothing if it can be made again, else the next larger memory.
-pub(super) fn home(code: &VCode<VReg>, v: VReg, definition: Option<&Entry<VReg>>) -> Home {
+pub(in crate::regalloc) fn home(
+    code: &VCode<VReg>,
+    v: VReg,
+    definition: Option<&Entry<VReg>>,
+) -> Home {
     match definition {
         Some(entry) if v.class() == RegisterClass::Gpr && rematerialisable(code, entry) => {
             Home::Again

@@ -1,16 +1,16 @@
 //! Instructions that read a uniform value from GPRs instead.
 
-use super::liveness::edge_arguments;
 use super::rewrite::Plan;
 use crate::isa::generated::{IExt, iadd};
 use crate::isa::operand::{PT, Predicate};
 use crate::isa::table::{Direction, FieldValue, FormInfo};
 use crate::isa::{Form, Inst, Register, RegisterClass, Role, VInst, VReg, build};
+use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::VCode;
 use hashbrown::HashMap;
 
 /// Chooses the uniform block parameters that would be written in a divergent block, by their own or by an edge into it. True if any.
-pub(super) fn choose_parameters(code: &VCode<VReg>, plan: &mut Plan) -> bool {
+pub(in crate::regalloc) fn choose_parameters(code: &VCode<VReg>, plan: &mut Plan) -> bool {
     for (block, data) in code.blocks.iter().filter(|(_, data)| data.divergent) {
         let passed = edge_arguments(code, block).map(|(_, param)| param);
         for v in data
@@ -37,7 +37,7 @@ fn sibling(form: Form) -> Option<Form> {
 }
 
 /// `inst` with the uniform operands in `homes` read from GPRs; none if there is no such form, or if other uniform operands stay.
-pub(super) fn in_gprs(inst: &VInst, homes: &HashMap<VReg, VReg>) -> Option<VInst> {
+pub(in crate::regalloc) fn in_gprs(inst: &VInst, homes: &HashMap<VReg, VReg>) -> Option<VInst> {
     let mut uniform = inst
         .operands()
         .filter(|o| o.info.class == Some(RegisterClass::Uniform));
@@ -80,7 +80,7 @@ fn in_form(inst: &VInst, form: Form, rename: impl Fn(VReg) -> VReg) -> VInst {
 }
 
 /// A memory access whose uniform base is added to its address in GPRs. The additions go to `added`.
-pub(super) fn address_in_gprs(
+pub(in crate::regalloc) fn address_in_gprs(
     inst: &VInst,
     homes: &HashMap<VReg, VReg>,
     new: &mut impl FnMut(RegisterClass) -> VReg,

@@ -5,16 +5,19 @@
 //! parameter becomes a GPR parameter, a GPR parameter in memory is stored at the end of each predecessor.
 
 use super::pressure::stack_pointer;
-use super::{moves, spill, uniform};
+use super::{Constrained, Origins};
+use super::{spill, uniform};
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VInst, VReg};
+use crate::regalloc::check::ADDED;
+use crate::regalloc::moves;
 use crate::vcode::{Attachment, Block, Entry, SourceLine, Terminator, VCode};
 use cranelift_entity::EntityRef;
 use hashbrown::HashMap;
 
 /// Where a chosen value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Home {
+pub(in crate::regalloc) enum Home {
     /// In a GPR.
     Gpr,
     /// In local memory.
@@ -39,7 +42,7 @@ const KEEP: u32 = 12;
 
 /// Chosen values.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(in crate::regalloc) struct Plan {
     chosen: Vec<bool>,
     homes: Vec<(VReg, Home)>,
     order: Vec<VReg>,
@@ -97,9 +100,13 @@ impl Plan {
     }
 }
 
-/// Rewrites `code` by `plan`; new values that exist only around one place are marked in `temporary`.
-pub(super) fn apply(code: VCode<VReg>, plan: &Plan, temporary: &mut Vec<bool>) -> VCode<VReg> {
-    let mut code = code;
+/// Rewrites `constrained` by `plan`; new values that exist only around one place are marked in `temporary`.
+pub(in crate::regalloc) fn apply(
+    constrained: Constrained,
+    plan: &Plan,
+    temporary: &mut Vec<bool>,
+) -> Constrained {
+    let Constrained { mut code, origins } = constrained;
     let mut places = HashMap::new();
     let mut slots = code.frame.spill_bytes;
     for (v, home) in &plan.homes {
@@ -131,7 +138,9 @@ pub(super) fn apply(code: VCode<VReg>, plan: &Plan, temporary: &mut Vec<bool>) -
     let old = std::mem::take(&mut code.insts);
     let mut rewriter = Rewriter {
         out: Vec::with_capacity(old.len()),
+        origin: Vec::with_capacity(old.len()),
         old: &old,
+        origins: &origins,
         places,
         pointer,
         plan,
@@ -140,9 +149,9 @@ pub(super) fn apply(code: VCode<VReg>, plan: &Plan, temporary: &mut Vec<bool>) -
         code,
     };
     rewriter.run();
-    let mut code = rewriter.code;
+    let (mut code, origin) = (rewriter.code, rewriter.origin);
     code.insts = rewriter.out;
-    code
+    Constrained::rewritten(code, origin)
 }
 
 /// A value that is in a register although its home is elsewhere.
@@ -155,7 +164,11 @@ struct Kept {
 struct Rewriter<'a> {
     code: VCode<VReg>,
     old: &'a [Entry<VReg>],
+    /// Where each of `old` comes from.
+    origins: &'a Origins,
     out: Vec<Entry<VReg>>,
+    /// Where each of `out` comes from.
+    origin: Vec<u32>,
     places: HashMap<VReg, Place>,
     pointer: VReg,
     plan: &'a Plan,
@@ -210,11 +223,17 @@ impl Rewriter<'_> {
     }
 
     fn push(&mut self, inst: VInst, line: SourceLine) {
-        self.out.push(Entry {
+        self.add(Entry {
             inst,
             line,
             attachment: None,
         });
+    }
+
+    /// An instruction that spilling adds.
+    fn add(&mut self, entry: Entry<VReg>) {
+        self.out.push(entry);
+        self.origin.push(ADDED);
     }
 
     /// Copies a chosen value that has just been defined to its home.
@@ -255,7 +274,7 @@ impl Rewriter<'_> {
                 let old = &self.old[index as usize];
                 let attachment = old.attachment.map(|a| self.code.attachments[a].clone());
                 let attachment = attachment.map(|a| self.code.attachments.push(a));
-                self.out.push(Entry {
+                self.add(Entry {
                     inst: old.inst.map(|_| copy),
                     line,
                     attachment,
@@ -322,6 +341,7 @@ impl Rewriter<'_> {
             }
         }
         self.out.push(entry);
+        self.origin.push(self.origins.of(index));
         if self.code.call(&entry).is_some() {
             self.kept.clear();
         }

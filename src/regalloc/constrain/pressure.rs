@@ -1,9 +1,9 @@
 //! How many values are alive at once, and which live across calls.
 
-use super::liveness::Liveness;
 use super::spill::Capacity;
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
+use crate::regalloc::liveness::Liveness;
 use crate::vcode::VCode;
 
 /// A set of values with constant-time insertion and removal and fast iteration.
@@ -72,7 +72,7 @@ impl LiveSet {
 
 /// Pressure of a function.
 #[derive(Debug, Default)]
-pub(super) struct Pressure {
+pub(in crate::regalloc) struct Pressure {
     /// Most values of each class that are alive at once.
     pub max_live: [u32; 3],
     /// The same, with guarded results that need a register beside the value that they keep.
@@ -85,7 +85,7 @@ pub(super) struct Pressure {
 }
 
 /// The value that holds the stack pointer: it lives in R1 everywhere and takes part in nothing.
-pub(super) fn stack_pointer(code: &VCode<VReg>) -> Option<VReg> {
+pub(in crate::regalloc) fn stack_pointer(code: &VCode<VReg>) -> Option<VReg> {
     code.entry
         .iter()
         .find(|(_, r)| *r == abi::STACK_POINTER)

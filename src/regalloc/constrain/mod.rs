@@ -1,0 +1,55 @@
+//! What both allocators need first: a function in SSA form in which everything has a chance of a register.
+//!
+//! In: a [`VCode<VReg>`]. Out: [`Constrained`], the same function with at most as many values of each class alive at once as the machine has
+//! registers, and for each of its instructions where it comes from. A uniform value or a predicate that has to leave its registers becomes
+//! a GPR value, a constant is made again, the rest goes to local memory ([`spill`] chooses, [`rewrite`] does it).
+
+pub(crate) mod pressure;
+pub(super) mod rewrite;
+pub(super) mod spill;
+pub(super) mod uniform;
+
+use super::check::ADDED;
+use crate::isa::VReg;
+use crate::vcode::VCode;
+
+/// A function that has been constrained, to a degree that its maker knows.
+#[derive(Debug)]
+pub(super) struct Constrained {
+    /// The function.
+    pub code: VCode<VReg>,
+    origins: Origins,
+}
+
+/// For each instruction its index in the function before, or [`ADDED`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origins(Option<Vec<u32>>);
+
+impl Origins {
+    /// Where instruction `index` comes from.
+    pub fn of(&self, index: u32) -> u32 {
+        match &self.0 {
+            Some(origin) => origin.get(index as usize).copied().unwrap_or(ADDED),
+            None => index,
+        }
+    }
+}
+
+impl Constrained {
+    /// A function that nothing has been done to.
+    pub fn untouched(code: VCode<VReg>) -> Constrained {
+        Constrained {
+            code,
+            origins: Origins(None),
+        }
+    }
+
+    /// A function with other instructions than before, with their origins.
+    pub fn rewritten(code: VCode<VReg>, origin: Vec<u32>) -> Constrained {
+        debug_assert_eq!(code.insts.len(), origin.len());
+        Constrained {
+            code,
+            origins: Origins(Some(origin)),
+        }
+    }
+}
