@@ -4,6 +4,7 @@
 
 use crate::abi;
 use crate::error::{Error, Place, Problem};
+pub use crate::regalloc::Algorithm;
 use std::fmt;
 
 /// What a compilation is asked to do.
@@ -11,8 +12,8 @@ use std::fmt;
 pub struct Options {
     /// How much the CLIF is optimised before selection.
     pub opt_level: OptLevel,
-    /// Which register allocator is used.
-    pub regalloc: Regalloc,
+    /// Which register allocator is used; none: what [`Options::allocator`] says.
+    pub regalloc_algorithm: Option<Algorithm>,
     /// General-purpose registers that may be used, R0 included.
     pub registers: u8,
     /// How control bits are found.
@@ -33,7 +34,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             opt_level: OptLevel::Speed,
-            regalloc: Regalloc::Auto,
+            regalloc_algorithm: None,
             registers: abi::MAX_GPR,
             sched: Sched::Full,
             assume_aligned: false,
@@ -84,22 +85,10 @@ impl Named for OptLevel {
     ];
 }
 
-/// Which register allocator is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Regalloc {
-    /// What measured best for the function.
-    Auto,
-    /// regalloc2 wherever it can express the function.
-    Regalloc2,
-    /// The colouring of the SSA form, emitted as it is.
-    Direct,
-}
-
-impl Named for Regalloc {
+impl Named for Algorithm {
     const NAMES: &'static [(&'static str, Self)] = &[
-        ("auto", Self::Auto),
-        ("regalloc2", Self::Regalloc2),
-        ("direct", Self::Direct),
+        ("backtracking", Self::Backtracking),
+        ("single_pass", Self::SinglePass),
     ];
 }
 
@@ -169,7 +158,15 @@ macro_rules! named {
 /// All settings.
 pub static SETTINGS: &[Setting] = &[
     named!("opt_level", opt_level: OptLevel, "how much the CLIF is optimised before selection"),
-    named!("regalloc", regalloc: Regalloc, "which register allocator is used"),
+    Setting {
+        name: "regalloc_algorithm",
+        help: "regalloc2, or the colouring, which is faster; by default the colouring with opt_level=none",
+        legal: Algorithm::legal,
+        get: |options| options.allocator().name().to_owned(),
+        set: |options, text| {
+            Algorithm::parse(text).map(|value| options.regalloc_algorithm = Some(value))
+        },
+    },
     Setting {
         name: "regs",
         help: "general-purpose registers that may be used",
@@ -191,6 +188,14 @@ pub static SETTINGS: &[Setting] = &[
 ];
 
 impl Options {
+    /// The register allocator that these settings mean: regalloc2, but where nothing is optimised.
+    pub fn allocator(&self) -> Algorithm {
+        self.regalloc_algorithm.unwrap_or(match self.opt_level {
+            OptLevel::None => Algorithm::SinglePass,
+            OptLevel::Speed | OptLevel::SpeedAndSize => Algorithm::Backtracking,
+        })
+    }
+
     /// Applies one `NAME=VALUE`; `NAME` alone means `NAME=true`.
     ///
     /// # Errors
@@ -235,7 +240,18 @@ mod tests {
             let mut options = Options::default();
             let printed = setting.value(&options);
             options.set(&format!("{}={printed}", setting.name)).unwrap();
-            assert_eq!(options, Options::default(), "{}", setting.name);
+            let values = |options: &Options| {
+                SETTINGS
+                    .iter()
+                    .map(|s| s.value(options))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(
+                values(&options),
+                values(&Options::default()),
+                "{}",
+                setting.name
+            );
             let wrong = options.set(&format!("{}=blue", setting.name)).unwrap_err();
             assert!(
                 wrong.to_string().contains(&setting.legal_values()),
@@ -249,7 +265,7 @@ mod tests {
         let mut options = Options::default();
         for text in [
             "regs=32",
-            "regalloc=direct",
+            "regalloc_algorithm=single_pass",
             "sched=serial",
             "assume_aligned",
             "opt_level=none",
@@ -260,7 +276,7 @@ mod tests {
             options,
             Options {
                 registers: 32,
-                regalloc: Regalloc::Direct,
+                regalloc_algorithm: Some(Algorithm::SinglePass),
                 sched: Sched::Serial,
                 assume_aligned: true,
                 opt_level: OptLevel::None,
@@ -270,6 +286,9 @@ mod tests {
         assert!(options.set("regs=3").is_err());
         assert!(options.set("regs=255").is_err());
         let unknown = options.set("speed=11").unwrap_err().to_string();
-        assert!(unknown.contains("opt_level, regalloc"), "{unknown}");
+        assert!(
+            unknown.contains("opt_level, regalloc_algorithm"),
+            "{unknown}"
+        );
     }
 }

@@ -47,23 +47,22 @@ const SHUFFLING: [&str; 5] = [
 ];
 
 /// Settings as [`Options::set`] takes them. In all tests: these, one away from the default each and some of them together.
-const SETTINGS: [&[&str]; 9] = [
+const SETTINGS: [&[&str]; 8] = [
     &[],
     &["opt_level=none"],
     &["if_convert=false"],
-    &["regalloc=regalloc2"],
-    &["regalloc=direct"],
+    &["regalloc_algorithm=single_pass"],
     &["sched=serial"],
     &["regs=24"],
     &[
         "opt_level=none",
         "if_convert=false",
-        "regalloc=regalloc2",
+        "regalloc_algorithm=backtracking",
         "regs=24",
     ],
     &[
         "if_convert=false",
-        "regalloc=direct",
+        "regalloc_algorithm=single_pass",
         "sched=serial",
         "regs=24",
     ],
@@ -78,7 +77,10 @@ fn combinations() -> Vec<Vec<&'static str>> {
             "opt_level=speed_and_size",
         ],
         &["if_convert=false", "if_convert=true"],
-        &["regalloc=auto", "regalloc=regalloc2", "regalloc=direct"],
+        &[
+            "regalloc_algorithm=backtracking",
+            "regalloc_algorithm=single_pass",
+        ],
         &["sched=full", "sched=serial"],
         &["regs=24", "regs=254"],
     ];

@@ -362,8 +362,8 @@ fn alone(reference: impl Fn(Thread) -> u64) -> impl Fn(&[Thread]) -> Vec<u64> {
 const SETTINGS: [&[&str]; 4] = [
     &[],
     &["opt_level=none", "if_convert=false"],
-    &["regalloc=direct", "if_convert=false"],
-    &["regalloc=regalloc2", "sched=serial", "regs=24"],
+    &["regalloc_algorithm=single_pass", "if_convert=false"],
+    &["regalloc_algorithm=backtracking", "sched=serial", "regs=24"],
 ];
 
 /// The names of the kernels in a text.

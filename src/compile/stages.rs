@@ -12,7 +12,7 @@ use crate::regalloc::{self, RegallocError};
 use crate::sched::Scheduled;
 use crate::sched::control::Waiting;
 use crate::sched::verify::verify;
-use crate::settings::{Options, Regalloc, Sched};
+use crate::settings::{Options, Sched};
 use crate::simt::{ConvergenceError, SimtError};
 use crate::vcode::{FunctionKind, VCode};
 use cranelift_codegen::ir::ExternalName;
@@ -132,12 +132,9 @@ impl Stage for emit::Code {
 /// The allocator's settings.
 pub(super) fn allocation(options: &Options) -> regalloc::Options {
     regalloc::Options {
-        path: match options.regalloc {
-            Regalloc::Auto => regalloc::Path::Auto,
-            Regalloc::Regalloc2 => regalloc::Path::Regalloc2,
-            Regalloc::Direct => regalloc::Path::Direct,
-        },
+        algorithm: options.allocator(),
         gpr_limit: options.registers,
+        verify: options.verify,
     }
 }
 

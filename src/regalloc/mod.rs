@@ -8,12 +8,16 @@
 //! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos, "Optimal register
 //!    allocation for SSA-form programs in polynomial time"), with webs of values that copies would join, and aligned runs for wide
 //!    operands.
-//! 3. Either this colouring is the allocation, with parallel copies, or regalloc2 allocates again below the number of registers the
-//!    colouring needed and keeps only the colours of wide operands ([`through_regalloc2`]); [`write`] writes the code.
+//!    Functions without wide operands and guarded results need none for regalloc2.
+//! 3. An [`Allocation`] is made: by regalloc2 below the number of registers that the pressure or the colouring needs, only wide operands
+//!    and guarded results in the registers of the colouring ([`backtracking`]), or from the colouring alone ([`single_pass`]). [`write`]
+//!    writes the code of either.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
 //! 5. [`check`] derives from the allocated code alone, by following values through registers and memory, that every use reads the
 //!    value it read before.
 
+mod allocation;
+mod backtracking;
 mod check;
 mod colouring;
 pub(crate) mod constrain;
@@ -24,7 +28,8 @@ mod operands;
 mod parallel;
 mod pick;
 mod registers;
-mod through_regalloc2;
+mod single_pass;
+mod survey;
 mod webs;
 mod write;
 
@@ -32,39 +37,42 @@ mod write;
 mod tests;
 
 use crate::abi;
-use crate::isa::table::Effects;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
-use crate::vcode::{Block, BlockData, Terminator, VCode};
-use constrain::{Constrained, pressure, rewrite, spill, uniform};
+use crate::vcode::{Block, BlockData, VCode};
+use allocation::{Allocation, Point};
+use backtracking::{Guide, Refusal};
+use constrain::{Constrained, pinned, pressure, rewrite, spill, uniform};
 use thiserror::Error;
-use through_regalloc2::Answer;
 
-/// How the registers are found.
+pub use allocation::Origin;
+
+/// How the registers are found. The names are those of Cranelift's setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Path {
-    /// What measured best for the function.
+pub enum Algorithm {
+    /// regalloc2 assigns the registers, GPRs as long as they have numbers there ([`backtracking`]).
     #[default]
-    Auto,
-    /// regalloc2 wherever it can express the function.
-    Regalloc2,
-    /// The colouring, emitted as it is.
-    Direct,
+    Backtracking,
+    /// The colouring is the allocation.
+    SinglePass,
 }
 
 /// What the caller decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How the registers are found.
-    pub path: Path,
+    pub algorithm: Algorithm,
     /// GPRs that may be used: R0 to R(limit − 1), at least [`MIN_GPRS`].
     pub gpr_limit: u8,
+    /// Check the allocation.
+    pub verify: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
-            path: Path::Auto,
+            algorithm: Algorithm::default(),
             gpr_limit: abi::MAX_GPR + 1,
+            verify: cfg!(debug_assertions),
         }
     }
 }
@@ -87,6 +95,10 @@ pub struct Report {
     pub saved: u32,
     /// Instructions that copy registers.
     pub moves: u32,
+    /// Whose registers they are.
+    pub origin: Origin,
+    /// Whether regalloc2 was not asked because it would have taken too long ([`MOST_WORK`]).
+    pub over_budget: bool,
 }
 
 /// Why a function has no allocation.
@@ -149,12 +161,17 @@ pub enum RegallocError {
     Check(String),
 }
 
+/// Instructions beyond which a function is not handed to regalloc2, whose time an instruction grows (*measured*: docs/measured.md).
+pub const MOST_WORK: usize = 20_000;
+
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
 pub struct Scratch {
     liveness: liveness::Liveness,
     pressure: pressure::Pressure,
     colouring: colouring::Colouring,
+    backtracking: backtracking::Backtracking,
+    allocation: Allocation,
     spiller: spill::Spiller,
     plan: rewrite::Plan,
 }
@@ -173,86 +190,109 @@ pub fn allocate(
             limit: options.gpr_limit,
         });
     }
-    refuse_implicit_registers(&code)?;
-    let Constrained { code, .. } = fit(code, options, scratch)?;
-    refuse_divergent_writes(&code)?;
-    if options.path == Path::Regalloc2 {
-        let answer = ask_regalloc2(&code, options, scratch)?;
-        return finish(&code, &scratch.colouring, answer.as_ref());
-    }
-    let direct = finish(&code, &scratch.colouring, None)?;
-    if options.path == Path::Direct || is_good_enough(&code, &direct) {
-        return Ok(direct);
-    }
-    let Some(answer) = ask_regalloc2(&code, options, scratch)? else {
-        return Ok(direct);
-    };
-    let other = finish(&code, &scratch.colouring, Some(&answer))?;
-    Ok(if cost(&direct.1) < cost(&other.1) {
-        direct
+    let survey = survey::Survey::of(&code)?;
+    let over_budget = options.algorithm == Algorithm::Backtracking && code.insts.len() > MOST_WORK;
+    let backtracking = options.algorithm == Algorithm::Backtracking && !over_budget;
+    let coloured = !backtracking || survey.needs_colouring;
+    let Constrained { code, .. } = fit(code, coloured, options, scratch)?;
+    refuse_divergent_writes(&code, &scratch.pressure)?;
+    if backtracking {
+        backtrack(&code, coloured, options, scratch)?;
     } else {
-        other
-    })
-}
-
-/// What an allocation costs: registers by steps of occupancy, then copies.
-fn cost(report: &Report) -> (u32, u32, u32) {
-    (
-        report.registers.next_multiple_of(abi::REGISTER_STEP),
-        report.moves + 2 * report.saved,
-        report.registers,
-    )
-}
-
-/// Whether the colouring leaves nothing that asking regalloc2 would be worth: beside the copies that the calling convention forces one at most
-/// outside of loops, or less than an eighth of what runs. (Measured over all functions of `filetests` and of Cranelift's runtests:
-/// regalloc2 never needs a step of registers less; it removes copies in every third function that has more of them, and four fifths
-/// of what it gains lie in those that it is asked for by this rule.)
-fn is_good_enough(code: &VCode<VReg>, direct: &(VCode<PReg>, Report)) -> bool {
-    let loops = code.blocks.values().any(|b| b.loop_depth > 0);
-    let tolerated = if loops { 0 } else { forced_moves(code) + 1 };
-    let (before, after) = (runs(code), runs(&direct.0));
-    direct.1.moves <= tolerated || 8 * after.saturating_sub(before) < before
-}
-
-/// How many instructions run, by the depth of loops alone.
-fn runs<R: Register>(code: &VCode<R>) -> u64 {
-    let block = |b: &BlockData<R>| (b.insts.len() as u64) << (3 * b.loop_depth.min(6));
-    code.blocks.values().map(block).sum()
-}
-
-/// Copies from the register in which an argument comes to another in which it is returned or passed on at the end.
-fn forced_moves(code: &VCode<VReg>) -> u32 {
-    let passed = |terminator: &Terminator<VReg>| -> u32 {
-        let (Terminator::Return { values, .. } | Terminator::TailCall { values, .. }) = terminator
-        else {
-            return 0;
-        };
-        let elsewhere = |(v, r): &&(VReg, PReg)| code.entry.iter().any(|(e, at)| e == v && at != r);
-        values.iter().filter(elsewhere).count() as u32
-    };
-    code.blocks.values().map(|b| passed(&b.terminator)).sum()
-}
-
-/// Writes the code of one allocation, checks it in debug builds, adds the frame.
-fn finish(
-    code: &VCode<VReg>,
-    colouring: &colouring::Colouring,
-    answer: Option<&Answer>,
-) -> Result<(VCode<PReg>, Report), RegallocError> {
+        single_pass::allocate(&code, &scratch.colouring, &mut scratch.allocation);
+    }
     let mut report = Report {
         spill_bytes: code.frame.spill_bytes,
+        origin: scratch.allocation.origin,
+        over_budget,
         ..Report::default()
     };
-    let (allocated, origin) = write::write(code, colouring, answer, &mut report);
-    if cfg!(debug_assertions) {
-        check::check(code, &allocated, &origin).map_err(RegallocError::Check)?;
+    let mut origins = options.verify.then(Vec::new);
+    let allocated = write::write(&code, &scratch.allocation, origins.as_mut(), &mut report);
+    if let Some(origins) = origins {
+        check::check(&code, &allocated, &origins).map_err(RegallocError::Check)?;
     }
     Ok(frame::finish(allocated, report))
 }
 
+/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if `coloured`.
+fn backtrack(
+    code: &VCode<VReg>,
+    mut coloured: bool,
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<(), RegallocError> {
+    let Scratch {
+        liveness,
+        pressure,
+        colouring,
+        backtracking,
+        allocation,
+        ..
+    } = scratch;
+    let mut classes = RegisterClass::ALL.map(|class| pressure.max_live[class as usize] > 0);
+    loop {
+        let complete = RegisterClass::ALL
+            .iter()
+            .all(|class| classes[*class as usize] || pressure.max_live[*class as usize] == 0);
+        if !coloured && !complete {
+            colouring::colour(code, liveness, pressure, options.gpr_limit, colouring)?;
+            coloured = true;
+        }
+        if classes == [false; 3] && coloured {
+            single_pass::allocate(code, colouring, allocation);
+            return Ok(());
+        }
+        let guide = if coloured {
+            Guide::Colouring(colouring)
+        } else {
+            Guide::Pressure(pressure)
+        };
+        if classes[RegisterClass::Gpr as usize] && !backtracking::has_numbers(&guide) {
+            classes[RegisterClass::Gpr as usize] = false;
+            continue;
+        }
+        match backtracking.allocate(code, liveness, &guide, classes, options, allocation) {
+            // Its liveness is that of one thread: what it moves to a uniform register where lanes are elsewhere would be lost to them.
+            Ok(())
+                if classes[RegisterClass::Uniform as usize]
+                    && writes_divergent_uniform(code, allocation) =>
+            {
+                classes[RegisterClass::Uniform as usize] = false;
+            }
+            Ok(()) => return Ok(()),
+            Err(Refusal::NoRoom) if classes[RegisterClass::Gpr as usize] => {
+                classes[RegisterClass::Gpr as usize] = false;
+            }
+            Err(Refusal::NoRoom) => classes = [false; 3],
+            Err(Refusal::Failed(message)) => return Err(RegallocError::Check(message)),
+        }
+    }
+}
+
+/// Whether a uniform register is written between instructions of a block where lanes are elsewhere.
+fn writes_divergent_uniform(code: &VCode<VReg>, allocation: &Allocation) -> bool {
+    let mut blocks = code.blocks.iter().peekable();
+    allocation.writes_uniform(|point| {
+        let before = |block: Block, data: &BlockData<VReg>| {
+            Point::before(allocation::number(block, data.insts.end)) < point
+        };
+        while blocks
+            .next_if(|(block, data)| before(*block, data))
+            .is_some()
+        {}
+        blocks.peek().is_some_and(|(_, data)| data.divergent)
+    })
+}
+
 /// Uniform values must not be written where lanes are elsewhere; spilling has avoided it where it can be avoided.
-fn refuse_divergent_writes(code: &VCode<VReg>) -> Result<(), RegallocError> {
+fn refuse_divergent_writes(
+    code: &VCode<VReg>,
+    pressure: &pressure::Pressure,
+) -> Result<(), RegallocError> {
+    if pressure.max_live[RegisterClass::Uniform as usize] == 0 {
+        return Ok(());
+    }
     for (block, data) in code.blocks.iter().filter(|(_, data)| data.divergent) {
         for entry in code.block_insts(block) {
             if code
@@ -276,60 +316,17 @@ fn refuse_divergent_writes(code: &VCode<VReg>) -> Result<(), RegallocError> {
     Ok(())
 }
 
-/// regalloc2's allocation of the classes that it can have; none when it needs more GPRs than there are.
-fn ask_regalloc2(
-    code: &VCode<VReg>,
-    options: &Options,
-    scratch: &mut Scratch,
-) -> Result<Option<Answer>, RegallocError> {
-    let Scratch {
-        liveness,
-        colouring,
-        ..
-    } = scratch;
-    let mut classes = through_regalloc2::classes(code, colouring);
-    if options.path == Path::Auto && !classes[RegisterClass::Gpr as usize] {
-        return Ok(None);
-    }
-    loop {
-        let answer =
-            Answer::find(code, liveness, colouring, classes).map_err(RegallocError::Check)?;
-        if answer.gprs() > usize::from(options.gpr_limit) {
-            return Ok(None);
-        }
-        // Its liveness is that of one thread: what it moves to a uniform register where lanes are elsewhere would be lost to them.
-        let uniform = RegisterClass::Uniform as usize;
-        if !classes[uniform] || !writes_divergent_uniform(code, &answer) {
-            return Ok(Some(answer));
-        }
-        classes[uniform] = false;
-    }
-}
-
-fn writes_divergent_uniform(code: &VCode<VReg>, answer: &Answer) -> bool {
-    let mut blocks = code.blocks.iter().peekable();
-    answer
-        .edits()
-        .filter(|(_, _, copy)| copy.to.class() == RegisterClass::Uniform && copy.from != copy.to)
-        .any(|(inst, ..)| {
-            while blocks
-                .next_if(|(block, data)| through_regalloc2::number(*block, data.insts.end) < inst)
-                .is_some()
-            {}
-            blocks.peek().is_some_and(|(_, data)| data.divergent)
-        })
-}
-
-/// Spills until a colouring exists, and leaves it in `scratch`. Uniform values first, then predicates, because both go to GPRs.
+/// Spills until everything fits, and, if `coloured`, until a colouring exists, which is left in `scratch`. Uniform values first, then predicates, because both go to GPRs.
 fn fit(
     code: VCode<VReg>,
+    coloured: bool,
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
     let mut capacity = spill::Capacity::new(options.gpr_limit);
     let mut temporary = vec![false; code.vreg_count as usize];
     scratch.plan.begin(&code);
-    let mut code = Constrained::untouched(code);
+    let mut code = pinned::separate(Constrained::untouched(code));
     if uniform::choose_parameters(&code.code, &mut scratch.plan) {
         scratch.plan.settle(&code.code);
         code = rewrite::apply(code, &scratch.plan, &mut temporary);
@@ -340,6 +337,7 @@ fn fit(
         colouring,
         spiller,
         plan,
+        ..
     } = scratch;
     liveness.compute(&code.code);
     pressure.compute(&code.code, liveness);
@@ -366,6 +364,9 @@ fn fit(
                 pressure.compute(&code.code, liveness);
             }
         }
+        if !coloured {
+            return Ok(code);
+        }
         match colouring::colour(&code.code, liveness, pressure, options.gpr_limit, colouring) {
             Ok(()) => return Ok(code),
             // Aligned runs may not fit into what is left between other values: try with fewer of those.
@@ -373,20 +374,4 @@ fn fit(
             Err(error) => return Err(error),
         }
     }
-}
-
-fn refuse_implicit_registers(code: &VCode<VReg>) -> Result<(), RegallocError> {
-    for block in code.blocks.keys() {
-        for entry in code.block_insts(block) {
-            let effects = entry.inst.optype().info().effects;
-            if effects.intersects(Effects::ANY_GPR.union(Effects::PREDICATES)) {
-                return Err(RegallocError::Implicit {
-                    function: code.name.clone(),
-                    block,
-                    form: entry.inst.info().name,
-                });
-            }
-        }
-    }
-    Ok(())
 }

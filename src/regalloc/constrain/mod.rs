@@ -4,6 +4,7 @@
 //! registers, and for each of its instructions where it comes from. A uniform value or a predicate that has to leave its registers becomes
 //! a GPR value, a constant is made again, the rest goes to local memory ([`spill`] chooses, [`rewrite`] does it).
 
+pub(super) mod pinned;
 pub(crate) mod pressure;
 pub(super) mod rewrite;
 pub(super) mod spill;

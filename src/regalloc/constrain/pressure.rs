@@ -160,6 +160,11 @@ impl Pressure {
         }
     }
 
+    /// Most GPR values that are alive across a call.
+    pub fn across_calls(&self) -> u32 {
+        self.max_across_call[RegisterClass::Gpr as usize]
+    }
+
     /// Whether every value of `class` fits into its registers everywhere. May say no where all would fit.
     pub fn fits(&self, class: RegisterClass, capacity: &Capacity) -> bool {
         let most = self.max_live[class as usize].max(self.max_needed[class as usize]);

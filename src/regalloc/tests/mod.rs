@@ -3,7 +3,9 @@
 mod generate;
 mod interpret;
 
-use super::{Options, Path, Report, Scratch, allocate, check as checker, fit, write};
+use super::{
+    Algorithm, Options, Report, Scratch, allocate, check as checker, fit, single_pass, write,
+};
 use crate::isa::table::Direction;
 use crate::isa::{PReg, Register, RegisterClass};
 use generate::Shape;
@@ -46,9 +48,9 @@ fn check(seeds: std::ops::Range<u64>, shape: &Shape, options: &Options) {
     }
 }
 
-fn paths() -> [Options; 3] {
-    [Path::Direct, Path::Regalloc2, Path::Auto].map(|path| Options {
-        path,
+fn paths() -> [Options; 2] {
+    [Algorithm::SinglePass, Algorithm::Backtracking].map(|algorithm| Options {
+        algorithm,
         ..Options::default()
     })
 }
@@ -249,10 +251,13 @@ fn planted_mistakes_are_found() {
             ..plain(60, 10)
         };
         let code = generate::function(seed, &shape);
-        let code = fit(code, &Options::default(), &mut scratch)
+        let code = fit(code, true, &Options::default(), &mut scratch)
             .expect("a colouring")
             .code;
-        let (good, origin) = write::write(&code, &scratch.colouring, None, &mut Report::default());
+        single_pass::allocate(&code, &scratch.colouring, &mut scratch.allocation);
+        let mut origin = Vec::new();
+        let report = &mut Report::default();
+        let good = write::write(&code, &scratch.allocation, Some(&mut origin), report);
         checker::check(&code, &good, &origin).expect("a correct allocation");
         for index in (0..good.insts.len()).filter(|i| origin[*i] != checker::ADDED) {
             let inst = good.insts[index].inst;

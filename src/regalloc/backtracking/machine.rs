@@ -1,0 +1,170 @@
+//! The registers that regalloc2 may use, and what its slots are.
+//!
+//! It rotates through the registers that it is given, so only fewer of them bound the count: as many as the pressure needs, or those of the
+//! colouring where there is one. Operands may be in slots (`Any`), and a slot is one more register, so nothing is ever evicted to memory.
+
+use super::Guide;
+use crate::abi;
+use crate::isa::{PReg, RegisterClass, VReg};
+use crate::regalloc::registers::Numbers;
+use crate::vcode::{FunctionKind, VCode};
+use regalloc2 as ra;
+
+/// regalloc2's class for one of ours.
+pub(super) fn ra_class(class: RegisterClass) -> ra::RegClass {
+    match class {
+        RegisterClass::Gpr => ra::RegClass::Int,
+        RegisterClass::Predicate => ra::RegClass::Float,
+        RegisterClass::Uniform => ra::RegClass::Vector,
+    }
+}
+
+/// Our class for one of regalloc2's.
+fn own_class(class: ra::RegClass) -> RegisterClass {
+    match class {
+        ra::RegClass::Int => RegisterClass::Gpr,
+        ra::RegClass::Float => RegisterClass::Predicate,
+        ra::RegClass::Vector => RegisterClass::Uniform,
+    }
+}
+
+/// regalloc2's register for one of ours, which its index can express.
+pub(super) fn ra_register(class: RegisterClass, number: u8) -> ra::PReg {
+    ra::PReg::new(usize::from(number), ra_class(class))
+}
+
+/// Registers of a class that regalloc2 has numbers for: the last one means none.
+pub(super) const NUMBERS: u32 = ra::PReg::MAX as u32;
+
+/// Whether regalloc2 has a register of this number.
+pub(super) fn has_number(number: u8) -> bool {
+    u32::from(number) < NUMBERS
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub environment: ra::MachineEnv,
+    /// What a call overwrites of what may be in use.
+    pub clobbered: ra::PRegSet,
+    /// Registers that slots can be, the first ones first.
+    slots: Vec<PReg>,
+}
+
+impl Machine {
+    /// The machine for `code`.
+    pub fn new(code: &VCode<VReg>, guide: &Guide<'_>, gpr_limit: u8) -> Machine {
+        let allocatable = RegisterClass::ALL.map(|class| allocatable(code, guide, class));
+        let calls = code.frame.has_calls;
+        let saved = Numbers::range(abi::CALLEE_SAVED);
+        let gpr = RegisterClass::Gpr as usize;
+        let mut preferred = [ra::PRegSet::empty(); 3];
+        let mut clobbered = ra::PRegSet::empty();
+        for class in RegisterClass::ALL {
+            let numbers = allocatable[class as usize];
+            for n in numbers.iter() {
+                preferred[ra_class(class) as usize].add(ra_register(class, n));
+            }
+            let lost = match class {
+                RegisterClass::Gpr => numbers.minus(saved),
+                RegisterClass::Predicate | RegisterClass::Uniform => numbers,
+            };
+            if calls {
+                lost.iter()
+                    .for_each(|n| clobbered.add(ra_register(class, n)));
+            }
+        }
+        let mut free = Numbers::below(u32::from(gpr_limit)).minus(allocatable[gpr]);
+        free.remove(abi::STACK_POINTER.number());
+        if let Guide::Colouring(colouring) = guide {
+            free = free.minus(*colouring.used.of(RegisterClass::Gpr));
+        }
+        let [cheap, dear] = [free.minus(saved), free.and(saved)];
+        let slots = match code.kind {
+            // What a slot holds may live across a call.
+            _ if calls => dear,
+            FunctionKind::Kernel(_) => free,
+            FunctionKind::Device => cheap,
+        };
+        let last = match code.kind {
+            FunctionKind::Device if !calls => dear,
+            _ => Numbers::default(),
+        };
+        Machine {
+            environment: ra::MachineEnv {
+                preferred_regs_by_class: preferred,
+                non_preferred_regs_by_class: [ra::PRegSet::empty(); 3],
+                scratch_by_class: [None; 3],
+                fixed_stack_slots: Vec::new(),
+            },
+            clobbered,
+            slots: slots.iter().chain(last.iter()).map(PReg::gpr).collect(),
+        }
+    }
+
+    /// How many slots can be registers.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The machine's register for an allocation.
+    ///
+    /// # Panics
+    /// For a slot beyond [`Machine::slots`], and for an operand that has nothing.
+    pub fn register(&self, allocation: ra::Allocation) -> PReg {
+        match (allocation.as_reg(), allocation.as_stack()) {
+            (Some(r), _) => PReg::new(own_class(r.class()), r.hw_enc() as u8),
+            (None, Some(slot)) => self.slots[slot.index()],
+            (None, None) => unreachable!("every operand has an allocation"),
+        }
+    }
+}
+
+/// Registers of a class that regalloc2 may use.
+fn allocatable(code: &VCode<VReg>, guide: &Guide<'_>, class: RegisterClass) -> Numbers {
+    let hardwired = u32::from(class.hardwired());
+    let needed = match guide {
+        Guide::Pressure(pressure) => pressure.max_live[class as usize],
+        Guide::Colouring(colouring) => {
+            let last = colouring.used.of(class).last();
+            last.map_or(0, |r| u32::from(r) + 1)
+        }
+    };
+    match class {
+        // Operands that must be in registers need some to move in.
+        RegisterClass::Predicate => Numbers::below(hardwired),
+        RegisterClass::Uniform => Numbers::below((needed + 4).min(hardwired)),
+        RegisterClass::Gpr => {
+            let saved = Numbers::range(abi::CALLEE_SAVED);
+            let most = Numbers::below(NUMBERS);
+            let mut all = match guide {
+                Guide::Colouring(colouring) => {
+                    let below = Numbers::below(needed);
+                    match code.kind {
+                        FunctionKind::Kernel(_) => below,
+                        // Saving a register costs a store and a load.
+                        FunctionKind::Device => below.minus(saved.minus(*colouring.used.of(class))),
+                    }
+                }
+                Guide::Pressure(pressure) => by_pressure(code, needed, pressure.across_calls()),
+            };
+            all = all.and(most);
+            all.remove(abi::STACK_POINTER.number());
+            all
+        }
+    }
+}
+
+/// `needed` registers and R1, of which `across` are kept by callees. A device function takes those first that it need not save.
+fn by_pressure(code: &VCode<VReg>, needed: u32, across: u32) -> Numbers {
+    let saved = abi::CALLEE_SAVED;
+    let (first, behind) = (u32::from(*saved.start()), u32::from(*saved.end()) + 1);
+    if matches!(code.kind, FunctionKind::Kernel(_)) && !code.frame.has_calls {
+        return Numbers::below(needed + 1);
+    }
+    let kept = Numbers::below(first + across).minus(Numbers::below(first));
+    let others = (needed + 1).saturating_sub(across);
+    let cheap = Numbers::below(first)
+        .union(Numbers::below(behind + others.saturating_sub(first)).minus(Numbers::below(behind)));
+    cheap.union(kept)
+}

@@ -1,0 +1,155 @@
+//! regalloc2's allocation.
+//!
+//! Ordinary GPR operands are unconstrained (`Any`): a slot of regalloc2 becomes one more register behind the allocatable ones, so nothing is
+//! ever evicted. Entries of wide operands, and guarded results with the values they keep, are fixed to the registers of the colouring, which is
+//! how pairs and quads come out aligned; a function that has none needs no colouring. Predicates and uniform registers must be in
+//! registers. Calls overwrite what callees may overwrite, and where there are calls slots are registers that callees keep.
+//!
+//! Of the allocator's limits the following are kept to: no `Reuse`; one operand for equal values in equal fixed registers; blocks that
+//! pass arguments end in an instruction without operands; parameters are numbered last (its move insertion is quadratic in them otherwise).
+
+mod build;
+mod machine;
+mod problem;
+
+use super::allocation::{Allocation, Point};
+use super::colouring::Colouring;
+use super::constrain::pressure::Pressure;
+use super::liveness::Liveness;
+use super::parallel::{Copy, Step};
+use super::single_pass;
+use crate::isa::{RegisterClass, VReg};
+use crate::vcode::VCode;
+use build::{Input, Source, Statement};
+use machine::Machine;
+use regalloc2 as ra;
+
+/// What bounds the registers that regalloc2 may use.
+pub(super) enum Guide<'a> {
+    /// The pressure: nothing has to be in a certain register but what the calling convention says.
+    Pressure(&'a Pressure),
+    /// The colouring, which also says where wide operands and guarded results are.
+    Colouring(&'a Colouring),
+}
+
+/// Why there is no allocation.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It needs more registers than there are.
+    NoRoom,
+    /// It failed, or its checker found a mistake.
+    Failed(String),
+}
+
+/// regalloc2 with its memory, kept between functions.
+#[derive(Default)]
+pub(super) struct Backtracking {
+    statement: Statement,
+    context: ra::Ctx,
+}
+
+impl std::fmt::Debug for Backtracking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backtracking").finish_non_exhaustive()
+    }
+}
+
+impl Backtracking {
+    /// Lets regalloc2 allocate `classes` of `code`; the others have the registers of the colouring.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn allocate(
+        &mut self,
+        code: &VCode<VReg>,
+        live: &Liveness,
+        guide: &Guide<'_>,
+        classes: [bool; 3],
+        options: &super::Options,
+        out: &mut Allocation,
+    ) -> Result<(), Refusal> {
+        let machine = Machine::new(code, guide, options.gpr_limit);
+        self.statement.make(&Input {
+            code,
+            live,
+            guide,
+            classes,
+            clobbered: machine.clobbered,
+        });
+        let problem = &self.statement.problem;
+        let ra_options = ra::RegallocOptions {
+            verbose_log: false,
+            validate_ssa: options.verify,
+            algorithm: ra::Algorithm::Ion,
+        };
+        let output = ra::run_with_ctx(
+            problem,
+            &machine.environment,
+            &ra_options,
+            &mut self.context,
+        );
+        let output = output.map_err(|error| match error {
+            ra::RegAllocError::TooManyLiveRegs => Refusal::NoRoom,
+            error => Refusal::Failed(format!("regalloc2: {error}")),
+        })?;
+        if options.verify {
+            let mut checker = ra::checker::Checker::new(problem, &machine.environment);
+            checker.prepare(output);
+            let checked = checker.run();
+            checked.map_err(|e| Refusal::Failed(format!("regalloc2's checker: {e:?}")))?;
+        }
+        if output.num_spillslots > machine.slots() {
+            return Err(Refusal::NoRoom);
+        }
+        out.clear();
+        let sources = self.statement.sources.iter();
+        out.registers.extend(sources.map(|source| match source {
+            Source::Operand(index) => machine.register(output.allocs[*index as usize]),
+            Source::Register(register) => *register,
+        }));
+        out.steps
+            .extend(output.edits.iter().filter_map(|(point, edit)| {
+                let ra::Edit::Move { from, to } = edit;
+                let copy = Copy {
+                    from: machine.register(*from),
+                    to: machine.register(*to),
+                };
+                let number = point.inst().index() as u32;
+                let point = match point.pos() {
+                    ra::InstPosition::Before => Point::before(number),
+                    ra::InstPosition::After => Point::behind(number),
+                };
+                (copy.from != copy.to).then_some((point, Step::Move(copy)))
+            }));
+        out.origin.entries = out.registers.len() as u32;
+        let mine = |s: &&Source| matches!(s, Source::Operand(_));
+        out.origin.by_regalloc2 = self.statement.sources.iter().filter(mine).count() as u32;
+        out.origin.fixed = self.statement.fixed;
+        if let Guide::Colouring(colouring) = guide
+            && classes != [true; 3]
+        {
+            let edits = out.steps.len();
+            single_pass::steps(code, colouring, classes.map(|c| !c), out);
+            if edits > 0 && out.steps.len() > edits {
+                // Steps of one point are of different files then, so their order does not matter.
+                out.steps.sort_by_key(|(point, _)| *point);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether regalloc2 has enough numbers for the GPRs of a guide.
+pub(super) fn has_numbers(guide: &Guide<'_>) -> bool {
+    match guide {
+        Guide::Pressure(pressure) => {
+            // Those that callees keep, and those beside them, are not dense.
+            pressure.max_live[RegisterClass::Gpr as usize] + pressure.across_calls() + 1
+                <= machine::NUMBERS
+        }
+        Guide::Colouring(colouring) => {
+            let last = colouring.used.of(RegisterClass::Gpr).last();
+            last.is_none_or(machine::has_number)
+        }
+    }
+}
