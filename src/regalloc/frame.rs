@@ -5,10 +5,10 @@
 //! bank 0, if anything uses it. Lowering refers to stack slots and incoming arguments by two symbols ([`SLOTS`], [`INCOMING`]) that are
 //! resolved here.
 
+use super::registers::{Numbers, RegisterSet};
 use super::{Report, moves};
 use crate::abi;
-use crate::isa::table::Effects;
-use crate::isa::{PInst, PReg, Register, RegisterClass};
+use crate::isa::{PInst, PReg, RegisterClass};
 use crate::vcode::{Attachment, Block, Entry, FunctionKind, Terminator, VCode};
 
 /// Symbol of the stack slots; the addend is the offset among them.
@@ -23,35 +23,34 @@ struct Saved {
     offset: u32,
 }
 
-/// Lays out the frame of allocated code and completes the report.
-pub(super) fn finish(mut code: VCode<PReg>, mut report: Report) -> (VCode<PReg>, Report) {
+/// Lays out the frame of allocated code, which names the registers `named`, and completes the report.
+pub(super) fn finish(
+    mut code: VCode<PReg>,
+    mut named: RegisterSet,
+    mut report: Report,
+) -> (VCode<PReg>, Report) {
     let saved = match code.kind {
-        FunctionKind::Device => save_slots(&mut code, &mut report),
+        FunctionKind::Device => save_slots(&mut code, &named, &mut report),
         FunctionKind::Kernel(_) => Vec::new(),
     };
     resolve_offsets(&mut code);
-    let (prologue, epilogue) = frame_code(&code, &saved);
-    insert(&mut code, &prologue, &epilogue);
-    count(&code, &mut report);
+    let (prologue, epilogue) = frame_code(&code, &saved, &named);
+    if !prologue.is_empty() || !epilogue.is_empty() {
+        named.insert(abi::STACK_POINTER);
+        insert(&mut code, &prologue, &epilogue);
+    }
+    let count = |class| named.of(class).last().map_or(0, |r| u32::from(r) + 1);
+    report.registers = count(RegisterClass::Gpr);
+    report.predicates = count(RegisterClass::Predicate);
+    report.uniforms = count(RegisterClass::Uniform);
     (code, report)
 }
 
-/// Registers that the function writes.
-fn written(code: &VCode<PReg>) -> impl Iterator<Item = PReg> + '_ {
-    code.insts.iter().flat_map(|e| code.definitions(e))
-}
-
-/// Places for the callee-saved registers that are written.
-fn save_slots(code: &mut VCode<PReg>, report: &mut Report) -> Vec<Saved> {
-    let mut used = [false; 256];
-    let mut any = false;
-    written(code)
-        .filter(|r| r.class() == RegisterClass::Gpr && abi::CALLEE_SAVED.contains(&r.number()))
-        .for_each(|r| {
-            used[usize::from(r.number())] = true;
-            any = true;
-        });
-    if !any {
+/// Places for the callee-saved registers that are named: what nobody has written nobody names.
+fn save_slots(code: &mut VCode<PReg>, named: &RegisterSet, report: &mut Report) -> Vec<Saved> {
+    let kept = Numbers::range(abi::CALLEE_SAVED);
+    let mut used = named.of(RegisterClass::Gpr).and(kept);
+    if used.is_empty() {
         return Vec::new();
     }
     let mut saved = Vec::new();
@@ -61,9 +60,9 @@ fn save_slots(code: &mut VCode<PReg>, report: &mut Report) -> Vec<Saved> {
     let start = offset;
     for width in [4u8, 2, 1] {
         for first in abi::CALLEE_SAVED.step_by(usize::from(width)) {
-            let run = usize::from(first)..usize::from(first + width);
-            if run.clone().all(|r| used[r]) {
-                used[run].fill(false);
+            let run = Numbers::range(first..=first + (width - 1));
+            if run.minus(used).is_empty() {
+                used = used.minus(run);
                 saved.push(Saved {
                     first: PReg::gpr(first),
                     width,
@@ -85,6 +84,10 @@ fn resolve_offsets(code: &mut VCode<PReg>) {
     for zone in &mut code.frame.redzones {
         zone.offset += slots;
     }
+    let open = |a: &Attachment<PReg>| matches!(a, Attachment::Symbol(s) if matches!(s.name.as_str(), SLOTS | INCOMING));
+    if !code.attachments.values().any(open) {
+        return;
+    }
     for entry in &mut code.insts {
         let Some(Attachment::Symbol(symbol)) = entry.attachment.map(|a| &code.attachments[a])
         else {
@@ -101,15 +104,18 @@ fn resolve_offsets(code: &mut VCode<PReg>) {
     }
 }
 
-fn frame_code(code: &VCode<PReg>, saved: &[Saved]) -> (Vec<PInst>, Vec<PInst>) {
+fn frame_code(
+    code: &VCode<PReg>,
+    saved: &[Saved],
+    named: &RegisterSet,
+) -> (Vec<PInst>, Vec<PInst>) {
     let size = code.frame.size();
     let (mut prologue, mut epilogue) = (Vec::new(), Vec::new());
     match code.kind {
         FunctionKind::Kernel(_) => {
             let reads_pointer = || {
-                code.insts
-                    .iter()
-                    .any(|e| code.uses(e).any(|r| r == abi::STACK_POINTER))
+                let pointer = abi::STACK_POINTER.number();
+                named.of(RegisterClass::Gpr).contains(pointer)
             };
             if size > 0
                 || code.frame.has_calls
@@ -144,16 +150,12 @@ fn frame_code(code: &VCode<PReg>, saved: &[Saved]) -> (Vec<PInst>, Vec<PInst>) {
 }
 
 fn has_call(code: &VCode<PReg>) -> bool {
-    code.insts
-        .iter()
-        .any(|e| e.inst.optype().info().effects.contains(Effects::CALL))
+    let mut attachments = code.attachments.values();
+    attachments.any(|a| matches!(a, Attachment::Call(_)))
 }
 
 /// Puts `prologue` at the start of the entry block and `epilogue` before every way out.
 fn insert(code: &mut VCode<PReg>, prologue: &[PInst], epilogue: &[PInst]) {
-    if prologue.is_empty() && epilogue.is_empty() {
-        return;
-    }
     let mut insts = Vec::with_capacity(code.insts.len() + prologue.len() + epilogue.len());
     let entry_block: Block = code.entry_block();
     for (block, data) in code.blocks.iter_mut() {
@@ -181,21 +183,4 @@ fn insert(code: &mut VCode<PReg>, prologue: &[PInst], epilogue: &[PInst]) {
         data.insts = start..insts.len() as u32;
     }
     code.insts = insts;
-}
-
-/// Counts the registers that the function names.
-fn count(code: &VCode<PReg>, report: &mut Report) {
-    let mut top = [0; 3];
-    let mut note =
-        |r: PReg| top[r.class() as usize] = u32::from(r.number() + 1).max(top[r.class() as usize]);
-    for entry in &code.insts {
-        code.uses(entry)
-            .chain(code.definitions(entry))
-            .for_each(&mut note);
-    }
-    for data in code.blocks.values() {
-        data.terminator.uses().for_each(&mut note);
-    }
-    code.entry.iter().for_each(|(r, _)| note(*r));
-    [report.registers, report.uniforms, report.predicates] = top;
 }

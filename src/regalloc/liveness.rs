@@ -13,21 +13,30 @@ use cranelift_entity::EntityRef;
 /// Not a value of the sets; not a position.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// What is known of a value.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    /// Block of the definition.
+    block: u32,
+    /// Position of the definition.
+    position: u32,
+    /// Row index in the sets.
+    row: u32,
+    /// Number of uses.
+    uses: u32,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
-    /// Row index of a value in the sets.
-    global: Vec<u32>,
+    /// By value.
+    known: Vec<Value>,
     /// The values of the sets.
     names: Vec<VReg>,
     /// Words of a set.
     words: usize,
     live_in: Vec<u64>,
     live_out: Vec<u64>,
-    /// Block of the definition by value.
-    def_block: Vec<u32>,
-    /// Position of the definition by value.
-    def_position: Vec<u32>,
     /// The last position at which a value is alive, in the linear order.
     end: Vec<u32>,
     /// Start of a value's entries in `use_positions`; one more at the end.
@@ -62,22 +71,32 @@ pub(super) fn end_position<R: Register>(code: &VCode<R>, block: Block) -> u32 {
 impl Liveness {
     /// Computes everything for `code`.
     pub fn compute(&mut self, code: &VCode<VReg>) {
-        self.compute_sets(code);
-        self.collect_uses(code);
+        self.walk::<true>(code);
+        self.find_sets(code);
+        self.sort_uses();
         self.find_ends(code);
     }
 
-    /// Computes the sets alone: what [`Liveness::live_in`] and [`Liveness::live_out`] and their likes need.
+    /// Computes the sets alone: what [`Liveness::live_in`], [`Liveness::live_out`] and [`Liveness::is_dead`] need.
     pub fn compute_sets(&mut self, code: &VCode<VReg>) {
-        let values = code.vreg_count as usize;
-        for list in [
-            &mut self.def_block,
-            &mut self.def_position,
-            &mut self.global,
-        ] {
-            list.clear();
-            list.resize(values, NONE);
-        }
+        self.walk::<false>(code);
+        self.find_sets(code);
+    }
+
+    /// Finds definitions, uses, and with `POSITIONS` where the uses are. Blocks are in reverse postorder, so that a definition comes before
+    /// its uses.
+    fn walk<const POSITIONS: bool>(&mut self, code: &VCode<VReg>) {
+        self.known.clear();
+        let unknown = Value {
+            block: NONE,
+            position: NONE,
+            row: NONE,
+            uses: 0,
+        };
+        self.known.resize(code.vreg_count as usize, unknown);
+        self.names.clear();
+        self.crossing.clear();
+        self.uses.clear();
         for (v, _) in &code.entry {
             self.define(*v, code.entry_block(), 0);
         }
@@ -86,16 +105,46 @@ impl Liveness {
                 self.define(v, block, entry_position(code, block));
             }
             for (i, entry) in data.insts.clone().zip(code.block_insts(block)) {
+                let position = position(block, i);
+                for v in code.uses(entry) {
+                    self.note::<POSITIONS>(v, block, position);
+                }
                 for v in code.definitions(entry) {
-                    self.define(v, block, position(block, i));
+                    self.define(v, block, position);
                 }
             }
+            let end = end_position(code, block);
+            for v in data.terminator.uses() {
+                self.note::<POSITIONS>(v, block, end);
+            }
         }
-        self.names.clear();
-        self.crossing.clear();
-        if code.blocks.len() > 1 {
-            self.collect_names(code);
+    }
+
+    #[inline]
+    fn define(&mut self, v: VReg, block: Block, position: u32) {
+        let value = &mut self.known[v.index()];
+        value.block = block.index() as u32;
+        value.position = position;
+    }
+
+    #[inline]
+    fn note<const POSITIONS: bool>(&mut self, v: VReg, block: Block, position: u32) {
+        let number = block.index() as u32;
+        let value = &mut self.known[v.index()];
+        value.uses += 1;
+        if value.block != number {
+            if value.row == NONE {
+                value.row = self.names.len() as u32;
+                self.names.push(v);
+            }
+            self.crossing.push((value.row, number));
         }
+        if POSITIONS {
+            self.uses.push((v.index() as u32, position));
+        }
+    }
+
+    fn find_sets(&mut self, code: &VCode<VReg>) {
         self.words = self.names.len().div_ceil(64);
         for set in [&mut self.live_in, &mut self.live_out, &mut self.defined] {
             set.clear();
@@ -106,54 +155,17 @@ impl Liveness {
         }
     }
 
-    fn define(&mut self, v: VReg, block: Block, position: u32) {
-        self.def_block[v.index()] = block.index() as u32;
-        self.def_position[v.index()] = position;
-    }
-
-    /// Finds the values of the sets and where they are used outside of their block.
-    fn collect_names(&mut self, code: &VCode<VReg>) {
-        for (block, data) in code.blocks.iter() {
-            let number = block.index() as u32;
-            let mut note = |v: VReg| {
-                if self.def_block[v.index()] != number {
-                    let row = &mut self.global[v.index()];
-                    if *row == NONE {
-                        *row = self.names.len() as u32;
-                        self.names.push(v);
-                    }
-                    self.crossing.push((*row, number));
-                }
-            };
-            for entry in code.block_insts(block) {
-                code.uses(entry).for_each(&mut note);
-            }
-            data.terminator.uses().for_each(note);
-        }
-    }
-
-    /// Collects the positions of the uses of every value, in order.
-    fn collect_uses(&mut self, code: &VCode<VReg>) {
+    /// Sorts the positions of uses by value.
+    fn sort_uses(&mut self) {
         let starts = &mut self.use_start;
         starts.clear();
-        starts.resize(code.vreg_count as usize + 1, 0);
-        self.uses.clear();
-        for (block, data) in code.blocks.iter() {
-            let mut note = |v: VReg, position: u32| {
-                starts[v.index() + 1] += 1;
-                self.uses.push((v.index() as u32, position));
-            };
-            for (i, entry) in data.insts.clone().zip(code.block_insts(block)) {
-                code.uses(entry).for_each(|v| note(v, position(block, i)));
-            }
-            let end = end_position(code, block);
-            data.terminator.uses().for_each(|v| note(v, end));
-        }
         let mut sum = 0;
-        for start in starts.iter_mut() {
-            sum += *start;
-            *start = sum;
-        }
+        starts.extend(self.known.iter().map(|value| {
+            let start = sum;
+            sum += value.uses;
+            start
+        }));
+        starts.push(sum);
         self.use_positions.clear();
         self.use_positions.resize(self.uses.len(), 0);
         for &(v, position) in &self.uses {
@@ -162,7 +174,7 @@ impl Liveness {
             *place += 1;
         }
         // Each start has moved to its end, which is the next one's start.
-        starts.copy_within(..code.vreg_count as usize, 1);
+        starts.copy_within(..self.known.len(), 1);
         starts[0] = 0;
     }
 
@@ -170,7 +182,7 @@ impl Liveness {
         let words = self.words;
         for (row, &v) in self.names.iter().enumerate() {
             let (word, bit) = (row / 64, 1u64 << (row % 64));
-            let block = self.def_block[v.index()];
+            let block = self.known[v.index()].block;
             if block != NONE {
                 self.defined[block as usize * words + word] |= bit;
             }
@@ -202,13 +214,13 @@ impl Liveness {
 
     fn find_ends(&mut self, code: &VCode<VReg>) {
         self.end.clear();
-        self.end.resize(code.vreg_count as usize, NONE);
+        self.end.resize(self.known.len(), NONE);
         for (v, end) in self.end.iter_mut().enumerate() {
             let range = self.use_start[v] as usize..self.use_start[v + 1] as usize;
             *end = self.use_positions[range]
                 .last()
                 .copied()
-                .unwrap_or(self.def_position[v]);
+                .unwrap_or(self.known[v].position);
         }
         for block in code.blocks.keys() {
             let position = end_position(code, block);
@@ -231,26 +243,26 @@ impl Liveness {
 
     /// Whether `v` is alive on the edges out of `block`.
     pub fn is_live_out(&self, v: VReg, block: Block) -> bool {
-        let row = self.global[v.index()];
+        let row = self.known[v.index()].row;
         row != NONE
             && self.live_out[block.index() * self.words + row as usize / 64] >> (row % 64) & 1 != 0
     }
 
     /// Whether `v` is alive at the entry of `block`; its parameters are not.
     pub fn is_live_in(&self, v: VReg, block: Block) -> bool {
-        let row = self.global[v.index()];
+        let row = self.known[v.index()].row;
         row != NONE
             && self.live_in[block.index() * self.words + row as usize / 64] >> (row % 64) & 1 != 0
     }
 
     /// Position of the definition.
     pub fn def_position(&self, v: VReg) -> u32 {
-        self.def_position[v.index()]
+        self.known[v.index()].position
     }
 
     /// The block of the definition, as a number.
     pub fn def_block(&self, v: VReg) -> Block {
-        Block::from_u32(self.def_block[v.index()])
+        Block::from_u32(self.known[v.index()].block)
     }
 
     /// The last position at which it is alive, in the linear order.
@@ -266,7 +278,7 @@ impl Liveness {
 
     /// Whether it is never used.
     pub fn is_dead(&self, v: VReg) -> bool {
-        self.uses(v).is_empty()
+        self.known[v.index()].uses == 0
     }
 
     /// Whether `v` is alive behind `position`, which is in `block`: it is used later or leaves the block. True is meant as "holds a
@@ -278,8 +290,8 @@ impl Liveness {
         position: u32,
         block: Block,
     ) -> bool {
-        let own = self.def_block[v.index()] == block.index() as u32;
-        if own && self.def_position[v.index()] > position || !own && !self.is_live_in(v, block) {
+        let own = self.known[v.index()].block == block.index() as u32;
+        if own && self.known[v.index()].position > position || !own && !self.is_live_in(v, block) {
             return false;
         }
         if self.is_live_out(v, block) {

@@ -40,7 +40,7 @@ use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, BlockData, VCode};
 use allocation::{Allocation, Point};
-use backtracking::{Guide, Refusal};
+use backtracking::{Guide, Refusal, Request};
 use constrain::{Constrained, pinned, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
@@ -194,77 +194,81 @@ pub fn allocate(
     let over_budget = options.algorithm == Algorithm::Backtracking && code.insts.len() > MOST_WORK;
     let backtracking = options.algorithm == Algorithm::Backtracking && !over_budget;
     let coloured = !backtracking || survey.needs_colouring;
-    let Constrained { code, .. } = fit(code, coloured, options, scratch)?;
-    refuse_divergent_writes(&code, &scratch.pressure)?;
+    let mut code = pinned::separate(Constrained::untouched(code));
+    code = fit(code, coloured, options, scratch)?;
+    refuse_divergent_writes(&code.code, &scratch.pressure)?;
     if backtracking {
-        backtrack(&code, coloured, options, scratch)?;
+        code = backtrack(code, &survey, options, scratch)?;
     } else {
-        single_pass::allocate(&code, &scratch.colouring, &mut scratch.allocation);
+        single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
     }
+    let Constrained { code, .. } = code;
     let mut report = Report {
         spill_bytes: code.frame.spill_bytes,
         origin: scratch.allocation.origin,
         over_budget,
         ..Report::default()
     };
-    let mut origins = options.verify.then(Vec::new);
-    let allocated = write::write(&code, &scratch.allocation, origins.as_mut(), &mut report);
-    if let Some(origins) = origins {
+    let mut checked = options.verify.then(|| (code.clone(), Vec::new()));
+    let origins = checked.as_mut().map(|(_, origins)| origins);
+    let (allocated, named) = write::write(code, &scratch.allocation, origins, &mut report);
+    if let Some((code, origins)) = checked {
         check::check(&code, &allocated, &origins).map_err(RegallocError::Check)?;
     }
-    Ok(frame::finish(allocated, report))
+    Ok(frame::finish(allocated, named, report))
 }
 
-/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if `coloured`.
+/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if the function needs one.
 fn backtrack(
-    code: &VCode<VReg>,
-    mut coloured: bool,
+    mut code: Constrained,
+    survey: &survey::Survey,
     options: &Options,
     scratch: &mut Scratch,
-) -> Result<(), RegallocError> {
-    let Scratch {
-        liveness,
-        pressure,
-        colouring,
-        backtracking,
-        allocation,
-        ..
-    } = scratch;
-    let mut classes = RegisterClass::ALL.map(|class| pressure.max_live[class as usize] > 0);
+) -> Result<Constrained, RegallocError> {
+    const GPR: usize = RegisterClass::Gpr as usize;
+    const UNIFORM: usize = RegisterClass::Uniform as usize;
+    let mut coloured = survey.needs_colouring;
+    let mut excluded = [false; 3];
     loop {
-        let complete = RegisterClass::ALL
-            .iter()
-            .all(|class| classes[*class as usize] || pressure.max_live[*class as usize] == 0);
-        if !coloured && !complete {
-            colouring::colour(code, liveness, pressure, options.gpr_limit, colouring)?;
+        if !coloured && excluded != [false; 3] {
+            code = fit(code, true, options, scratch)?;
             coloured = true;
         }
-        if classes == [false; 3] && coloured {
-            single_pass::allocate(code, colouring, allocation);
-            return Ok(());
-        }
+        let Scratch {
+            liveness,
+            pressure,
+            colouring,
+            backtracking,
+            allocation,
+            ..
+        } = scratch;
         let guide = if coloured {
             Guide::Colouring(colouring)
         } else {
             Guide::Pressure(pressure)
         };
-        if classes[RegisterClass::Gpr as usize] && !backtracking::has_numbers(&guide) {
-            classes[RegisterClass::Gpr as usize] = false;
+        if !excluded[GPR] && !backtracking::has_numbers(&guide) {
+            excluded[GPR] = true;
             continue;
         }
-        match backtracking.allocate(code, liveness, &guide, classes, options, allocation) {
+        let classes = std::array::from_fn(|class| !excluded[class] && pressure.max_live[class] > 0);
+        if classes == [false; 3] && coloured {
+            single_pass::allocate(&code.code, colouring, allocation);
+            return Ok(code);
+        }
+        let request = Request {
+            code: &code.code,
+            live: liveness,
+            calls: survey.calls,
+        };
+        match backtracking.allocate(&request, &guide, classes, options, allocation) {
             // Its liveness is that of one thread: what it moves to a uniform register where lanes are elsewhere would be lost to them.
-            Ok(())
-                if classes[RegisterClass::Uniform as usize]
-                    && writes_divergent_uniform(code, allocation) =>
-            {
-                classes[RegisterClass::Uniform as usize] = false;
+            Ok(()) if classes[UNIFORM] && writes_divergent_uniform(&code.code, allocation) => {
+                excluded[UNIFORM] = true;
             }
-            Ok(()) => return Ok(()),
-            Err(Refusal::NoRoom) if classes[RegisterClass::Gpr as usize] => {
-                classes[RegisterClass::Gpr as usize] = false;
-            }
-            Err(Refusal::NoRoom) => classes = [false; 3],
+            Ok(()) => return Ok(code),
+            Err(Refusal::NoRoom) if classes[GPR] => excluded[GPR] = true,
+            Err(Refusal::NoRoom) => excluded = [true; 3],
             Err(Refusal::Failed(message)) => return Err(RegallocError::Check(message)),
         }
     }
@@ -316,17 +320,17 @@ fn refuse_divergent_writes(
     Ok(())
 }
 
-/// Spills until everything fits, and, if `coloured`, until a colouring exists, which is left in `scratch`. Uniform values first, then predicates, because both go to GPRs.
+/// Spills until everything fits, and, if `coloured`, until a colouring exists, which is left in `scratch`. Uniform values first, then
+/// predicates, because both go to GPRs.
 fn fit(
-    code: VCode<VReg>,
+    mut code: Constrained,
     coloured: bool,
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
     let mut capacity = spill::Capacity::new(options.gpr_limit);
-    let mut temporary = vec![false; code.vreg_count as usize];
-    scratch.plan.begin(&code);
-    let mut code = pinned::separate(Constrained::untouched(code));
+    let mut temporary = vec![false; code.code.vreg_count as usize];
+    scratch.plan.begin(&code.code);
     if uniform::choose_parameters(&code.code, &mut scratch.plan) {
         scratch.plan.settle(&code.code);
         code = rewrite::apply(code, &scratch.plan, &mut temporary);
@@ -339,8 +343,19 @@ fn fit(
         plan,
         ..
     } = scratch;
-    liveness.compute(&code.code);
+    if coloured {
+        liveness.compute(&code.code);
+    } else {
+        liveness.compute_sets(&code.code);
+    }
     pressure.compute(&code.code, liveness);
+    let fits = RegisterClass::ALL.map(|class| pressure.fits(class, &capacity));
+    if !coloured {
+        if fits == [true; 3] {
+            return Ok(code);
+        }
+        liveness.compute(&code.code);
+    }
     loop {
         for class in [
             RegisterClass::Uniform,

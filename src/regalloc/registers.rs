@@ -26,6 +26,10 @@ impl Numbers {
         Numbers::below(u32::from(*range.end()) + 1).minus(Numbers::below(u32::from(*range.start())))
     }
 
+    pub fn is_empty(&self) -> bool {
+        *self == Numbers::default()
+    }
+
     pub fn contains(&self, n: u8) -> bool {
         self.0[usize::from(n / 64)] >> (n % 64) & 1 != 0
     }

@@ -3,13 +3,15 @@
 use super::RegallocError;
 use crate::isa::VReg;
 use crate::isa::table::{Direction, Effects};
-use crate::vcode::{Attachment, Callee, Terminator, VCode};
+use crate::vcode::{Callee, Terminator, VCode};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Survey {
     /// Whether values must be in registers that only a colouring can choose: pairs and quads, guarded results, addresses that are called.
     pub needs_colouring: bool,
+    /// Whether it calls.
+    pub calls: bool,
 }
 
 impl Survey {
@@ -30,20 +32,18 @@ impl Survey {
                         form: info.name,
                     });
                 }
-                if survey.needs_colouring {
-                    continue;
-                }
                 let is_call = effects.contains(Effects::CALL);
+                survey.calls |= is_call;
                 // A call's result is the return address, which has a place of its own.
-                let in_run = info.wide
-                    && entry.inst.operands().any(|o| {
-                        let chosen = o.info.direction == Direction::In || !is_call;
-                        o.regs.len() > 1 && o.regs[0].is_some() && chosen
-                    });
-                let kept = entry.attachment.is_some_and(|a| {
-                    matches!(&code.attachments[a], Attachment::Else(values) if values.iter().any(|v| v.is_some()))
-                });
-                survey.needs_colouring = in_run || kept;
+                let in_run = || {
+                    info.wide
+                        && entry.inst.operands().any(|o| {
+                            let chosen = o.info.direction == Direction::In || !is_call;
+                            o.regs.len() > 1 && o.regs[0].is_some() && chosen
+                        })
+                };
+                let kept = || code.else_values(entry).iter().any(|v| v.is_some());
+                survey.needs_colouring = survey.needs_colouring || in_run() || kept();
             }
             survey.needs_colouring |= matches!(
                 data.terminator,

@@ -2,8 +2,10 @@
 
 use super::allocation::{Allocation, Point, number};
 use super::check::ADDED;
-use super::parallel::Step;
+use super::parallel::{Copy, Step};
+use super::registers::RegisterSet;
 use super::{Report, moves};
+use crate::abi;
 use crate::isa::{PInst, PReg, VReg};
 use crate::vcode::{
     Attachment, AttachmentId, BlockData, CallInfo, Callee, Entry, Guard, SourceLine, Terminator,
@@ -13,16 +15,17 @@ use cranelift_entity::PrimaryMap;
 use std::iter::Copied;
 use std::slice::Iter;
 
-/// Writes `code` as `allocation` says. `origins` gets for each instruction its index in `code`, or [`ADDED`], if anyone wants to know.
+/// Writes `code` as `allocation` says. `origins` gets for each instruction its index in `code`, or [`ADDED`], if anyone wants to know. Also
+/// returned: the registers that the written code names.
 ///
 /// # Panics
 /// When the allocation is not of this code.
 pub(super) fn write(
-    code: &VCode<VReg>,
+    code: VCode<VReg>,
     allocation: &Allocation,
     origins: Option<&mut Vec<u32>>,
     report: &mut Report,
-) -> VCode<PReg> {
+) -> (VCode<PReg>, RegisterSet) {
     let mut out = Writer {
         insts: Vec::with_capacity(code.insts.len() + allocation.steps.len()),
         origins,
@@ -32,21 +35,28 @@ pub(super) fn write(
         moves: Vec::new(),
         report,
     };
+    let entry_block = code.entry_block();
+    let mut named = named(&code, allocation);
     let mut blocks = PrimaryMap::with_capacity(code.blocks.len());
-    for (block, data) in code.blocks.iter() {
+    for (block, data) in code.blocks {
         let start = out.insts.len() as u32;
-        if block == code.entry_block() {
-            let first = code.block_insts(block).first();
-            out.copies(Point::ENTRY, first.map_or(data.line, |e| e.line));
+        let range = data.insts;
+        let insts = &code.insts[range.start as usize..range.end as usize];
+        if block == entry_block {
+            out.copies(Point::ENTRY, insts.first().map_or(data.line, |e| e.line));
         }
-        for (index, entry) in data.insts.clone().zip(code.block_insts(block)) {
+        for (index, entry) in range.clone().zip(insts) {
             let number = number(block, index);
             out.copies(Point::before(number), entry.line);
             out.instruction(entry, index);
             out.copies(Point::behind(number), entry.line);
         }
-        out.copies(Point::before(number(block, data.insts.end)), data.line);
-        let terminator = out.terminator(&data.terminator);
+        out.copies(Point::before(number(block, range.end)), data.line);
+        let terminator = out.terminator(data.terminator);
+        if let Terminator::Return { values, .. } | Terminator::TailCall { values, .. } = &terminator
+        {
+            values.iter().for_each(|(r, _)| named.insert(*r));
+        }
         blocks.push(BlockData {
             insts: start..out.insts.len() as u32,
             params: Vec::new(),
@@ -60,16 +70,38 @@ pub(super) fn write(
     }
     debug_assert!(out.registers.len() == 0 && out.pending.is_empty());
     let insts = out.insts;
-    VCode {
-        name: code.name.clone(),
-        kind: code.kind.clone(),
-        attachments: attachments(code, &insts),
+    let code = VCode {
+        name: code.name,
+        kind: code.kind,
+        attachments: attachments(code.attachments, &insts),
         insts,
         blocks,
         entry: code.entry.iter().map(|(_, r)| (*r, *r)).collect(),
         vreg_count: 0,
-        frame: code.frame.clone(),
+        frame: code.frame,
+    };
+    (code, named)
+}
+
+/// Registers that the code names, those of its terminators' values left out.
+fn named(code: &VCode<VReg>, allocation: &Allocation) -> RegisterSet {
+    let mut named = RegisterSet::default();
+    allocation.registers.iter().for_each(|r| named.insert(*r));
+    for (_, step) in &allocation.steps {
+        let (Step::Move(Copy { from: a, to: b }) | Step::Swap(a, b)) = *step;
+        named.insert(a);
+        named.insert(b);
     }
+    code.entry.iter().for_each(|(_, r)| named.insert(*r));
+    for attachment in code.attachments.values() {
+        if let Attachment::Call(call) = attachment {
+            call.uses
+                .iter()
+                .chain(&call.defs)
+                .for_each(|(_, r)| named.insert(*r));
+        }
+    }
+    named
 }
 
 struct Writer<'a> {
@@ -87,10 +119,10 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Adds the copies of one point.
     fn copies(&mut self, point: Point, line: SourceLine) {
-        let here = self.pending.iter().take_while(|(p, _)| *p <= point).count();
-        if here == 0 {
+        if self.pending.first().is_none_or(|(p, _)| *p > point) {
             return;
         }
+        let here = self.pending.iter().take_while(|(p, _)| *p <= point).count();
         let (now, later) = self.pending.split_at(here);
         self.pending = later;
         self.sequence.clear();
@@ -125,11 +157,10 @@ impl Writer<'_> {
         self.registers.next().expect("a register for every entry")
     }
 
-    fn terminator(&mut self, terminator: &Terminator<VReg>) -> Terminator<PReg> {
-        let fixed = |values: &[(VReg, PReg)]| values.iter().map(|(_, r)| (*r, *r)).collect();
+    fn terminator(&mut self, terminator: Terminator<VReg>) -> Terminator<PReg> {
         match terminator {
             Terminator::Jump { target, .. } => Terminator::Jump {
-                target: *target,
+                target,
                 args: Vec::new(),
             },
             Terminator::Branch {
@@ -142,9 +173,9 @@ impl Writer<'_> {
                     reg: self.register(),
                     negated: guard.negated,
                 },
-                taken: *taken,
-                fallthrough: *fallthrough,
-                divergent: *divergent,
+                taken,
+                fallthrough,
+                divergent,
             },
             Terminator::Table {
                 table,
@@ -153,54 +184,69 @@ impl Writer<'_> {
                 ..
             } => Terminator::Table {
                 index: self.register(),
-                table: *table,
-                targets: targets.clone(),
-                divergent: *divergent,
+                table,
+                targets,
+                divergent,
             },
             Terminator::Return { values, .. } => Terminator::Return {
                 address: [self.register(), self.register()],
-                values: fixed(values),
+                values: fixed(&values),
             },
             Terminator::TailCall { callee, values } => Terminator::TailCall {
                 callee: match callee {
-                    Callee::Symbol(name) => Callee::Symbol(name.clone()),
+                    Callee::Symbol(name) => Callee::Symbol(name),
                     Callee::Registers(_) => Callee::Registers([self.register(), self.register()]),
                 },
-                values: fixed(values),
+                values: fixed(&values),
             },
             Terminator::Exit => Terminator::Exit,
-            Terminator::Trap(trap) => Terminator::Trap(*trap),
+            Terminator::Trap(trap) => Terminator::Trap(trap),
         }
     }
 }
 
+/// Values of the calling convention where it wants them.
+fn fixed(values: &[(VReg, PReg)]) -> Vec<(PReg, PReg)> {
+    values.iter().map(|(_, r)| (*r, *r)).collect()
+}
+
 /// Attachments in registers, for the allocated `insts`. A value kept is where the result is, whatever it was in before.
-pub(super) fn attachments(
-    code: &VCode<VReg>,
+fn attachments(
+    attachments: PrimaryMap<AttachmentId, Attachment<VReg>>,
     insts: &[Entry<PReg>],
 ) -> PrimaryMap<AttachmentId, Attachment<PReg>> {
     let mut out: PrimaryMap<AttachmentId, Attachment<PReg>> =
-        PrimaryMap::with_capacity(code.attachments.len());
-    for attachment in code.attachments.values() {
-        let fixed = |values: &[(VReg, PReg)]| values.iter().map(|(_, r)| (*r, *r)).collect();
+        PrimaryMap::with_capacity(attachments.len());
+    let mut any_kept = false;
+    for attachment in attachments.into_iter().map(|(_, a)| a) {
         out.push(match attachment {
-            Attachment::Else(values) => Attachment::Else(values.iter().map(|_| None).collect()),
+            Attachment::Else(values) => {
+                any_kept = true;
+                // Where a value is kept is filled in below; for now the fact that one is.
+                Attachment::Else(
+                    values
+                        .iter()
+                        .map(|v| v.map(|_| abi::STACK_POINTER))
+                        .collect(),
+                )
+            }
             Attachment::Call(call) => Attachment::Call(Box::new(CallInfo {
-                callee: call.callee.clone(),
                 uses: fixed(&call.uses),
                 defs: fixed(&call.defs),
+                callee: call.callee,
                 meeting: call.meeting,
             })),
-            Attachment::Symbol(symbol) => Attachment::Symbol(symbol.clone()),
-            Attachment::Label(block) => Attachment::Label(*block),
+            Attachment::Symbol(symbol) => Attachment::Symbol(symbol),
+            Attachment::Label(block) => Attachment::Label(block),
         });
     }
-    for entry in insts {
-        if let Some(id) = entry.attachment
-            && let Attachment::Else(kept) = &code.attachments[id]
-        {
-            let registers = entry.inst.definitions().zip(kept);
-            out[id] = Attachment::Else(registers.map(|(r, k)| k.map(|_| r)).collect());
+    if any_kept {
+        for entry in insts {
+            if let Some(Attachment::Else(kept)) = entry.attachment.map(|id| &mut out[id]) {
+                for (register, kept) in entry.inst.definitions().zip(kept) {
+                    *kept = kept.map(|_| register);
+                }
+            }
         }
     }
     out

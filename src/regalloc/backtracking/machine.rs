@@ -9,6 +9,7 @@ use crate::isa::{PReg, RegisterClass, VReg};
 use crate::regalloc::registers::Numbers;
 use crate::vcode::{FunctionKind, VCode};
 use regalloc2 as ra;
+use smallvec::SmallVec;
 
 /// regalloc2's class for one of ours.
 pub(super) fn ra_class(class: RegisterClass) -> ra::RegClass {
@@ -47,15 +48,14 @@ pub(super) struct Machine {
     pub environment: ra::MachineEnv,
     /// What a call overwrites of what may be in use.
     pub clobbered: ra::PRegSet,
-    /// Registers that slots can be, the first ones first.
-    slots: Vec<PReg>,
+    /// Registers that slots can be, those of the first set first.
+    slots: [Numbers; 2],
 }
 
 impl Machine {
-    /// The machine for `code`.
-    pub fn new(code: &VCode<VReg>, guide: &Guide<'_>, gpr_limit: u8) -> Machine {
-        let allocatable = RegisterClass::ALL.map(|class| allocatable(code, guide, class));
-        let calls = code.frame.has_calls;
+    /// The machine for `code`, which may contain calls.
+    pub fn new(code: &VCode<VReg>, calls: bool, guide: &Guide<'_>, gpr_limit: u8) -> Machine {
+        let allocatable = RegisterClass::ALL.map(|class| allocatable(code, calls, guide, class));
         let saved = Numbers::range(abi::CALLEE_SAVED);
         let gpr = RegisterClass::Gpr as usize;
         let mut preferred = [ra::PRegSet::empty(); 3];
@@ -82,13 +82,9 @@ impl Machine {
         let [cheap, dear] = [free.minus(saved), free.and(saved)];
         let slots = match code.kind {
             // What a slot holds may live across a call.
-            _ if calls => dear,
-            FunctionKind::Kernel(_) => free,
-            FunctionKind::Device => cheap,
-        };
-        let last = match code.kind {
-            FunctionKind::Device if !calls => dear,
-            _ => Numbers::default(),
+            _ if calls => [dear, Numbers::default()],
+            FunctionKind::Kernel(_) => [free, Numbers::default()],
+            FunctionKind::Device => [cheap, dear],
         };
         Machine {
             environment: ra::MachineEnv {
@@ -98,30 +94,42 @@ impl Machine {
                 fixed_stack_slots: Vec::new(),
             },
             clobbered,
-            slots: slots.iter().chain(last.iter()).map(PReg::gpr).collect(),
+            slots,
         }
     }
 
-    /// How many slots can be registers.
-    pub fn slots(&self) -> usize {
-        self.slots.len()
+    /// The registers that the first `count` slots are; none if there are too few.
+    pub fn slots(&self, count: usize) -> Option<Slots> {
+        let numbers = self.slots.iter().flat_map(|set| set.iter());
+        let registers: SmallVec<[PReg; 16]> = numbers.take(count).map(PReg::gpr).collect();
+        (registers.len() == count).then_some(Slots(registers))
     }
+}
 
+/// The registers that slots are.
+pub(super) struct Slots(SmallVec<[PReg; 16]>);
+
+impl Slots {
     /// The machine's register for an allocation.
     ///
     /// # Panics
-    /// For a slot beyond [`Machine::slots`], and for an operand that has nothing.
+    /// For a slot that there is not, and for an operand that has nothing.
     pub fn register(&self, allocation: ra::Allocation) -> PReg {
         match (allocation.as_reg(), allocation.as_stack()) {
             (Some(r), _) => PReg::new(own_class(r.class()), r.hw_enc() as u8),
-            (None, Some(slot)) => self.slots[slot.index()],
+            (None, Some(slot)) => self.0[slot.index()],
             (None, None) => unreachable!("every operand has an allocation"),
         }
     }
 }
 
 /// Registers of a class that regalloc2 may use.
-fn allocatable(code: &VCode<VReg>, guide: &Guide<'_>, class: RegisterClass) -> Numbers {
+fn allocatable(
+    code: &VCode<VReg>,
+    calls: bool,
+    guide: &Guide<'_>,
+    class: RegisterClass,
+) -> Numbers {
     let hardwired = u32::from(class.hardwired());
     let needed = match guide {
         Guide::Pressure(pressure) => pressure.max_live[class as usize],
@@ -146,7 +154,9 @@ fn allocatable(code: &VCode<VReg>, guide: &Guide<'_>, class: RegisterClass) -> N
                         FunctionKind::Device => below.minus(saved.minus(*colouring.used.of(class))),
                     }
                 }
-                Guide::Pressure(pressure) => by_pressure(code, needed, pressure.across_calls()),
+                Guide::Pressure(pressure) => {
+                    by_pressure(code, calls, needed, pressure.across_calls())
+                }
             };
             all = all.and(most);
             all.remove(abi::STACK_POINTER.number());
@@ -156,10 +166,10 @@ fn allocatable(code: &VCode<VReg>, guide: &Guide<'_>, class: RegisterClass) -> N
 }
 
 /// `needed` registers and R1, of which `across` are kept by callees. A device function takes those first that it need not save.
-fn by_pressure(code: &VCode<VReg>, needed: u32, across: u32) -> Numbers {
+fn by_pressure(code: &VCode<VReg>, calls: bool, needed: u32, across: u32) -> Numbers {
     let saved = abi::CALLEE_SAVED;
     let (first, behind) = (u32::from(*saved.start()), u32::from(*saved.end()) + 1);
-    if matches!(code.kind, FunctionKind::Kernel(_)) && !code.frame.has_calls {
+    if matches!(code.kind, FunctionKind::Kernel(_)) && !calls {
         return Numbers::below(needed + 1);
     }
     let kept = Numbers::below(first + across).minus(Numbers::below(first));

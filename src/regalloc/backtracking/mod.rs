@@ -32,6 +32,15 @@ pub(super) enum Guide<'a> {
     Colouring(&'a Colouring),
 }
 
+/// What is to be allocated.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub code: &'a VCode<VReg>,
+    pub live: &'a Liveness,
+    /// Whether it calls.
+    pub calls: bool,
+}
+
 /// Why there is no allocation.
 #[derive(Debug)]
 pub(super) enum Refusal {
@@ -55,20 +64,20 @@ impl std::fmt::Debug for Backtracking {
 }
 
 impl Backtracking {
-    /// Lets regalloc2 allocate `classes` of `code`; the others have the registers of the colouring.
+    /// Lets regalloc2 allocate `classes` of the requested function; the others have the registers of the colouring.
     ///
     /// # Errors
     /// See [`Refusal`].
     pub fn allocate(
         &mut self,
-        code: &VCode<VReg>,
-        live: &Liveness,
+        request: &Request<'_>,
         guide: &Guide<'_>,
         classes: [bool; 3],
         options: &super::Options,
         out: &mut Allocation,
     ) -> Result<(), Refusal> {
-        let machine = Machine::new(code, guide, options.gpr_limit);
+        let Request { code, live, calls } = *request;
+        let machine = Machine::new(code, calls, guide, options.gpr_limit);
         self.statement.make(&Input {
             code,
             live,
@@ -98,21 +107,20 @@ impl Backtracking {
             let checked = checker.run();
             checked.map_err(|e| Refusal::Failed(format!("regalloc2's checker: {e:?}")))?;
         }
-        if output.num_spillslots > machine.slots() {
-            return Err(Refusal::NoRoom);
-        }
+        let slots = machine.slots(output.num_spillslots);
+        let slots = slots.ok_or(Refusal::NoRoom)?;
         out.clear();
         let sources = self.statement.sources.iter();
         out.registers.extend(sources.map(|source| match source {
-            Source::Operand(index) => machine.register(output.allocs[*index as usize]),
+            Source::Operand(index) => slots.register(output.allocs[*index as usize]),
             Source::Register(register) => *register,
         }));
         out.steps
             .extend(output.edits.iter().filter_map(|(point, edit)| {
                 let ra::Edit::Move { from, to } = edit;
                 let copy = Copy {
-                    from: machine.register(*from),
-                    to: machine.register(*to),
+                    from: slots.register(*from),
+                    to: slots.register(*to),
                 };
                 let number = point.inst().index() as u32;
                 let point = match point.pos() {

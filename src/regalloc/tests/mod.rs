@@ -4,7 +4,8 @@ mod generate;
 mod interpret;
 
 use super::{
-    Algorithm, Options, Report, Scratch, allocate, check as checker, fit, single_pass, write,
+    Algorithm, Constrained, Options, Report, Scratch, allocate, check as checker, fit, single_pass,
+    write,
 };
 use crate::isa::table::Direction;
 use crate::isa::{PReg, Register, RegisterClass};
@@ -251,13 +252,18 @@ fn planted_mistakes_are_found() {
             ..plain(60, 10)
         };
         let code = generate::function(seed, &shape);
-        let code = fit(code, true, &Options::default(), &mut scratch)
-            .expect("a colouring")
-            .code;
+        let code = fit(
+            Constrained::untouched(code),
+            true,
+            &Options::default(),
+            &mut scratch,
+        )
+        .expect("a colouring")
+        .code;
         single_pass::allocate(&code, &scratch.colouring, &mut scratch.allocation);
         let mut origin = Vec::new();
         let report = &mut Report::default();
-        let good = write::write(&code, &scratch.allocation, Some(&mut origin), report);
+        let (good, _) = write::write(code.clone(), &scratch.allocation, Some(&mut origin), report);
         checker::check(&code, &good, &origin).expect("a correct allocation");
         for index in (0..good.insts.len()).filter(|i| origin[*i] != checker::ADDED) {
             let inst = good.insts[index].inst;
