@@ -15,6 +15,7 @@ pub use code::{Code, KernelRef, Unit};
 pub use resources::{KernelResources, RECURSION_BYTES};
 pub use watch::{Dump, DumpSink, Timings};
 
+use crate::analysis::Facts;
 use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 use crate::clif::{self, Preparer};
 use crate::emit;
@@ -168,6 +169,7 @@ impl<'a> FunctionInput<'a> {
 pub struct Compiler {
     options: Options,
     preparer: Preparer,
+    facts: Facts,
     lowering: lower::Scratch,
     ordering: sched::order::Scratch,
     allocation: regalloc::Scratch,
@@ -277,6 +279,7 @@ impl Compiler {
         let Self {
             options,
             preparer,
+            facts,
             lowering,
             ordering,
             allocation,
@@ -285,7 +288,7 @@ impl Compiler {
         let name = input.name;
 
         let prepared = prepare(input, unit, options, preparer, watch)?;
-        let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared)))?;
+        let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
             let kind = match input.kernel {
                 Some(kernel) => FunctionKind::Kernel(code::kernel_info(
@@ -297,6 +300,7 @@ impl Compiler {
             let names = |name: &ExternalName| input.symbol(name);
             lower::lower(&analyzed.input(name, kind, &names, options), lowering)
         })?;
+        preparer.recycle(prepared);
         let code = watch.pass(Pass::Converge, name, || {
             simt::run(code, &mut unit.constants, options.if_convert)
                 .map_err(|error| stages::simt_error(name, &error))

@@ -1,9 +1,7 @@
 //! Lowering alone: the VCode of small functions, looked at as text. Golden files of whole functions are in `filetests/`.
 
 use cranelift_thisgpu::abi;
-use cranelift_thisgpu::analysis::{
-    alignment::Alignment, provenance::Provenance, uniformity::Uniformity, uses::UseCounts,
-};
+use cranelift_thisgpu::analysis;
 use cranelift_thisgpu::clif::{self, Preparer, source::SourceFile};
 use cranelift_thisgpu::lower::{self, Facts, Input, Scratch};
 use cranelift_thisgpu::vcode::{FunctionKind, KernelInfo, Parameter};
@@ -19,24 +17,7 @@ fn lowered(text: &str) -> String {
     let prepared = Preparer::new()
         .prepare(function.func.clone(), &options, &mut |_, _| {})
         .expect("valid function");
-    let kernel = prepared.is_kernel();
-    let provenance = Provenance::compute(
-        &prepared.func,
-        &prepared.flow,
-        &prepared.intrinsics,
-        kernel,
-        &|_| false,
-    );
-    let uniformity = Uniformity::compute(
-        &prepared.func,
-        &prepared.flow,
-        &prepared.meetings,
-        &prepared.intrinsics,
-        &provenance,
-        kernel,
-    );
-    let alignment = Alignment::compute(&prepared.func, &prepared.flow, &prepared.intrinsics);
-    let uses = UseCounts::compute(&prepared.func, &prepared.intrinsics);
+    let facts = analysis::Facts::compute(&prepared);
     let types: Vec<_> = prepared
         .func
         .signature
@@ -64,10 +45,10 @@ fn lowered(text: &str) -> String {
         facts: Facts {
             flow: &prepared.flow,
             meetings: &prepared.meetings,
-            uniformity: &uniformity,
-            provenance: &provenance,
-            alignment: &alignment,
-            uses: &uses,
+            uniformity: &facts.uniformity,
+            provenance: &facts.provenance,
+            alignment: &facts.alignment,
+            users: &facts.users,
             intrinsics: &prepared.intrinsics,
         },
         names: &|name| format!("{name:?}"),

@@ -134,12 +134,21 @@ fn sign_extend(bits: u64, width: u32) -> i64 {
 }
 
 /// Known low bits of all integer values of a function.
+#[derive(Default)]
 pub struct Alignment(SecondaryMap<Value, Option<LowBits>>);
 
 impl Alignment {
     /// Analyses `func`.
     pub fn compute(func: &Function, flow: &ControlFlow, intrinsics: &Intrinsics) -> Self {
-        let mut known = Self(SecondaryMap::with_capacity(func.dfg.num_values()));
+        let mut known = Self::default();
+        known.recompute(func, flow, intrinsics);
+        known
+    }
+
+    /// The same in the memory of the function before.
+    pub fn recompute(&mut self, func: &Function, flow: &ControlFlow, intrinsics: &Intrinsics) {
+        self.0.clear();
+        self.0.resize(func.dfg.num_values());
         let entry = func.layout.entry_block();
         let mut changed = true;
         while changed {
@@ -152,9 +161,9 @@ impl Alignment {
                     let new = if Some(block) == entry {
                         Some(LowBits::NOTHING)
                     } else {
-                        known.join_arguments(func, flow, block, index)
+                        self.join_arguments(func, flow, block, index)
                     };
-                    changed |= known.weaken(*param, new);
+                    changed |= self.weaken(*param, new);
                 }
                 for inst in func.layout.block_insts(block) {
                     let results = func.dfg.inst_results(inst);
@@ -163,17 +172,18 @@ impl Alignment {
                         if func.dfg.value_type(result).is_int() {
                             // A value without a fact counts as one that is still to come, so that every value has to get one.
                             let new = if alone {
-                                known.result(func, intrinsics, inst)
+                                self.result(func, intrinsics, inst)
                             } else {
                                 Some(LowBits::NOTHING)
                             };
-                            changed |= known.weaken(result, new);
+                            changed |= self.weaken(result, new);
                         }
                     }
                 }
             }
+            // In reverse postorder only what comes round a cycle is not yet there when it is asked for.
+            changed &= flow.has_cycles();
         }
-        known
     }
 
     /// The largest power of two, at most [`MAX_ALIGNMENT`], that divides `address + offset`.

@@ -5,6 +5,7 @@
 //! table are summarised here, other functions by whoever knows the module.
 
 use crate::clif::intrinsics::{self, Effect, Intrinsic, Lowering};
+use crate::clif::resolve::Intrinsics;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, ValueDef};
 
@@ -112,9 +113,11 @@ impl Default for Callees {
 }
 
 impl Callees {
-    /// The calls of `func`; `name` gives the symbol of an external function, `summarize` tells of those that are no intrinsics.
+    /// The calls of `func`; `resolved` says which of them are known to be intrinsics, `name` gives the symbol of another external function,
+    /// `summarize` tells of those that are no intrinsics.
     pub fn of(
         func: &ir::Function,
+        resolved: &Intrinsics,
         name: &dyn Fn(FuncRef) -> Option<String>,
         summarize: &Summarize<'_>,
     ) -> Self {
@@ -123,6 +126,10 @@ impl Callees {
             indirect: Summary::NONE,
         };
         for reference in func.dfg.ext_funcs.keys() {
+            if let Some(row) = resolved.function(reference) {
+                found.functions[reference] = Some(Function::Intrinsic(row));
+                continue;
+            }
             found.functions[reference] = name(reference).map(|name| {
                 let intrinsic = name
                     .strip_prefix(intrinsics::PREFIX)
@@ -143,7 +150,8 @@ impl Callees {
             .layout
             .blocks()
             .flat_map(|block| func.layout.block_insts(block));
-        if insts.any(indirect) {
+        // Nothing is called without a signature.
+        if !func.dfg.signatures.is_empty() && insts.any(indirect) {
             found.indirect = summarize(Callee::Indirect);
         }
         found

@@ -44,57 +44,86 @@ pub struct ControlFlow {
     irreducible: bool,
 }
 
+impl Default for ControlFlow {
+    /// Of no function.
+    fn default() -> Self {
+        Self {
+            cfg: ControlFlowGraph::new(),
+            domtree: DominatorTree::new(),
+            loops: LoopAnalysis::new(),
+            loop_tree: LoopTree::default(),
+            rpo: Vec::new(),
+            rpo_index: SecondaryMap::with_default(ABSENT),
+            endings: SecondaryMap::new(),
+            last: SecondaryMap::new(),
+            pseudo_exits: Vec::new(),
+            post: None,
+            irreducible: false,
+        }
+    }
+}
+
 impl ControlFlow {
     /// Computes everything. In a `kernel` a return ends the lane; in other functions it goes back to the caller. `callees` says
     /// which calls act on the set of active lanes.
     pub fn compute(func: &Function, kernel: bool, callees: &Callees) -> Self {
-        let cfg = ControlFlowGraph::with_function(func);
-        let domtree = DominatorTree::with_function(func, &cfg);
-        Self::from_parts(func, cfg, domtree, kernel, callees)
+        let mut flow = Self::default();
+        flow.cfg.compute(func);
+        flow.domtree.compute(func, &flow.cfg);
+        flow.finish(func, kernel, callees);
+        flow
     }
 
-    /// The same, taking a graph and a dominator tree that are up to date.
-    pub fn from_parts(
+    /// The same in the memory of the function before, taking a graph and a dominator tree that are up to date. What was there before takes
+    /// their place, so that whoever computes them keeps memory, too.
+    pub fn recompute(
+        &mut self,
         func: &Function,
-        cfg: ControlFlowGraph,
-        domtree: DominatorTree,
+        (cfg, domtree): (&mut ControlFlowGraph, &mut DominatorTree),
         kernel: bool,
         callees: &Callees,
-    ) -> Self {
-        let mut loops = LoopAnalysis::new();
-        loops.compute(func, &cfg, &domtree);
-        let rpo: Vec<Block> = domtree.cfg_rpo().copied().collect();
-        let mut rpo_index = SecondaryMap::with_default(ABSENT);
-        rpo_index.resize(func.dfg.num_blocks());
-        for (index, block) in rpo.iter().enumerate() {
-            rpo_index[*block] = index as u32;
+    ) {
+        std::mem::swap(&mut self.cfg, cfg);
+        std::mem::swap(&mut self.domtree, domtree);
+        self.finish(func, kernel, callees);
+    }
+
+    /// Computes everything but the graph and the dominator tree.
+    fn finish(&mut self, func: &Function, kernel: bool, callees: &Callees) {
+        let blocks = func.dfg.num_blocks();
+        self.loops.compute(func, &self.cfg, &self.domtree);
+        self.loop_tree = LoopTree::new(&self.loops);
+        self.rpo.clear();
+        self.rpo.extend(self.domtree.cfg_rpo());
+        self.rpo_index.clear();
+        self.rpo_index.resize(blocks);
+        for (index, &block) in self.rpo.iter().enumerate() {
+            self.rpo_index[block] = index as u32;
         }
-        let endings = endings::of(func, &cfg, &rpo, kernel, callees);
-        let mut flow = Self {
-            cfg,
-            domtree,
-            loop_tree: LoopTree::new(&loops),
-            loops,
-            rpo,
-            rpo_index,
-            endings,
-            last: SecondaryMap::with_capacity(func.dfg.num_blocks()),
-            pseudo_exits: Vec::new(),
-            post: None,
-            irreducible: false,
-        };
-        for index in 0..flow.rpo.len() {
-            let block = flow.rpo[index];
-            let goes_on = |to: Block| flow.endings[to] != Ending::Here && flow.stays(block, to);
-            let last = !flow.cfg.succ_iter(block).any(goes_on);
-            flow.last[block] = last;
+        self.endings.clear();
+        self.endings.resize(blocks);
+        endings::find(
+            func,
+            (&self.cfg, &self.rpo),
+            kernel,
+            callees,
+            &mut self.endings,
+        );
+        self.last.clear();
+        self.last.resize(blocks);
+        for &block in &self.rpo {
+            let goes_on = |to: Block| self.endings[to] != Ending::Here && self.stays(block, to);
+            let last = !self.cfg.succ_iter(block).any(goes_on);
+            self.last[block] = last;
         }
-        if flow.rpo.len() > 1 {
-            flow.find_pseudo_exits();
-            flow.post = Some(flow.post_dominators());
-            flow.find_irreducible_cycles();
+        self.pseudo_exits.clear();
+        self.post = None;
+        self.irreducible = false;
+        if self.rpo.len() > 1 {
+            self.find_pseudo_exits();
+            self.post = Some(self.post_dominators());
+            self.find_irreducible_cycles();
         }
-        flow
     }
 
     /// Cranelift's graph.
@@ -246,6 +275,11 @@ impl ControlFlow {
     /// True if `inner` lies in `outer`, or is the same.
     pub fn loop_contains(&self, outer: Loop, inner: Loop) -> bool {
         self.loop_tree.contains(outer, inner)
+    }
+
+    /// True if some block can be reached again from itself.
+    pub fn has_cycles(&self) -> bool {
+        self.irreducible || self.loops.loops().next().is_some()
     }
 
     /// True if some cycle can be entered at more than one block; such cycles are no loops of [`Self::loops`].

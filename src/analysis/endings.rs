@@ -48,15 +48,14 @@ pub(super) enum Ending {
     Apart,
 }
 
-/// The ending of each of the reachable blocks `rpo`.
-pub(super) fn of(
+/// Finds the ending of each of the reachable blocks `rpo`; all `ends` are [`Ending::Not`] before.
+pub(super) fn find(
     func: &Function,
-    cfg: &ControlFlowGraph,
-    rpo: &[Block],
+    (cfg, rpo): (&ControlFlowGraph, &[Block]),
     kernel: bool,
     callees: &Callees,
-) -> SecondaryMap<Block, Ending> {
-    let mut ends = SecondaryMap::with_capacity(func.dfg.num_blocks());
+    ends: &mut SecondaryMap<Block, Ending>,
+) {
     for &block in rpo {
         let first = func.layout.first_inst(block);
         let alone = first.filter(|inst| func.layout.last_inst(block) == Some(*inst));
@@ -68,14 +67,11 @@ pub(super) fn of(
             ends[block] = Ending::Here;
         }
     }
-    let exits: Vec<Block> = rpo
-        .iter()
-        .copied()
-        .filter(|&block| cfg.succ_iter(block).next().is_none())
-        .collect();
-    if exits.len() < 2 {
-        return ends;
+    let exits = || (rpo.iter().copied()).filter(|&block| cfg.succ_iter(block).next().is_none());
+    if exits().nth(1).is_none() {
+        return;
     }
+    let exits: Vec<Block> = exits().collect();
     let finder = Finder {
         func,
         cfg,
@@ -90,7 +86,6 @@ pub(super) fn of(
             ends[block] = Ending::Apart;
         }
     }
-    ends
 }
 
 struct Finder<'a> {
@@ -209,6 +204,7 @@ impl Finder<'_> {
 mod tests {
     use crate::analysis::calls::{Callees, Summary};
     use crate::analysis::control_flow::ControlFlow;
+    use crate::clif::resolve::Intrinsics;
     use cranelift_codegen::ir::{Block, ExternalName};
 
     /// The numbers of the blocks in which lanes only end.
@@ -218,7 +214,7 @@ mod tests {
             ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
             _ => None,
         };
-        let callees = Callees::of(&func, &name, &|_| Summary::NONE);
+        let callees = Callees::of(&func, &Intrinsics::default(), &name, &|_| Summary::NONE);
         let flow = ControlFlow::compute(&func, kernel, &callees);
         let blocks = flow.reverse_postorder().iter().copied();
         let mut found: Vec<u32> = blocks

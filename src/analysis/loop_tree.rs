@@ -8,6 +8,7 @@ use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 use std::ops::Range;
 
 /// The tree of the loops of a function.
+#[derive(Default)]
 pub struct LoopTree {
     nodes: SecondaryMap<Loop, Node>,
 }

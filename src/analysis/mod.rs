@@ -25,14 +25,15 @@ pub mod uses;
 use crate::clif::Prepared;
 use alignment::Alignment;
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{Block, Function, GlobalValue, Inst, Value};
+use cranelift_codegen::ir::{Block, Function, Inst, Value};
 use cranelift_codegen::write::{FuncWriter, PlainWriter, decorate_function};
 use provenance::{Provenance, Space};
 use std::fmt;
-use uniformity::Uniformity;
-use uses::{UseCount, UseCounts};
+use uniformity::{Given, Uniformity};
+use uses::{UseCount, UseCounts, Users};
 
 /// All facts about one function.
+#[derive(Default)]
 pub struct Facts {
     /// Where addresses point.
     pub provenance: Provenance,
@@ -40,18 +41,20 @@ pub struct Facts {
     pub alignment: Alignment,
     /// What is the same in all lanes.
     pub uniformity: Uniformity,
-    /// How often values are used.
-    pub uses: UseCounts,
+    /// Who reads each value.
+    pub users: Users,
 }
 
 impl Facts {
     /// Analyses a function whose symbols all name data in global memory.
     pub fn compute(prepared: &Prepared) -> Self {
-        Self::compute_with(prepared, &|_| false)
+        let mut facts = Self::default();
+        facts.recompute(prepared);
+        facts
     }
 
-    /// Analyses a function; `constant_data` says which symbols name data in a constant bank.
-    fn compute_with(prepared: &Prepared, constant_data: &dyn Fn(GlobalValue) -> bool) -> Self {
+    /// The same in the memory of the function before.
+    pub fn recompute(&mut self, prepared: &Prepared) {
         let Prepared {
             func,
             intrinsics,
@@ -60,19 +63,25 @@ impl Facts {
             ..
         } = prepared;
         let kernel = prepared.is_kernel();
-        let provenance = Provenance::compute(func, flow, intrinsics, kernel, constant_data);
-        Self {
-            alignment: Alignment::compute(func, flow, intrinsics),
-            uniformity: Uniformity::compute(func, flow, meetings, intrinsics, &provenance, kernel),
-            uses: UseCounts::compute(func, intrinsics),
-            provenance,
-        }
+        (self.provenance).recompute(func, flow, intrinsics, kernel, &|_| false);
+        self.alignment.recompute(func, flow, intrinsics);
+        self.users.recompute(func);
+        self.uniformity.recompute(&Given {
+            func,
+            flow,
+            meetings,
+            intrinsics,
+            provenance: &self.provenance,
+            users: &self.users,
+            kernel,
+        });
     }
 
     /// The function as CLIF with the facts as comments, for `--dump-after=analysis`. It parses again.
     pub fn display<'a>(&'a self, prepared: &'a Prepared) -> impl fmt::Display + 'a {
         Annotated {
             facts: self,
+            uses: UseCounts::compute(&prepared.func, &prepared.intrinsics),
             prepared,
         }
     }
@@ -81,6 +90,7 @@ impl Facts {
 /// A function with its facts.
 struct Annotated<'a> {
     facts: &'a Facts,
+    uses: UseCounts,
     prepared: &'a Prepared,
 }
 
@@ -105,7 +115,7 @@ impl Annotator<'_> {
             (false, true) => "uniform in its loop",
             (false, false) => "divergent",
         };
-        let uses = match facts.uses.of(value) {
+        let uses = match self.0.uses.of(value) {
             UseCount::Unused => ", unused",
             UseCount::Once => ", used once",
             UseCount::Multiple => "",

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::analysis::calls::{Callees, Summary};
+use crate::clif::resolve::Intrinsics;
 use cranelift_codegen::ir::ExternalName;
 
 /// The numbers of the blocks of polling cycles of a function with the parameters `v0: i64, v1: i32`.
@@ -12,7 +13,7 @@ fn polled(body: &str) -> Vec<u32> {
         ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
         _ => None,
     };
-    let callees = Callees::of(&func, &name, &|_| Summary::NONE);
+    let callees = Callees::of(&func, &Intrinsics::default(), &name, &|_| Summary::NONE);
     let flow = ControlFlow::compute(&func, true, &callees);
     let opcode = |inst: Inst| func.dfg.insts[inst].opcode();
     let accesses = Accesses {

@@ -36,6 +36,19 @@ pub struct Progress {
     releases: EntitySet<Inst>,
 }
 
+/// The operations without one of which there is nothing to find: those that may read atomically or wait.
+pub const SOURCES: [Opcode; 9] = [
+    Opcode::AtomicLoad,
+    Opcode::AtomicRmw,
+    Opcode::AtomicCas,
+    Opcode::Call,
+    Opcode::CallIndirect,
+    Opcode::ReturnCall,
+    Opcode::ReturnCallIndirect,
+    Opcode::TryCall,
+    Opcode::TryCallIndirect,
+];
+
 /// A write to memory, or what may be one.
 #[derive(Clone, Copy, Debug)]
 enum Write {

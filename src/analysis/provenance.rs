@@ -109,6 +109,7 @@ impl Origin {
 }
 
 /// The memory space of every value used as an address.
+#[derive(Default)]
 pub struct Provenance(SecondaryMap<Value, Origin>);
 
 impl Provenance {
@@ -120,14 +121,29 @@ impl Provenance {
         kernel: bool,
         constant_data: &dyn Fn(GlobalValue) -> bool,
     ) -> Self {
+        let mut found = Self::default();
+        found.recompute(func, flow, intrinsics, kernel, constant_data);
+        found
+    }
+
+    /// The same in the memory of the function before.
+    pub fn recompute(
+        &mut self,
+        func: &Function,
+        flow: &ControlFlow,
+        intrinsics: &Intrinsics,
+        kernel: bool,
+        constant_data: &dyn Fn(GlobalValue) -> bool,
+    ) {
         let context = Context {
             func,
             intrinsics,
             kernel,
             constant_data,
         };
-        let mut origins: SecondaryMap<Value, Origin> =
-            SecondaryMap::with_capacity(func.dfg.num_values());
+        let origins = &mut self.0;
+        origins.clear();
+        origins.resize(func.dfg.num_values());
         let entry = func.layout.entry_block();
         let mut changed = true;
         while changed {
@@ -137,19 +153,20 @@ impl Provenance {
                     let new = if Some(block) == entry {
                         context.parameter(func.dfg.value_type(*param))
                     } else {
-                        context.join_arguments(flow, block, index, &origins)
+                        context.join_arguments(flow, block, index, origins)
                     };
                     changed |= std::mem::replace(&mut origins[*param], new) != new;
                 }
                 for inst in func.layout.block_insts(block) {
                     for result in func.dfg.inst_results(inst) {
-                        let new = context.result(inst, *result, &origins);
+                        let new = context.result(inst, *result, origins);
                         changed |= std::mem::replace(&mut origins[*result], new) != new;
                     }
                 }
             }
+            // In reverse postorder only what comes round a cycle is not yet there when it is asked for.
+            changed &= flow.has_cycles();
         }
-        Self(origins)
     }
 
     /// The space that `address` points into.

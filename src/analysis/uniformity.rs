@@ -45,7 +45,27 @@ use std::collections::BTreeSet;
 /// How many block visits the precise search may take, per block of the function (assumed: generous for nested code).
 const VISITS_PER_BLOCK: usize = 16;
 
+/// A function and what the analysis rests on.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    /// The function.
+    pub func: &'a Function,
+    /// Its control flow.
+    pub flow: &'a ControlFlow,
+    /// Where its lanes meet.
+    pub meetings: &'a Meetings,
+    /// Which of its calls are intrinsics.
+    pub intrinsics: &'a Intrinsics,
+    /// Where its addresses point.
+    pub provenance: &'a Provenance,
+    /// Who reads each of its values.
+    pub users: &'a Users,
+    /// In a kernel the parameters are uniform, in other functions divergent.
+    pub kernel: bool,
+}
+
 /// The result of the analysis.
+#[derive(Default)]
 pub struct Uniformity {
     divergent: SecondaryMap<Value, bool>,
     escaping: SecondaryMap<Value, bool>,
@@ -55,19 +75,31 @@ pub struct Uniformity {
 }
 
 impl Uniformity {
-    /// Analyses `func`. In a `kernel` the parameters are uniform, in other functions divergent.
-    pub fn compute(
-        func: &Function,
-        flow: &ControlFlow,
-        meetings: &Meetings,
-        intrinsics: &Intrinsics,
-        provenance: &Provenance,
-        kernel: bool,
-    ) -> Self {
-        let mut analysis = Analysis::new(func, flow, meetings, intrinsics, provenance, kernel);
+    /// Analyses a function.
+    pub fn compute(given: &Given<'_>) -> Self {
+        let mut found = Self::default();
+        found.recompute(given);
+        found
+    }
+
+    /// The same in the memory of the function before.
+    pub fn recompute(&mut self, given: &Given<'_>) {
+        self.clear(given.func);
+        let mut analysis = Analysis::new(given, std::mem::take(self));
         analysis.seed();
         analysis.propagate();
-        analysis.result
+        *self = analysis.result;
+    }
+
+    /// Everything is uniform, in as much memory as `func` needs.
+    fn clear(&mut self, func: &Function) {
+        self.divergent.clear();
+        self.divergent.resize(func.dfg.num_values());
+        self.escaping.clear();
+        self.divergent_branches.clear();
+        self.divergent_blocks.clear();
+        self.divergent_blocks.resize(func.dfg.num_blocks());
+        self.divergent_exits.clear();
     }
 
     /// True if all active lanes have the same `value`, wherever it is used.
@@ -107,7 +139,7 @@ struct Analysis<'a> {
     intrinsics: &'a Intrinsics,
     provenance: &'a Provenance,
     kernel: bool,
-    users: Users,
+    users: &'a Users,
     result: Uniformity,
     /// Divergent values whose users have not been looked at.
     work: Vec<Value>,
@@ -176,15 +208,17 @@ impl Components {
 }
 
 impl<'a> Analysis<'a> {
-    fn new(
-        func: &'a Function,
-        flow: &'a ControlFlow,
-        meetings: &'a Meetings,
-        intrinsics: &'a Intrinsics,
-        provenance: &'a Provenance,
-        kernel: bool,
-    ) -> Self {
-        let blocks = flow.reverse_postorder().len();
+    /// Before anything is marked; `result` is empty.
+    fn new(given: &Given<'a>, result: Uniformity) -> Self {
+        let Given {
+            func,
+            flow,
+            meetings,
+            intrinsics,
+            provenance,
+            users,
+            kernel,
+        } = *given;
         Self {
             func,
             flow,
@@ -192,14 +226,8 @@ impl<'a> Analysis<'a> {
             intrinsics,
             provenance,
             kernel,
-            users: Users::compute(func),
-            result: Uniformity {
-                divergent: SecondaryMap::with_capacity(func.dfg.num_values()),
-                escaping: SecondaryMap::new(),
-                divergent_branches: SecondaryMap::new(),
-                divergent_blocks: SecondaryMap::with_capacity(func.dfg.num_blocks()),
-                divergent_exits: SecondaryMap::new(),
-            },
+            users,
+            result,
             work: Vec::new(),
             branches: Vec::new(),
             search: Search {
@@ -207,7 +235,7 @@ impl<'a> Analysis<'a> {
                 labelled: Vec::new(),
                 walk: 0,
                 walked: SecondaryMap::new(),
-                visits_left: blocks * VISITS_PER_BLOCK,
+                visits_left: flow.reverse_postorder().len() * VISITS_PER_BLOCK,
             },
             coarse: Coarse::default(),
             parted: Vec::new(),

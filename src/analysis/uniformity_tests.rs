@@ -24,12 +24,23 @@ struct Facts {
 fn facts_of(mut func: Function, kernel: bool) -> Facts {
     let intrinsics = resolve::resolve(&mut func, &|_| None).unwrap();
     // Calls do nothing that matters here.
-    let callees = Callees::of(&func, &|_| Some(String::new()), &|_| Summary::NONE);
+    let callees = Callees::of(&func, &intrinsics, &|_| Some(String::new()), &|_| {
+        Summary::NONE
+    });
     let flow = ControlFlow::compute(&func, kernel, &callees);
     let progress = Progress::of(&func, &flow, &intrinsics, &callees, kernel);
     let meetings = Meetings::of(&func, &flow, &callees, &progress, kernel);
     let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel, &|_| false);
-    let uniformity = Uniformity::compute(&func, &flow, &meetings, &intrinsics, &provenance, kernel);
+    let users = Users::compute(&func);
+    let uniformity = Uniformity::compute(&Given {
+        func: &func,
+        flow: &flow,
+        meetings: &meetings,
+        intrinsics: &intrinsics,
+        provenance: &provenance,
+        users: &users,
+        kernel,
+    });
     Facts {
         func,
         intrinsics,
@@ -509,14 +520,16 @@ fn a_budget_overrun_is_coarse_but_sound() {
             true,
             &|_| false,
         );
-        let mut analysis = Analysis::new(
-            &precise.func,
-            &precise.flow,
-            &precise.meetings,
-            &precise.intrinsics,
-            &provenance,
-            true,
-        );
+        let given = Given {
+            func: &precise.func,
+            flow: &precise.flow,
+            meetings: &precise.meetings,
+            intrinsics: &precise.intrinsics,
+            provenance: &provenance,
+            users: &Users::compute(&precise.func),
+            kernel: true,
+        };
+        let mut analysis = Analysis::new(&given, Uniformity::default());
         analysis.search.visits_left = 0;
         analysis.seed();
         analysis.propagate();

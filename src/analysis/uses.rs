@@ -10,27 +10,51 @@ use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Value, ValueDef};
 
 /// The instructions that read each value, block arguments included.
+#[derive(Default)]
 pub struct Users {
+    /// By value, where its users start in `insts`; the last entry is where those of the last value end.
     starts: Vec<u32>,
     insts: Vec<Inst>,
+    /// Every use, as they are found.
+    found: Vec<(Value, Inst)>,
 }
 
 impl Users {
     /// Collects the users of all values in the layout. Aliases must be resolved.
     pub fn compute(func: &Function) -> Self {
-        let mut starts = vec![0u32; func.dfg.num_values() + 1];
-        for_each_use(func, |value, _| starts[value.index()] += 1);
-        let mut total = 0;
-        for start in &mut starts {
-            total += std::mem::replace(start, total);
+        let mut users = Self::default();
+        users.recompute(func);
+        users
+    }
+
+    /// The same in the memory of the function before.
+    pub fn recompute(&mut self, func: &Function) {
+        // The users of a value are counted two entries behind its own. Summed up, the entry behind its own says where they start, and when all have
+        // been put in their places, where they end.
+        self.starts.clear();
+        self.starts.resize(func.dfg.num_values() + 2, 0);
+        self.found.clear();
+        for block in func.layout.blocks() {
+            for inst in func.layout.block_insts(block) {
+                for_each_operand(func, inst, |value| {
+                    self.starts[value.index() + 2] += 1;
+                    self.found.push((value, inst));
+                });
+            }
         }
-        let mut insts = vec![Inst::new(0); total as usize];
-        let mut next = starts.clone();
-        for_each_use(func, |value, inst| {
-            insts[next[value.index()] as usize] = inst;
-            next[value.index()] += 1;
-        });
-        Self { starts, insts }
+        let mut total = 0;
+        for start in &mut self.starts {
+            total += *start;
+            *start = total;
+        }
+        self.insts.clear();
+        self.insts.resize(self.found.len(), Inst::new(0));
+        for &(value, inst) in &self.found {
+            let next = &mut self.starts[value.index() + 1];
+            self.insts[*next as usize] = inst;
+            *next += 1;
+        }
+        self.starts.pop();
     }
 
     /// The instructions that read `value`, in layout order; an instruction that reads it twice appears twice.
@@ -40,13 +64,17 @@ impl Users {
     }
 }
 
-fn for_each_use(func: &Function, mut visit: impl FnMut(Value, Inst)) {
-    for block in func.layout.blocks() {
-        for inst in func.layout.block_insts(block) {
-            for value in func.dfg.inst_values(inst) {
-                visit(value, inst);
-            }
-        }
+/// Hands every value that `inst` reads or passes on to `visit`: what `DataFlowGraph::inst_values` iterates over, at half its cost where nothing is
+/// passed on (*measured*).
+pub fn for_each_operand(func: &Function, inst: Inst, visit: impl FnMut(Value)) {
+    let dfg = &func.dfg;
+    let data = &dfg.insts[inst];
+    let targets = data.branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+    if targets.is_empty() {
+        let operands = data.arguments(&dfg.value_lists);
+        operands.iter().copied().for_each(visit);
+    } else {
+        dfg.inst_values(inst).for_each(visit);
     }
 }
 
@@ -143,9 +171,13 @@ mod tests {
             let func = random_function(&mut Rng::new(seed), 8);
             let users = Users::compute(&func);
             let mut expected: HashMap<Value, Vec<Inst>> = HashMap::new();
-            for_each_use(&func, |value, inst| {
-                expected.entry(value).or_default().push(inst)
-            });
+            for block in func.layout.blocks() {
+                for inst in func.layout.block_insts(block) {
+                    for value in func.dfg.inst_values(inst) {
+                        expected.entry(value).or_default().push(inst);
+                    }
+                }
+            }
             for value in func.dfg.values() {
                 assert_eq!(
                     users.of(value),

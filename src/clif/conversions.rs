@@ -8,6 +8,7 @@
 //!   themselves to their range; beyond 2^128 the lower one has to be told. Signed conversions take the magnitude and put the sign back.
 //! - The trapping ones check first, for NaN and then for the range.
 
+use super::contents::Contents;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Ieee64;
@@ -16,17 +17,21 @@ use cranelift_codegen::ir::{
     types,
 };
 
-/// Expands the conversions of `func` with 128-bit integers.
-pub fn expand(func: &mut Function) {
+/// Expands the conversions of `func` with 128-bit integers. True if there are any.
+pub fn expand(func: &mut Function, contents: &Contents) -> bool {
+    if !contents.has_wide_integers() {
+        return false;
+    }
     let found: Vec<Inst> = func
         .layout
         .blocks()
         .flat_map(|block| func.layout.block_insts(block))
         .filter(|inst| is_wide(func, *inst))
         .collect();
-    for inst in found {
+    for &inst in &found {
         replace(func, inst);
     }
+    !found.is_empty()
 }
 
 fn is_wide(func: &Function, inst: Inst) -> bool {
@@ -217,7 +222,8 @@ mod tests {
         }
         text += "    return v17\n}\n";
         let mut func = cranelift_reader::parse_functions(&text).unwrap().remove(0);
-        expand(&mut func);
+        let contents = Contents::of(&func);
+        assert!(expand(&mut func, &contents));
         crate::clif::verify(&func).unwrap();
         let left = func
             .layout

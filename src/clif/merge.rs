@@ -10,13 +10,15 @@
 
 use super::intrinsics::Intrinsic;
 use super::resolve::Intrinsics;
-use crate::analysis::uses::{UseCount, UseCounts, has_effect};
+use crate::analysis::uses::{for_each_operand, has_effect};
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
+use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
     Block, Function, Inst, InstructionData, Opcode, Type, Value, ValueDef,
 };
+use hashbrown::HashMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// What the pass did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +50,9 @@ pub fn merge_calls(
         return Merged::default();
     }
     let merged = merge(func, domtree, intrinsics);
-    func.dfg.resolve_all_aliases();
+    if merged > 0 {
+        func.dfg.resolve_all_aliases();
+    }
     Merged {
         merged,
         dropped: drop_unused(func, intrinsics),
@@ -78,7 +82,9 @@ fn merge(func: &mut Function, domtree: &DominatorTree, intrinsics: &Intrinsics) 
             continue;
         }
         stack.push((block, Some(scope.len())));
-        for inst in func.layout.block_insts(block).collect::<Vec<_>>() {
+        let mut next = func.layout.first_inst(block);
+        while let Some(inst) = next {
+            next = func.layout.next_inst(inst);
             let Some(intrinsic) = intrinsics
                 .of_call(func, inst)
                 .filter(|intrinsic| intrinsic.is_pure())
@@ -126,25 +132,45 @@ fn operand(func: &Function, value: Value) -> Operand {
     })
 }
 
-/// Drops instructions without effect whose results are unused; returns how many. Aliases must be resolved.
+/// Drops instructions that no effect depends on; returns how many. Aliases must be resolved.
 pub fn drop_unused(func: &mut Function, intrinsics: &Intrinsics) -> usize {
-    let uses = UseCounts::compute(func, intrinsics);
-    let blocks: Vec<Block> = func.layout.blocks().collect();
+    let needed = needed(func, intrinsics);
     let mut dropped = 0;
-    for block in blocks {
-        for inst in func.layout.block_insts(block).collect::<Vec<_>>() {
-            let unused = func
-                .dfg
-                .inst_results(inst)
-                .iter()
-                .all(|result| uses.of(*result) == UseCount::Unused);
-            if unused && !has_effect(func, inst, intrinsics) {
-                func.layout.remove_inst(inst);
+    let mut pos = FuncCursor::new(func);
+    while pos.next_block().is_some() {
+        while let Some(inst) = pos.next_inst() {
+            if !needed[inst] {
+                pos.remove_inst_and_step_back();
                 dropped += 1;
             }
         }
     }
     dropped
+}
+
+/// The instructions that have an effect, and those that one of them depends on.
+fn needed(func: &Function, intrinsics: &Intrinsics) -> SecondaryMap<Inst, bool> {
+    let mut needed: SecondaryMap<Inst, bool> = SecondaryMap::new();
+    needed.resize(func.dfg.num_insts());
+    let mut work: Vec<Inst> = Vec::new();
+    for block in func.layout.blocks() {
+        for inst in func.layout.block_insts(block) {
+            if !needed[inst] && has_effect(func, inst, intrinsics) {
+                needed[inst] = true;
+                work.push(inst);
+            }
+            while let Some(inst) = work.pop() {
+                for_each_operand(func, inst, |value| {
+                    if let ValueDef::Result(def, _) = func.dfg.value_def(value)
+                        && !std::mem::replace(&mut needed[def], true)
+                    {
+                        work.push(def);
+                    }
+                });
+            }
+        }
+    }
+    needed
 }
 
 #[cfg(test)]

@@ -7,22 +7,38 @@
 //! - `fmin` and `fmax` of f16: of constants, one of them a zero, the mid-end takes the wrong one, since to it a zero of that type equals
 //!   every number. They become operations on vectors of two equal lanes, which it does not compute.
 
+use super::contents::Contents;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
     Function, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value, types,
 };
 
-/// Rewrites such operations of `func`.
-pub fn expand(func: &mut Function) {
+/// The operations that [`Detour::of`] looks at.
+const CANDIDATES: [Opcode; 7] = [
+    Opcode::Band,
+    Opcode::Bor,
+    Opcode::Bxor,
+    Opcode::Bnot,
+    Opcode::Bitselect,
+    Opcode::Fmin,
+    Opcode::Fmax,
+];
+
+/// Rewrites such operations of `func`. True if there are any.
+pub fn expand(func: &mut Function, contents: &Contents) -> bool {
+    if !contents.has(&CANDIDATES) {
+        return false;
+    }
     let found: Vec<(Inst, Detour)> = func
         .layout
         .blocks()
         .flat_map(|block| func.layout.block_insts(block))
         .filter_map(|inst| Detour::of(func, inst).map(|detour| (inst, detour)))
         .collect();
-    for (inst, detour) in found {
-        detour.take(func, inst);
+    for (inst, detour) in &found {
+        detour.take(func, *inst);
     }
+    !found.is_empty()
 }
 
 /// The type in which an operation is done.
@@ -139,7 +155,8 @@ mod tests {
                 );
                 prepared(&text);
                 let mut func = parsed(&text);
-                expand(&mut func);
+                let contents = Contents::of(&func);
+                assert!(expand(&mut func, &contents), "{func}");
                 crate::clif::verify(&func).unwrap_or_else(|errors| panic!("{errors}\n{func}"));
                 let left = func
                     .dfg

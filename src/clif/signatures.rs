@@ -15,14 +15,12 @@ use cranelift_codegen::isa::CallConv;
 /// Every convention and purpose that is not supported, with the call's place.
 pub fn check(func: &Function, is_kernel: bool) -> Result<(), Errors> {
     let mut errors = ErrorList::new();
-    let mut complain = |place: &Place, item: String, remedy: &str| {
+    // A place owns text: it is made for a complaint only, which most functions give no cause for.
+    let mut complain = |place: &dyn Fn() -> Place, item: String, remedy: &str| {
         let remedy = remedy.to_owned();
-        errors.push(Error::new(
-            Problem::Unsupported { item, remedy },
-            place.clone(),
-        ));
+        errors.push(Error::new(Problem::Unsupported { item, remedy }, place()));
     };
-    let own = Place::of_function(func);
+    let own = || Place::of_function(func);
     check_signature(&func.signature, &mut |item, remedy| {
         complain(&own, item, remedy)
     });
@@ -37,7 +35,7 @@ pub fn check(func: &Function, is_kernel: bool) -> Result<(), Errors> {
                 continue;
             };
             let signature = &func.dfg.signatures[signature];
-            let place = Place::of_inst(func, inst);
+            let place = || Place::of_inst(func, inst);
             check_signature(signature, &mut |item, remedy| {
                 complain(&place, item, remedy)
             });

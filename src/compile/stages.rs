@@ -21,16 +21,14 @@ use std::fmt;
 /// The facts of a prepared function.
 pub(super) struct Analyzed<'a> {
     prepared: &'a Prepared,
-    facts: Facts,
+    facts: &'a Facts,
 }
 
 impl<'a> Analyzed<'a> {
-    /// Analyses a function. Data objects live in global memory, never in a constant bank.
-    pub fn of(prepared: &'a Prepared) -> Self {
-        Self {
-            prepared,
-            facts: Facts::compute(prepared),
-        }
+    /// Analyses a function, in the memory of the one before. Data objects live in global memory, never in a constant bank.
+    pub fn of(prepared: &'a Prepared, facts: &'a mut Facts) -> Self {
+        facts.recompute(prepared);
+        Self { prepared, facts }
     }
 
     /// What selection works on.
@@ -51,7 +49,7 @@ impl<'a> Analyzed<'a> {
                 uniformity: &self.facts.uniformity,
                 provenance: &self.facts.provenance,
                 alignment: &self.facts.alignment,
-                uses: &self.facts.uses,
+                users: &self.facts.users,
                 intrinsics: &self.prepared.intrinsics,
             },
             names,

@@ -152,7 +152,9 @@ impl Summaries {
             let name = &input.func.dfg.ext_funcs[reference].name;
             Some(input.symbol(name))
         };
-        Callees::of(input.func, &name, &|callee| self.of(callee))
+        Callees::of(input.func, &Intrinsics::default(), &name, &|callee| {
+            self.of(callee)
+        })
     }
 }
 

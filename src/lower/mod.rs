@@ -33,7 +33,7 @@ use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::provenance::Provenance;
 use crate::analysis::uniformity::Uniformity;
-use crate::analysis::uses::{UseCounts, has_effect};
+use crate::analysis::uses::{UseCount, UseCounts, Users, has_effect};
 use crate::clif::resolve::Intrinsics;
 use crate::error::{Error, ErrorList, Errors, Place};
 use crate::isa::{PReg, VReg};
@@ -43,6 +43,7 @@ use constants::Constants;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
 use cranelift_entity::SecondaryMap;
 use source::Regs;
+use std::cell::OnceCell;
 use values::Home;
 
 /// What is known of a function when it is lowered.
@@ -57,8 +58,8 @@ pub struct Facts<'a> {
     pub provenance: &'a Provenance,
     /// What addresses are multiples of.
     pub alignment: &'a Alignment,
-    /// How often values are used.
-    pub uses: &'a UseCounts,
+    /// Who reads each value.
+    pub users: &'a Users,
     /// Which calls are intrinsics.
     pub intrinsics: &'a Intrinsics,
 }
@@ -86,7 +87,6 @@ pub struct Input<'a> {
 pub struct Scratch {
     builder: VCodeBuilder,
     homes: SecondaryMap<Value, Home>,
-    uses: SecondaryMap<Value, u32>,
     constants: SecondaryMap<ir::Block, Constants>,
 }
 
@@ -98,18 +98,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
     scratch.homes.clear();
     scratch.homes.resize(input.func.dfg.num_values());
     scratch.constants.clear();
-    scratch.uses.clear();
-    scratch.uses.resize(input.func.dfg.num_values());
-    let mut has_calls = false;
-    for block in input.func.layout.blocks() {
-        for inst in input.func.layout.block_insts(block) {
-            has_calls |= input.func.dfg.insts[inst].opcode().is_call()
-                && input.facts.intrinsics.of_call(input.func, inst).is_none();
-            for value in input.func.dfg.inst_values(inst) {
-                scratch.uses[value] += 1;
-            }
-        }
-    }
+    let has_calls = has_calls(input);
     let order = BlockOrder::new(input);
     let plan = uniform::Plan::new(input, has_calls);
     scratch.builder.begin(order.len());
@@ -118,7 +107,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         input,
         builder: &mut scratch.builder,
         homes: &mut scratch.homes,
-        uses: &scratch.uses,
+        use_counts: OnceCell::new(),
         constants: &mut scratch.constants,
         current: None,
         call_meeting: Meeting::Together,
@@ -153,6 +142,17 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         .map(|()| builder.finish(input.name.to_string(), input.kind.clone(), entry, frame))
 }
 
+/// Whether the function calls others.
+fn has_calls(input: &Input<'_>) -> bool {
+    let (dfg, layout) = (&input.func.dfg, &input.func.layout);
+    let is_call = |inst| {
+        dfg.insts[inst].opcode().is_call()
+            && input.facts.intrinsics.of_call(input.func, inst).is_none()
+    };
+    // Nothing is called without a signature.
+    !dfg.signatures.is_empty() && layout.blocks().any(|b| layout.block_insts(b).any(is_call))
+}
+
 /// The state of lowering one function; the context of the ISLE rules.
 pub struct Lower<'a> {
     func: &'a Function,
@@ -160,8 +160,8 @@ pub struct Lower<'a> {
     /// Where instructions go.
     pub builder: &'a mut VCodeBuilder,
     homes: &'a mut SecondaryMap<Value, Home>,
-    /// Operands of instructions that are the value.
-    uses: &'a SecondaryMap<Value, u32>,
+    /// See [`Lower::is_used_in_one_effect`].
+    use_counts: OnceCell<UseCounts>,
     /// Immediates to be loaded at the start of each block.
     constants: &'a mut SecondaryMap<ir::Block, Constants>,
     /// The block being lowered.
@@ -195,7 +195,14 @@ impl Lower<'_> {
 
     /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind.
     fn is_used_once(&self, value: Value) -> bool {
-        self.uses[value] == 1
+        self.input.facts.users.of(value).len() == 1
+    }
+
+    /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted for the whole function when
+    /// somebody asks for the first time: only chains of insertions into vectors do.
+    fn is_used_in_one_effect(&self, value: Value) -> bool {
+        let count = || UseCounts::compute(self.func, self.input.facts.intrinsics);
+        self.use_counts.get_or_init(count).of(value) == UseCount::Once
     }
 
     fn line_of(&self, inst: Inst) -> SourceLine {

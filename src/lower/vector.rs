@@ -95,8 +95,7 @@ macro_rules! vector_methods {
             let mut lanes = [None; 16];
             let mut value = vector;
             let below = loop {
-                let own = value == vector
-                    || self.input.facts.uses.of(value) == $crate::analysis::uses::UseCount::Once;
+                let own = value == vector || self.is_used_in_one_effect(value);
                 match self.def_data(value) {
                     Some(InstructionData::TernaryImm8 {
                         opcode: Opcode::Insertlane,

@@ -10,8 +10,9 @@ mod bytes;
 mod lanes;
 mod wide;
 
+use super::contents::Contents;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::{Function, Inst, Value};
+use cranelift_codegen::ir::{Function, Inst, Opcode, Value};
 
 /// What became of an instruction.
 enum Expansion {
@@ -24,7 +25,12 @@ enum Expansion {
 }
 
 /// Rewrites what needs it; true if blocks were added. Aliases are resolved in the end.
-pub fn legalize(func: &mut Function) -> bool {
+pub fn legalize(func: &mut Function, contents: &Contents) -> bool {
+    // `blendv` of scalars is the one operation on other types.
+    if !contents.has_vectors() && !contents.has_wide_integers() && !contents.has(&[Opcode::Blendv])
+    {
+        return false;
+    }
     let (mut changed, mut split) = (false, false);
     let mut pos = FuncCursor::new(func);
     while pos.next_block().is_some() {

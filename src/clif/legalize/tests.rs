@@ -8,7 +8,8 @@ fn legalized(text: &str) -> Function {
     let mut func = cranelift_reader::parse_functions(text)
         .expect("the test's CLIF parses")
         .remove(0);
-    legalize(&mut func);
+    let contents = Contents::of(&func);
+    legalize(&mut func, &contents);
     let flags = settings::Flags::new(settings::builder());
     if let Err(errors) = cranelift_codegen::verify_function(&func, &flags) {
         panic!("{errors}\n{func}");

@@ -25,7 +25,6 @@ mod tests;
 mod users;
 
 use super::Input;
-use crate::analysis::uses::Users;
 use crate::isa::generated::SReg;
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Block, Inst, InstructionData, Type, Value, ValueDef, types};
@@ -70,7 +69,6 @@ impl Plan {
         if search.order.is_empty() {
             return Plan::default();
         }
-        search.users = Some(Users::compute(input.func));
         search.passing = Passing::new(input.func, input.facts.flow, &search.candidates);
         search.drop_not_computed();
         search.drop_not_hidden();
@@ -96,7 +94,6 @@ struct Search<'a> {
     order: Vec<Value>,
     /// The block itself, or the nearest above that runs with the whole warp.
     together: SecondaryMap<Block, Option<Block>>,
-    users: Option<Users>,
     passing: Passing,
 }
 
@@ -117,7 +114,6 @@ impl<'a> Search<'a> {
             candidates: EntitySet::new(),
             order: Vec::new(),
             together,
-            users: None,
             passing: Passing::default(),
         }
     }
@@ -185,7 +181,7 @@ impl<'a> Search<'a> {
     }
 
     fn users_of(&self, value: Value) -> &[Inst] {
-        self.users.as_ref().map_or(&[], |users| users.of(value))
+        self.input.facts.users.of(value)
     }
 
     /// What a value is computed from, or is passed for it.

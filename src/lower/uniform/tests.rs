@@ -47,7 +47,7 @@ fn decide_with(lines: &str, has_calls: bool) -> (Function, Plan) {
             uniformity: &facts.uniformity,
             provenance: &facts.provenance,
             alignment: &facts.alignment,
-            uses: &facts.uses,
+            users: &facts.users,
             intrinsics: &prepared.intrinsics,
         },
         names: &|_| String::new(),
