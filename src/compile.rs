@@ -27,7 +27,6 @@ use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
 use stages::Analyzed;
 use std::collections::HashMap;
-use std::time::Instant;
 use watch::Watch;
 
 /// A pass, in the order in which they run.
@@ -199,7 +198,12 @@ impl Compiler {
         self.watch.sink = Some(sink);
     }
 
-    /// Time spent so far.
+    /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
+    pub fn time_passes(&mut self, on: bool) {
+        self.watch.timed = on;
+    }
+
+    /// Time spent so far, while it was counted ([`Compiler::time_passes`]).
     pub fn timings(&self) -> &Timings {
         &self.watch.timings
     }
@@ -343,11 +347,11 @@ fn prepare(
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| unit.summaries.of(callee),
     };
-    let mut start = Instant::now();
+    let mut start = watch.start();
     preparer.prepare(input.func.clone(), &steps, &mut |step, func| {
         let pass = Pass::of_step(step);
-        watch.count(pass, start.elapsed());
+        watch.count(pass, start);
         watch.dump(pass, input.name, func);
-        start = Instant::now();
+        start = watch.start();
     })
 }
