@@ -170,6 +170,7 @@ pub struct Compiler {
     lowering: lower::Scratch,
     ordering: sched::order::Scratch,
     allocation: regalloc::Scratch,
+    emission: emit::Scratch,
     watch: Watch,
 }
 
@@ -284,6 +285,7 @@ impl Compiler {
             lowering,
             ordering,
             allocation,
+            emission,
             watch,
         } = self;
         let name = input.name;
@@ -318,13 +320,19 @@ impl Compiler {
                 .map_err(|error| stages::allocation_error(name, &error))
         })?;
         let code = watch.pass(Pass::Layout, name, || {
-            emit::layout(&code).map_err(|error| watch::internal(name, error.to_string()))
+            emit::layout(code, emission).map_err(|error| watch::internal(name, error.to_string()))
         })?;
         let code = watch.pass(Pass::Control, name, || {
-            Ok(sched::control::schedule(code, stages::waiting(options)))
+            let waiting = stages::waiting(options);
+            Ok(sched::control::schedule(
+                code,
+                waiting,
+                &mut emission.control,
+            ))
         })?;
         let code = watch.pass(Pass::Emit, name, || {
-            emit::emit(&code, &mut unit.constants).map_err(|error| stages::emit_error(name, &error))
+            emit::emit(code, options.verify, &mut unit.constants, emission)
+                .map_err(|error| stages::emit_error(name, &error))
         })?;
         unit.push(code, input.linkage);
         Ok(())
