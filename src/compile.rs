@@ -28,7 +28,6 @@ use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
 use stages::Analyzed;
 use std::collections::HashMap;
-use std::time::Instant;
 use watch::Watch;
 
 /// A pass, in the order in which they run.
@@ -173,6 +172,7 @@ pub struct Compiler {
     lowering: lower::Scratch,
     ordering: sched::order::Scratch,
     allocation: regalloc::Scratch,
+    emission: emit::Scratch,
     watch: Watch,
 }
 
@@ -201,7 +201,12 @@ impl Compiler {
         self.watch.sink = Some(sink);
     }
 
-    /// Time spent so far.
+    /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
+    pub fn time_passes(&mut self, on: bool) {
+        self.watch.timed = on;
+    }
+
+    /// Time spent so far, while it was counted ([`Compiler::time_passes`]).
     pub fn timings(&self) -> &Timings {
         &self.watch.timings
     }
@@ -283,6 +288,7 @@ impl Compiler {
             lowering,
             ordering,
             allocation,
+            emission,
             watch,
         } = self;
         let name = input.name;
@@ -318,13 +324,19 @@ impl Compiler {
                 .map_err(|error| stages::allocation_error(name, &error))
         })?;
         let code = watch.pass(Pass::Layout, name, || {
-            emit::layout(&code).map_err(|error| watch::internal(name, error.to_string()))
+            emit::layout(code, emission).map_err(|error| watch::internal(name, error.to_string()))
         })?;
         let code = watch.pass(Pass::Control, name, || {
-            Ok(sched::control::schedule(code, stages::waiting(options)))
+            let waiting = stages::waiting(options);
+            Ok(sched::control::schedule(
+                code,
+                waiting,
+                &mut emission.control,
+            ))
         })?;
         let code = watch.pass(Pass::Emit, name, || {
-            emit::emit(&code, &mut unit.constants).map_err(|error| stages::emit_error(name, &error))
+            emit::emit(code, options.verify, &mut unit.constants, emission)
+                .map_err(|error| stages::emit_error(name, &error))
         })?;
         unit.push(code, input.linkage);
         Ok(())
@@ -347,11 +359,11 @@ fn prepare(
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| unit.summaries.of(callee),
     };
-    let mut start = Instant::now();
+    let mut start = watch.start();
     preparer.prepare(input.func.clone(), &steps, &mut |step, func| {
         let pass = Pass::of_step(step);
-        watch.count(pass, start.elapsed());
+        watch.count(pass, start);
         watch.dump(pass, input.name, func);
-        start = Instant::now();
+        start = watch.start();
     })
 }

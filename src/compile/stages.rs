@@ -92,10 +92,10 @@ impl Stage for Linear {
 impl fmt::Display for Scheduled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {{", self.code().name)?;
-        for (index, block) in self.code().blocks.iter().enumerate() {
-            writeln!(f, "L{index}:")?;
-            for (inst, control) in block.insts.iter().zip(self.controls(index)) {
-                writeln!(f, "    {}{control} ;", inst.inst)?;
+        for block in 0..self.code().block_count() {
+            writeln!(f, "L{block}:")?;
+            for (entry, control) in self.code().insts(block).zip(self.controls(block)) {
+                writeln!(f, "    {}{control} ;", entry.inst)?;
             }
         }
         writeln!(f, "}}")

@@ -63,6 +63,8 @@ impl fmt::Display for Timings {
 #[derive(Default)]
 pub(super) struct Watch {
     pub timings: Timings,
+    /// Whether the clock is read at all: for a small function that costs as much as a short pass.
+    pub timed: bool,
     pub verify: bool,
     pub dumps: Vec<Pass>,
     pub sink: Option<DumpSink>,
@@ -71,10 +73,15 @@ pub(super) struct Watch {
 impl Watch {
     /// Runs a pass whose result needs no observation.
     pub fn time<T>(&mut self, pass: Pass, run: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
+        let start = self.start();
         let result = run();
-        self.timings.0[pass as usize] += start.elapsed();
+        self.count(pass, start);
         result
+    }
+
+    /// Now, if times are counted.
+    pub fn start(&self) -> Option<Instant> {
+        self.timed.then(Instant::now)
     }
 
     /// Runs a pass, verifies and dumps what it makes.
@@ -98,9 +105,11 @@ impl Watch {
         }
     }
 
-    /// Counts `time` for a pass.
-    pub fn count(&mut self, pass: Pass, time: Duration) {
-        self.timings.0[pass as usize] += time;
+    /// Counts the time since `start` for a pass.
+    pub fn count(&mut self, pass: Pass, start: Option<Instant>) {
+        if let Some(start) = start {
+            self.timings.0[pass as usize] += start.elapsed();
+        }
     }
 
     /// Hands the text to the sink if a dump of this pass is wanted.

@@ -2,16 +2,19 @@
 //!
 //! Takes allocated code and makes [`Linear`]: empty blocks are threaded away, blocks ordered ([`super::order`]), and each terminator becomes
 //! the branches that the order needs. A branch to a block that only exits or traps becomes a guarded EXIT or TRAP, a jump to a block that only
-//! returns becomes RET. Jumps carry no arguments any more: allocation has turned them into moves.
+//! returns becomes RET. Jumps carry no arguments any more: allocation has turned them into moves. Instructions are not moved: the
+//! branches are put behind those of allocation.
 
-use super::linear::{Linear, LinearBlock, LinearInst, Target};
+use super::linear::{Linear, LinearBlock, Target};
 use super::order::{BlockTraits, block_order};
 use crate::analysis::graph::Graph;
 use crate::isa::{PInst, PReg, Role, build};
 use crate::vcode::{
-    Attachment, Block, Callee, Entry, Guard, SourceLine, SymbolKind, SymbolUse, Terminator, VCode,
+    Attachment, AttachmentId, Block, BlockData, Callee, Entry, Guard, SourceLine, SymbolKind,
+    SymbolUse, Terminator, VCode,
 };
-use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap};
+use std::ops::Range;
 use thiserror::Error;
 
 /// Why code cannot be laid out; both are mistakes of an earlier pass.
@@ -47,71 +50,114 @@ enum Destination {
     Return(Block, [PReg; 2]),
 }
 
+/// Memory that is kept between functions.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// For each block, where control gets to from its start without doing anything.
+    threads: Vec<Block>,
+    /// [`Scratch::threads`] as far as it is known.
+    ends: Vec<Option<Block>>,
+    path: Vec<Block>,
+    traits: Vec<BlockTraits>,
+    /// By block of the [`VCode`] its place in the order.
+    places: Vec<usize>,
+    /// Empty: for the blocks of the next function.
+    pub blocks: Vec<LinearBlock>,
+}
+
 /// Lays out a function.
 ///
 /// # Errors
 /// See [`LayoutError`].
-pub fn layout(code: &VCode<PReg>) -> Result<Linear, LayoutError> {
-    let layout = Layout {
-        code,
-        threads: thread(code),
+pub(super) fn layout(mut code: VCode<PReg>, scratch: &mut Scratch) -> Result<Linear, LayoutError> {
+    scratch.thread(&code);
+    let targets = code.attachments.iter().map(|_| Target::None).collect();
+    let mut out = Emitter {
+        insts: std::mem::take(&mut code.insts),
+        targets,
+        blocks: std::mem::take(&mut scratch.blocks),
+        line: SourceLine::default(),
     };
-    let graph = layout.graph();
-    let traits: Vec<BlockTraits> = code
-        .blocks
-        .values()
-        .map(|b| BlockTraits {
-            cold: b.cold,
-            jumps: matches!(b.terminator, Terminator::Jump { .. }),
-        })
-        .collect();
-    let order: Vec<Block> = block_order(&graph, &traits)
-        .into_iter()
-        .map(Block::new)
-        .collect();
-    layout.linearize(&order)
+    let attachments = std::mem::take(&mut code.attachments);
+    scratch.places.clear();
+    scratch.places.resize(code.blocks.len(), usize::MAX);
+    let layout = Layout {
+        code: &code,
+        threads: &scratch.threads,
+    };
+    let order = layout.order(&mut scratch.traits);
+    for (i, &block) in order.iter().enumerate() {
+        let data = &code.blocks[block];
+        scratch.places[block.index()] = out.begin(data);
+        if !attachments.is_empty() {
+            layout.attached(data.insts.clone(), &attachments, &mut out)?;
+        }
+        layout.terminator(block, order.get(i + 1).copied(), &mut out)?;
+    }
+    let place = |block: usize| scratch.places[scratch.threads[block].index()];
+    Ok(Linear {
+        blocks: out.numbered_blocks(),
+        targets: out.resolved_targets(place),
+        insts: out.insts,
+        name: code.name,
+        kind: code.kind,
+        frame: code.frame,
+    })
 }
 
-/// For each block, where control gets to from its start without doing anything. All blocks of an empty endless loop get to the same one.
-fn thread(code: &VCode<PReg>) -> PrimaryMap<Block, Block> {
-    let next = |block: Block| match code.blocks[block].terminator {
-        Terminator::Jump { target, .. } if code.block_insts(block).is_empty() => Some(target),
-        _ => None,
-    };
-    // A block is its own end while that is not known: then the path has come round to it.
-    let mut ends: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
-    let mut path = Vec::new();
-    for start in code.blocks.keys() {
-        let mut block = start;
-        while ends[block].is_none()
-            && let Some(target) = next(block)
-        {
-            ends[block] = Some(block);
-            path.push(block);
-            block = target;
-        }
-        let end = match path.iter().position(|&b| b == block) {
-            Some(first) => path[first..].iter().copied().min().expect("the block"),
-            None => ends[block].unwrap_or(block),
+impl Scratch {
+    /// Finds where control gets to from each block. All blocks of an empty endless loop get to the same one.
+    fn thread(&mut self, code: &VCode<PReg>) {
+        let Scratch {
+            threads,
+            ends,
+            path,
+            ..
+        } = self;
+        let next = |block: Block| match code.blocks[block].terminator {
+            Terminator::Jump { target, .. } if code.blocks[block].insts.is_empty() => Some(target),
+            _ => None,
         };
-        ends[block] = Some(end);
-        path.drain(..).for_each(|b| ends[b] = Some(end));
+        threads.clear();
+        threads.extend(code.blocks.keys());
+        if !code.blocks.keys().any(|block| next(block).is_some()) {
+            return;
+        }
+        // A block is its own end while that is not known: then the path has come round to it.
+        ends.clear();
+        ends.resize(code.blocks.len(), None);
+        for start in code.blocks.keys() {
+            let mut block = start;
+            while ends[block.index()].is_none()
+                && let Some(target) = next(block)
+            {
+                ends[block.index()] = Some(block);
+                path.push(block);
+                block = target;
+            }
+            let end = match path.iter().position(|&b| b == block) {
+                Some(first) => path[first..].iter().copied().min().expect("the block"),
+                None => ends[block.index()].unwrap_or(block),
+            };
+            ends[block.index()] = Some(end);
+            path.drain(..).for_each(|b| ends[b.index()] = Some(end));
+        }
+        for (thread, end) in threads.iter_mut().zip(ends) {
+            *thread = end.unwrap_or(*thread);
+        }
     }
-    code.blocks
-        .keys()
-        .map(|block| ends[block].unwrap_or(block))
-        .collect()
 }
 
 struct Layout<'a> {
+    /// The function; its instructions have gone to the [`Emitter`].
     code: &'a VCode<PReg>,
-    threads: PrimaryMap<Block, Block>,
+    threads: &'a [Block],
 }
 
 impl Layout<'_> {
     fn destination(&self, edge: Block) -> Destination {
-        let block = self.threads[edge];
-        if !self.code.block_insts(block).is_empty() {
+        let block = self.threads[edge.index()];
+        if !self.code.blocks[block].insts.is_empty() {
             return Destination::Block(block);
         }
         match &self.code.blocks[block].terminator {
@@ -149,91 +195,69 @@ impl Layout<'_> {
                 }
                 Terminator::Table { targets, .. } => targets
                     .iter()
-                    .for_each(|&t| edge(Destination::Block(self.threads[t]))),
+                    .for_each(|t| edge(Destination::Block(self.threads[t.index()]))),
                 _ => {}
             }
         }
         graph
     }
 
-    fn linearize(&self, order: &[Block]) -> Result<Linear, LayoutError> {
-        let mut starts: SecondaryMap<Block, usize> = SecondaryMap::with_default(usize::MAX);
-        let mut blocks: Vec<Pending> = Vec::new();
-        for (i, &block) in order.iter().enumerate() {
-            starts[block] = blocks.len();
-            let next = order.get(i + 1).copied();
-            let mut out = Emitter {
-                blocks: &mut blocks,
-                line: self.code.blocks[block].line,
-            };
-            out.blocks.push(Vec::new());
-            for entry in self.code.block_insts(block) {
-                out.push_entry(self.instruction(entry)?);
-            }
-            self.terminator(block, next, &mut out)?;
+    /// The blocks that are laid out, in order.
+    fn order(&self, traits: &mut Vec<BlockTraits>) -> Vec<Block> {
+        if self.code.blocks.len() == 1 {
+            return vec![self.code.entry_block()];
         }
-        // A block without instructions is at the place of the one behind it.
-        let mut place = Vec::with_capacity(blocks.len());
-        let mut kept = 0;
-        for block in &blocks {
-            place.push(kept);
-            kept += usize::from(!block.is_empty());
-        }
-        let resolve = |b: Block| place[starts[self.threads[b]]];
-        let blocks = blocks
-            .into_iter()
-            .filter(|b| !b.is_empty())
-            .map(|b| LinearBlock {
-                insts: b.into_iter().map(|i| i.resolve(&resolve)).collect(),
-            })
-            .collect();
-        Ok(Linear {
-            name: self.code.name.clone(),
-            kind: self.code.kind.clone(),
-            frame: self.code.frame.clone(),
-            blocks,
-        })
+        traits.clear();
+        traits.extend(self.code.blocks.values().map(|block| BlockTraits {
+            cold: block.cold,
+            jumps: matches!(block.terminator, Terminator::Jump { .. }),
+        }));
+        let order = block_order(&self.graph(), traits).into_iter();
+        order.map(Block::new).collect()
     }
 
-    /// An instruction of a block with what is attached to it.
-    fn instruction(&self, entry: &Entry<PReg>) -> Result<PendingInst, LayoutError> {
-        let no_field = |field: &str| LayoutError::NoField {
-            function: self.code.name.clone(),
-            instruction: entry.inst.info().name.to_string(),
-            field: field.to_string(),
-        };
-        let target = match entry.attachment.map(|a| &self.code.attachments[a]) {
-            Some(Attachment::Symbol(symbol)) => {
-                if entry.inst.number_operand(symbol.role).is_none() {
-                    return Err(no_field(&format!("{:?}", symbol.role)));
+    /// Turns what is attached to instructions of a block into what their fields refer to.
+    fn attached(
+        &self,
+        range: Range<u32>,
+        attachments: &PrimaryMap<AttachmentId, Attachment<PReg>>,
+        out: &mut Emitter,
+    ) -> Result<(), LayoutError> {
+        for entry in &out.insts[range.start as usize..range.end as usize] {
+            let Some(id) = entry.attachment else { continue };
+            let no_field = |field: &str| LayoutError::NoField {
+                function: self.code.name.clone(),
+                instruction: entry.inst.info().name.to_string(),
+                field: field.to_string(),
+            };
+            let label = || entry.inst.label().ok_or_else(|| no_field("Label"));
+            let target = match &attachments[id] {
+                Attachment::Symbol(symbol) => {
+                    if entry.inst.number_operand(symbol.role).is_none() {
+                        return Err(no_field(&format!("{:?}", symbol.role)));
+                    }
+                    Target::Symbol(symbol.clone())
                 }
-                PendingTarget::Symbol(symbol.clone())
-            }
-            Some(Attachment::Label(block)) => PendingTarget::Block(*block),
-            Some(Attachment::Call(call)) => match &call.callee {
-                Some(callee) => PendingTarget::Symbol(relative(
-                    entry.inst.label().ok_or_else(|| no_field("Label"))?.role,
-                    callee,
-                )),
-                None => PendingTarget::None,
-            },
-            Some(Attachment::Else(_)) | None => PendingTarget::None,
-        };
-        if matches!(target, PendingTarget::Block(_)) && entry.inst.label().is_none() {
-            return Err(no_field("Label"));
+                Attachment::Label(block) => {
+                    label()?;
+                    Target::Block(block.index())
+                }
+                Attachment::Call(call) => match &call.callee {
+                    Some(callee) => Target::Symbol(relative(label()?.role, callee)),
+                    None => Target::None,
+                },
+                Attachment::Else(_) => Target::None,
+            };
+            out.targets[id] = target;
         }
-        Ok(PendingInst {
-            inst: entry.inst,
-            line: entry.line,
-            target,
-        })
+        Ok(())
     }
 
     fn terminator(
         &self,
         block: Block,
         next: Option<Block>,
-        out: &mut Emitter<'_>,
+        out: &mut Emitter,
     ) -> Result<(), LayoutError> {
         match &self.code.blocks[block].terminator {
             Terminator::Jump { target, .. } => self.jump(self.destination(*target), next, out),
@@ -272,37 +296,35 @@ impl Layout<'_> {
                     function: self.code.name.clone(),
                     block: block.to_string(),
                 })?;
-                let target = PendingTarget::Table(offset, targets.clone());
-                out.push(build::brx_rel_r(*index), target);
+                let targets = targets.iter().map(|t| t.index()).collect();
+                out.push(build::brx_rel_r(*index), Target::Table { offset, targets });
             }
-            Terminator::Return { address, .. } => {
-                out.push(build::ret_r(*address), PendingTarget::None)
-            }
+            Terminator::Return { address, .. } => out.push(build::ret_r(*address), Target::None),
             Terminator::TailCall {
                 callee: Callee::Symbol(name),
                 ..
             } => {
                 let inst = build::bra_x();
                 let label = inst.label().expect("BRA has a label");
-                out.push(inst, PendingTarget::Symbol(relative(label.role, name)));
+                out.push(inst, Target::Symbol(relative(label.role, name)));
             }
             Terminator::TailCall {
                 callee: Callee::Registers(address),
                 ..
             } => {
-                out.push(build::brx_r(*address), PendingTarget::None);
+                out.push(build::brx_r(*address), Target::None);
             }
-            Terminator::Exit => out.push(build::exit_x(), PendingTarget::None),
-            Terminator::Trap(code) => out.push(build::trap_x(*code), PendingTarget::None),
+            Terminator::Exit => out.push(build::exit_x(), Target::None),
+            Terminator::Trap(code) => out.push(build::trap_x(*code), Target::None),
         }
         Ok(())
     }
 
     /// Goes to `destination` always.
-    fn jump(&self, destination: Destination, next: Option<Block>, out: &mut Emitter<'_>) {
+    fn jump(&self, destination: Destination, next: Option<Block>, out: &mut Emitter) {
         match destination {
             Destination::Block(target) if Some(target) == next => {}
-            Destination::Block(target) => out.push(build::bra_x(), PendingTarget::Block(target)),
+            Destination::Block(target) => out.push(build::bra_x(), Target::Block(target.index())),
             Destination::Exit(at) => out.push_from(self.code.blocks[at].line, build::exit_x()),
             Destination::Trap(at, code) => {
                 out.push_from(self.code.blocks[at].line, build::trap_x(code))
@@ -314,15 +336,15 @@ impl Layout<'_> {
     }
 
     /// Goes to `destination` if the guard holds.
-    fn branch(&self, guard: Guard<PReg>, destination: Destination, out: &mut Emitter<'_>) {
+    fn branch(&self, guard: Guard<PReg>, destination: Destination, out: &mut Emitter) {
         let guarded = |mut inst: PInst| {
             inst.set_guard(Some(guard.reg), guard.negated);
             inst
         };
         match destination {
             Destination::Block(target) | Destination::Return(target, _) => {
-                out.push(guarded(build::bra_x()), PendingTarget::Block(target));
-                out.blocks.push(Vec::new());
+                out.push(guarded(build::bra_x()), Target::Block(target.index()));
+                out.blocks.push(LinearBlock::default());
             }
             Destination::Exit(at) => {
                 out.push_from(self.code.blocks[at].line, guarded(build::exit_x()))
@@ -334,70 +356,82 @@ impl Layout<'_> {
     }
 }
 
-/// [`LinearInst`] while targets are still blocks of the [`VCode`].
-struct PendingInst {
-    inst: PInst,
-    line: SourceLine,
-    target: PendingTarget,
-}
-
-enum PendingTarget {
-    None,
-    Block(Block),
-    Table(u32, Vec<Block>),
-    Symbol(SymbolUse),
-}
-
-type Pending = Vec<PendingInst>;
-
-impl PendingInst {
-    fn resolve(self, place: &impl Fn(Block) -> usize) -> LinearInst {
-        let target = match self.target {
-            PendingTarget::None => Target::None,
-            PendingTarget::Block(b) => Target::Block(place(b)),
-            PendingTarget::Table(offset, targets) => Target::Table {
-                offset,
-                targets: targets.into_iter().map(place).collect(),
-            },
-            PendingTarget::Symbol(symbol) => Target::Symbol(symbol),
-        };
-        LinearInst {
-            inst: self.inst,
-            line: self.line,
-            target,
-        }
-    }
-}
-
-/// Appends to the last block.
-struct Emitter<'a> {
-    blocks: &'a mut Vec<Pending>,
+/// Collects blocks and their branches. Targets are blocks of the [`VCode`] as yet.
+struct Emitter {
+    insts: Vec<Entry<PReg>>,
+    targets: PrimaryMap<AttachmentId, Target>,
+    blocks: Vec<LinearBlock>,
     /// Place of the terminator.
     line: SourceLine,
 }
 
-impl Emitter<'_> {
-    fn push_entry(&mut self, inst: PendingInst) {
-        self.blocks
-            .last_mut()
-            .expect("a block was begun")
-            .push(inst);
+impl Emitter {
+    /// Begins with a block; its place in the order. A block without instructions gives its place to the one behind it.
+    fn begin(&mut self, data: &BlockData<PReg>) -> usize {
+        self.line = data.line;
+        if self.blocks.last().is_none_or(|last| last.len() > 0) {
+            self.blocks.push(LinearBlock::default());
+        }
+        let place = self.blocks.len() - 1;
+        self.blocks[place].body = data.insts.clone();
+        place
     }
 
-    fn push(&mut self, inst: PInst, target: PendingTarget) {
-        self.push_entry(PendingInst {
-            inst,
-            line: self.line,
-            target,
-        });
-    }
-
-    fn push_from(&mut self, line: SourceLine, inst: PInst) {
-        self.push_entry(PendingInst {
+    /// Appends to the last block.
+    fn push(&mut self, inst: PInst, target: Target) {
+        let attachment = (target != Target::None).then(|| self.targets.push(target));
+        let line = self.line;
+        self.push_entry(Entry {
             inst,
             line,
-            target: PendingTarget::None,
+            attachment,
         });
+    }
+
+    /// Appends an instruction of another block's terminator.
+    fn push_from(&mut self, line: SourceLine, inst: PInst) {
+        self.push_entry(Entry {
+            inst,
+            line,
+            attachment: None,
+        });
+    }
+
+    fn push_entry(&mut self, entry: Entry<PReg>) {
+        let at = self.insts.len() as u32;
+        self.insts.push(entry);
+        let block = self.blocks.last_mut().expect("a block was begun");
+        if Range::is_empty(&block.branches) {
+            block.branches.start = at;
+        }
+        block.branches.end = at + 1;
+    }
+
+    /// The blocks, with their positions.
+    fn numbered_blocks(&mut self) -> Vec<LinearBlock> {
+        let mut blocks = std::mem::take(&mut self.blocks);
+        let mut position = 0;
+        for block in &mut blocks {
+            block.position = position;
+            position += block.len();
+        }
+        blocks
+    }
+
+    /// The targets, with blocks as places in the order.
+    fn resolved_targets(
+        &mut self,
+        place: impl Fn(usize) -> usize,
+    ) -> PrimaryMap<AttachmentId, Target> {
+        let mut targets = std::mem::take(&mut self.targets);
+        for target in targets.values_mut() {
+            match target {
+                Target::Block(block) => *block = place(*block),
+                Target::Table { targets, .. } => targets.iter_mut().for_each(|t| *t = place(*t)),
+                Target::None | Target::Symbol(_) => {}
+            }
+        }
+        targets
     }
 }
 

@@ -1,17 +1,22 @@
 //! Code in its final order: blocks one after the other, branches as instructions, targets still symbolic.
+//!
+//! The instructions stay where allocation left them; the branches that layout makes stand behind them all. The order is one of ranges:
+//! a block is some instructions of allocation and the branches at its end.
 
 use crate::analysis::graph::Graph;
-use crate::isa::PInst;
 use crate::isa::table::Effects;
-use crate::vcode::{Frame, FunctionKind, SourceLine, SymbolUse};
-use smallvec::SmallVec;
+use crate::isa::{PInst, PReg};
+use crate::vcode::{AttachmentId, Entry, Frame, FunctionKind, SymbolUse};
+use cranelift_entity::PrimaryMap;
 use std::fmt;
+use std::iter::Chain;
+use std::ops::Range;
 use thiserror::Error;
 
 /// A function in its final order.
 ///
 /// Control leaves a block only behind its last instruction, except that a guarded EXIT, and a TRAP, may stand anywhere. A block whose last
-/// instruction does not always go elsewhere is followed by the next block.
+/// instruction does not always go elsewhere is followed by the next block. No block is empty.
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// Symbol name.
@@ -20,29 +25,36 @@ pub struct Linear {
     pub kind: FunctionKind,
     /// Frame in local memory.
     pub frame: Frame,
-    /// Blocks in order; the first is the entry. None is empty.
-    pub blocks: Vec<LinearBlock>,
+    /// Instructions in no order, some perhaps in no block; label fields hold 0.
+    pub(super) insts: Vec<Entry<PReg>>,
+    /// What the label of an instruction, or another field that is filled in later, refers to: by its attachment.
+    pub(super) targets: PrimaryMap<AttachmentId, Target>,
+    /// Blocks in order; the first is the entry.
+    pub(super) blocks: Vec<LinearBlock>,
 }
 
-/// A run of instructions that is entered at its start only.
+/// A run of instructions that is entered at its start only: its parts of the instructions.
 #[derive(Clone, Debug, Default)]
-pub struct LinearBlock {
-    /// Its instructions.
-    pub insts: Vec<LinearInst>,
+pub(super) struct LinearBlock {
+    /// Number of instructions of all blocks before it.
+    pub position: u32,
+    /// Instructions of allocation.
+    pub body: Range<u32>,
+    /// The branches at its end.
+    pub branches: Range<u32>,
 }
 
-/// An instruction at its place.
-#[derive(Clone, Debug)]
-pub struct LinearInst {
-    /// The instruction; a label field holds 0.
-    pub inst: PInst,
-    /// Place in the source.
-    pub line: SourceLine,
-    /// What its label, or another field that is filled in later, refers to.
-    pub target: Target,
+impl LinearBlock {
+    /// Number of its instructions.
+    pub fn len(&self) -> u32 {
+        self.body.len() as u32 + self.branches.len() as u32
+    }
 }
 
-/// What a field that is filled in after layout refers to. Blocks are positions in [`Linear::blocks`].
+/// Instructions of a block in order.
+pub type Insts<'a> = Chain<std::slice::Iter<'a, Entry<PReg>>, std::slice::Iter<'a, Entry<PReg>>>;
+
+/// What a field that is filled in after layout refers to. Blocks are positions in the order of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Nothing.
@@ -60,46 +72,18 @@ pub enum Target {
     Symbol(SymbolUse),
 }
 
-impl LinearInst {
-    /// An instruction without a target.
-    pub fn new(inst: PInst, line: SourceLine) -> Self {
-        LinearInst {
-            inst,
-            line,
-            target: Target::None,
-        }
-    }
+fn effects(inst: &PInst) -> Effects {
+    inst.optype().info().effects
+}
 
-    fn effects(&self) -> Effects {
-        self.inst.optype().info().effects
-    }
+/// Whether control may go elsewhere than to the next instruction and not come back by itself (a call comes back).
+pub fn is_transfer(inst: &PInst) -> bool {
+    effects(inst).intersects(TRANSFER)
+}
 
-    /// Whether control may go elsewhere than to the next instruction and not come back by itself (a call comes back).
-    pub fn is_transfer(&self) -> bool {
-        self.effects().intersects(TRANSFER)
-    }
-
-    /// Whether control never reaches the next instruction.
-    pub fn ends_path(&self) -> bool {
-        self.is_transfer() && self.inst.is_unguarded()
-    }
-
-    /// Whether control may leave the function for other code: calls, returns, branches to other functions.
-    pub fn leaves_function(&self) -> bool {
-        self.effects()
-            .intersects(Effects::CALL.union(Effects::RETURN))
-            || self.effects().contains(Effects::BRANCH)
-                && matches!(self.target, Target::None | Target::Symbol(_))
-    }
-
-    /// The blocks of this function that it may branch to.
-    pub fn branch_targets(&self) -> &[usize] {
-        match &self.target {
-            Target::Block(b) if self.effects().contains(Effects::BRANCH) => std::slice::from_ref(b),
-            Target::Table { targets, .. } => targets,
-            _ => &[],
-        }
-    }
+/// Whether control never reaches the next instruction.
+pub fn ends_path(inst: &PInst) -> bool {
+    is_transfer(inst) && inst.is_unguarded()
 }
 
 /// Why code in its final order is not legal; a mistake of layout.
@@ -132,72 +116,141 @@ impl Linear {
     /// # Errors
     /// See [`LinearError`].
     pub fn verify(&self) -> Result<(), LinearError> {
-        for (index, block) in self.blocks.iter().enumerate() {
-            let Some((_, before)) = block.insts.split_last() else {
-                return Err(LinearError::Empty(index));
-            };
-            let leaves = |i: &LinearInst| {
-                let traps = i.effects().contains(Effects::TRAP);
-                i.ends_path() && !traps || !i.branch_targets().is_empty()
-            };
-            if before.iter().any(leaves) {
-                return Err(LinearError::LeavesEarly(index));
+        for block in 0..self.block_count() {
+            let mut insts = self.insts(block);
+            if insts.next_back().is_none() {
+                return Err(LinearError::Empty(block));
             }
-            let missing = |to: &usize| *to >= self.blocks.len();
-            if let Some(to) = self.successors(index).into_iter().find(missing) {
-                return Err(LinearError::NoBlock { from: index, to });
+            let leaves = |entry: &Entry<PReg>| {
+                let traps = effects(&entry.inst).contains(Effects::TRAP);
+                ends_path(&entry.inst) && !traps || !self.branch_targets(entry).is_empty()
+            };
+            if insts.any(leaves) {
+                return Err(LinearError::LeavesEarly(block));
+            }
+            if let Some(to) = self.successors(block).find(|&to| to >= self.block_count()) {
+                return Err(LinearError::NoBlock { from: block, to });
             }
         }
         Ok(())
     }
 
-    /// Blocks that may run after block `index`.
-    pub fn successors(&self, index: usize) -> SmallVec<[usize; 2]> {
-        let block = &self.blocks[index];
-        let mut list = SmallVec::new();
-        let last = block.insts.last();
-        if last.is_none_or(|l| !l.ends_path()) {
-            list.push(index + 1);
+    /// Number of blocks.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The instructions of a block.
+    pub fn insts(&self, block: usize) -> Insts<'_> {
+        let LinearBlock { body, branches, .. } = &self.blocks[block];
+        let part = |range: &Range<u32>| &self.insts[range.start as usize..range.end as usize];
+        part(body).iter().chain(part(branches))
+    }
+
+    /// The instructions in order.
+    pub fn all_insts(&self) -> impl Iterator<Item = &Entry<PReg>> {
+        (0..self.block_count()).flat_map(|block| self.insts(block))
+    }
+
+    /// Where the instructions of a block stand in the whole function.
+    pub fn positions(&self, block: usize) -> Range<usize> {
+        let LinearBlock { position, .. } = self.blocks[block];
+        position as usize..(position + self.blocks[block].len()) as usize
+    }
+
+    /// The last instruction of a block.
+    fn last(&self, block: usize) -> Option<&Entry<PReg>> {
+        let LinearBlock { body, branches, .. } = &self.blocks[block];
+        let range = if branches.is_empty() { body } else { branches };
+        (!range.is_empty()).then(|| &self.insts[range.end as usize - 1])
+    }
+
+    /// What an instruction refers to.
+    pub fn target(&self, entry: &Entry<PReg>) -> &Target {
+        entry.attachment.map_or(&Target::None, |a| &self.targets[a])
+    }
+
+    /// Whether control may leave the function for other code at an instruction: calls, returns, branches to other functions.
+    pub fn leaves_function(&self, entry: &Entry<PReg>) -> bool {
+        let effects = effects(&entry.inst);
+        effects.intersects(Effects::CALL.union(Effects::RETURN))
+            || effects.contains(Effects::BRANCH)
+                && matches!(self.target(entry), Target::None | Target::Symbol(_))
+    }
+
+    /// The blocks of this function that an instruction may branch to.
+    pub fn branch_targets(&self, entry: &Entry<PReg>) -> &[usize] {
+        match self.target(entry) {
+            Target::Block(b) if effects(&entry.inst).contains(Effects::BRANCH) => {
+                std::slice::from_ref(b)
+            }
+            Target::Table { targets, .. } => targets,
+            _ => &[],
         }
-        list.extend(
-            last.into_iter()
-                .flat_map(|l| l.branch_targets().iter().copied()),
-        );
-        list
+    }
+
+    /// Blocks that may run after a block.
+    pub fn successors(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
+        let last = self.last(block);
+        let falls = last.is_none_or(|entry| !ends_path(&entry.inst));
+        let targets = last.map_or(&[][..], |entry| self.branch_targets(entry));
+        let next = falls.then_some(block + 1);
+        next.into_iter().chain(targets.iter().copied())
     }
 
     /// The control flow between the blocks.
     pub fn graph(&self) -> Graph {
-        let edges = (0..self.blocks.len())
-            .flat_map(|b| self.successors(b).into_iter().map(move |s| (b, s)));
-        Graph::from_edges(self.blocks.len(), edges.collect::<Vec<_>>())
+        let edges =
+            (0..self.block_count()).flat_map(|b| self.successors(b).map(move |next| (b, next)));
+        Graph::from_edges(self.block_count(), edges)
     }
 
     /// Number of instructions.
     pub fn len(&self) -> usize {
-        self.blocks.iter().map(|b| b.insts.len()).sum()
+        let last = self.blocks.last();
+        last.map_or(0, |block| (block.position + block.len()) as usize)
     }
 
     /// Whether it has no instruction.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// The list of blocks, empty, to be used again.
+    pub(super) fn into_blocks(mut self) -> Vec<LinearBlock> {
+        self.blocks.clear();
+        self.blocks
+    }
+
+    /// Puts other instructions in the place of all; `lens` are the numbers of those of each block.
+    pub fn replace_insts(&mut self, insts: Vec<Entry<PReg>>, lens: &[u32]) {
+        self.insts = insts;
+        let mut start = 0;
+        for (block, len) in self.blocks.iter_mut().zip(lens) {
+            *block = LinearBlock {
+                position: start,
+                body: start..start + len,
+                branches: 0..0,
+            };
+            start += len;
+        }
+    }
 }
 
 impl fmt::Display for Linear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {{", self.name)?;
-        for (index, block) in self.blocks.iter().enumerate() {
-            writeln!(f, "L{index}:")?;
-            for i in &block.insts {
-                write!(f, "    {}", i.inst)?;
-                match &i.target {
+        for block in 0..self.block_count() {
+            writeln!(f, "L{block}:")?;
+            for entry in self.insts(block) {
+                write!(f, "    {}", entry.inst)?;
+                match self.target(entry) {
                     Target::None => {}
                     Target::Block(b) => write!(f, " // L{b}")?,
                     Target::Table { offset, targets } => {
                         write!(f, " // table {offset:#x} {targets:?}")?
                     }
-                    Target::Symbol(s) => write!(f, " // {}", s.print(&i.inst))?,
+                    Target::Symbol(s) => write!(f, " // {}", s.print(&entry.inst))?,
                 }
                 writeln!(f)?;
             }

@@ -14,14 +14,14 @@ pub(crate) mod testing;
 mod tests;
 
 pub use constants::{Constants, ConstantsFull};
-pub use layout::{LayoutError, layout};
+pub use layout::LayoutError;
 pub use resources::Resources;
 
 use crate::isa::encode::WORD_BYTES;
-use crate::isa::{Illegal, PInst};
+use crate::isa::{Control, Illegal, PInst, PReg};
 use crate::sched::Scheduled;
-use crate::vcode::{FunctionKind, SourceLine, SymbolUse};
-use linear::Target;
+use crate::vcode::{Entry, FunctionKind, SourceLine, SymbolUse, VCode};
+use linear::{Linear, Target};
 use thiserror::Error;
 
 /// An emitted function.
@@ -66,69 +66,101 @@ pub enum EmitError {
     },
 }
 
-/// Makes the words of a function and fills its jump tables in `constants`.
+/// Memory that is kept between functions, for the passes from layout to words.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    layout: layout::Scratch,
+    /// For [`crate::sched::control`].
+    pub control: crate::sched::control::Scratch,
+}
+
+/// Lays out a function.
+///
+/// # Errors
+/// See [`LayoutError`].
+pub fn layout(code: VCode<PReg>, scratch: &mut Scratch) -> Result<Linear, LayoutError> {
+    layout::layout(code, &mut scratch.layout)
+}
+
+/// Makes the words of a function and fills its jump tables in `constants`. Instructions are held to be legal unless `verify` or this is a
+/// debug build.
 ///
 /// # Errors
 /// See [`EmitError`].
-pub fn emit(scheduled: &Scheduled, constants: &mut Constants) -> Result<Code, EmitError> {
-    let code = scheduled.code();
-    let too_long = || EmitError::TooLong {
-        function: code.name.clone(),
-    };
-    let mut starts = Vec::with_capacity(code.blocks.len());
-    let mut count = 0;
-    for block in &code.blocks {
-        starts.push(count);
-        count += block.insts.len();
-    }
-    i32::try_from(count * WORD_BYTES).map_err(|_| too_long())?;
-    let offset_of = |index: usize| (index * WORD_BYTES) as u32;
-    let distance = |from: u32, block: usize| {
-        i64::from(offset_of(starts[block])) - i64::from(from) - WORD_BYTES as i64
-    };
-
+pub fn emit(
+    scheduled: Scheduled,
+    verify: bool,
+    constants: &mut Constants,
+    scratch: &mut Scratch,
+) -> Result<Code, EmitError> {
+    let (mut code, controls) = scheduled.into_parts();
+    let resources = Resources::new(&code);
     let mut out = Code {
-        name: code.name.clone(),
-        kind: code.kind.clone(),
-        words: Vec::with_capacity(count),
+        name: std::mem::take(&mut code.name),
+        kind: std::mem::replace(&mut code.kind, FunctionKind::Device),
+        words: Vec::with_capacity(code.len()),
         relocations: Vec::new(),
         lines: Vec::new(),
         tables: Vec::new(),
-        redzones: code.frame.redzones.clone(),
-        resources: Resources::of(code),
+        redzones: std::mem::take(&mut code.frame.redzones),
+        resources,
     };
-    for (index, block) in code.blocks.iter().enumerate() {
-        for (i, &control) in block.insts.iter().zip(scheduled.controls(index)) {
-            let at = offset_of(out.words.len());
-            let mut inst = i.inst;
-            match &i.target {
-                Target::None => {}
-                Target::Block(target) => set_label(&mut inst, distance(at, *target)),
-                Target::Table { offset, targets } => {
-                    // The branch adds the entry to the address of the next instruction.
-                    set_label(&mut inst, 0);
-                    let entries: Vec<u8> = targets
-                        .iter()
-                        .flat_map(|&t| (distance(at, t) as i32).to_le_bytes())
-                        .collect();
-                    constants.fill(*offset, &entries);
-                    out.tables
-                        .push((at, targets.iter().map(|&t| offset_of(starts[t])).collect()));
-                }
-                Target::Symbol(symbol) => out.relocations.push((at, symbol.clone())),
-            }
-            let word = inst.encode(control).map_err(|reason| EmitError::Illegal {
-                function: code.name.clone(),
-                offset: at,
-                reason,
-            })?;
-            out.words.push(word);
-            if out.lines.last().is_none_or(|l| l.1 != i.line) {
-                out.lines.push((at, i.line));
-            }
-        }
+    if i32::try_from(code.len() * WORD_BYTES).is_err() {
+        return Err(EmitError::TooLong { function: out.name });
     }
+    for (entry, &control) in code.all_insts().zip(&controls) {
+        let word = word(&code, entry, control, verify, constants, &mut out);
+        out.words.push(word?);
+    }
+    scratch.layout.blocks = code.into_blocks();
+    scratch.control.give_back(controls);
     Ok(out)
+}
+
+/// The word of the next instruction; what else is said of it goes to `out`.
+fn word(
+    code: &Linear,
+    entry: &Entry<PReg>,
+    control: Control,
+    verify: bool,
+    constants: &mut Constants,
+    out: &mut Code,
+) -> Result<u128, EmitError> {
+    let offset_of = |index: usize| (index * WORD_BYTES) as u32;
+    let start_of = |block: usize| offset_of(code.positions(block).start);
+    let at = offset_of(out.words.len());
+    let distance = |block: usize| i64::from(start_of(block)) - i64::from(at) - WORD_BYTES as i64;
+    let mut labelled = None;
+    let mut label = |distance: i64| set_label(labelled.insert(entry.inst), distance);
+    match code.target(entry) {
+        Target::None => {}
+        Target::Block(target) => label(distance(*target)),
+        Target::Table { offset, targets } => {
+            // The branch adds the entry to the address of the next instruction.
+            label(0);
+            let entries: Vec<u8> = targets
+                .iter()
+                .flat_map(|&t| (distance(t) as i32).to_le_bytes())
+                .collect();
+            constants.fill(*offset, &entries);
+            out.tables
+                .push((at, targets.iter().map(|&t| start_of(t)).collect()));
+        }
+        Target::Symbol(symbol) => out.relocations.push((at, symbol.clone())),
+    }
+    if out.lines.last().is_none_or(|l| l.1 != entry.line) {
+        out.lines.push((at, entry.line));
+    }
+    out.resources.count(code, entry);
+    let inst = labelled.as_ref().unwrap_or(&entry.inst);
+    if !verify && !cfg!(debug_assertions) {
+        return Ok(inst.pack(control));
+    }
+    inst.encode(control).map_err(|reason| EmitError::Illegal {
+        function: out.name.clone(),
+        offset: at,
+        reason,
+    })
 }
 
 fn set_label(inst: &mut PInst, distance: i64) {

@@ -4,8 +4,10 @@
 //! one branch at the bottom both tests and repeats; blocks that rarely run stand last. Any order is correct, this one saves branches.
 
 use crate::analysis::graph::{Dominators, Graph, Loop, Loops, NodeSet};
+use smallvec::SmallVec;
 
 /// What the order depends on beside the graph.
+#[derive(Debug)]
 pub struct BlockTraits {
     /// Rarely runs.
     pub cold: bool,
@@ -20,16 +22,20 @@ pub fn block_order(graph: &Graph, traits: &[BlockTraits]) -> Vec<usize> {
     if graph.len() == 1 {
         return vec![0];
     }
+    // Without an edge that goes back there is no loop.
+    if (0..graph.len()).all(|node| graph.successors(node).all(|next| next > node)) {
+        let (mut blocks, cold) = by_warmth(&depth_first(graph, |_| 0, traits), traits);
+        blocks.extend(cold);
+        return blocks;
+    }
     let dominators = Dominators::new(graph, 0);
     let loops = Loops::new(graph, &dominators);
-    let mut order = Order::new(depth_first(graph, &loops, traits), graph.len());
+    let first = depth_first(graph, |node| loops.depth(node), traits);
+    let mut order = Order::new(first, graph.len());
     for l in loops.all() {
         gather(&mut order, &l.nodes);
     }
-    let (warm, cold): (Vec<usize>, Vec<usize>) = order
-        .blocks
-        .iter()
-        .partition(|&&b| b == 0 || !traits[b].cold);
+    let (warm, cold) = by_warmth(&order.blocks, traits);
     order.set(warm);
     for index in (0..loops.all().len()).rev() {
         rotate(&mut order, graph, &loops, index, traits);
@@ -39,11 +45,17 @@ pub fn block_order(graph: &Graph, traits: &[BlockTraits]) -> Vec<usize> {
     blocks
 }
 
-/// Reverse postorder; of the successors of a block those that leave more loops, and cold ones, come later.
-fn depth_first(graph: &Graph, loops: &Loops, traits: &[BlockTraits]) -> Vec<usize> {
+/// Blocks that run, and those that rarely do, each in order.
+fn by_warmth(blocks: &[usize], traits: &[BlockTraits]) -> (Vec<usize>, Vec<usize>) {
+    (blocks.iter()).partition(|&&block| block == 0 || !traits[block].cold)
+}
+
+/// Reverse postorder; of the successors of a block those that leave more loops, and cold ones, come later. `depth` is the number of loops
+/// around a block.
+fn depth_first(graph: &Graph, depth: impl Fn(usize) -> u32, traits: &[BlockTraits]) -> Vec<usize> {
     let sorted = |node: usize| {
-        let mut list: Vec<usize> = graph.successors(node).collect();
-        list.sort_by_key(|&s| (!traits[s].cold, loops.depth(s)));
+        let mut list: SmallVec<[usize; 2]> = graph.successors(node).collect();
+        list.sort_by_key(|&s| (!traits[s].cold, depth(s)));
         list
     };
     let mut seen = vec![false; graph.len()];

@@ -1,11 +1,14 @@
 //! What a function needs of the machine, counted on its final code.
 
-use super::linear::Linear;
+use super::linear::{Linear, Target};
 use crate::analysis::graph::{Dominators, Loops};
 use crate::isa::table::Effects;
 use crate::isa::{PReg, Register, RegisterClass};
-use crate::vcode::FunctionKind;
+use crate::vcode::{Entry, FunctionKind};
 use std::collections::BTreeSet;
+
+/// Effects of the instructions at which control may leave the function for code that comes back, and of some others.
+const LEAVES: Effects = Effects::CALL.union(Effects::BRANCH);
 
 /// What a function needs, without what it calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,9 +38,9 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Counts `code`.
-    pub fn of(code: &Linear) -> Resources {
-        let mut out = Resources {
+    /// What is known of `code` before its instructions are counted one by one ([`Resources::count`]).
+    pub(super) fn new(code: &Linear) -> Resources {
+        Resources {
             instructions: code.len() as u32,
             spill_bytes: code.frame.spill_bytes,
             local_bytes: code.frame.size(),
@@ -47,42 +50,41 @@ impl Resources {
             },
             loops: innermost_loops(code),
             ..Resources::default()
-        };
-        for inst in code.blocks.iter().flat_map(|b| &b.insts) {
-            inst.inst
-                .regs()
-                .iter()
-                .flatten()
-                .for_each(|&r| out.count(r));
-            let effects = inst.inst.optype().info().effects;
-            out.uses_barrier |= effects.contains(Effects::BARRIER);
-            if inst.leaves_function() && !effects.contains(Effects::RETURN) {
-                match &inst.target {
-                    super::linear::Target::Symbol(symbol) => {
-                        out.callees.insert(symbol.name.clone());
-                    }
-                    _ => out.calls_by_address = true,
-                }
-            }
         }
-        out
     }
 
-    fn count(&mut self, reg: PReg) {
-        let most = match reg.class() {
-            RegisterClass::Gpr => &mut self.registers,
-            RegisterClass::Predicate => &mut self.predicates,
-            RegisterClass::Uniform => &mut self.uniform,
-        };
-        *most = (*most).max(u32::from(reg.number()) + 1);
+    /// Counts an instruction.
+    pub(super) fn count(&mut self, code: &Linear, entry: &Entry<PReg>) {
+        let inst = &entry.inst;
+        for reg in inst.uses().chain(inst.definitions()) {
+            let most = match reg.class() {
+                RegisterClass::Gpr => &mut self.registers,
+                RegisterClass::Predicate => &mut self.predicates,
+                RegisterClass::Uniform => &mut self.uniform,
+            };
+            *most = (*most).max(u32::from(reg.number()) + 1);
+        }
+        let effects = inst.optype().info().effects;
+        self.uses_barrier |= effects.contains(Effects::BARRIER);
+        if effects.intersects(LEAVES)
+            && !effects.contains(Effects::RETURN)
+            && code.leaves_function(entry)
+        {
+            match code.target(entry) {
+                Target::Symbol(symbol) => {
+                    self.callees.insert(symbol.name.clone());
+                }
+                _ => self.calls_by_address = true,
+            }
+        }
     }
 }
 
 /// Instruction counts of the loops without a loop inside.
 fn innermost_loops(code: &Linear) -> Vec<u32> {
     // A loop has an edge that goes back.
-    let goes_back = |block: usize| code.successors(block).iter().any(|&next| next <= block);
-    if !(0..code.blocks.len()).any(goes_back) {
+    let goes_back = |block: usize| code.successors(block).any(|next| next <= block);
+    if !(0..code.block_count()).any(goes_back) {
         return Vec::new();
     }
     let graph = code.graph();
@@ -94,10 +96,7 @@ fn innermost_loops(code: &Linear) -> Vec<u32> {
             let first = nodes.iter().copied().min().unwrap_or(0);
             (
                 first,
-                nodes
-                    .iter()
-                    .map(|&b| code.blocks[b].insts.len() as u32)
-                    .sum(),
+                nodes.iter().map(|&b| code.positions(b).len() as u32).sum(),
             )
         })
         .collect();

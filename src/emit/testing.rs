@@ -1,15 +1,52 @@
 //! Functions built by hand, for the tests of everything behind allocation.
 
+use super::linear::Linear;
+use super::{Code, Constants, EmitError, LayoutError, Scratch, emit, layout};
 use crate::isa::generated::{
     AccessOrder, BoolOp, CompOp, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldg, mov, stg,
 };
 use crate::isa::operand::PT;
 use crate::isa::{Inst, PInst, PReg, Register, build};
+use crate::sched::Scheduled;
+use crate::sched::control::{Waiting, schedule};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{
     Block, BlockData, Entry, Frame, FunctionKind, KernelInfo, SourceLine, Terminator, VCode,
 };
 use cranelift_entity::{EntityRef, PrimaryMap};
+
+/// The code in its final order.
+///
+/// # Errors
+/// Those of the layout.
+pub fn linear(code: &VCode<PReg>) -> Result<Linear, LayoutError> {
+    layout(code.clone(), &mut Scratch::default())
+}
+
+/// The code with control bits.
+///
+/// # Panics
+/// When it has no layout.
+pub fn scheduled(code: &VCode<PReg>, waiting: Waiting) -> Scheduled {
+    let linear = linear(code).expect("a layout");
+    schedule(linear, waiting, &mut Default::default())
+}
+
+/// The words of the code; its tables go to `constants`.
+///
+/// # Errors
+/// Those of emission.
+///
+/// # Panics
+/// When it has no layout.
+pub fn words(
+    code: &VCode<PReg>,
+    waiting: Waiting,
+    constants: &mut Constants,
+) -> Result<Code, EmitError> {
+    let scheduled = scheduled(code, waiting);
+    emit(scheduled, true, constants, &mut Scratch::default())
+}
 
 /// The block of a number.
 pub fn block(number: usize) -> Block {

@@ -1,11 +1,11 @@
 //! Laid out code takes the same way as the blocks that it was made from.
 
 use super::linear::LinearError;
-use super::testing::{block, jump, kernel, mov, random_terminator};
+use super::testing::{block, jump, kernel, linear, mov, random_terminator, words};
 use super::*;
 use crate::isa::table::Effects;
 use crate::isa::{Optype, PInst, PReg, Role, build, decode};
-use crate::sched::control::{Waiting, schedule};
+use crate::sched::control::Waiting;
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{Attachment, Entry, Guard, SymbolKind, Terminator, VCode};
 
@@ -140,9 +140,9 @@ fn random_graphs_run_the_same_before_and_after() {
         code.blocks
             .values_mut()
             .for_each(|b| b.cold = random.below(6) == 0);
-        let linear = layout(&code).unwrap();
-        assert_eq!(linear.verify(), Ok(()), "{code}{linear}");
-        let emitted = emit(&schedule(linear, Waiting::Serial), &mut constants).unwrap();
+        let laid_out = linear(&code).unwrap();
+        assert_eq!(laid_out.verify(), Ok(()), "{code}{laid_out}");
+        let emitted = words(&code, Waiting::Serial, &mut constants).unwrap();
         assert_eq!(
             run_blocks(&code),
             run_words(&emitted, &constants, &tables),
@@ -158,17 +158,19 @@ fn what_layout_promises_is_checked() {
         (vec![mov(0, 2)], jump(2)),
         (vec![mov(0, 3)], Terminator::Exit),
     ]);
-    let good = layout(&code).unwrap();
+    let good = linear(&code).unwrap();
     assert_eq!(good.verify(), Ok(()));
     let mut empty = good.clone();
-    empty.blocks[1].insts.clear();
+    empty.blocks[1].body = 0..0;
+    empty.blocks[1].branches = 0..0;
     assert_eq!(empty.verify(), Err(LinearError::Empty(1)));
     let mut early = good.clone();
-    let last = early.blocks[0].insts.len() - 1;
-    early.blocks[0].insts.swap(0, last);
+    let first = early.blocks[0].body.start as usize;
+    let branch = early.blocks[0].branches.start as usize;
+    early.insts.swap(first, branch);
     assert_eq!(early.verify(), Err(LinearError::LeavesEarly(0)));
     let mut open = good.clone();
-    open.blocks.last_mut().unwrap().insts.pop();
+    open.blocks.last_mut().unwrap().branches = 0..0;
     assert_eq!(open.verify(), Err(LinearError::NoBlock { from: 2, to: 3 }));
 }
 
@@ -206,11 +208,9 @@ fn branch(taken: usize, fallthrough: usize) -> Terminator<PReg> {
 }
 
 fn optypes(code: &VCode<PReg>) -> Vec<(Optype, bool)> {
-    let linear = layout(code).unwrap();
+    let linear = linear(code).unwrap();
     linear
-        .blocks
-        .iter()
-        .flat_map(|b| &b.insts)
+        .all_insts()
         .map(|i| (i.inst.optype(), i.inst.is_unguarded()))
         .collect()
 }
@@ -253,8 +253,9 @@ fn a_loop_takes_one_branch_a_turn() {
             Optype::EXIT
         ]
     );
-    let linear = layout(&code).unwrap();
-    let resources = Resources::of(&linear);
+    let resources = words(&code, Waiting::Needed, &mut Constants::new())
+        .unwrap()
+        .resources;
     assert_eq!(
         (resources.instructions, resources.loops, resources.registers),
         (7, vec![3], 1)
@@ -284,11 +285,7 @@ fn labels_and_symbols_are_filled_in_and_recorded() {
     };
     let call = code.attachments.push(Attachment::Call(Box::new(call)));
     code.insts[1].attachment = Some(call);
-    let emitted = emit(
-        &schedule(layout(&code).unwrap(), Waiting::Serial),
-        &mut Constants::new(),
-    )
-    .unwrap();
+    let emitted = words(&code, Waiting::Serial, &mut Constants::new()).unwrap();
     // BSSY CALL @!P0 BRA MOV BSYNC EXIT
     assert_eq!(emitted.words[0] >> 32 & 0xffff_ffff, 3 * 16);
     let (offset, symbol) = &emitted.relocations[0];
@@ -317,11 +314,7 @@ fn labels_and_symbols_are_filled_in_and_recorded() {
 #[test]
 fn an_instruction_that_the_description_forbids_is_an_error() {
     let code = kernel(vec![(vec![mov(0, 1), misaligned()], Terminator::Exit)]);
-    let error = emit(
-        &schedule(layout(&code).unwrap(), Waiting::Serial),
-        &mut Constants::new(),
-    )
-    .unwrap_err();
+    let error = words(&code, Waiting::Serial, &mut Constants::new()).unwrap_err();
     assert!(
         matches!(
             error,
@@ -340,7 +333,7 @@ fn an_instruction_that_the_description_forbids_is_an_error() {
         divergent: false,
     };
     let code = kernel(vec![(vec![], no_table), (vec![], Terminator::Exit)]);
-    assert!(matches!(layout(&code), Err(LayoutError::NoTable { .. })));
+    assert!(matches!(linear(&code), Err(LayoutError::NoTable { .. })));
 }
 
 fn misaligned() -> PInst {
@@ -355,5 +348,5 @@ fn attachments_without_a_field_are_an_error() {
         attachment: Some(label),
         ..code.insts[0]
     };
-    assert!(matches!(layout(&code), Err(LayoutError::NoField { .. })));
+    assert!(matches!(linear(&code), Err(LayoutError::NoField { .. })));
 }

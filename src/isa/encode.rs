@@ -163,6 +163,23 @@ impl Inst<PReg> {
         check(info, word)?;
         Ok(word | control.encode())
     }
+
+    /// [`Inst::encode`] of an instruction that is known to be legal: nothing is checked but in debug builds.
+    pub fn pack(&self, control: Control) -> u128 {
+        let info = self.info();
+        let mut word = self.word();
+        for operand in info.operands {
+            if operand.class.is_some()
+                && let Some(first) = self.regs()[operand.first as usize]
+            {
+                // The field is 0 while the register stands beside the word.
+                word |= u128::from(first.number()) << info.fields[operand.field as usize].bit;
+            }
+        }
+        let word = word | control.encode();
+        debug_assert_eq!(Ok(word), self.encode(control));
+        word
+    }
 }
 
 /// Reads a word.

@@ -291,6 +291,14 @@ impl<R: Register> Inst<R> {
         }
     }
 
+    /// Registers of some entries, a bit each, hard-wired ones left out.
+    pub fn registers(&self, entries: u16) -> Registers<'_, R> {
+        Registers {
+            regs: &self.regs,
+            entries,
+        }
+    }
+
     /// Whether every entry that its operand is too narrow for is empty, as [`Inst::set_regs`] leaves it. A width changed afterwards
     /// could break it.
     pub fn has_clean_entries(&self) -> bool {

@@ -1,8 +1,8 @@
 //! What an instruction reads and writes, as the scheduler sees it.
 
+use crate::emit::linear::{Linear, ends_path};
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role};
-use smallvec::SmallVec;
 
 /// A 32-bit register, a predicate or a convergence barrier, numbered through all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,78 +43,27 @@ pub struct Write {
 }
 
 /// What one instruction reads and writes.
-#[derive(Clone, Debug, Default)]
-pub struct Accesses {
+#[derive(Clone, Copy, Debug)]
+pub struct Accesses<'a> {
     /// Everything read.
-    pub reads: SmallVec<[Resource; 8]>,
+    pub reads: &'a [Resource],
     /// What of it is still being read after issue, until a scoreboard says that it is done.
-    pub slow_reads: SmallVec<[Resource; 8]>,
+    pub slow_reads: &'a [Resource],
     /// Written. Under a guard the old value stays where the guard is false.
-    pub writes: SmallVec<[Write; 4]>,
+    pub writes: &'a [Write],
     /// Cycles until the sources have been read, an estimate.
     pub sources: u16,
     /// The writes arrive at a time that is not fixed.
     pub variable: bool,
+    /// Control may leave the function for other code.
+    pub leaves: bool,
+    /// Control never reaches the next instruction.
+    pub ends_path: bool,
 }
 
-impl Accesses {
-    /// What `inst` reads and writes. Hard-wired registers do not count.
-    pub fn of(inst: &PInst) -> Accesses {
-        let info = inst.info();
-        let optype = info.optype.info();
-        let latency = &optype.latency;
-        let mut out = Accesses {
-            sources: latency.sources,
-            variable: latency.variable,
-            ..Accesses::default()
-        };
-        let slow = latency.variable && latency.sources > 0;
-        for operand in inst.operands() {
-            let width = (operand.info.width)(inst.word());
-            for &reg in operand.regs.iter().flatten() {
-                let resource = Resource::register(reg);
-                if operand.info.direction == Direction::Out {
-                    out.writes.push(Write {
-                        resource,
-                        latency: result_latency(latency, operand.info.class, width),
-                    });
-                } else {
-                    out.reads.push(resource);
-                    // The guard is looked at when the instruction issues.
-                    if slow && operand.info.role != Role::Pg {
-                        out.slow_reads.push(resource);
-                    }
-                }
-            }
-        }
-        for operand in info.operands.iter().filter(|o| o.class.is_none()) {
-            // The set of all predicates is an operand without a field.
-            let (resources, class): (SmallVec<[Resource; 8]>, _) =
-                match info.fields.get(usize::from(operand.field)) {
-                    Some(field) if matches!(field.ty, FieldType::Convergence) => (
-                        SmallVec::from_slice(&[Resource::barrier(inst.field(operand.field) as u8)]),
-                        None,
-                    ),
-                    Some(_) => continue,
-                    None => (
-                        all(RegisterClass::Predicate).collect(),
-                        Some(RegisterClass::Predicate),
-                    ),
-                };
-            match operand.direction {
-                Direction::Out => out.add_writes(resources, result_latency(latency, class, 32)),
-                _ => out.reads.extend(resources),
-            }
-        }
-        if optype.effects.contains(Effects::ANY_GPR) {
-            out.reads.extend(all(RegisterClass::Gpr));
-            out.add_writes(all(RegisterClass::Gpr), latency.result);
-        }
-        out
-    }
-
+impl Accesses<'_> {
     /// Whether it reads or writes what `earlier` writes.
-    pub fn touches_results_of(&self, earlier: &Accesses) -> bool {
+    pub fn touches_results_of(&self, earlier: &Accesses<'_>) -> bool {
         earlier.writes.iter().any(|w| {
             self.reads.contains(&w.resource)
                 || self.writes.iter().any(|own| own.resource == w.resource)
@@ -122,17 +71,167 @@ impl Accesses {
     }
 
     /// Whether it writes what `earlier` still reads after issue.
-    pub fn overwrites_sources_of(&self, earlier: &Accesses) -> bool {
+    pub fn overwrites_sources_of(&self, earlier: &Accesses<'_>) -> bool {
         let mut writes = self.writes.iter();
         writes.any(|w| earlier.slow_reads.contains(&w.resource))
     }
+}
 
-    fn add_writes(&mut self, resources: impl IntoIterator<Item = Resource>, latency: u16) {
-        self.writes.extend(
-            resources
-                .into_iter()
-                .map(|resource| Write { resource, latency }),
-        );
+/// What the instructions of a function read and write, by their positions.
+#[derive(Debug, Default)]
+pub struct AccessLists {
+    insts: Vec<Lists>,
+    reads: Vec<Resource>,
+    writes: Vec<Write>,
+}
+
+/// The parts of an instruction in [`AccessLists`]: they begin where those of the instruction before it end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lists {
+    reads_end: u32,
+    writes_end: u32,
+    /// How many of the reads, from the first on, are slow.
+    slow: u16,
+    sources: u16,
+    variable: bool,
+    leaves: bool,
+    ends_path: bool,
+}
+
+/// Effects of the instructions that have operands without registers that are resources all the same.
+const SPECIAL: Effects = Effects::CONVERGENCE
+    .union(Effects::PREDICATES)
+    .union(Effects::ANY_GPR);
+
+impl AccessLists {
+    /// Makes them those of `code`.
+    pub fn fill(&mut self, code: &Linear) {
+        self.insts.clear();
+        self.reads.clear();
+        self.writes.clear();
+        self.insts.reserve(code.len());
+        for entry in code.all_insts() {
+            self.push(&entry.inst, code.leaves_function(entry));
+        }
+    }
+
+    /// Number of instructions.
+    pub fn len(&self) -> usize {
+        self.insts.len()
+    }
+
+    /// What the instruction at a position reads and writes.
+    pub fn get(&self, position: usize) -> Accesses<'_> {
+        let lists = self.insts[position];
+        let before = match position {
+            0 => Lists::default(),
+            _ => self.insts[position - 1],
+        };
+        let reads = &self.reads[before.reads_end as usize..lists.reads_end as usize];
+        Accesses {
+            reads,
+            slow_reads: &reads[..usize::from(lists.slow)],
+            writes: &self.writes[before.writes_end as usize..lists.writes_end as usize],
+            sources: lists.sources,
+            variable: lists.variable,
+            leaves: lists.leaves,
+            ends_path: lists.ends_path,
+        }
+    }
+
+    /// Adds an instruction. Hard-wired registers do not count.
+    fn push(&mut self, inst: &PInst, leaves: bool) {
+        debug_assert!(inst.has_clean_entries(), "{inst}");
+        let info = inst.info();
+        let optype = info.optype.info();
+        let latency = &optype.latency;
+        let reads = self.reads.len();
+        // The guard is looked at when the instruction issues, so it comes behind the others, which may be read later.
+        let guard = inst.operand(Role::Pg).map_or(0, |guard| 1 << guard.first);
+        let resources = inst.registers(info.reads & !guard).map(Resource::register);
+        self.reads.extend(resources);
+        let slow = match latency.variable && latency.sources > 0 {
+            true => self.reads.len() - reads,
+            false => 0,
+        };
+        let resources = inst.registers(info.reads & guard).map(Resource::register);
+        self.reads.extend(resources);
+        if info.wide && latency.wide != latency.result {
+            self.add_wide_writes(inst, latency);
+        } else {
+            self.writes.extend(inst.definitions().map(|reg| Write {
+                resource: Resource::register(reg),
+                latency: result_latency(latency, Some(reg.class()), 32),
+            }));
+        }
+        if optype.effects.intersects(SPECIAL) {
+            self.add_special(inst, latency);
+        }
+        self.insts.push(Lists {
+            reads_end: self.reads.len() as u32,
+            writes_end: self.writes.len() as u32,
+            slow: slow as u16,
+            sources: latency.sources,
+            variable: latency.variable,
+            leaves,
+            ends_path: ends_path(inst),
+        });
+    }
+
+    /// Adds the registers that an instruction writes whose latency depends on the width of the result.
+    fn add_wide_writes(&mut self, inst: &PInst, latency: &LatencyInfo) {
+        let results = inst
+            .operands()
+            .filter(|operand| operand.info.direction == Direction::Out);
+        for operand in results {
+            let width = (operand.info.width)(inst.word());
+            let latency = result_latency(latency, operand.info.class, width);
+            let regs = operand.regs.iter().flatten();
+            self.writes.extend(regs.map(|&reg| Write {
+                resource: Resource::register(reg),
+                latency,
+            }));
+        }
+    }
+
+    /// Adds what is no register operand: convergence barriers, the set of all predicates, registers known only at run time.
+    fn add_special(&mut self, inst: &PInst, latency: &LatencyInfo) {
+        let info = inst.info();
+        for operand in info.operands.iter().filter(|o| o.class.is_none()) {
+            let field = info.fields.get(usize::from(operand.field));
+            match field.map(|field| field.ty) {
+                Some(FieldType::Convergence) => {
+                    let barrier = Resource::barrier(inst.field(operand.field) as u8);
+                    let latency = result_latency(latency, None, 32);
+                    self.add(operand.direction, std::iter::once(barrier), latency);
+                }
+                Some(_) => {}
+                // The set of all predicates is an operand without a field.
+                None => {
+                    let class = RegisterClass::Predicate;
+                    let latency = result_latency(latency, Some(class), 32);
+                    self.add(operand.direction, all(class), latency);
+                }
+            }
+        }
+        if inst.optype().info().effects.contains(Effects::ANY_GPR) {
+            self.add(Direction::In, all(RegisterClass::Gpr), 0);
+            self.add(Direction::Out, all(RegisterClass::Gpr), latency.result);
+        }
+    }
+
+    fn add(
+        &mut self,
+        direction: Direction,
+        resources: impl Iterator<Item = Resource>,
+        latency: u16,
+    ) {
+        match direction {
+            Direction::Out => {
+                (self.writes).extend(resources.map(|resource| Write { resource, latency }))
+            }
+            Direction::In | Direction::Neither => self.reads.extend(resources),
+        }
     }
 }
 
@@ -147,5 +246,26 @@ fn result_latency(latency: &LatencyInfo, class: Option<RegisterClass>, width: u8
         Some(RegisterClass::Predicate) => latency.predicate,
         _ if width > 32 => latency.wide,
         _ => latency.result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::encode::all_forms;
+
+    /// [`AccessLists`] looks for resources in operands without registers only where an effect tells of them.
+    #[test]
+    fn special_operands_are_told_of_by_effects() {
+        for form in all_forms() {
+            let info = form.info();
+            let special = info.operands.iter().any(|operand| {
+                let field = info.fields.get(usize::from(operand.field));
+                operand.class.is_none()
+                    && field.is_none_or(|f| matches!(f.ty, FieldType::Convergence))
+            });
+            let told = info.optype.info().effects.intersects(SPECIAL);
+            assert!(told || !special, "{}", info.name);
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! One walk over the code in its final order with an estimate of the time. A result takes a scoreboard on which nothing is on its way; if there
 //! is none, that whose last result arrives nearest in time, so that who waits for one waits little for the other. Any choice is correct.
 
-use super::access::{Accesses, Resource};
+use super::access::{AccessLists, Accesses, Resource};
+use super::control::Wish;
 use super::state::{Boards, State};
 use crate::emit::linear::Linear;
 use crate::isa::control::SCOREBOARDS;
@@ -12,34 +13,57 @@ use smallvec::SmallVec;
 /// Instructions that are looked at to find out what an instruction must signal (*assumed*).
 const LOOK_AHEAD: usize = 400;
 
-/// The scoreboards of all instructions, by block.
-pub fn assign(code: &Linear, accesses: &[Vec<Accesses>]) -> Vec<Vec<Boards>> {
+/// Memory that is kept between functions.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    next: Next,
+    /// By instruction of a block.
+    needed: Vec<Needed>,
+}
+
+/// Finds the scoreboards of all instructions. `wishes` gets them, by position, with the stalls and wait masks of code that runs
+/// from its first instruction to its last and leaves the function only there. `state` is empty before.
+pub fn assign(
+    code: &Linear,
+    accesses: &AccessLists,
+    state: &mut State,
+    wishes: &mut Vec<Wish>,
+    scratch: &mut Scratch,
+) {
     let mut clock = Clock::default();
-    let mut state = State::default();
-    let mut found = Vec::with_capacity(code.blocks.len());
-    let mut next = Next::new();
-    for (block, list) in accesses.iter().enumerate() {
-        let needed = needed_boards(code, accesses, block, &mut next);
-        let mut boards = Vec::with_capacity(list.len());
-        for (index, access) in list.iter().enumerate() {
-            let needs = state.needs(access);
+    for block in 0..code.block_count() {
+        scratch.find_needed(code, accesses, block);
+        for (position, needed) in code.positions(block).zip(&scratch.needed) {
+            let access = accesses.get(position);
+            let needs = state.needs(&access);
             clock.pass(needs.cycles, needs.wait);
+            let mut wish = Wish {
+                stall: 1,
+                wait: needs.wait,
+                boards: Boards::default(),
+            };
+            if access.leaves {
+                wish.wait |= state.pending(wish.wait);
+            }
             state.waited(needs.wait);
             state.advance(needs.cycles);
-            let mut mine = Boards::default();
-            if needed[index].results {
+            if needed.results {
                 let latency = access.writes.iter().map(|w| w.latency).max().unwrap_or(0);
-                mine.write = clock.take(latency, 0);
+                wish.boards.write = clock.take(latency, 0);
             }
-            if needed[index].sources {
-                mine.read = clock.take(access.sources, mine.write);
+            if needed.sources {
+                wish.boards.read = clock.take(access.sources, wish.boards.write);
             }
-            state.issue(access, mine);
-            boards.push(mine);
+            state.issue(&access, wish.boards);
+            if access.leaves {
+                wish.stall = state.longest().max(1);
+            }
+            if let Some(previous) = wishes.last_mut() {
+                previous.stall = previous.stall.max(needs.cycles);
+            }
+            wishes.push(wish);
         }
-        found.push(boards);
     }
-    found
 }
 
 /// Estimated times.
@@ -87,145 +111,176 @@ struct Needed {
     sources: bool,
 }
 
-/// What the instructions of a block must signal.
-///
-/// One walk backwards knows for each resource the next write and the next access in the block, which decides most cases; only where nothing
-/// happens until the end of the block are the paths behind it looked at.
-fn needed_boards(
-    code: &Linear,
-    accesses: &[Vec<Accesses>],
-    block: usize,
-    next: &mut Next,
-) -> Vec<Needed> {
-    let list = &accesses[block];
-    let mut needed = vec![Needed::default(); list.len()];
-    if !list.iter().any(|access| access.variable) {
-        return needed;
-    }
-    next.forget();
-    let mut leaves = NEVER;
-    for (index, access) in list.iter().enumerate().rev() {
-        if access.variable {
-            let end = (block, list.len());
-            let touched = access.writes.iter();
-            let touched = touched.map(|w| next.access[w.resource.index()]).min();
-            let touched = touched.unwrap_or(NEVER);
-            let touches = |b: usize, i: usize| accesses[b][i].touches_results_of(access);
-            let has_results = !access.writes.is_empty();
-            needed[index].results = has_results
-                && (touched.min(leaves) != NEVER
-                    || reaches(
-                        code,
-                        end,
-                        |_, _| false,
-                        |b, i| touches(b, i) || code.blocks[b].insts[i].leaves_function(),
-                    ));
-            let overwritten = access.slow_reads.iter();
-            let overwritten = overwritten.map(|r| next.write[r.index()]).min();
-            let overwritten = overwritten.unwrap_or(NEVER);
-            let first = overwritten.min(touched).min(leaves);
-            needed[index].sources = if access.slow_reads.is_empty() {
-                false
-            } else if first == NEVER {
-                // Where the function is left everything is waited for.
-                let complete = |b: usize, i: usize| {
-                    touches(b, i) || has_results && code.blocks[b].insts[i].leaves_function()
-                };
-                reaches(code, end, complete, |b, i| {
-                    accesses[b][i].overwrites_sources_of(access)
-                        || code.blocks[b].insts[i].leaves_function()
-                })
-            } else {
-                first != touched && !(first == leaves && has_results)
-            };
-        }
-        next.note(access, index as u32);
-        if code.blocks[block].insts[index].leaves_function() {
-            leaves = index as u32;
-        }
-    }
-    needed
-}
-
 /// No such place.
 const NEVER: u32 = u32::MAX;
 
-/// For each resource the next place in the block where something happens to it.
+impl Scratch {
+    /// Finds what the instructions of a block must signal.
+    ///
+    /// One walk backwards knows for each resource the next write and the next access in the block, which decides most cases; only where nothing
+    /// happens until the end of the block are the paths behind it looked at.
+    fn find_needed(&mut self, code: &Linear, accesses: &AccessLists, block: usize) {
+        let Scratch { next, needed } = self;
+        let range = code.positions(block);
+        needed.clear();
+        needed.resize(range.len(), Needed::default());
+        if !range
+            .clone()
+            .any(|position| accesses.get(position).variable)
+        {
+            return;
+        }
+        next.begin(range.len() as u32);
+        let end = (block, range.end);
+        let mut leaves = NEVER;
+        for (index, position) in range.enumerate().rev() {
+            let access = accesses.get(position);
+            if access.variable {
+                let touched = access.writes.iter().map(|w| next.access(w.resource)).min();
+                let touched = touched.unwrap_or(NEVER);
+                let touches = |later: &Accesses<'_>| later.touches_results_of(&access);
+                let has_results = !access.writes.is_empty();
+                needed[index].results = has_results
+                    && (touched.min(leaves) != NEVER
+                        || reaches(
+                            code,
+                            accesses,
+                            end,
+                            |_, _| false,
+                            |later| touches(later) || later.leaves,
+                        ));
+                let overwritten = access.slow_reads.iter().map(|&r| next.write(r)).min();
+                let overwritten = overwritten.unwrap_or(NEVER);
+                let first = overwritten.min(touched).min(leaves);
+                needed[index].sources = if access.slow_reads.is_empty() {
+                    false
+                } else if first == NEVER {
+                    // Where the function is left everything is waited for.
+                    let complete =
+                        |_, later: &Accesses<'_>| touches(later) || has_results && later.leaves;
+                    reaches(code, accesses, end, complete, |later| {
+                        later.overwrites_sources_of(&access) || later.leaves
+                    })
+                } else {
+                    first != touched && !(first == leaves && has_results)
+                };
+            }
+            next.note(&access, index as u32);
+            if access.leaves {
+                leaves = index as u32;
+            }
+        }
+    }
+}
+
+/// For each resource the next place in a block where something happens to it.
+///
+/// Places of different blocks are told apart by a number that is added to them, so the tables are never emptied.
+#[derive(Debug)]
 struct Next {
     write: [u32; Resource::COUNT],
     access: [u32; Resource::COUNT],
+    /// Added to the places of this block; what is below is of another.
+    base: u32,
+    /// Added to those of the next block.
+    end: u32,
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Next {
+            write: [0; Resource::COUNT],
+            access: [0; Resource::COUNT],
+            base: 1,
+            end: 1,
+        }
+    }
 }
 
 impl Next {
-    fn new() -> Next {
-        Next {
-            write: [NEVER; Resource::COUNT],
-            access: [NEVER; Resource::COUNT],
+    /// Forgets everything, for a block of `len` instructions.
+    fn begin(&mut self, len: u32) {
+        if self.end > NEVER - len {
+            *self = Next::default();
         }
+        self.base = self.end;
+        self.end = self.base + len;
     }
 
-    fn forget(&mut self) {
-        self.write.fill(NEVER);
-        self.access.fill(NEVER);
+    fn place(&self, noted: u32) -> u32 {
+        noted.checked_sub(self.base).unwrap_or(NEVER)
     }
 
-    fn note(&mut self, access: &Accesses, index: u32) {
-        for resource in &access.reads {
-            self.access[resource.index()] = index;
+    /// The next access to a resource.
+    fn access(&self, resource: Resource) -> u32 {
+        self.place(self.access[resource.index()])
+    }
+
+    /// The next write to a resource.
+    fn write(&self, resource: Resource) -> u32 {
+        self.place(self.write[resource.index()])
+    }
+
+    fn note(&mut self, access: &Accesses<'_>, index: u32) {
+        for resource in access.reads {
+            self.access[resource.index()] = self.base + index;
         }
-        for write in &access.writes {
-            self.access[write.resource.index()] = index;
-            self.write[write.resource.index()] = index;
+        for write in access.writes {
+            self.access[write.resource.index()] = self.base + index;
+            self.write[write.resource.index()] = self.base + index;
         }
     }
 }
 
-/// Whether an instruction needs no read scoreboard beside its write scoreboard, `results`: on all paths who overwrites a source comes behind a
-/// wait for the results. `waits` are the wait masks as they have become; more instructions wait for a scoreboard than those that
-/// use the results, since scoreboards are shared.
+/// Whether the instruction at a position of a block needs no read scoreboard beside its write scoreboard, `results`: on all paths who overwrites
+/// a source comes behind a wait for the results. `wishes` have the wait masks as they have become; more instructions wait for a scoreboard
+/// than those that use the results, since scoreboards are shared.
 pub fn needs_no_read_board(
     code: &Linear,
-    accesses: &[Vec<Accesses>],
-    (block, index): (usize, usize),
+    accesses: &AccessLists,
+    (block, position): (usize, usize),
     results: u8,
-    waits: impl Fn(usize, usize) -> u8,
+    wishes: &[Wish],
 ) -> bool {
-    let complete = |b, i| waits(b, i) & results != 0;
-    !reaches(code, (block, index + 1), complete, |b, i| {
-        accesses[b][i].overwrites_sources_of(&accesses[block][index])
-            || code.blocks[b].insts[i].leaves_function()
+    let access = accesses.get(position);
+    let complete = |at: usize, _: &Accesses<'_>| wishes[at].wait & results != 0;
+    let start = (block, position + 1);
+    !reaches(code, accesses, start, complete, |later| {
+        later.overwrites_sources_of(&access) || later.leaves
     })
 }
 
-/// Whether a path from instruction `from` of a block on comes to a `hit` before it comes to a `stop`; at one instruction the stop counts first.
+/// Whether a path from a position in a block on comes to a `hit` before it comes to a `stop`; at one instruction the stop counts first.
 /// Says so too where that is not found out within [`LOOK_AHEAD`] instructions.
 fn reaches(
     code: &Linear,
+    accesses: &AccessLists,
     start: (usize, usize),
-    stop: impl Fn(usize, usize) -> bool,
-    hit: impl Fn(usize, usize) -> bool,
+    stop: impl Fn(usize, &Accesses<'_>) -> bool,
+    hit: impl Fn(&Accesses<'_>) -> bool,
 ) -> bool {
     let mut seen: SmallVec<[usize; 16]> = SmallVec::new();
     let mut stack = SmallVec::<[(usize, usize); 16]>::from_slice(&[start]);
     let mut budget = LOOK_AHEAD;
     'paths: while let Some((block, from)) = stack.pop() {
-        let insts = &code.blocks[block].insts;
-        for index in from..insts.len() {
-            if stop(block, index) {
+        let end = code.positions(block).end;
+        for position in from..end {
+            let access = accesses.get(position);
+            if stop(position, &access) {
                 continue 'paths;
             }
-            if budget == 0 || hit(block, index) {
+            if budget == 0 || hit(&access) {
                 return true;
             }
             budget -= 1;
-            if insts[index].ends_path() && index + 1 < insts.len() {
+            if access.ends_path && position + 1 < end {
                 continue 'paths;
             }
         }
         for next in code.successors(block) {
             if !seen.contains(&next) {
                 seen.push(next);
-                stack.push((next, 0));
+                stack.push((next, code.positions(next).start));
             }
         }
     }

@@ -10,14 +10,13 @@
 //! the memory system performs the accesses of a thread in the order of issue, and registers are not concerned.
 
 use super::Scheduled;
-use super::access::Accesses;
-use super::boards::{assign, needs_no_read_board};
-use super::state::{Boards, Needs, State};
-use crate::emit::linear::{Linear, LinearBlock, LinearInst};
+use super::access::{AccessLists, Accesses};
+use super::boards::{self, assign, needs_no_read_board};
+use super::state::{Boards, Border, Needs, State};
+use crate::emit::linear::{Linear, is_transfer};
 use crate::isa::control::SCOREBOARDS;
-use crate::isa::{Control, Scoreboard, build};
-use crate::vcode::SourceLine;
-use std::collections::BTreeSet;
+use crate::isa::{Control, PReg, Scoreboard, build};
+use crate::vcode::{Entry, SourceLine};
 
 /// How much an instruction waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,39 +28,64 @@ pub enum Waiting {
     Serial,
 }
 
+/// Memory that is kept between functions.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    accesses: AccessLists,
+    boards: boards::Scratch,
+    state: State,
+    /// By instruction.
+    wishes: Vec<Wish>,
+    /// By block, what is on its way when it is entered.
+    borders: Vec<Border>,
+    /// What is on its way when a block is left.
+    border: Border,
+    /// Blocks to be looked at (again).
+    dirty: Vec<bool>,
+    /// Empty: for the control bits of the next function.
+    controls: Vec<Control>,
+}
+
+impl Scratch {
+    /// Takes back the memory of control bits that are no longer needed.
+    pub fn give_back(&mut self, mut controls: Vec<Control>) {
+        controls.clear();
+        self.controls = controls;
+    }
+}
+
 /// Adds control bits.
-pub fn schedule(code: Linear, waiting: Waiting) -> Scheduled {
-    let accesses: Vec<Vec<Accesses>> = code
-        .blocks
-        .iter()
-        .map(|b| b.insts.iter().map(|i| Accesses::of(&i.inst)).collect())
-        .collect();
-    let blocks = match waiting {
-        Waiting::Needed => Needed {
-            boards: assign(&code, &accesses),
-            code: &code,
-            accesses: &accesses,
+pub fn schedule(mut code: Linear, waiting: Waiting, scratch: &mut Scratch) -> Scheduled {
+    scratch.accesses.fill(&code);
+    scratch.wishes.clear();
+    match waiting {
+        Waiting::Needed => scratch.wish(&code),
+        Waiting::Serial => {
+            let Scratch {
+                accesses, wishes, ..
+            } = scratch;
+            wishes.extend((0..accesses.len()).map(|position| serial(&accesses.get(position))));
         }
-        .run(),
-        Waiting::Serial => accesses
-            .iter()
-            .map(|b| b.iter().map(serial).collect())
-            .collect(),
-    };
-    with_controls(code, blocks)
+    }
+    let mut controls = std::mem::take(&mut scratch.controls);
+    controls.extend(scratch.wishes.iter().map(|wish| control_of(*wish)));
+    if (scratch.wishes.iter()).any(|wish| wish.stall > u16::from(Control::MAX_STALL)) {
+        controls = pause(&mut code, &scratch.wishes, &controls);
+    }
+    Scheduled { code, controls }
 }
 
 /// What an instruction waits for and signals, before stalls are cut to what fits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wish {
+pub(super) struct Wish {
     /// Cycles until the next instruction.
-    stall: u16,
-    wait: u8,
-    boards: Boards,
+    pub stall: u16,
+    pub wait: u8,
+    pub boards: Boards,
 }
 
 /// Waits for everything before it.
-fn serial(accesses: &Accesses) -> Wish {
+fn serial(accesses: &Accesses<'_>) -> Wish {
     let fixed = accesses
         .writes
         .iter()
@@ -79,128 +103,156 @@ fn serial(accesses: &Accesses) -> Wish {
     }
 }
 
-struct Needed<'a> {
-    code: &'a Linear,
-    accesses: &'a [Vec<Accesses>],
-    boards: Vec<Vec<Boards>>,
-}
-
-impl Needed<'_> {
-    fn run(&self) -> Vec<Vec<Wish>> {
-        let count = self.code.blocks.len();
-        // What is on its way when a block is entered; none for blocks that no path has reached yet.
-        let mut entry: Vec<Option<Box<State>>> = vec![None; count];
-        let mut wishes = vec![Vec::new(); count];
-        if count == 0 {
-            return wishes;
+impl Scratch {
+    /// Makes the wishes of instructions that wait for what they need.
+    fn wish(&mut self, code: &Linear) {
+        let Scratch {
+            accesses,
+            boards,
+            state,
+            wishes,
+            ..
+        } = self;
+        state.clear();
+        assign(code, accesses, state, wishes, boards);
+        if !self.is_straight(code) {
+            self.follow_paths(code);
         }
-        entry[0] = Some(Box::default());
-        let mut dirty = BTreeSet::from([0]);
-        while let Some(block) = dirty.pop_first() {
-            let mut state = entry[block].clone().expect("a block that was entered");
-            wishes[block] = self.block(block, &mut state);
-            for next in self.code.successors(block) {
-                let changed = match &mut entry[next] {
-                    Some(old) => old.merge(&state),
-                    empty => {
-                        *empty = Some(state.clone());
-                        true
-                    }
-                };
-                if changed {
-                    dirty.insert(next);
+        self.drop_read_boards(code);
+    }
+
+    /// Whether code runs from its first instruction to its last and leaves the function only there.
+    fn is_straight(&self, code: &Linear) -> bool {
+        let before = self.accesses.len().saturating_sub(1);
+        code.block_count() == 1
+            && code.successors(0).next().is_none()
+            && !(0..before).any(|position| self.accesses.get(position).leaves)
+    }
+
+    /// Makes the waits right on all paths; scoreboards are given.
+    fn follow_paths(&mut self, code: &Linear) {
+        let count = code.block_count();
+        if count == 0 {
+            return;
+        }
+        if self.borders.len() < count {
+            self.borders.resize_with(count, Border::default);
+        }
+        self.borders[..count].iter_mut().for_each(Border::clear);
+        self.dirty.clear();
+        self.dirty.resize(count, false);
+        self.borders[0].reached = true;
+        self.dirty[0] = true;
+        // The first block that is dirty.
+        let mut block = 0;
+        while block < count {
+            if !std::mem::replace(&mut self.dirty[block], false) {
+                block += 1;
+                continue;
+            }
+            self.state.enter(&self.borders[block]);
+            self.block(code, block);
+            self.state.leave(&mut self.border);
+            let mut first = block + 1;
+            for next in code.successors(block) {
+                if self.borders[next].merge(&self.border) {
+                    self.dirty[next] = true;
+                    first = first.min(next);
                 }
             }
+            block = first;
         }
-        self.drop_read_boards(&mut wishes);
-        wishes
     }
 
     /// Takes away the read scoreboards that nobody needs, now that it is known where the write scoreboards are waited for. No wait becomes
     /// needless: each is there for an instruction that nothing else tells of.
-    fn drop_read_boards(&self, wishes: &mut [Vec<Wish>]) {
-        for block in 0..wishes.len() {
-            for index in 0..wishes[block].len() {
-                let Boards { write, read } = wishes[block][index].boards;
-                let waits = |b: usize, i: usize| wishes[b][i].wait;
+    fn drop_read_boards(&mut self, code: &Linear) {
+        for block in 0..code.block_count() {
+            for position in code.positions(block) {
+                let Boards { write, read } = self.wishes[position].boards;
                 if write != 0
                     && read != 0
-                    && needs_no_read_board(self.code, self.accesses, (block, index), write, waits)
+                    && needs_no_read_board(
+                        code,
+                        &self.accesses,
+                        (block, position),
+                        write,
+                        &self.wishes,
+                    )
                 {
-                    wishes[block][index].boards.read = 0;
+                    self.wishes[position].boards.read = 0;
                 }
             }
         }
     }
 
-    /// The wishes of a block's instructions; `state` becomes what is on its way when the next block is entered.
-    fn block(&self, block: usize, state: &mut State) -> Vec<Wish> {
-        let mut wishes: Vec<Wish> = Vec::with_capacity(self.accesses[block].len());
-        let insts = &self.code.blocks[block].insts;
-        for (index, access) in self.accesses[block].iter().enumerate() {
-            let boards = self.boards[block][index];
-            let Needs { cycles, mut wait } = state.needs(access);
-            if let Some(previous) = wishes.last_mut() {
+    /// Makes the wishes of a block's instructions; the state becomes what is on its way when the next block is entered.
+    fn block(&mut self, code: &Linear, block: usize) {
+        let Scratch {
+            accesses,
+            state,
+            wishes,
+            ..
+        } = self;
+        let range = code.positions(block);
+        let wishes = &mut wishes[range.clone()];
+        for (index, position) in range.enumerate() {
+            let access = accesses.get(position);
+            let Needs { cycles, mut wait } = state.needs(&access);
+            if let Some(previous) = index.checked_sub(1) {
+                let previous = &mut wishes[previous];
                 previous.stall = previous.stall.max(cycles);
                 state.advance(previous.stall);
             }
-            let leaves = insts[index].leaves_function();
-            if leaves {
+            if access.leaves {
                 wait |= state.pending(wait);
             }
             state.waited(wait);
-            state.issue(access, boards);
-            let stall = if leaves { state.longest().max(1) } else { 1 };
-            if leaves {
+            state.issue(&access, wishes[index].boards);
+            wishes[index].wait = wait;
+            wishes[index].stall = 1;
+            if access.leaves {
+                wishes[index].stall = state.longest().max(1);
                 // Who is called waits for everything before it comes back.
-                *state = State::default();
+                state.clear();
             }
-            wishes.push(Wish {
-                stall,
-                wait,
-                boards,
-            });
         }
         if let Some(last) = wishes.last_mut() {
-            let next = self.code.successors(block);
-            let first = next.iter().filter_map(|&b| self.accesses[b].first());
-            last.stall = first
-                .map(|a| state.needs(a).cycles)
-                .fold(last.stall, u16::max);
+            for next in code.successors(block) {
+                let first = accesses.get(code.positions(next).start);
+                last.stall = last.stall.max(state.needs(&first).cycles);
+            }
             state.advance(last.stall);
         }
-        wishes
     }
 }
 
-/// Code with the control bits that were wished for; stalls that are too long become several, by NOPs.
-fn with_controls(code: Linear, wishes: Vec<Vec<Wish>>) -> Scheduled {
-    let mut blocks = Vec::with_capacity(code.blocks.len());
-    let mut controls = Vec::with_capacity(code.blocks.len());
-    for (block, wishes) in code.blocks.into_iter().zip(wishes) {
-        let mut out = LinearBlock::default();
-        let mut list = Vec::with_capacity(wishes.len());
-        for (inst, wish) in block.insts.into_iter().zip(wishes) {
-            let mut control = control_of(wish);
-            let rest = set_stall(&mut control, wish.stall);
-            let (line, transfers) = (inst.line, inst.is_transfer() || inst.leaves_function());
-            let place = out.insts.len();
-            out.insts.push(inst);
-            list.push(control);
+/// Makes stalls that are too long several, by NOPs; the control bits of the code with them.
+fn pause(code: &mut Linear, wishes: &[Wish], controls: &[Control]) -> Vec<Control> {
+    let mut insts: Vec<Entry<PReg>> = Vec::with_capacity(code.len());
+    let mut out = Vec::with_capacity(code.len());
+    let mut lens = Vec::with_capacity(code.block_count());
+    for block in 0..code.block_count() {
+        let start = insts.len();
+        for (entry, position) in code.insts(block).zip(code.positions(block)) {
+            let place = insts.len();
+            insts.push(*entry);
+            out.push(controls[position]);
             // Control may not come to what stands behind a branch: time passes before it.
+            let transfers = is_transfer(&entry.inst) || code.leaves_function(entry);
             let place = if transfers { place } else { place + 1 };
-            for (nop, control) in pauses(rest, line) {
-                out.insts.insert(place, nop);
-                list.insert(place, control);
+            let rest = wishes[position]
+                .stall
+                .saturating_sub(u16::from(Control::MAX_STALL));
+            for (nop, control) in pauses(rest, entry.line) {
+                insts.insert(place, nop);
+                out.insert(place, control);
             }
         }
-        blocks.push(out);
-        controls.push(list);
+        lens.push((insts.len() - start) as u32);
     }
-    Scheduled {
-        code: Linear { blocks, ..code },
-        controls,
-    }
+    code.replace_insts(insts, &lens);
+    out
 }
 
 fn control_of(wish: Wish) -> Control {
@@ -210,6 +262,7 @@ fn control_of(wish: Wish) -> Control {
             .and_then(Scoreboard::new)
     };
     let mut control = Control::default();
+    set_stall(&mut control, wish.stall);
     control.set_wait(wish.wait);
     control.write = board(wish.boards.write);
     control.read = board(wish.boards.read);
@@ -224,12 +277,17 @@ fn set_stall(control: &mut Control, cycles: u16) -> u16 {
 }
 
 /// NOPs that pass `cycles`.
-fn pauses(mut cycles: u16, line: SourceLine) -> Vec<(LinearInst, Control)> {
+fn pauses(mut cycles: u16, line: SourceLine) -> Vec<(Entry<PReg>, Control)> {
     let mut out = Vec::new();
     while cycles > 0 {
         let mut control = Control::default();
         cycles = set_stall(&mut control, cycles);
-        out.push((LinearInst::new(build::nop_x(), line), control));
+        let nop = Entry {
+            inst: build::nop_x(),
+            line,
+            attachment: None,
+        };
+        out.push((nop, control));
     }
     out
 }

@@ -27,8 +27,8 @@ use crate::isa::Control;
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     code: Linear,
-    /// For each block those of its instructions.
-    controls: Vec<Vec<Control>>,
+    /// Of all instructions, in order.
+    controls: Vec<Control>,
 }
 
 impl Scheduled {
@@ -39,6 +39,11 @@ impl Scheduled {
 
     /// Control bits of the instructions of a block.
     pub fn controls(&self, block: usize) -> &[Control] {
-        &self.controls[block]
+        &self.controls[self.code.positions(block)]
+    }
+
+    /// The code, and the control bits of all instructions in order.
+    pub fn into_parts(self) -> (Linear, Vec<Control>) {
+        (self.code, self.controls)
     }
 }

@@ -4,13 +4,13 @@
 //! recorded run one by one, which decides whether a mutation's hazard lies on a path that was executed. The run does not depend on
 //! control bits, so it is recorded once. `THISGPU_HEAVY=1` tries thousands of mutations.
 
-use super::control::{Waiting, schedule};
+use super::control::Waiting;
 use super::tests::{InOrder, mutate};
 use super::verify::verify;
 use crate::clif::source::SourceFile;
 use crate::compile::{Compiler, FunctionInput, Unit};
-use crate::emit::testing::{block, jump, kernel, mov};
-use crate::emit::{Code, Constants, emit, layout};
+use crate::emit::testing::{block, jump, kernel, mov, words};
+use crate::emit::{Code, Constants};
 use crate::isa::encode::{all_forms, decode};
 use crate::isa::generated::{
     AccessOrder, BoolOp, CompOp, IExt, IType, LoadSize, MOVW, SReg, StoreSize, iadd, isetp, ldg,
@@ -445,8 +445,7 @@ fn random_kernel(random: &mut Random, forms: &[Form]) -> Subject {
     blocks.push((turn, branch(guard(3, false), 1, last + 1)));
     blocks.push((insts(random), Terminator::Exit));
     let mut constants = Constants::new();
-    let linear = layout(&kernel(blocks)).expect("a layout");
-    let code = emit(&schedule(linear, Waiting::Needed), &mut constants).expect("words");
+    let code = words(&kernel(blocks), Waiting::Needed, &mut constants).expect("words");
     let mut global = Global::new(1 << 20, false);
     let address = global.allocate(256).expect("room");
     let bytes: Vec<u8> = (0..256).map(|_| random.bits() as u8).collect();

@@ -6,7 +6,6 @@
 use super::access::Resource;
 use super::state::Boards;
 use crate::isa::control::SCOREBOARDS;
-use smallvec::SmallVec;
 
 /// Place of "no scoreboard" in a [`Ways`].
 const NONE: u32 = SCOREBOARDS as u32;
@@ -68,8 +67,8 @@ impl Ways {
 }
 
 /// Resources that may still be read, in ascending order: few at a time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Readers(SmallVec<[(Resource, Ways); 8]>);
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Readers(Vec<(Resource, Ways)>);
 
 impl Readers {
     /// Who may still read any of these resources.
@@ -96,13 +95,23 @@ impl Readers {
         }
     }
 
+    /// Nobody reads anything.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Becomes the readers on another path.
+    pub fn copy_from(&mut self, other: &Readers) {
+        self.0.clone_from(&other.0);
+    }
+
     /// Scoreboards have become zero.
     pub fn waited(&mut self, zero: u8) {
         if self.0.is_empty() {
             return;
         }
         let left = Ways::none_of(zero);
-        self.0.retain(|entry| {
+        self.0.retain_mut(|entry| {
             entry.1.0 &= left.0;
             entry.1.0 != 0
         });
@@ -110,31 +119,53 @@ impl Readers {
 
     /// Takes over the readers on another path; whether there were others.
     pub fn merge(&mut self, other: &Readers) -> bool {
-        let known = |(resource, ways): &(Resource, Ways)| {
-            let mine = self.0.binary_search_by_key(resource, |e| e.0);
-            mine.is_ok_and(|i| ways.0 & !self.0[i].1.0 == 0)
-        };
-        if other.0.iter().all(known) {
-            return false;
-        }
-        let mut all = SmallVec::new();
-        let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
-        while let Some(next) = match (mine.peek(), theirs.peek()) {
-            (Some(a), Some(b)) if a.0 == b.0 => {
-                let both = (a.0, Ways(a.1.0 | b.1.0));
-                mine.next();
-                theirs.next();
-                Some(both)
-            }
-            (Some(a), Some(b)) if a.0 > b.0 => theirs.next().copied(),
-            (Some(_), _) => mine.next().copied(),
-            (None, _) => theirs.next().copied(),
-        } {
-            all.push(next);
-        }
-        self.0 = all;
-        true
+        merge(&mut self.0, &other.0, |mine, theirs| {
+            Ways(mine.0 | theirs.0)
+        })
     }
+}
+
+/// Merges what is known of resources on another path, in ascending order, into what is known on this one; whether anything changed.
+/// `worse` joins what is known on both.
+pub fn merge<T: Copy + PartialEq>(
+    mine: &mut Vec<(Resource, T)>,
+    theirs: &[(Resource, T)],
+    worse: impl Fn(T, T) -> T,
+) -> bool {
+    let mut changed = false;
+    let mut new = 0;
+    let mut at = 0;
+    for &(resource, other) in theirs {
+        while at < mine.len() && mine[at].0 < resource {
+            at += 1;
+        }
+        match mine.get_mut(at) {
+            Some((same, own)) if *same == resource => {
+                let both = worse(*own, other);
+                changed |= both != *own;
+                *own = both;
+            }
+            _ => new += 1,
+        }
+    }
+    if new == 0 {
+        return changed;
+    }
+    // From the end on, so that each entry is moved once.
+    let mut from = mine.len();
+    let mut to = from + new;
+    mine.resize(to, theirs[0]);
+    for &entry in theirs.iter().rev() {
+        while from > 0 && mine[from - 1].0 > entry.0 {
+            (from, to) = (from - 1, to - 1);
+            mine[to] = mine[from];
+        }
+        if from == 0 || mine[from - 1].0 != entry.0 {
+            to -= 1;
+            mine[to] = entry;
+        }
+    }
+    true
 }
 
 #[cfg(test)]

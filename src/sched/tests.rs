@@ -1,10 +1,10 @@
 //! Control bits of random code hold on every path, and the verifier finds what is taken away.
 
-use super::control::{Waiting, schedule};
+use super::control::Waiting;
 use super::redundancy::{RedundancyKind, redundancies};
 use super::verify::{HazardKind, verify};
 use crate::emit::testing::{self, jump, kernel, random_terminator};
-use crate::emit::{Code, Constants, emit, layout};
+use crate::emit::{Code, Constants};
 use crate::isa::encode::{all_forms, decode};
 use crate::isa::table::{Direction, Effects, FieldType};
 use crate::isa::{Control, Form, Optype, PInst, PReg, Register, RegisterClass, Role, Scoreboard};
@@ -81,7 +81,7 @@ fn random_code(random: &mut Random, forms: &[Form], constants: &mut Constants) -
 }
 
 fn compiled(code: &VCode<PReg>, waiting: Waiting, constants: &mut Constants) -> Code {
-    emit(&schedule(layout(code).unwrap(), waiting), constants).unwrap()
+    testing::words(code, waiting, constants).unwrap()
 }
 
 #[derive(Clone, Copy)]
@@ -344,7 +344,7 @@ fn add(result: u8, a: u8, b: u8) -> PInst {
 
 fn controls(insts: Vec<PInst>) -> Vec<Control> {
     let code = kernel(vec![(insts, Terminator::Exit)]);
-    schedule(layout(&code).unwrap(), Waiting::Needed)
+    testing::scheduled(&code, Waiting::Needed)
         .controls(0)
         .to_vec()
 }
@@ -387,7 +387,7 @@ fn nothing_is_waited_for_on_edges_that_do_not_need_it() {
         (guard_last, back),
         (vec![add(1, 0, 0)], Terminator::Exit),
     ]);
-    let scheduled = schedule(layout(&code).unwrap(), Waiting::Needed);
+    let scheduled = testing::scheduled(&code, Waiting::Needed);
     assert!(scheduled.controls(1).iter().all(|c| c.wait() == 0));
     assert_ne!(scheduled.controls(2)[0].wait(), 0);
 }
@@ -399,11 +399,11 @@ fn everything_is_waited_for_before_a_return() {
         values: vec![],
     };
     let code = kernel(vec![(vec![load(0, 4), add(1, 8, 9)], back)]);
-    let scheduled = schedule(layout(&code).unwrap(), Waiting::Needed);
+    let scheduled = testing::scheduled(&code, Waiting::Needed);
     let ret = scheduled.controls(0)[2];
     assert_ne!(ret.wait(), 0);
     assert!(ret.stall() >= 3);
-    let mut emitted = emit(&scheduled, &mut Constants::new()).unwrap();
+    let mut emitted = compiled(&code, Waiting::Needed, &mut Constants::new());
     let (inst, mut control) = decode(emitted.words[2]).unwrap();
     control.set_stall(1);
     emitted.words[2] = inst.encode(control).unwrap();

@@ -160,6 +160,7 @@ pub fn measure(name: &str, size: usize, options: &Options, rounds: u32) -> Resul
     let start = Instant::now();
     for round in 0..rounds.max(1) {
         let mut compiler = Compiler::new(options.clone());
+        compiler.time_passes(true);
         compiler.compile_function(&input, &mut Unit::new())?;
         for (fastest, pass) in fastest.iter_mut().zip(Pass::ALL) {
             *fastest = compiler.timings().of(pass).min(*fastest);

@@ -88,6 +88,7 @@ impl Options {
     pub fn run(self) -> Result<Outcome> {
         let file = source::read(&self.file, &self.kernel)?;
         let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
+        compiler.time_passes(self.times);
         let emit = self.emit();
         let texts = Rc::new(RefCell::new(Texts::default()));
         self.observe(&mut compiler, emit, &texts);

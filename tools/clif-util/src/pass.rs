@@ -68,6 +68,7 @@ impl Options {
         }
         if self.times {
             let mut compiler = Compiler::new(settings);
+            compiler.time_passes(true);
             source::compile(&mut compiler, &file)?;
             eprint!("{}", compiler.timings());
         }
