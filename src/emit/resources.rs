@@ -21,6 +21,8 @@ pub struct Resources {
     pub predicates: u32,
     /// Uniform registers: the highest number used, plus one.
     pub uniform: u32,
+    /// Where the spill slots begin, in bytes from R1.
+    pub spill_offset: u32,
     /// Bytes of spill slots in local memory.
     pub spill_bytes: u32,
     /// Bytes of local memory, spill slots included.
@@ -42,6 +44,7 @@ impl Resources {
     pub(super) fn new(code: &Linear) -> Resources {
         Resources {
             instructions: code.len() as u32,
+            spill_offset: code.frame.spill_offset(),
             spill_bytes: code.frame.spill_bytes,
             local_bytes: code.frame.size(),
             shared_bytes: match &code.kind {

@@ -5,6 +5,7 @@
 //! more than twice as long an instruction at the largest size as at the smallest. regalloc2 is part of `allocate`; `--set regalloc_algorithm=single_pass` leaves it
 //! out. Peaks are those of the kernel's resident pages (Linux), so small functions show little.
 
+use crate::corpus;
 use crate::shapes::{SHAPES, Shape};
 use anyhow::{Context, Result, bail};
 use cranelift_thisgpu::clif::source::SourceFile;
@@ -14,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Instructions of the functions, about.
-const SIZES: [usize; 3] = [1_000, 10_000, 50_000];
+pub const SIZES: [usize; 3] = [1_000, 10_000, 50_000];
 /// Factor in time an instruction from the smallest to the largest size that is told.
 const FACTOR: f64 = 2.0;
 /// Share of the time at the largest size below which a pass is not told.
@@ -149,9 +150,7 @@ pub fn measure(name: &str, size: usize, options: &Options, rounds: u32) -> Resul
     };
     let file = SourceFile::parse(name, &(shape.text)(size))?;
     let function = file.functions.first().context("a function")?;
-    let insts: usize = (function.func.layout.blocks())
-        .map(|block| function.func.layout.block_insts(block).count())
-        .sum();
+    let insts = corpus::size(&function.func);
     let before = resident("VmRSS")?;
     let name = function.name();
     let input = FunctionInput::of_source(function, &name);

@@ -1,44 +1,87 @@
 //! Compile time: every function of the given CLIF files through this compiler and through Cranelift's x86-64 back end, in the same run.
 //!
-//! Only functions that both compile count. Each is compiled once to warm up and then `--rounds` times by both in turn, contexts reused; the fastest
-//! round of each counts, so that a busy machine disturbs the ratio little. The mid-end is the same code in both, and both verifiers are off
-//! (build with `--release`, where this compiler checks nothing between passes).
+//! Only functions that both compile count. The mid-end is the same code in both, both start from `ir::Function`, which both clone, and both verifiers
+//! are off (build with `--release`, where this compiler checks nothing between passes). `--compare` measures several settings of this compiler side by
+//! side, `--instructions` counts the host's instructions instead of time, `--quality` says what the functions become.
 //!
-//! `--growth` measures functions of its own instead: shapes at several sizes, time and memory an instruction.
+//! `--growth` measures how time and memory grow instead: shapes at several sizes, each in a process of its own.
 
+mod corpus;
+mod figures;
 mod growth;
+mod instructions;
+mod pressure;
+mod quality;
+mod random;
 mod reference;
 mod shapes;
 mod size;
+mod subject;
+mod table;
+mod times;
+mod writer;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use cranelift_thisgpu::clif::source::{SourceFile, SourceFunction};
-use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Unit};
+use corpus::{Generated, Wanted};
+use cranelift_thisgpu::compile::Pass;
 use cranelift_thisgpu::settings::Options;
 use reference::Reference;
+use serde::Serialize;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use subject::Subject;
 
-/// Compares compile times.
+/// Compares compile times, and what functions become.
 #[derive(Parser)]
 struct Arguments {
-    /// CLIF files, or folders to be searched for them.
-    #[arg(default_value = "filetests")]
+    /// CLIF files, or folders to be searched for them; each is a source of its own in the tables. Default: filetests, unless something is generated.
     paths: Vec<PathBuf>,
+    /// Functions that are generated.
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    generated: Vec<Generated>,
+    /// CLIF instructions of generated functions, about.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = growth::SIZES)]
+    sizes: Vec<usize>,
+    /// The first seed of random functions.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Random functions of each size.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    count: u64,
     /// Timed rounds a function; the fastest counts.
     #[arg(long, default_value_t = 5)]
     rounds: u32,
     /// Settings of this compiler.
     #[arg(long = "set", value_name = "K=V")]
     settings: Vec<String>,
-    /// Also list the functions with the worst ratio.
+    /// Settings to measure side by side; `+` joins those that belong together.
+    #[arg(long, value_name = "K=V,K=V+K=V", value_delimiter = ',')]
+    compare: Vec<String>,
+    /// Also list the functions with the worst ratio, or that became worst.
     #[arg(long, default_value_t = 0, value_name = "N")]
     worst: usize,
-    /// Run this compiler alone (for instruction counts under valgrind).
-    #[arg(long)]
+    /// Write the table, and with --quality the figures of every function, to a file too.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Run this compiler alone, each function twice (for profiles).
+    #[arg(long, conflicts_with = "instructions")]
     alone: bool,
+    /// Count the host's instructions by valgrind instead of time.
+    #[arg(long)]
+    instructions: bool,
+    /// What --instructions starts.
+    #[arg(long, hide = true)]
+    instructions_child: bool,
+    /// Print what the functions become (instructions, copies, registers, spills, loops) instead of times.
+    #[arg(long, conflicts_with_all = ["alone", "instructions"])]
+    quality: bool,
+    /// Compare with the figures that `--quality --json` wrote.
+    #[arg(long, value_name = "FILE", requires = "quality")]
+    against: Option<PathBuf>,
     /// Print what the kernels become (instructions, registers, loops, stalls) instead of times.
     #[arg(long)]
     size: bool,
@@ -56,14 +99,18 @@ struct Arguments {
     growth_child: Option<Vec<String>>,
 }
 
-/// Times of one function.
-struct Row {
-    name: String,
-    ours: Duration,
-    theirs: Duration,
+thread_local! {
+    /// Whether a panic is an answer here, and no mistake of this program.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
 fn main() -> ExitCode {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !QUIET.get() {
+            tell(panic);
+        }
+    }));
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -73,131 +120,135 @@ fn main() -> ExitCode {
     }
 }
 
+/// What `run` gives, or none after a panic in it, which is not printed.
+fn quietly<T>(run: impl FnOnce() -> T) -> Option<T> {
+    QUIET.set(true);
+    let result = catch_unwind(AssertUnwindSafe(run)).ok();
+    QUIET.set(false);
+    result
+}
+
 fn run(arguments: &Arguments) -> Result<()> {
-    let mut options = Options::default();
-    for setting in &arguments.settings {
-        options.set(setting)?;
-    }
-    options.verify = false;
-    options.enable_verifier = false;
     if let Some([shape, size]) = arguments.growth_child.as_deref() {
+        let options = options(&arguments.settings)?;
         return growth::measure(shape, size.parse()?, &options, arguments.rounds);
     }
     if let Some(filter) = &arguments.growth {
         let limit = Duration::from_secs(arguments.limit);
         return growth::table(&arguments.settings, filter, limit, arguments.rounds);
     }
-    let mut files = Vec::new();
-    for path in &arguments.paths {
-        collect(path, &mut files).with_context(|| format!("{}", path.display()))?;
-    }
-    files.sort();
-    let mut compiler = Compiler::new(options);
+    let paths = if arguments.paths.is_empty() && arguments.generated.is_empty() {
+        vec![PathBuf::from("filetests")]
+    } else {
+        arguments.paths.clone()
+    };
+    let mut subjects = match &arguments.compare[..] {
+        [] => vec![Subject::new(&arguments.settings, "")?],
+        variants => (variants.iter())
+            .map(|variant| Subject::new(&arguments.settings, variant))
+            .collect::<Result<_>>()?,
+    };
     if arguments.size {
-        print!(
-            "{}",
-            size::table(&files, &mut compiler, arguments.peers.as_deref())?
-        );
+        let mut files = Vec::new();
+        for path in &paths {
+            corpus::collect(path, &mut files).with_context(|| format!("{}", path.display()))?;
+        }
+        for subject in &mut subjects {
+            let peers = arguments.peers.as_deref();
+            print!("{}", size::table(&files, subject.compiler(), peers)?);
+        }
         return Ok(());
     }
-    let mut reference = Reference::new()?;
-    let (mut rows, mut skipped) = (Vec::new(), 0);
-    for path in &files {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
-        // A file that is a test of errors does not parse; it has nothing to be timed.
-        let Ok(file) = SourceFile::parse(&path.display().to_string(), &text) else {
-            skipped += 1;
-            continue;
-        };
-        for function in &file.functions {
-            match time(function, &mut compiler, &mut reference, arguments) {
-                Some((ours, theirs)) => {
-                    let name = format!("{} {}", path.display(), function.name());
-                    rows.push(Row { name, ours, theirs });
-                }
-                None => skipped += 1,
-            }
-        }
-    }
-    if rows.is_empty() {
-        bail!("no function in {} files compiles with both", files.len());
-    }
-    report(&rows, skipped, &compiler, arguments);
-    Ok(())
-}
-
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    if path.is_dir() {
-        for entry in std::fs::read_dir(path)? {
-            collect(&entry?.path(), files)?;
-        }
-    } else if path.extension().is_some_and(|e| e == "clif") {
-        files.push(path.to_path_buf());
-    } else if !path.exists() {
-        bail!("no such file");
-    }
-    Ok(())
-}
-
-/// The fastest round of each compiler; none when one of them does not compile the function.
-fn time(
-    function: &SourceFunction,
-    compiler: &mut Compiler,
-    reference: &mut Reference,
-    arguments: &Arguments,
-) -> Option<(Duration, Duration)> {
-    let name = function.name();
-    let input = FunctionInput::of_source(function, &name);
-    let ours = |compiler: &mut Compiler| {
-        let start = Instant::now();
-        compiler
-            .compile_function(&input, &mut Unit::new())
-            .ok()
-            .map(|()| start.elapsed())
+    let wanted = Wanted {
+        kinds: &arguments.generated,
+        sizes: &arguments.sizes,
+        seed: arguments.seed,
+        count: arguments.count,
     };
-    ours(compiler)?;
-    if arguments.alone {
-        return Some((ours(compiler)?, Duration::ZERO));
+    let sources = corpus::read(&paths, &wanted)?;
+    if arguments.instructions_child {
+        return instructions::child(&sources, &mut subjects);
     }
-    reference.compile(&function.func)?;
-    let mut best = (Duration::MAX, Duration::MAX);
-    for _ in 0..arguments.rounds.max(1) {
-        best.0 = best.0.min(ours(compiler)?);
-        best.1 = best.1.min(reference.compile(&function.func)?);
+    for source in sources.iter().filter(|source| source.unparsed > 0) {
+        // They are tests of errors.
+        eprintln!("{}: {} files do not parse", source.name, source.unparsed);
     }
-    // The shares of the passes come from a round of their own, because reading the clock takes time.
-    compiler.time_passes(true);
-    ours(compiler)?;
-    compiler.time_passes(false);
-    Some(best)
+    if arguments.generated.contains(&Generated::Random) {
+        println!("random functions from seed {}", arguments.seed);
+    }
+    if arguments.quality {
+        let saved = arguments.against.as_deref().map(quality::Quality::read);
+        let quality = quality::measure(&sources, &mut subjects, arguments.seed);
+        print!(
+            "{}",
+            quality.table(saved.transpose()?.as_ref(), arguments.worst)?
+        );
+        return save(arguments.json.as_deref(), &quality);
+    }
+    let (table, rows) = if arguments.instructions {
+        let labels = subjects.iter().map(|s| s.label.clone()).collect();
+        (instructions::measure(&sources, labels)?, Vec::new())
+    } else {
+        let mut reference = Reference::new()?;
+        let compilers = times::Compilers {
+            subjects: &mut subjects,
+            reference: (!arguments.alone).then_some(&mut reference),
+            rounds: arguments.rounds,
+        };
+        times::measure(&sources, compilers)
+    };
+    if table.is_empty() {
+        bail!("no function compiles with all");
+    }
+    print!("{table}");
+    worst(&rows, arguments.worst);
+    if !arguments.instructions {
+        subjects.iter_mut().for_each(passes);
+    }
+    save(arguments.json.as_deref(), &table.json(arguments.seed)?)
 }
 
-fn report(rows: &[Row], skipped: usize, compiler: &Compiler, arguments: &Arguments) {
-    let ours: Duration = rows.iter().map(|r| r.ours).sum();
-    let theirs: Duration = rows.iter().map(|r| r.theirs).sum();
-    let total = compiler.timings().total().as_secs_f64();
-    if total > 0.0 {
-        println!("pass          share");
-        for pass in Pass::ALL {
-            let share = compiler.timings().of(pass).as_secs_f64() / total;
-            println!("{:<12} {:>5.1} %", pass.name(), 100.0 * share);
-        }
+/// The settings of `--growth`.
+fn options(settings: &[String]) -> Result<Options> {
+    let mut options = Options::default();
+    for setting in settings {
+        options.set(setting)?;
     }
-    let micros = |d: Duration| d.as_secs_f64() * 1e6 / rows.len() as f64;
-    println!("functions    {} ({skipped} skipped)", rows.len());
-    println!("thisgpu      {:.1} us a function", micros(ours));
-    if arguments.alone {
-        return;
+    options.verify = false;
+    options.enable_verifier = false;
+    Ok(options)
+}
+
+fn save(path: Option<&Path>, value: &impl Serialize) -> Result<()> {
+    if let Some(path) = path {
+        let text = serde_json::to_string(value)? + "\n";
+        std::fs::write(path, text).with_context(|| format!("{}", path.display()))?;
     }
-    println!("x86-64       {:.1} us a function", micros(theirs));
-    println!(
-        "ratio        {:.2}",
-        ours.as_secs_f64() / theirs.as_secs_f64()
-    );
-    let ratio = |r: &Row| r.ours.as_secs_f64() / r.theirs.as_secs_f64();
-    let mut worst: Vec<&Row> = rows.iter().collect();
+    Ok(())
+}
+
+/// Which functions have the worst ratio in the first setting.
+fn worst(rows: &[times::Row], count: usize) {
+    let ratio = |row: &times::Row| row.cell.subjects[0] / row.cell.reference;
+    let mut worst: Vec<&times::Row> = rows.iter().collect();
     worst.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
-    for row in worst.into_iter().take(arguments.worst) {
+    for row in worst.into_iter().take(count) {
         println!("  {:>6.2}  {}", ratio(row), row.name);
     }
+}
+
+/// Where the time goes, if the compiler's clocks ran.
+fn passes(subject: &mut Subject) {
+    let timings = subject.compiler().timings();
+    let total = timings.total().as_secs_f64();
+    if total == 0.0 {
+        return;
+    }
+    let shares: Vec<String> = (Pass::ALL.iter())
+        .map(|&pass| {
+            let share = 100.0 * timings.of(pass).as_secs_f64() / total;
+            format!("{} {share:.1} %", pass.name())
+        })
+        .collect();
+    println!("{}: {}", subject.label, shares.join(", "));
 }

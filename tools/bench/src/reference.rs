@@ -1,11 +1,37 @@
 //! Cranelift's own x86-64 back end.
 
+use crate::quietly;
+use crate::subject::Refusal;
 use anyhow::{Context as _, Result};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use std::time::{Duration, Instant};
+
+/// What Cranelift is asked for: the same optimisation, no verifier, and signatures with i128 and with many results as this compiler has them.
+const SETTINGS: &[(&str, &str)] = &[
+    ("opt_level", "speed"),
+    ("enable_verifier", "false"),
+    ("enable_llvm_abi_extensions", "true"),
+    ("enable_multi_ret_implicit_sret", "true"),
+];
+
+/// What the tests use: what every current processor has, without AVX-512.
+const FEATURES: &[&str] = &[
+    "has_sse3",
+    "has_ssse3",
+    "has_sse41",
+    "has_sse42",
+    "has_cmpxchg16b",
+    "has_avx",
+    "has_avx2",
+    "has_bmi1",
+    "has_bmi2",
+    "has_lzcnt",
+    "has_popcnt",
+    "has_fma",
+];
 
 /// A compiler for x86-64 whose context is reused.
 pub struct Reference {
@@ -20,22 +46,12 @@ impl Reference {
     /// When Cranelift does not know the settings or the target.
     pub fn new() -> Result<Reference> {
         let mut flags = settings::builder();
-        flags.set("opt_level", "speed")?;
-        flags.set("enable_verifier", "false")?;
+        for (name, value) in SETTINGS {
+            flags.set(name, value)?;
+        }
         let mut builder =
             isa::lookup_by_name("x86_64").context("Cranelift was built without x86-64")?;
-        // What the tests use: everything that a current processor has.
-        for feature in [
-            "has_sse41",
-            "has_sse42",
-            "has_avx",
-            "has_avx2",
-            "has_bmi1",
-            "has_bmi2",
-            "has_lzcnt",
-            "has_popcnt",
-            "has_fma",
-        ] {
+        for feature in FEATURES {
             builder.enable(feature)?;
         }
         let isa = builder.finish(settings::Flags::new(flags))?;
@@ -45,24 +61,26 @@ impl Reference {
         })
     }
 
-    /// Compiles a function and says how long it took; none when x86-64 does not support it.
-    pub fn compile(&mut self, func: &Function) -> Option<Duration> {
-        // Unsupported types end in a panic inside Cranelift.
+    /// Compiles a function and says how long it took.
+    ///
+    /// # Errors
+    /// Why it did not; unsupported types end in a panic inside Cranelift.
+    pub fn compile(&mut self, func: &Function) -> Result<Duration, Refusal> {
         let context = &mut self.context;
         let isa = &*self.isa;
         let start = Instant::now();
-        let compiled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let compiled = quietly(|| {
             context.clear();
             context.func = func.clone();
             context.compile(isa, &mut ControlPlane::default()).is_ok()
-        }));
+        });
         let time = start.elapsed();
         match compiled {
-            Ok(true) => Some(time),
-            Ok(false) => None,
-            Err(_) => {
+            Some(true) => Ok(time),
+            Some(false) => Err(Refusal::Error),
+            None => {
                 self.context = cranelift_codegen::Context::new();
-                None
+                Err(Refusal::Panic)
             }
         }
     }

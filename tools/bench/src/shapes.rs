@@ -1,6 +1,6 @@
 //! Functions of one shape and any size, as CLIF text: what a compiler may be quadratic in.
 
-use std::fmt::Write;
+use crate::writer::Writer;
 
 /// A family of functions.
 pub struct Shape {
@@ -65,48 +65,6 @@ pub const SHAPES: &[Shape] = &[
         text: wide_parameters,
     },
 ];
-
-/// A function being written.
-struct Writer {
-    text: String,
-    values: usize,
-}
-
-impl Writer {
-    /// A kernel of a pointer v0 and a number v1 with v2 = the thread's index, in block0.
-    fn kernel(declarations: &str) -> Self {
-        let text = format!(
-            "; kernel\nfunction %shape(i64, i32) {{\n    fn0 = %gpu_tid_x() -> i32\n{declarations}\nblock0(v0: i64, v1: i32):\n    v2 = call fn0()\n"
-        );
-        Self { text, values: 3 }
-    }
-
-    /// An instruction with a result.
-    fn value(&mut self, operation: &str) -> usize {
-        let value = self.fresh();
-        self.line(&format!("v{value} = {operation}"));
-        value
-    }
-
-    fn fresh(&mut self) -> usize {
-        self.values += 1;
-        self.values - 1
-    }
-
-    fn line(&mut self, line: &str) {
-        writeln!(self.text, "    {line}").expect("a string takes everything");
-    }
-
-    fn block(&mut self, header: &str) {
-        writeln!(self.text, "{header}:").expect("a string takes everything");
-    }
-
-    fn finish(mut self) -> String {
-        self.line("return");
-        self.text.push_str("}\n");
-        self.text
-    }
-}
 
 /// Sums, products and shifts of the last values, stored now and then.
 fn straight_line(size: usize) -> String {
