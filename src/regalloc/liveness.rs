@@ -276,6 +276,17 @@ impl Liveness {
             [self.use_start[v.index()] as usize..self.use_start[v.index() + 1] as usize]
     }
 
+    /// How often it is used.
+    pub fn use_count(&self, v: VReg) -> u32 {
+        self.known[v.index()].uses
+    }
+
+    /// How many values of the function are defined at all, at most.
+    pub fn defined_values(&self) -> usize {
+        let defined = |value: &&Value| value.position != NONE;
+        self.known.iter().filter(defined).count()
+    }
+
     /// Whether it is never used.
     pub fn is_dead(&self, v: VReg) -> bool {
         self.known[v.index()].uses == 0

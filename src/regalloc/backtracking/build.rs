@@ -2,13 +2,13 @@
 
 use super::Guide;
 use super::machine::{has_number, ra_class, ra_register};
+use super::pinned::Pinned;
 use super::problem::{BlockInfo, Instruction, Kind, Problem};
 use crate::abi;
 use crate::isa::generated::MAX_REGISTERS;
 use crate::isa::table::Direction;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::regalloc::colouring::Site;
-use crate::regalloc::constrain::pressure::stack_pointer;
 use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::regalloc::single_pass::own_uses;
 use crate::vcode::{Block, CallInfo, Entry, Terminator, VCode};
@@ -42,11 +42,12 @@ pub(super) struct Statement {
     pub sources: Vec<Source>,
     /// Entries that are handed over and have to be in one register.
     pub fixed: u32,
-    /// regalloc2's number of each value that it knows; [`UNKNOWN`] of the others.
+    /// regalloc2's number of each value that it knows; [`UNKNOWN`] of the others; of pinned values [`PINNED`] + register.
     number: Vec<u32>,
 }
 
 const UNKNOWN: u32 = u32::MAX;
+const PINNED: u32 = UNKNOWN - 256;
 
 /// What a function is stated from.
 #[derive(Clone, Copy)]
@@ -54,6 +55,7 @@ pub(super) struct Input<'a> {
     pub code: &'a VCode<VReg>,
     pub live: &'a Liveness,
     pub guide: &'a Guide<'a>,
+    pub pinned: &'a Pinned,
     /// Classes that are handed over; the others have their registers from the colouring.
     pub classes: [bool; 3],
     /// What calls overwrite.
@@ -68,7 +70,6 @@ impl Statement {
         self.fixed = 0;
         let mut builder = Builder {
             input: *input,
-            pinned: stack_pointer(input.code),
             next: 0,
             out: self,
         };
@@ -79,7 +80,6 @@ impl Statement {
 
 struct Builder<'a> {
     input: Input<'a>,
-    pinned: Option<VReg>,
     /// Number of the next value that is no parameter.
     next: u32,
     out: &'a mut Statement,
@@ -89,23 +89,33 @@ impl Builder<'_> {
     /// Parameters have the last numbers, because regalloc2's work on moves is quadratic in them otherwise.
     fn number_parameters(&mut self) {
         let code = self.input.code;
-        let values = code.vreg_count as usize;
         self.out.number.clear();
-        self.out.number.resize(values, UNKNOWN);
+        self.out.number.resize(code.vreg_count as usize, UNKNOWN);
+        for (v, r) in self.input.pinned.iter() {
+            self.out.number[v.index()] = PINNED + u32::from(r.number());
+        }
         let params = code.blocks.values().map(|b| b.params.len()).sum::<usize>();
-        let params = code
-            .blocks
-            .values()
-            .flat_map(|b| &b.params)
-            .zip((values - params) as u32..);
-        for (v, number) in params {
-            self.out.number[v.index()] = number;
+        // Every value has a place in regalloc2's tables, so there should be few that do not exist.
+        let values = self.input.live.defined_values();
+        let mut next = (values - params) as u32;
+        for v in code.blocks.values().flat_map(|b| &b.params) {
+            self.out.number[v.index()] = next;
+            next += 1;
         }
         self.out.problem.values = values;
     }
 
     fn mine(&self, v: VReg) -> bool {
-        self.input.classes[v.class() as usize] && Some(v) != self.pinned
+        let number = self.out.number[v.index()];
+        self.input.classes[v.class() as usize] && !(PINNED..UNKNOWN).contains(&number)
+    }
+
+    /// The register of a pinned value.
+    fn pinned(&self, v: VReg) -> Option<PReg> {
+        let number = self.out.number[v.index()];
+        (PINNED..UNKNOWN)
+            .contains(&number)
+            .then(|| PReg::gpr((number - PINNED) as u8))
     }
 
     fn value(&mut self, v: VReg) -> ra::VReg {
@@ -184,10 +194,9 @@ impl Builder<'_> {
         let source = if self.mine(v) {
             self.out.fixed += u32::from(matches!(want, Want::Fixed(_)));
             Source::Operand(self.operand(v, want, kind))
-        } else if Some(v) == self.pinned {
-            Source::Register(abi::STACK_POINTER)
         } else {
-            Source::Register(otherwise.unwrap_or_else(|| self.colour(v)))
+            let pinned = self.pinned(v).or(otherwise);
+            Source::Register(pinned.unwrap_or_else(|| self.colour(v)))
         };
         self.out.sources.push(source);
     }
@@ -329,6 +338,7 @@ impl Builder<'_> {
                 };
                 for (i, v) in own_uses(terminator).into_iter().enumerate() {
                     let place = address.map(|a| a[i]);
+                    let place = place.or_else(|| self.pinned(v).map(|r| r.number()));
                     let register = place.unwrap_or_else(|| self.colour(v).number());
                     self.entry(v, Want::Fixed(register), Use, Some(PReg::gpr(register)));
                 }

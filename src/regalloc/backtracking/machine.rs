@@ -3,11 +3,11 @@
 //! It rotates through the registers that it is given, so only fewer of them bound the count: as many as the pressure needs, or those of the
 //! colouring where there is one. Operands may be in slots (`Any`), and a slot is one more register, so nothing is ever evicted to memory.
 
-use super::Guide;
+use super::{Guide, Request};
 use crate::abi;
-use crate::isa::{PReg, RegisterClass, VReg};
+use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::regalloc::registers::Numbers;
-use crate::vcode::{FunctionKind, VCode};
+use crate::vcode::{FunctionKind, Terminator, VCode};
 use regalloc2 as ra;
 use smallvec::SmallVec;
 
@@ -53,9 +53,17 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// The machine for `code`, which may contain calls.
-    pub fn new(code: &VCode<VReg>, calls: bool, guide: &Guide<'_>, gpr_limit: u8) -> Machine {
-        let allocatable = RegisterClass::ALL.map(|class| allocatable(code, calls, guide, class));
+    /// The machine for a function, without the GPRs `pinned`.
+    pub fn new(
+        request: &Request<'_>,
+        guide: &Guide<'_>,
+        pinned: Numbers,
+        gpr_limit: u8,
+    ) -> Machine {
+        let Request { code, calls, .. } = *request;
+        let mut allocatable = RegisterClass::ALL.map(|class| allocatable(request, guide, class));
+        allocatable[RegisterClass::Gpr as usize] =
+            allocatable[RegisterClass::Gpr as usize].minus(pinned);
         let saved = Numbers::range(abi::CALLEE_SAVED);
         let gpr = RegisterClass::Gpr as usize;
         let mut preferred = [ra::PRegSet::empty(); 3];
@@ -76,6 +84,7 @@ impl Machine {
         }
         let mut free = Numbers::below(u32::from(gpr_limit)).minus(allocatable[gpr]);
         free.remove(abi::STACK_POINTER.number());
+        free = free.minus(pinned);
         if let Guide::Colouring(colouring) = guide {
             free = free.minus(*colouring.used.of(RegisterClass::Gpr));
         }
@@ -124,12 +133,8 @@ impl Slots {
 }
 
 /// Registers of a class that regalloc2 may use.
-fn allocatable(
-    code: &VCode<VReg>,
-    calls: bool,
-    guide: &Guide<'_>,
-    class: RegisterClass,
-) -> Numbers {
+fn allocatable(request: &Request<'_>, guide: &Guide<'_>, class: RegisterClass) -> Numbers {
+    let code = request.code;
     let hardwired = u32::from(class.hardwired());
     let needed = match guide {
         Guide::Pressure(pressure) => pressure.max_live[class as usize],
@@ -154,9 +159,7 @@ fn allocatable(
                         FunctionKind::Device => below.minus(saved.minus(*colouring.used.of(class))),
                     }
                 }
-                Guide::Pressure(pressure) => {
-                    by_pressure(code, calls, needed, pressure.across_calls())
-                }
+                Guide::Pressure(pressure) => by_pressure(request, needed, pressure.across_calls()),
             };
             all = all.and(most);
             all.remove(abi::STACK_POINTER.number());
@@ -165,16 +168,29 @@ fn allocatable(
     }
 }
 
-/// `needed` registers and R1, of which `across` are kept by callees. A device function takes those first that it need not save.
-fn by_pressure(code: &VCode<VReg>, calls: bool, needed: u32, across: u32) -> Numbers {
+/// `needed` registers and R1, of which `across` are kept by callees. A device function takes those first that it need not save, and at
+/// least up to the highest in which it is given or gives anything.
+fn by_pressure(request: &Request<'_>, needed: u32, across: u32) -> Numbers {
+    let code = request.code;
     let saved = abi::CALLEE_SAVED;
     let (first, behind) = (u32::from(*saved.start()), u32::from(*saved.end()) + 1);
-    if matches!(code.kind, FunctionKind::Kernel(_)) && !calls {
-        return Numbers::below(needed + 1);
-    }
+    let count = match code.kind {
+        FunctionKind::Kernel(_) if !request.calls => return Numbers::below(needed + 1),
+        FunctionKind::Device if !request.calls => (needed + 1).max(convention(code)),
+        _ => (needed + 1).saturating_sub(across).max(first),
+    };
     let kept = Numbers::below(first + across).minus(Numbers::below(first));
-    let others = (needed + 1).saturating_sub(across);
-    let cheap = Numbers::below(first)
-        .union(Numbers::below(behind + others.saturating_sub(first)).minus(Numbers::below(behind)));
-    cheap.union(kept)
+    let far = Numbers::below(behind + count.saturating_sub(first)).minus(Numbers::below(behind));
+    Numbers::below(count.min(first)).union(far).union(kept)
+}
+
+/// The highest register in which the function is given or gives anything, plus one.
+fn convention(code: &VCode<VReg>) -> u32 {
+    let ends = code.blocks.values().flat_map(|b| match &b.terminator {
+        Terminator::Return { values, .. } | Terminator::TailCall { values, .. } => &values[..],
+        _ => &[],
+    });
+    let gprs = code.entry.iter().chain(ends).map(|(_, r)| *r);
+    let gprs = gprs.filter(|r| r.class() == RegisterClass::Gpr);
+    gprs.map(|r| u32::from(r.number()) + 1).max().unwrap_or(0)
 }

@@ -10,6 +10,7 @@
 
 mod build;
 mod machine;
+mod pinned;
 mod problem;
 
 use super::allocation::{Allocation, Point};
@@ -22,6 +23,7 @@ use crate::isa::{RegisterClass, VReg};
 use crate::vcode::VCode;
 use build::{Input, Source, Statement};
 use machine::Machine;
+use pinned::Pinned;
 use regalloc2 as ra;
 
 /// What bounds the registers that regalloc2 may use.
@@ -76,12 +78,14 @@ impl Backtracking {
         options: &super::Options,
         out: &mut Allocation,
     ) -> Result<(), Refusal> {
-        let Request { code, live, calls } = *request;
-        let machine = Machine::new(code, calls, guide, options.gpr_limit);
+        let Request { code, live, .. } = *request;
+        let pinned = Pinned::find(request, guide);
+        let machine = Machine::new(request, guide, pinned.registers(), options.gpr_limit);
         self.statement.make(&Input {
             code,
             live,
             guide,
+            pinned: &pinned,
             classes,
             clobbered: machine.clobbered,
         });
