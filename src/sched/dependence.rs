@@ -18,16 +18,26 @@ pub struct Edge {
     pub cycles: u32,
 }
 
-/// A value that a node reads.
+/// A value that a node reads, however often.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
     /// Its number in the run.
     pub value: u32,
-    /// How often the node reads it.
-    pub times: u32,
     /// Its class.
     pub class: RegisterClass,
 }
+
+/// The nodes that are still to read a value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Readers {
+    /// How many; [`NEEDED`] are added when the value is read behind the run.
+    pub count: u32,
+    /// Their numbers, joined by exclusive or: that of the only one.
+    pub nodes: u32,
+}
+
+/// More readers than there are in a run.
+pub const NEEDED: u32 = 1 << 31;
 
 /// The dependence graph of a run of instructions.
 #[derive(Debug, Default)]
@@ -75,14 +85,19 @@ pub struct Issue {
 #[derive(Clone, Copy, Debug)]
 struct Value {
     reg: VReg,
-    /// Whether it is read behind the run.
-    needed: bool,
+    /// All that read it.
+    readers: Readers,
     /// The node that writes it; [`NONE`] for one from before the run.
     writer: u32,
     /// From the issue of the writer until it can be read.
     cycles: u32,
-    /// Reads in the run.
-    reads: u32,
+}
+
+impl Value {
+    /// Whether it is read behind the run.
+    fn is_needed(&self) -> bool {
+        self.readers.count >= NEEDED
+    }
 }
 
 /// No such node, or no such number.
@@ -147,7 +162,7 @@ impl Dependences {
         for (node, entry) in (0u32..).zip(run) {
             let start = (self.uses.len(), self.results.len(), self.incoming.len());
             for reg in code.uses(entry) {
-                self.read(start.0, start.2, reg, behind);
+                self.read(node, (start.0, start.2), reg, behind);
             }
             let effects = entry.inst.optype().info().effects;
             self.access(start.2, node, effects);
@@ -210,33 +225,33 @@ impl Dependences {
             *number = self.values.len() as u32;
             self.values.push(Value {
                 reg,
-                needed: behind.contains(reg),
+                readers: Readers {
+                    count: if behind.contains(reg) { NEEDED } else { 0 },
+                    nodes: 0,
+                },
                 writer: NONE,
                 cycles: 0,
-                reads: 0,
             });
         }
         *number
     }
 
-    /// Notes a read by the node whose uses and edges begin at `uses` and `edges`.
-    fn read(&mut self, uses: usize, edges: usize, reg: VReg, behind: &Alive) {
+    /// Notes a read by a node, whose uses and edges begin at `uses` and `edges`.
+    fn read(&mut self, node: u32, (uses, edges): (usize, usize), reg: VReg, behind: &Alive) {
         let number = self.number(reg, behind);
+        if self.uses[uses..].iter().any(|known| known.value == number) {
+            return;
+        }
+        self.uses.push(Use {
+            value: number,
+            class: reg.class(),
+        });
         let value = &mut self.values[number as usize];
-        value.reads += 1;
+        value.readers.count += 1;
+        value.readers.nodes ^= node;
         let (writer, cycles) = (value.writer, value.cycles);
-        match self.uses[uses..].iter_mut().find(|u| u.value == number) {
-            Some(known) => known.times += 1,
-            None => {
-                self.uses.push(Use {
-                    value: number,
-                    times: 1,
-                    class: reg.class(),
-                });
-                if writer != NONE {
-                    self.edge(edges, writer, cycles);
-                }
-            }
+        if writer != NONE {
+            self.edge(edges, writer, cycles);
         }
     }
 
@@ -246,10 +261,8 @@ impl Dependences {
             let value = &self.values[number as usize];
             let class = value.reg.class();
             issue.written.add(class, 1);
-            issue
-                .alive
-                .add(class, u32::from(value.needed || value.reads > 0));
-            if value.needed {
+            issue.alive.add(class, u32::from(value.readers.count > 0));
+            if value.is_needed() {
                 issue.cycles = issue.cycles.max(value.cycles);
             }
         }
@@ -358,12 +371,9 @@ impl Dependences {
         self.nodes[node].height
     }
 
-    /// Reads of each value in the run; `needed` is added for those that are read behind it.
-    pub fn reads(&self, needed: u32) -> impl Iterator<Item = u32> + '_ {
-        let extra = move |value: &Value| if value.needed { needed } else { 0 };
-        self.values
-            .iter()
-            .map(move |value| value.reads + extra(value))
+    /// All that read each value.
+    pub fn readers(&self) -> impl Iterator<Item = Readers> + '_ {
+        self.values.iter().map(|value| value.readers)
     }
 
     /// Numbers of values that are alive before the run; `behind` are those behind it.
@@ -371,9 +381,9 @@ impl Dependences {
         let mut before = behind;
         for value in &self.values {
             let written = value.writer != NONE;
-            if written && value.needed {
+            if written && value.is_needed() {
                 before.take(value.reg.class(), 1);
-            } else if !written && !value.needed {
+            } else if !written && !value.is_needed() {
                 before.add(value.reg.class(), 1);
             }
         }

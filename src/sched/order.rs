@@ -7,7 +7,7 @@
 //! faster than the old one and needs no more registers.
 
 use super::alive::{Alive, Pressure};
-use super::dependence::{Dependences, keeps_its_place};
+use super::dependence::{Dependences, Readers, keeps_its_place};
 use crate::abi::REGISTER_STEP;
 use crate::isa::{RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
@@ -40,6 +40,8 @@ pub struct Scratch {
     waiting: Vec<u32>,
     /// For each node the cycle in which all is there that it needs of nodes issued so far.
     arrival: Vec<u32>,
+    /// For each node what would happen to the numbers of values alive, by class, if it were next.
+    changes: Vec<[i32; 3]>,
     ready: Vec<Ready>,
     order: Vec<u32>,
     entries: Vec<Entry<VReg>>,
@@ -105,8 +107,8 @@ fn enter_from_behind(alive: &mut Alive, live: &Liveness, code: &VCode<VReg>, blo
 /// A walk over a run in some order: what is alive, and when what arrives.
 #[derive(Debug, Default)]
 struct Walk {
-    /// By value of the run the reads that are still to come, with [`NEEDED`] for those behind it.
-    reads: Vec<u32>,
+    /// By value of the run who is still to read it.
+    readers: Vec<Readers>,
     /// Cycle in which each node was issued.
     issued: Vec<u32>,
     /// Values alive before the run.
@@ -118,14 +120,11 @@ struct Walk {
     end: u32,
 }
 
-/// More reads than there are in a run.
-const NEEDED: u32 = 1 << 31;
-
 impl Walk {
     /// Goes to the start of the run.
     fn start(&mut self, graph: &Dependences) {
-        self.reads.clear();
-        self.reads.extend(graph.reads(NEEDED));
+        self.readers.clear();
+        self.readers.extend(graph.readers());
         (self.count, self.peak) = (self.before, self.before);
         (self.now, self.end) = (0, 0);
     }
@@ -139,11 +138,14 @@ impl Walk {
             .unwrap_or(0)
     }
 
-    /// Number of values of `class` that `node` would be the last to read if it were next.
-    fn last_reads(&self, graph: &Dependences, node: usize, class: RegisterClass) -> u32 {
-        let uses = graph.uses(node).iter().filter(|u| u.class == class);
-        uses.map(|u| u32::from(self.reads[u.value as usize] == u.times))
-            .sum()
+    /// What would happen to the numbers of values alive if `node` were next.
+    fn change(&self, graph: &Dependences, node: usize) -> [i32; 3] {
+        let mut change = graph.issue(node).alive.0.map(|count| count as i32);
+        for used in graph.uses(node) {
+            let last = self.readers[used.value as usize].count == 1;
+            change[used.class as usize] -= i32::from(last);
+        }
+        change
     }
 
     /// Issues `node` next, not before the cycle `earliest`; the cycle of its issue.
@@ -156,9 +158,10 @@ impl Walk {
         self.peak = self.peak.max(self.count.plus(issue.written));
         self.count = self.count.plus(issue.alive);
         for used in graph.uses(node) {
-            let reads = &mut self.reads[used.value as usize];
-            self.count.take(used.class, u32::from(*reads == used.times));
-            *reads -= used.times;
+            let readers = &mut self.readers[used.value as usize];
+            readers.count -= 1;
+            readers.nodes ^= node as u32;
+            self.count.take(used.class, u32::from(readers.count == 0));
         }
         at
     }
@@ -170,8 +173,8 @@ struct Ready {
     node: u32,
     /// When all that it needs is there.
     earliest: u32,
-    /// See [`Dependences::height`].
-    height: u32,
+    /// Less for one on a longer path to the end, and for an earlier one of those.
+    rank: u64,
 }
 
 impl Scratch {
@@ -243,10 +246,13 @@ impl Scratch {
             walk,
             waiting,
             arrival,
+            changes,
             ready,
             order,
             ..
         } = self;
+        changes.clear();
+        changes.extend((0..graph.len()).map(|node| walk.change(graph, node)));
         waiting.clear();
         waiting.extend((0..graph.len()).map(|node| graph.incoming(node).len() as u32));
         arrival.clear();
@@ -254,20 +260,28 @@ impl Scratch {
         let is_ready = |node: usize, earliest: u32| Ready {
             node: node as u32,
             earliest,
-            height: graph.height(node),
+            rank: u64::from(!graph.height(node)) << 32 | node as u64,
         };
         ready.clear();
         let first = (0..graph.len()).filter(|&node| waiting[node] == 0);
         ready.extend(first.map(|node| is_ready(node, 0)));
         order.clear();
         while !ready.is_empty() {
-            let next = ready.swap_remove(choose(walk, graph, ready, limit));
+            let next = ready.swap_remove(choose(walk, changes, ready, limit));
             let at = walk.issue(graph, next.node as usize, next.earliest);
             order.push(next.node);
             // Neither gets less later.
             let left = (graph.len() - order.len()) as u32;
-            if (at + next.height).max(walk.now + left) >= end || !walk.peak.fits(most) {
+            if (at + graph.height(next.node as usize)).max(walk.now + left) >= end
+                || !walk.peak.fits(most)
+            {
                 return false;
+            }
+            for used in graph.uses(next.node as usize) {
+                let readers = walk.readers[used.value as usize];
+                if readers.count == 1 {
+                    changes[readers.nodes as usize][used.class as usize] -= 1;
+                }
             }
             for edge in graph.outgoing(next.node as usize) {
                 let node = edge.node as usize;
@@ -283,22 +297,33 @@ impl Scratch {
 }
 
 /// The position in `ready` of the instruction to issue next.
-fn choose(walk: &Walk, graph: &Dependences, ready: &[Ready], limit: Pressure) -> usize {
+fn choose(walk: &Walk, changes: &[[i32; 3]], ready: &[Ready], limit: Pressure) -> usize {
     // The result of one more instruction of any width must fit.
     let full = RegisterClass::ALL.into_iter().find(|&class| {
         let margin = if class == RegisterClass::Gpr { 4 } else { 1 };
         walk.count.of(class) + margin > limit.of(class)
     });
+    match full {
+        Some(class) => least(walk.now, ready, |node| {
+            changes[node as usize][class as usize]
+        }),
+        None => least(walk.now, ready, |_| 0),
+    }
+}
+
+/// The position in `ready` of the instruction with the least change; then that which waits least at `now`, that on the longest path, and the
+/// first.
+fn least(now: u32, ready: &[Ready], change: impl Fn(u32) -> i32) -> usize {
     let key = |next: &Ready| {
-        let change = full.map_or(0, |class| {
-            let node = next.node as usize;
-            let last = walk.last_reads(graph, node, class);
-            graph.issue(node).alive.of(class) as i32 - last as i32
-        });
-        let wait = next.earliest.saturating_sub(walk.now);
-        (change, wait, std::cmp::Reverse(next.height), next.node)
+        let wait = i64::from(next.earliest.saturating_sub(now));
+        (i64::from(change(next.node)) << 32 | wait, next.rank)
     };
-    (0..ready.len())
-        .min_by_key(|&i| key(&ready[i]))
-        .expect("something is ready")
+    let (mut best, mut first) = (0, key(&ready[0]));
+    for (index, next) in ready.iter().enumerate().skip(1) {
+        let key = key(next);
+        if key < first {
+            (best, first) = (index, key);
+        }
+    }
+    best
 }
