@@ -147,9 +147,10 @@ impl Linear {
         part(body).iter().chain(part(branches))
     }
 
-    /// The instructions in order.
-    pub fn all_insts(&self) -> impl Iterator<Item = &Entry<PReg>> {
-        (0..self.block_count()).flat_map(|block| self.insts(block))
+    /// The instructions in order, as runs of the list.
+    pub fn runs(&self) -> impl Iterator<Item = &[Entry<PReg>]> {
+        let ranges = (self.blocks.iter()).flat_map(|block| [&block.body, &block.branches]);
+        ranges.map(|range| &self.insts[range.start as usize..range.end as usize])
     }
 
     /// Where the instructions of a block stand in the whole function.

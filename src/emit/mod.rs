@@ -108,9 +108,11 @@ pub fn emit(
     if i32::try_from(code.len() * WORD_BYTES).is_err() {
         return Err(EmitError::TooLong { function: out.name });
     }
-    for (entry, &control) in code.all_insts().zip(&controls) {
-        let word = word(&code, entry, control, verify, constants, &mut out);
-        out.words.push(word?);
+    for run in code.runs() {
+        for (entry, &control) in run.iter().zip(&controls[out.words.len()..]) {
+            let word = word(&code, entry, control, verify, constants, &mut out);
+            out.words.push(word?);
+        }
     }
     scratch.layout.blocks = code.into_blocks();
     scratch.control.give_back(controls);

@@ -210,7 +210,8 @@ fn branch(taken: usize, fallthrough: usize) -> Terminator<PReg> {
 fn optypes(code: &VCode<PReg>) -> Vec<(Optype, bool)> {
     let linear = linear(code).unwrap();
     linear
-        .all_insts()
+        .runs()
+        .flatten()
         .map(|i| (i.inst.optype(), i.inst.is_unguarded()))
         .collect()
 }

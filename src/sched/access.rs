@@ -110,8 +110,10 @@ impl AccessLists {
         self.reads.clear();
         self.writes.clear();
         self.insts.reserve(code.len());
-        for entry in code.all_insts() {
-            self.push(&entry.inst, code.leaves_function(entry));
+        for run in code.runs() {
+            for entry in run {
+                self.push(&entry.inst, code.leaves_function(entry));
+            }
         }
     }
 

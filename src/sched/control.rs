@@ -14,7 +14,6 @@ use super::access::{AccessLists, Accesses};
 use super::boards::{self, assign, needs_no_read_board};
 use super::state::{Boards, Border, Needs, State};
 use crate::emit::linear::{Linear, is_transfer};
-use crate::isa::control::SCOREBOARDS;
 use crate::isa::{Control, PReg, Scoreboard, build};
 use crate::vcode::{Entry, SourceLine};
 
@@ -256,11 +255,8 @@ fn pause(code: &mut Linear, wishes: &[Wish], controls: &[Control]) -> Vec<Contro
 }
 
 fn control_of(wish: Wish) -> Control {
-    let board = |mask: u8| {
-        (0..SCOREBOARDS)
-            .find(|b| mask >> b & 1 != 0)
-            .and_then(Scoreboard::new)
-    };
+    // Of no scoreboard 8, which is none.
+    let board = |mask: u8| Scoreboard::new(mask.trailing_zeros() as u8);
     let mut control = Control::default();
     set_stall(&mut control, wish.stall);
     control.set_wait(wish.wait);

@@ -1,12 +1,12 @@
 //! What must stay in order within a run of instructions before allocation.
 //!
-//! Everything is indexed by node (position in the run) or by value; the lists are kept from run to run, so a graph costs no allocation
-//! once they have grown.
+//! Everything is indexed by node (position in the run) or by the values that the run names, numbered as they come; the lists are kept from
+//! run to run, so a graph costs no allocation once they have grown, and nothing that grows with the function.
 
+use super::alive::{Alive, Pressure};
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, Register, RegisterClass, VReg};
 use crate::vcode::{Entry, VCode};
-use smallvec::SmallVec;
 use std::ops::Range;
 
 /// An edge: the cycles from the issue of one node to that of another.
@@ -18,24 +18,48 @@ pub struct Edge {
     pub cycles: u32,
 }
 
+/// A value that a node reads, however often.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// Its number in the run.
+    pub value: u32,
+    /// Its class.
+    pub class: RegisterClass,
+}
+
+/// The nodes that are still to read a value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Readers {
+    /// How many; [`NEEDED`] are added when the value is read behind the run.
+    pub count: u32,
+    /// Their numbers, joined by exclusive or: that of the only one.
+    pub nodes: u32,
+}
+
+/// More readers than there are in a run.
+pub const NEEDED: u32 = 1 << 31;
+
 /// The dependence graph of a run of instructions.
 #[derive(Debug, Default)]
 pub struct Dependences {
     nodes: Vec<Node>,
-    /// What each node reads, and how often, node after node.
-    uses: Vec<(VReg, u32)>,
-    /// What each node writes, and the cycles until it can be read, node after node.
-    results: Vec<(VReg, u32)>,
+    /// What each node reads, node after node.
+    uses: Vec<Use>,
+    /// What each node writes, as numbers of values, node after node.
+    results: Vec<u32>,
     /// Edges into each node, node after node.
     incoming: Vec<Edge>,
     /// Edges out of each node, once [`Dependences::link`] has made them.
     outgoing: Vec<Edge>,
-    /// By value the node that writes it and the cycles that takes; only entries of the run are set.
-    writer: Vec<Option<(u32, u32)>>,
+    /// By node the place in `incoming` of the last edge from it.
+    last_edge: Vec<u32>,
+    values: Vec<Value>,
+    /// By register its number in the run; only those of the run are set.
+    numbers: Vec<u32>,
     spaces: [Space; SPACES.len()],
 }
 
-/// A node: its parts of the lists of the graph.
+/// A node: where its parts of the lists of the graph end, and what is counted when it is issued.
 #[derive(Clone, Debug, Default)]
 struct Node {
     uses: Range<u32>,
@@ -43,7 +67,41 @@ struct Node {
     incoming: Range<u32>,
     outgoing: Range<u32>,
     height: u32,
+    issue: Issue,
 }
+
+/// What the issue of a node means for what is alive and when all is there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Issue {
+    /// Values that it writes.
+    pub written: Pressure,
+    /// Those of them that are read later.
+    pub alive: Pressure,
+    /// Cycles from its issue until what is needed of it behind the run is there; at least one passes.
+    pub cycles: u32,
+}
+
+/// A value that the run names.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    reg: VReg,
+    /// All that read it.
+    readers: Readers,
+    /// The node that writes it; [`NONE`] for one from before the run.
+    writer: u32,
+    /// From the issue of the writer until it can be read.
+    cycles: u32,
+}
+
+impl Value {
+    /// Whether it is read behind the run.
+    fn is_needed(&self) -> bool {
+        self.readers.count >= NEEDED
+    }
+}
+
+/// No such node, or no such number.
+const NONE: u32 = u32::MAX;
 
 /// Accesses to a kind of memory since the last that wrote to it.
 #[derive(Debug, Default)]
@@ -73,9 +131,16 @@ const SPACES: [Effects; 4] = [
     Effects::GENERIC,
 ];
 
+/// All of them.
+const ANY_SPACE: Effects = Effects::GLOBAL
+    .union(Effects::SHARED)
+    .union(Effects::LOCAL)
+    .union(Effects::GENERIC);
+
 /// Cycles from the issue of `inst` until a register that it writes can be used.
 fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
-    let latency = &inst.optype().info().latency;
+    let info = inst.info();
+    let latency = &info.optype.info().latency;
     let wide = || {
         let mut results = inst
             .operands()
@@ -84,33 +149,20 @@ fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
     };
     u32::from(match reg.class() {
         RegisterClass::Predicate => latency.predicate,
-        _ if latency.wide != latency.result && wide() => latency.wide,
+        _ if info.wide && latency.wide != latency.result && wide() => latency.wide,
         _ => latency.result,
     })
 }
 
 impl Dependences {
-    /// Makes the graph of `run`; `needed` says whether a register is read behind it.
-    pub fn build(
-        &mut self,
-        code: &VCode<VReg>,
-        run: &[Entry<VReg>],
-        needed: impl Fn(VReg) -> bool,
-    ) {
-        self.clear(code.vreg_count as usize);
+    /// Makes the graph of `run`; `behind` is alive behind it.
+    pub fn build(&mut self, code: &VCode<VReg>, run: &[Entry<VReg>], behind: &Alive) {
+        self.clear(code.vreg_count as usize, run.len());
         let mut convergent: Option<u32> = None;
         for (node, entry) in (0u32..).zip(run) {
             let start = (self.uses.len(), self.results.len(), self.incoming.len());
             for reg in code.uses(entry) {
-                match self.uses[start.0..].iter_mut().find(|(r, _)| *r == reg) {
-                    Some((_, times)) => *times += 1,
-                    None => {
-                        self.uses.push((reg, 1));
-                        if let Some((writer, cycles)) = self.writer[reg.index()] {
-                            self.edge(start.2, writer, cycles);
-                        }
-                    }
-                }
+                self.read(node, (start.0, start.2), reg, behind);
             }
             let effects = entry.inst.optype().info().effects;
             self.access(start.2, node, effects);
@@ -120,22 +172,23 @@ impl Dependences {
                 self.edge(start.2, earlier, 1);
             }
             for reg in code.definitions(entry) {
-                let cycles = latency_of(&entry.inst, reg);
-                self.results.push((reg, cycles));
-                self.writer[reg.index()] = Some((node, cycles));
+                let number = self.number(reg, behind);
+                let value = &mut self.values[number as usize];
+                value.writer = node;
+                value.cycles = latency_of(&entry.inst, reg);
+                self.results.push(number);
             }
             self.nodes.push(Node {
                 uses: start.0 as u32..self.uses.len() as u32,
                 results: start.1 as u32..self.results.len() as u32,
                 incoming: start.2 as u32..self.incoming.len() as u32,
-                outgoing: 0..0,
-                height: 0,
+                ..Node::default()
             });
         }
         for node in (0..self.nodes.len()).rev() {
-            let own = part(&self.results, &self.nodes[node].results).iter();
-            let own = own.filter(|(r, _)| needed(*r)).map(|(_, cycles)| *cycles);
-            let height = self.nodes[node].height.max(own.max().unwrap_or(0)).max(1);
+            let issue = self.issue_of(node);
+            let height = self.nodes[node].height.max(issue.cycles);
+            self.nodes[node].issue = issue;
             self.nodes[node].height = height;
             for edge in part(&self.incoming, &self.nodes[node].incoming.clone()) {
                 let before = &mut self.nodes[edge.node as usize].height;
@@ -144,15 +197,19 @@ impl Dependences {
         }
     }
 
-    fn clear(&mut self, values: usize) {
-        for (reg, _) in self.results.drain(..) {
-            if let Some(writer) = self.writer.get_mut(reg.index()) {
-                *writer = None;
-            }
+    fn clear(&mut self, registers: usize, nodes: usize) {
+        for value in self.values.drain(..) {
+            self.numbers[value.reg.index()] = NONE;
         }
-        self.writer.resize(values, None);
+        if self.numbers.len() < registers {
+            self.numbers.resize(registers, NONE);
+        }
+        if self.last_edge.len() < nodes {
+            self.last_edge.resize(nodes, 0);
+        }
         self.nodes.clear();
         self.uses.clear();
+        self.results.clear();
         self.incoming.clear();
         self.outgoing.clear();
         for space in &mut self.spaces {
@@ -161,34 +218,93 @@ impl Dependences {
         }
     }
 
+    /// The number of a register in the run.
+    fn number(&mut self, reg: VReg, behind: &Alive) -> u32 {
+        let number = &mut self.numbers[reg.index()];
+        if *number == NONE {
+            *number = self.values.len() as u32;
+            self.values.push(Value {
+                reg,
+                readers: Readers {
+                    count: if behind.contains(reg) { NEEDED } else { 0 },
+                    nodes: 0,
+                },
+                writer: NONE,
+                cycles: 0,
+            });
+        }
+        *number
+    }
+
+    /// Notes a read by a node, whose uses and edges begin at `uses` and `edges`.
+    fn read(&mut self, node: u32, (uses, edges): (usize, usize), reg: VReg, behind: &Alive) {
+        let number = self.number(reg, behind);
+        if self.uses[uses..].iter().any(|known| known.value == number) {
+            return;
+        }
+        self.uses.push(Use {
+            value: number,
+            class: reg.class(),
+        });
+        let value = &mut self.values[number as usize];
+        value.readers.count += 1;
+        value.readers.nodes ^= node;
+        let (writer, cycles) = (value.writer, value.cycles);
+        if writer != NONE {
+            self.edge(edges, writer, cycles);
+        }
+    }
+
+    fn issue_of(&self, node: usize) -> Issue {
+        let mut issue = Issue::default();
+        for &number in part(&self.results, &self.nodes[node].results) {
+            let value = &self.values[number as usize];
+            let class = value.reg.class();
+            issue.written.add(class, 1);
+            issue.alive.add(class, u32::from(value.readers.count > 0));
+            if value.is_needed() {
+                issue.cycles = issue.cycles.max(value.cycles);
+            }
+        }
+        issue.cycles = issue.cycles.max(1);
+        issue
+    }
+
     /// Adds an edge to the node whose edges begin at `start`.
     fn edge(&mut self, start: usize, from: u32, cycles: u32) {
-        match self.incoming[start..].iter_mut().find(|e| e.node == from) {
-            Some(edge) => edge.cycles = edge.cycles.max(cycles),
-            None => self.incoming.push(Edge { node: from, cycles }),
+        // The place may be one of an earlier node, or of an earlier graph; then another edge is there, or none.
+        let place = &mut self.last_edge[from as usize];
+        if *place as usize >= start
+            && let Some(edge) = self.incoming.get_mut(*place as usize)
+            && edge.node == from
+        {
+            edge.cycles = edge.cycles.max(cycles);
+            return;
         }
+        *place = self.incoming.len() as u32;
+        self.incoming.push(Edge { node: from, cycles });
     }
 
     /// Adds the edges that keep an access to memory in order with earlier ones: a write with every access that may be to the same place
     /// since the write before, a read with the last write.
     fn access(&mut self, start: usize, node: u32, effects: Effects) {
         let writes = effects.intersects(Effects::STORE.union(Effects::ATOMIC));
-        if !writes && !effects.contains(Effects::LOAD) {
+        if !writes && !effects.contains(Effects::LOAD) || !effects.intersects(ANY_SPACE) {
             return;
         }
         let generic = effects.contains(Effects::GENERIC);
         for (i, space) in SPACES.into_iter().enumerate() {
             let mine = effects.contains(space);
-            let any = effects.intersects(SPACES.into_iter().fold(Effects(0), Effects::union));
-            if !any || !(mine || generic || space == Effects::GENERIC) {
+            if !(mine || generic || space == Effects::GENERIC) {
                 continue;
             }
-            let mut before: SmallVec<[u32; 8]> = self.spaces[i].write.into_iter().collect();
-            if writes {
-                before.extend_from_slice(&self.spaces[i].reads);
-            }
-            for earlier in before {
+            if let Some(earlier) = self.spaces[i].write {
                 self.edge(start, earlier, 1);
+            }
+            if writes {
+                for at in 0..self.spaces[i].reads.len() {
+                    self.edge(start, self.spaces[i].reads[at], 1);
+                }
             }
             let space = &mut self.spaces[i];
             if writes && (mine || generic) {
@@ -230,14 +346,14 @@ impl Dependences {
         self.nodes.len()
     }
 
-    /// The registers that a node reads, and how often.
-    pub fn uses(&self, node: usize) -> &[(VReg, u32)] {
+    /// The values that a node reads.
+    pub fn uses(&self, node: usize) -> &[Use] {
         part(&self.uses, &self.nodes[node].uses)
     }
 
-    /// The registers that a node writes, and the cycles until each can be read.
-    pub fn results(&self, node: usize) -> &[(VReg, u32)] {
-        part(&self.results, &self.nodes[node].results)
+    /// What the issue of a node means.
+    pub fn issue(&self, node: usize) -> &Issue {
+        &self.nodes[node].issue
     }
 
     /// The nodes that must come before a node.
@@ -255,8 +371,22 @@ impl Dependences {
         self.nodes[node].height
     }
 
-    /// Whether a register is written in the run.
-    pub fn writes(&self, reg: VReg) -> bool {
-        self.writer[reg.index()].is_some()
+    /// All that read each value.
+    pub fn readers(&self) -> impl Iterator<Item = Readers> + '_ {
+        self.values.iter().map(|value| value.readers)
+    }
+
+    /// Numbers of values that are alive before the run; `behind` are those behind it.
+    pub fn alive_before(&self, behind: Pressure) -> Pressure {
+        let mut before = behind;
+        for value in &self.values {
+            let written = value.writer != NONE;
+            if written && value.is_needed() {
+                before.take(value.reg.class(), 1);
+            } else if !written && !value.is_needed() {
+                before.add(value.reg.class(), 1);
+            }
+        }
+        before
     }
 }

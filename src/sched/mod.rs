@@ -5,6 +5,7 @@
 //! too much.
 
 pub mod access;
+mod alive;
 mod boards;
 pub mod control;
 mod dependence;

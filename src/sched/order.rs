@@ -6,12 +6,13 @@
 //! instead: more registers would mean fewer warps, which hide more than an order can. The new order is kept only if it is estimated to be
 //! faster than the old one and needs no more registers.
 
-use super::dependence::{Dependences, keeps_its_place};
+use super::alive::{Alive, Pressure};
+use super::dependence::{Dependences, Readers, keeps_its_place};
 use crate::abi::REGISTER_STEP;
-use crate::isa::{Register, RegisterClass, VReg};
-use crate::regalloc::constrain::pressure::LiveSet;
+use crate::isa::{RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
 use crate::vcode::{Block, Entry, VCode};
+use std::ops::Range;
 
 /// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.
 const FREE: [u32; 3] = [0, 32, 4];
@@ -28,12 +29,20 @@ const SHORTEST_RUN: usize = 3;
 pub struct Scratch {
     live: Liveness,
     /// Values alive behind the instructions that are looked at.
-    behind: LiveSet,
+    behind: Alive,
+    /// Most values that may be alive at once, once it is asked for.
+    limit: Option<Pressure>,
+    /// To find the limit.
+    counted: Alive,
     graph: Dependences,
     walk: Walk,
     /// For each node how many of the nodes before it have not been issued.
     waiting: Vec<u32>,
-    ready: Vec<u32>,
+    /// For each node the cycle in which all is there that it needs of nodes issued so far.
+    arrival: Vec<u32>,
+    /// For each node what would happen to the numbers of values alive, by class, if it were next.
+    changes: Vec<[i32; 3]>,
+    ready: Vec<Ready>,
     order: Vec<u32>,
     entries: Vec<Entry<VReg>>,
 }
@@ -43,20 +52,17 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
     if code.blocks.values().all(|b| b.insts.len() < SHORTEST_RUN) {
         return code;
     }
-    scratch.live.compute_sets(&code);
-    let mut limit = Pressure(FREE);
-    for block in code.blocks.keys() {
-        limit = limit.max(scratch.peak(&code, block));
+    if code.blocks.len() > 1 {
+        scratch.live.compute_sets(&code);
     }
-    let words = &mut limit.0[RegisterClass::Gpr as usize];
-    *words = (*words).max(words.next_multiple_of(REGISTER_STEP).saturating_sub(GAPS));
-    for block in code.blocks.keys().collect::<Vec<_>>() {
+    scratch.limit = None;
+    for block in code.blocks.keys() {
         let range = code.blocks[block].insts.clone();
         let (start, mut end) = (range.start as usize, range.end as usize);
         if end - start < SHORTEST_RUN {
             continue;
         }
-        scratch.enter_from_behind(&code, block);
+        enter_from_behind(&mut scratch.behind, &scratch.live, &code, block);
         // From the last run to the first: what is alive behind each is known then.
         while end > start {
             let mut first = end;
@@ -68,7 +74,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
             }
             if first == end {
                 first -= 1;
-            } else if scratch.order_run(&code, &code.insts[first..end], limit) {
+            } else if scratch.order_run(&code, first..end) {
                 let run = &mut code.insts[first..end];
                 scratch.entries.clear();
                 scratch
@@ -78,7 +84,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
             }
             if first > start {
                 for entry in code.insts[first..end].iter().rev() {
-                    step_back(&mut scratch.behind, &code, entry);
+                    scratch.behind.step_back(&code, entry);
                 }
             }
             end = first;
@@ -87,39 +93,22 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
     code
 }
 
-/// Numbers of values alive, by class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Pressure([u32; 3]);
-
-impl Pressure {
-    fn of(alive: &LiveSet) -> Pressure {
-        Pressure(RegisterClass::ALL.map(|class| alive.count(class)))
+/// Makes `alive` what is alive before the terminator of a block.
+fn enter_from_behind(alive: &mut Alive, live: &Liveness, code: &VCode<VReg>, block: Block) {
+    alive.reset(code.vreg_count as usize);
+    // Nothing lives on behind an only block, and its sets are not computed.
+    if code.blocks.len() > 1 {
+        live.live_out(block).for_each(|reg| alive.insert(reg));
     }
-
-    fn max(self, other: Pressure) -> Pressure {
-        Pressure([0, 1, 2].map(|c| self.0[c].max(other.0[c])))
-    }
-
-    fn fits(self, limit: Pressure) -> bool {
-        (0..3).all(|c| self.0[c] <= limit.0[c])
-    }
-}
-
-/// From behind an instruction to before it.
-fn step_back(alive: &mut LiveSet, code: &VCode<VReg>, entry: &Entry<VReg>) {
-    code.definitions(entry).for_each(|r| {
-        alive.remove(r);
-    });
-    code.uses(entry).for_each(|r| {
-        alive.insert(r);
-    });
+    let uses = code.blocks[block].terminator.uses();
+    uses.for_each(|reg| alive.insert(reg));
 }
 
 /// A walk over a run in some order: what is alive, and when what arrives.
 #[derive(Debug, Default)]
 struct Walk {
-    /// By value the reads in the run that are still to come: all 0 behind it.
-    reads: Vec<u32>,
+    /// By value of the run who is still to read it.
+    readers: Vec<Readers>,
     /// Cycle in which each node was issued.
     issued: Vec<u32>,
     /// Values alive before the run.
@@ -132,57 +121,12 @@ struct Walk {
 }
 
 impl Walk {
-    /// Counts what is alive before the run.
-    fn prepare(&mut self, graph: &Dependences, behind: &LiveSet, values: usize) {
-        if self.reads.len() < values {
-            self.reads.resize(values, 0);
-        }
-        self.before = Pressure::of(behind);
-        self.issued.clear();
-        self.issued.resize(graph.len(), 0);
-        for node in 0..graph.len() {
-            for &(reg, times) in graph.uses(node) {
-                let reads = &mut self.reads[reg.index()];
-                let from_before = !graph.writes(reg) && !behind.contains(reg) && *reads == 0;
-                self.before.0[reg.class() as usize] += u32::from(from_before);
-                *reads += times;
-            }
-        }
-        for node in 0..graph.len() {
-            for (reg, _) in graph.results(node) {
-                self.before.0[reg.class() as usize] -= u32::from(behind.contains(*reg));
-            }
-        }
-    }
-
     /// Goes to the start of the run.
-    fn restart(&mut self) {
+    fn start(&mut self, graph: &Dependences) {
+        self.readers.clear();
+        self.readers.extend(graph.readers());
         (self.count, self.peak) = (self.before, self.before);
         (self.now, self.end) = (0, 0);
-    }
-
-    /// Goes back to the start of the run after a walk.
-    fn rewind(&mut self, graph: &Dependences) {
-        for node in 0..graph.len() {
-            for &(reg, times) in graph.uses(node) {
-                self.reads[reg.index()] += times;
-            }
-        }
-        self.restart();
-    }
-
-    /// Changes of the numbers of values that are alive, by class, if `node` were next.
-    fn change(&self, graph: &Dependences, behind: &LiveSet, node: usize) -> [i32; 3] {
-        let mut change = [0; 3];
-        for &(reg, _) in graph.results(node) {
-            let read = self.reads[reg.index()] > 0 || behind.contains(reg);
-            change[reg.class() as usize] += i32::from(read);
-        }
-        for &(reg, times) in graph.uses(node) {
-            let last = self.reads[reg.index()] == times && !behind.contains(reg);
-            change[reg.class() as usize] -= i32::from(last);
-        }
-        change
     }
 
     /// The earliest cycle for a node behind those it depends on, which have been issued.
@@ -194,59 +138,77 @@ impl Walk {
             .unwrap_or(0)
     }
 
-    /// Issues `node` next.
-    fn issue(&mut self, graph: &Dependences, behind: &LiveSet, node: usize) {
-        let at = self.now.max(self.earliest(graph, node));
-        self.issued[node] = at;
+    /// What would happen to the numbers of values alive if `node` were next.
+    fn change(&self, graph: &Dependences, node: usize) -> [i32; 3] {
+        let mut change = graph.issue(node).alive.0.map(|count| count as i32);
+        for used in graph.uses(node) {
+            let last = self.readers[used.value as usize].count == 1;
+            change[used.class as usize] -= i32::from(last);
+        }
+        change
+    }
+
+    /// Issues `node` next, not before the cycle `earliest`; the cycle of its issue.
+    fn issue(&mut self, graph: &Dependences, node: usize, earliest: u32) -> u32 {
+        let at = self.now.max(earliest);
         self.now = at + 1;
-        let needed = graph.results(node).iter();
-        let needed = needed.filter(|(reg, _)| behind.contains(*reg));
-        self.end = self.end.max(at + needed.map(|r| r.1).max().unwrap_or(1));
+        let issue = graph.issue(node);
+        self.end = self.end.max(at + issue.cycles);
         // Operands and results are alive together for a moment.
-        let mut during = self.count;
-        for (reg, _) in graph.results(node) {
-            during.0[reg.class() as usize] += 1;
+        self.peak = self.peak.max(self.count.plus(issue.written));
+        self.count = self.count.plus(issue.alive);
+        for used in graph.uses(node) {
+            let readers = &mut self.readers[used.value as usize];
+            readers.count -= 1;
+            readers.nodes ^= node as u32;
+            self.count.take(used.class, u32::from(readers.count == 0));
         }
-        self.peak = self.peak.max(during);
-        let changes = self.change(graph, behind, node);
-        for (count, change) in self.count.0.iter_mut().zip(changes) {
-            *count = count.saturating_add_signed(change);
-        }
-        for &(reg, times) in graph.uses(node) {
-            self.reads[reg.index()] -= times;
-        }
+        at
     }
 }
 
+/// An instruction that nothing issued later is needed for.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    node: u32,
+    /// When all that it needs is there.
+    earliest: u32,
+    /// Less for one on a longer path to the end, and for an earlier one of those.
+    rank: u64,
+}
+
 impl Scratch {
-    /// Makes `behind` what is alive before the terminator of a block.
-    fn enter_from_behind(&mut self, code: &VCode<VReg>, block: Block) {
-        self.behind.reset(code.vreg_count as usize);
-        for reg in self.live.live_out(block) {
-            self.behind.insert(reg);
+    /// The most values that may be alive at once: what the function needs anyway, up to the step in which registers are given out.
+    fn limit(&mut self, code: &VCode<VReg>) -> Pressure {
+        if let Some(limit) = self.limit {
+            return limit;
         }
-        for reg in code.blocks[block].terminator.uses() {
-            self.behind.insert(reg);
+        let mut limit = Pressure(FREE);
+        for block in code.blocks.keys() {
+            limit = limit.max(self.peak(code, block));
         }
+        let words = &mut limit.0[RegisterClass::Gpr as usize];
+        *words = (*words).max(words.next_multiple_of(REGISTER_STEP).saturating_sub(GAPS));
+        *self.limit.insert(limit)
     }
 
     /// The most values that are alive at once in a block.
     fn peak(&mut self, code: &VCode<VReg>, block: Block) -> Pressure {
-        self.enter_from_behind(code, block);
-        let mut peak = Pressure::of(&self.behind);
+        let alive = &mut self.counted;
+        enter_from_behind(alive, &self.live, code, block);
+        let mut peak = alive.count();
         for entry in code.block_insts(block).iter().rev() {
-            code.definitions(entry).for_each(|r| {
-                self.behind.insert(r);
-            });
-            peak = peak.max(Pressure::of(&self.behind));
-            step_back(&mut self.behind, code, entry);
-            peak = peak.max(Pressure::of(&self.behind));
+            code.definitions(entry).for_each(|reg| alive.insert(reg));
+            peak = peak.max(alive.count());
+            alive.step_back(code, entry);
+            peak = peak.max(alive.count());
         }
         peak
     }
 
     /// Looks for a better order of a run and leaves it, as positions in the run, in `order`; false when the old one is as good.
-    fn order_run(&mut self, code: &VCode<VReg>, run: &[Entry<VReg>], limit: Pressure) -> bool {
+    fn order_run(&mut self, code: &VCode<VReg>, range: Range<usize>) -> bool {
+        let run = &code.insts[range];
         if run.len() < SHORTEST_RUN {
             return false;
         }
@@ -256,75 +218,112 @@ impl Scratch {
             walk,
             ..
         } = self;
-        graph.build(code, run, |r| behind.contains(r));
-        walk.prepare(graph, behind, code.vreg_count as usize);
-        walk.restart();
-        (0..run.len()).for_each(|node| walk.issue(graph, behind, node));
-        let old = (walk.end, walk.peak);
+        graph.build(code, run, behind);
+        walk.before = graph.alive_before(behind.count());
+        walk.start(graph);
+        walk.issued.clear();
+        for node in 0..run.len() {
+            let at = walk.issue(graph, node, walk.earliest(graph, node));
+            walk.issued.push(at);
+        }
+        let (end, peak) = (walk.end, walk.peak);
         // No order ends before the longest path does, or before everything is issued.
         let longest = (0..run.len()).map(|node| graph.height(node)).max();
-        if old.0 <= longest.unwrap_or(0).max(run.len() as u32) {
+        if end <= longest.unwrap_or(0).max(run.len() as u32) {
             return false;
         }
-        walk.rewind(graph);
+        walk.start(graph);
         graph.link();
-        self.list_schedule(limit);
-        self.walk.end < old.0 && self.walk.peak.fits(limit.max(old.1))
+        let limit = self.limit(code);
+        self.list_schedule(limit, end, limit.max(peak))
     }
 
-    /// Issues what is ready, one after the other, until all of the run is.
-    fn list_schedule(&mut self, limit: Pressure) {
+    /// Issues what is ready, one after the other, until all of the run is: an order that ends before `end` and never has more than `most`
+    /// values alive, or false. `limit` is what it aims at.
+    fn list_schedule(&mut self, limit: Pressure, end: u32, most: Pressure) -> bool {
         let Scratch {
-            behind,
             graph,
             walk,
             waiting,
+            arrival,
+            changes,
             ready,
             order,
             ..
         } = self;
+        changes.clear();
+        changes.extend((0..graph.len()).map(|node| walk.change(graph, node)));
         waiting.clear();
         waiting.extend((0..graph.len()).map(|node| graph.incoming(node).len() as u32));
+        arrival.clear();
+        arrival.resize(graph.len(), 0);
+        let is_ready = |node: usize, earliest: u32| Ready {
+            node: node as u32,
+            earliest,
+            rank: u64::from(!graph.height(node)) << 32 | node as u64,
+        };
         ready.clear();
-        ready.extend((0..graph.len() as u32).filter(|&node| waiting[node as usize] == 0));
+        let first = (0..graph.len()).filter(|&node| waiting[node] == 0);
+        ready.extend(first.map(|node| is_ready(node, 0)));
         order.clear();
         while !ready.is_empty() {
-            let node = ready.swap_remove(choose(walk, graph, behind, ready, limit));
-            walk.issue(graph, behind, node as usize);
-            order.push(node);
-            for edge in graph.outgoing(node as usize) {
-                let left = &mut waiting[edge.node as usize];
-                *left -= 1;
-                if *left == 0 {
-                    ready.push(edge.node);
+            let next = ready.swap_remove(choose(walk, changes, ready, limit));
+            let at = walk.issue(graph, next.node as usize, next.earliest);
+            order.push(next.node);
+            // Neither gets less later.
+            let left = (graph.len() - order.len()) as u32;
+            if (at + graph.height(next.node as usize)).max(walk.now + left) >= end
+                || !walk.peak.fits(most)
+            {
+                return false;
+            }
+            for used in graph.uses(next.node as usize) {
+                let readers = walk.readers[used.value as usize];
+                if readers.count == 1 {
+                    changes[readers.nodes as usize][used.class as usize] -= 1;
+                }
+            }
+            for edge in graph.outgoing(next.node as usize) {
+                let node = edge.node as usize;
+                arrival[node] = arrival[node].max(at + edge.cycles);
+                waiting[node] -= 1;
+                if waiting[node] == 0 {
+                    ready.push(is_ready(node, arrival[node]));
                 }
             }
         }
+        walk.end < end
     }
 }
 
 /// The position in `ready` of the instruction to issue next.
-fn choose(
-    walk: &Walk,
-    graph: &Dependences,
-    behind: &LiveSet,
-    ready: &[u32],
-    limit: Pressure,
-) -> usize {
+fn choose(walk: &Walk, changes: &[[i32; 3]], ready: &[Ready], limit: Pressure) -> usize {
     // The result of one more instruction of any width must fit.
-    let full = RegisterClass::ALL.into_iter().find(|&c| {
-        let margin = if c == RegisterClass::Gpr { 4 } else { 1 };
-        walk.count.0[c as usize] + margin > limit.0[c as usize]
+    let full = RegisterClass::ALL.into_iter().find(|&class| {
+        let margin = if class == RegisterClass::Gpr { 4 } else { 1 };
+        walk.count.of(class) + margin > limit.of(class)
     });
-    let key = |node: u32| {
-        let change = full.map_or(0, |class| {
-            walk.change(graph, behind, node as usize)[class as usize]
-        });
-        let wait = (walk.earliest(graph, node as usize)).saturating_sub(walk.now);
-        let height = std::cmp::Reverse(graph.height(node as usize));
-        (change, wait, height, node)
+    match full {
+        Some(class) => least(walk.now, ready, |node| {
+            changes[node as usize][class as usize]
+        }),
+        None => least(walk.now, ready, |_| 0),
+    }
+}
+
+/// The position in `ready` of the instruction with the least change; then that which waits least at `now`, that on the longest path, and the
+/// first.
+fn least(now: u32, ready: &[Ready], change: impl Fn(u32) -> i32) -> usize {
+    let key = |next: &Ready| {
+        let wait = i64::from(next.earliest.saturating_sub(now));
+        (i64::from(change(next.node)) << 32 | wait, next.rank)
     };
-    (0..ready.len())
-        .min_by_key(|&i| key(ready[i]))
-        .expect("something is ready")
+    let (mut best, mut first) = (0, key(&ready[0]));
+    for (index, next) in ready.iter().enumerate().skip(1) {
+        let key = key(next);
+        if key < first {
+            (best, first) = (index, key);
+        }
+    }
+    best
 }
