@@ -57,37 +57,69 @@ pub const MAX_GPR: u8 = 254;
 pub const REGISTER_STEP: u32 = 8;
 
 /// Where an argument or a result of a call is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In registers, low word first.
-    Registers(smallvec::SmallVec<[PReg; 4]>),
+    Registers {
+        /// Number of the first one.
+        first: u8,
+        /// How many.
+        words: u8,
+    },
     /// On the stack, at this offset from the caller's R1 at the call.
     Stack(u32),
 }
 
-/// Places of a list of values, given their sizes in words, and the bytes of stack they take.
+/// The registers of a [`Place::Registers`].
+pub fn registers(first: u8, words: u8) -> impl Iterator<Item = PReg> {
+    (first..first + words).map(PReg::gpr)
+}
+
+/// Gives a list of values their places, one after the other.
 ///
 /// Values of two words start at an even register, of four at a multiple of four; the first that does not fit goes to the stack and takes all
 /// later ones with it, so that the order of places is the order of arguments.
-pub fn places(words: impl IntoIterator<Item = u32>) -> (Vec<Place>, u32) {
-    let (mut next, mut stack, mut result) = (u32::from(*ARGUMENTS.start()), 0u32, Vec::new());
-    let end = u32::from(*ARGUMENTS.end()) + 1;
-    for words in words {
-        let align = words.next_power_of_two();
-        let first = next.next_multiple_of(align);
-        if stack == 0 && first + words <= end {
-            result.push(Place::Registers(
-                (first..first + words).map(|r| PReg::gpr(r as u8)).collect(),
-            ));
-            next = first + words;
-        } else {
-            next = end;
-            let offset = stack.next_multiple_of(4 * align);
-            result.push(Place::Stack(offset));
-            stack = offset + 4 * words;
+#[derive(Clone, Copy, Debug)]
+pub struct Placer {
+    /// The next free register.
+    next: u32,
+    /// Bytes of stack in use.
+    stack: u32,
+}
+
+impl Default for Placer {
+    /// Before the first value.
+    fn default() -> Self {
+        Placer {
+            next: u32::from(*ARGUMENTS.start()),
+            stack: 0,
         }
     }
-    (result, stack.next_multiple_of(16))
+}
+
+impl Placer {
+    /// The place of the next value, of so many words.
+    pub fn place(&mut self, words: u32) -> Place {
+        let end = u32::from(*ARGUMENTS.end()) + 1;
+        let align = words.next_power_of_two();
+        let first = self.next.next_multiple_of(align);
+        if self.stack == 0 && first + words <= end {
+            self.next = first + words;
+            return Place::Registers {
+                first: first as u8,
+                words: words as u8,
+            };
+        }
+        self.next = end;
+        let offset = self.stack.next_multiple_of(4 * align);
+        self.stack = offset + 4 * words;
+        Place::Stack(offset)
+    }
+
+    /// Bytes of stack that the values so far take.
+    pub fn stack_bytes(self) -> u32 {
+        self.stack.next_multiple_of(16)
+    }
 }
 
 /// Offsets of kernel parameters in constant bank 0: in order, naturally aligned, 16 for 128 bits. Sizes are in bytes. The second value is the

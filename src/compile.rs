@@ -350,7 +350,7 @@ fn prepare(
     options: &Options,
     preparer: &mut Preparer,
     watch: &mut Watch,
-) -> Result<clif::Prepared, Errors> {
+) -> Result<Box<clif::Prepared>, Errors> {
     let steps = clif::Options {
         kernel: input.kernel,
         verify: options.enable_verifier,

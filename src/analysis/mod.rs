@@ -81,7 +81,7 @@ impl Facts {
     pub fn display<'a>(&'a self, prepared: &'a Prepared) -> impl fmt::Display + 'a {
         Annotated {
             facts: self,
-            uses: UseCounts::compute(&prepared.func, &prepared.intrinsics),
+            uses: UseCounts::compute(&prepared.func, &prepared.flow, &prepared.intrinsics),
             prepared,
         }
     }

@@ -308,7 +308,12 @@ impl<'a> Analysis<'a> {
         let dfg = &self.func.dfg;
         if !dfg.insts[user].opcode().is_branch() {
             let seen = seen_by(home);
-            if seen && self.source(user) == Source::AsOperands {
+            // All results are marked at once.
+            if seen
+                && let Some(&first) = dfg.inst_results(user).first()
+                && !self.result.divergent[first]
+                && self.source(user) == Source::AsOperands
+            {
                 self.mark_results(user);
             }
             return seen;

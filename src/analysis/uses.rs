@@ -5,9 +5,10 @@
 //! uses that come from an effect count, directly or through other values; an instruction that is used several times
 //! makes everything below it used several times, since folding it would duplicate them.
 
+use super::control_flow::ControlFlow;
 use crate::clif::resolve::Intrinsics;
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
-use cranelift_codegen::ir::{Function, Inst, InstructionData, Value, ValueDef};
+use cranelift_codegen::ir::{Function, Inst, InstructionData, Value};
 
 /// The instructions that read each value, block arguments included.
 #[derive(Default)]
@@ -90,41 +91,37 @@ pub enum UseCount {
     Multiple,
 }
 
+impl UseCount {
+    /// The uses of both.
+    fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unused, count) | (count, Self::Unused) => count,
+            _ => Self::Multiple,
+        }
+    }
+}
+
 /// The use count of every value.
 pub struct UseCounts(SecondaryMap<Value, UseCount>);
 
 impl UseCounts {
     /// Counts the uses in `func`. Aliases must be resolved. Calls of pure intrinsics have no effect.
-    pub fn compute(func: &Function, intrinsics: &Intrinsics) -> Self {
-        let mut counts = SecondaryMap::with_capacity(func.dfg.num_values());
-        let mut work: Vec<(Value, UseCount)> = Vec::new();
-        for block in func.layout.blocks() {
-            for inst in func.layout.block_insts(block) {
-                if !has_effect(func, inst, intrinsics) {
-                    continue;
-                }
-                work.extend(
-                    func.dfg
-                        .inst_values(inst)
-                        .map(|value| (value, UseCount::Once)),
-                );
-                while let Some((value, added)) = work.pop() {
-                    let old: UseCount = counts[value];
-                    let new = if old == UseCount::Unused {
-                        added
-                    } else {
-                        UseCount::Multiple
-                    };
-                    if new == old {
-                        continue;
-                    }
-                    counts[value] = new;
-                    if let ValueDef::Result(def, _) = func.dfg.value_def(value)
-                        && !has_effect(func, def, intrinsics)
-                    {
-                        // The first use reaches the operands once; if it becomes many, they become many too.
-                        work.extend(func.dfg.inst_values(def).map(|operand| (operand, new)));
-                    }
+    pub fn compute(func: &Function, flow: &ControlFlow, intrinsics: &Intrinsics) -> Self {
+        let mut counts: SecondaryMap<Value, UseCount> = SecondaryMap::new();
+        counts.resize(func.dfg.num_values());
+        // Backwards, so that all uses of a value are known when its own instruction passes them on.
+        for &block in flow.reverse_postorder().iter().rev() {
+            for inst in func.layout.block_insts(block).rev() {
+                let passed = if has_effect(func, inst, intrinsics) {
+                    UseCount::Once
+                } else {
+                    let results = func.dfg.inst_results(inst).iter();
+                    results.fold(UseCount::Unused, |sum, &result| sum.plus(counts[result]))
+                };
+                if passed != UseCount::Unused {
+                    for_each_operand(func, inst, |value| {
+                        counts[value] = counts[value].plus(passed);
+                    });
                 }
             }
         }
@@ -162,6 +159,7 @@ pub fn has_effect(func: &Function, inst: Inst, intrinsics: &Intrinsics) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::calls::Callees;
     use crate::analysis::testing::{Rng, random_function};
     use std::collections::HashMap;
 
@@ -204,7 +202,8 @@ mod tests {
         )
         .unwrap()
         .remove(0);
-        let counts = UseCounts::compute(&func, &Intrinsics::default());
+        let flow = ControlFlow::compute(&func, false, &Callees::default());
+        let counts = UseCounts::compute(&func, &flow, &Intrinsics::default());
         let of = |number| counts.of(Value::from_u32(number));
         assert_eq!(
             [of(6), of(5), of(4), of(3)],

@@ -11,6 +11,10 @@ pub struct Contents {
     /// A bit for each opcode, by its number.
     opcodes: [u64; 4],
     types: Types,
+    /// How many values they are.
+    values: usize,
+    /// The type looked at last: the next value mostly has it, too.
+    last: Type,
 }
 
 /// The types of all results and block parameters, and so of all operands.
@@ -38,8 +42,12 @@ impl Contents {
     }
 
     fn add_types(&mut self, func: &Function, values: &[Value]) {
+        self.values += values.len();
         for &value in values {
-            let ty: Type = func.dfg.value_type(value);
+            let ty = func.dfg.value_type(value);
+            if std::mem::replace(&mut self.last, ty) == ty {
+                continue;
+            }
             if ty.is_vector() {
                 self.types.vectors = true;
                 self.types.short_integer_vectors |= ty.lane_type().is_int() && ty.bits() != 128;
@@ -55,6 +63,11 @@ impl Contents {
             let number = opcode as u8;
             self.opcodes[usize::from(number / 64)] & 1 << (number % 64) != 0
         })
+    }
+
+    /// Number of results and block parameters.
+    pub fn values(&self) -> usize {
+        self.values
     }
 
     /// Whether a value is a vector.

@@ -34,8 +34,9 @@ use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use contents::Contents;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::entities::AnyEntity;
-use cranelift_codegen::ir::{Function, Inst, Opcode, Type};
+use cranelift_codegen::ir::{Function, Inst, Opcode, Type, Value};
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::verifier::VerifierErrors;
 use resolve::{Intrinsics, Namer};
@@ -124,7 +125,7 @@ impl Options<'_> {
     };
 }
 
-/// A function that is ready to be analysed and lowered.
+/// A function that is ready to be analysed and lowered. It is large, so it comes in a box, which [`Preparer::recycle`] takes back.
 pub struct Prepared {
     /// The function: verified, without aliases and unreachable blocks.
     pub func: Function,
@@ -143,8 +144,8 @@ pub struct Prepared {
 /// Prepares functions one after the other, reusing memory.
 pub struct Preparer {
     context: Context,
-    /// Tables of a function that is done with; see [`Preparer::recycle`].
-    flow: ControlFlow,
+    /// A function that is done with; see [`Preparer::recycle`].
+    recycled: Option<Box<Prepared>>,
 }
 
 /// The mid-end's flags. Its verifier is off, since each step would run it again.
@@ -160,7 +161,7 @@ impl Default for Preparer {
     fn default() -> Self {
         Self {
             context: Context::new(),
-            flow: ControlFlow::default(),
+            recycled: None,
         }
     }
 }
@@ -172,8 +173,8 @@ impl Preparer {
     }
 
     /// Takes back what it prepared, so that the next function needs no memory of its own.
-    pub fn recycle(&mut self, prepared: Prepared) {
-        self.flow = prepared.flow;
+    pub fn recycle(&mut self, prepared: Box<Prepared>) {
+        self.recycled = Some(prepared);
     }
 
     /// Takes `func` through all steps; `observe` sees the function after each.
@@ -185,7 +186,7 @@ impl Preparer {
         func: Function,
         options: &Options,
         observe: &mut dyn FnMut(Step, &Function),
-    ) -> Result<Prepared, Errors> {
+    ) -> Result<Box<Prepared>, Errors> {
         refuse_emptiness(&func)?;
         refuse_dynamic_vectors(&func)?;
         if options.verify {
@@ -222,8 +223,9 @@ impl Preparer {
         if promoted.cells > 0 {
             contents = Contents::of(&context.func);
         }
-        // Where promotion left aliases the mid-end would fail.
-        remove_constant_parameters(context)?;
+        // Where promotion or the text left aliases the mid-end would fail. An alias is no result and no parameter.
+        let has_aliases = contents.values() != context.func.dfg.num_values();
+        remove_constant_parameters(context, has_aliases)?;
         merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
         observe(Step::Promote, &context.func);
 
@@ -250,7 +252,7 @@ impl Preparer {
             context
                 .eliminate_unreachable_code(flags)
                 .map_err(internal)?;
-            remove_constant_parameters(context)?;
+            remove_constant_parameters(context, true)?;
             merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
             contents = Contents::of(&context.func);
         } else {
@@ -272,43 +274,50 @@ impl Preparer {
             context.compute_cfg();
             context.compute_domtree();
         }
-        let mut func = std::mem::replace(&mut context.func, Function::new());
+        let mut prepared = self.recycled.take().unwrap_or_default();
+        let Prepared { func, flow, .. } = &mut *prepared;
+        // The function before goes when the next one takes its place.
+        std::mem::swap(&mut context.func, func);
         let kernel = options.kernel.is_some();
         let name = |reference| {
             let name = &func.dfg.ext_funcs[reference].name;
-            resolve::name_text(&func, name, options.namer)
+            resolve::name_text(func, name, options.namer)
         };
-        let callees = Callees::of(&func, &intrinsics, &name, options.summarize);
-        let mut flow = std::mem::take(&mut self.flow);
-        flow.recompute(
-            &func,
-            (&mut context.cfg, &mut context.domtree),
-            kernel,
-            &callees,
-        );
+        let callees = Callees::of(func, &intrinsics, &name, options.summarize);
+        let graph = (&mut context.cfg, &mut context.domtree);
+        flow.recompute(func, graph, kernel, &callees);
         // Legalizing and what came after it added none of these.
         let mut progress = Progress::default();
         if contents.has(&progress::SOURCES) {
-            progress = Progress::of(&func, &flow, &intrinsics, &callees, kernel);
-            if places::split(&mut func, &flow, &callees, &progress) {
-                flow = ControlFlow::compute(&func, kernel, &callees);
-                progress = Progress::of(&func, &flow, &intrinsics, &callees, kernel);
+            progress = Progress::of(func, flow, &intrinsics, &callees, kernel);
+            if places::split(func, flow, &callees, &progress) {
+                *flow = ControlFlow::compute(func, kernel, &callees);
+                progress = Progress::of(func, flow, &intrinsics, &callees, kernel);
             }
         }
-        let meetings = Meetings::of(&func, &flow, &callees, &progress, kernel);
-        observe(Step::Finish, &func);
-        let prepared = Prepared {
-            func,
-            intrinsics,
-            kernel: options.kernel,
-            flow,
-            callees,
-            meetings,
-        };
+        prepared.meetings = Meetings::of(func, flow, &callees, &progress, kernel);
+        observe(Step::Finish, &prepared.func);
+        prepared.intrinsics = intrinsics;
+        prepared.kernel = options.kernel;
+        prepared.callees = callees;
         if cfg!(debug_assertions) {
             prepared.verify()?;
         }
         Ok(prepared)
+    }
+}
+
+impl Default for Prepared {
+    /// Of no function.
+    fn default() -> Self {
+        Self {
+            func: Function::new(),
+            intrinsics: Intrinsics::default(),
+            kernel: None,
+            flow: ControlFlow::default(),
+            callees: Callees::default(),
+            meetings: Meetings::default(),
+        }
     }
 }
 
@@ -352,18 +361,21 @@ impl Prepared {
     }
 }
 
-/// Removes block parameters that are always the same value, and resolves all aliases. Cranelift's passes look at every instruction, so they
-/// run only where there is something to find (*measured*: 4 % of the preparation).
-fn remove_constant_parameters(context: &mut Context) -> Result<(), Errors> {
+/// Removes block parameters that are always the same value, and resolves all aliases, if there are any besides (`has_aliases`). Cranelift's passes
+/// look at every instruction, so they run only where there is something to find (*measured*: 4 % of the preparation).
+fn remove_constant_parameters(context: &mut Context, has_aliases: bool) -> Result<(), Errors> {
     let func = &context.func;
     let mut blocks = func.layout.blocks().skip(1);
-    if blocks.any(|block| !func.dfg.block_params(block).is_empty()) {
+    let has_parameters = blocks.any(|block| !func.dfg.block_params(block).is_empty());
+    if has_parameters {
         context
             .remove_constant_phis(&*FLAGS)
             .map_err(|error| internal_error(&error.to_string()))?;
     }
     let dfg = &mut context.func.dfg;
-    if dfg.values().any(|value| dfg.value_is_alias(value)) {
+    let mut values = (0..dfg.num_values()).map(Value::new);
+    let may_have_aliases = has_parameters || has_aliases;
+    if may_have_aliases && values.any(|value| dfg.value_is_alias(value)) {
         dfg.resolve_all_aliases();
     }
     Ok(())

@@ -7,10 +7,11 @@
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{BlockArg, Function, Inst, InstBuilder, Opcode, Type, Value};
+use smallvec::SmallVec;
 
 /// Sends all returns of `func` to one block, if there are several. True if the graph has changed.
 pub fn unify_returns(func: &mut Function) -> bool {
-    let returns: Vec<Inst> = func
+    let returns: SmallVec<[Inst; 4]> = func
         .layout
         .blocks()
         .filter_map(|block| func.layout.last_inst(block))

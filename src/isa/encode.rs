@@ -396,7 +396,23 @@ pub fn all_forms() -> impl Iterator<Item = Form> {
 
 #[cfg(test)]
 mod tests {
+    use crate::isa::generated::FORMS;
     use crate::isa::table::Effects;
+
+    /// [`super::Inst::set_regs`] rests on it.
+    #[test]
+    fn hard_wired_registers_are_all_ones() {
+        for form in FORMS {
+            for operand in form.operands {
+                let Some(class) = operand.class else { continue };
+                let field = &form.fields[operand.field as usize];
+                let place = (form.name, operand.name);
+                assert_eq!(operand.mask, field.mask(), "{place:?}");
+                let number = field.get(operand.mask);
+                assert_eq!(number, u64::from(class.hardwired()), "{place:?}");
+            }
+        }
+    }
 
     /// The generator numbers effects by its own list of words.
     #[test]

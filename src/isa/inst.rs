@@ -1,7 +1,7 @@
 //! An instruction: its 128-bit word with holes for its registers.
 
 use super::generated::{Form, MAX_REGISTERS, Optype, Role};
-use super::register::{PReg, Register, RegisterClass, VReg};
+use super::register::{PReg, Register, VReg};
 use super::table::{FieldInfo, FormInfo, OperandInfo};
 use std::marker::PhantomData;
 
@@ -180,7 +180,8 @@ impl<R: Register> Inst<R> {
     pub fn register_count(&self, operand: &OperandInfo) -> usize {
         match operand.class {
             None => 0,
-            Some(RegisterClass::Predicate) => 1,
+            // The word decides only over the wide ones.
+            Some(_) if operand.max_width <= 32 => 1,
             Some(_) => ((operand.width)(self.word) as usize / 32).max(1),
         }
     }
@@ -202,7 +203,7 @@ impl<R: Register> Inst<R> {
     /// # Panics
     /// When the operand is no register, or `regs` has not the operand's width, or is mixed of registers and hard-wired ones.
     pub fn set_regs(&mut self, operand: &OperandInfo, regs: &[Option<R>]) {
-        let class = operand.class.expect("a register operand");
+        assert!(operand.class.is_some(), "a register operand");
         assert_eq!(
             regs.len(),
             self.register_count(operand),
@@ -212,25 +213,24 @@ impl<R: Register> Inst<R> {
         );
         let first = operand.first as usize;
         let fixed = regs[0].is_none();
-        if let [reg] = regs {
-            self.regs[first] = *reg;
-            let most = (usize::from(operand.max_width) / 32).max(1);
-            self.regs[first + 1..first + most].fill(None);
+        let most = (usize::from(operand.max_width) / 32).max(1);
+        if most == 1 {
+            self.regs[first] = regs[0];
         } else {
-            let most = usize::from(operand.max_width) / 32;
-            self.regs[first..first + most].fill(None);
-            self.regs[first..first + regs.len()].copy_from_slice(regs);
             assert!(
                 regs.iter().all(|r| r.is_none() == fixed),
                 "{}.{}: mixed",
                 self.info().name,
                 operand.name
             );
+            self.regs[first..first + most].fill(None);
+            self.regs[first..first + regs.len()].copy_from_slice(regs);
         }
-        self.set_field(
-            operand.field,
-            if fixed { class.hardwired() as u64 } else { 0 },
-        );
+        // The number of a hard-wired register is all ones in every class.
+        self.word = match fixed {
+            true => self.word | operand.mask,
+            false => self.word & !operand.mask,
+        };
     }
 
     /// Sets a one-register operand by role.
@@ -315,10 +315,23 @@ impl<R: Register> Inst<R> {
 
     /// The same instruction with its registers replaced, e.g. by allocation.
     pub fn map<S: Register>(&self, mut f: impl FnMut(R) -> S) -> Inst<S> {
+        let mut regs = [None; MAX_REGISTERS];
+        let used = usize::from(self.info().register_count);
+        for (new, reg) in regs[..used].iter_mut().zip(self.regs) {
+            *new = reg.map(&mut f);
+        }
         Inst {
             form: self.form,
             word: self.word,
-            regs: self.regs.map(|r| r.map(&mut f)),
+            regs,
+        }
+    }
+
+    /// Replaces every register by another of its phase.
+    pub fn rename(&mut self, mut f: impl FnMut(R) -> R) {
+        let used = usize::from(self.info().register_count);
+        for reg in self.regs[..used].iter_mut().flatten() {
+            *reg = f(*reg);
         }
     }
 

@@ -327,6 +327,31 @@ pub struct OperandInfo {
     pub not: Option<u8>,
     /// Field of its half or byte selection.
     pub select: Option<u8>,
+    /// Which of these modifiers it has fields for.
+    pub modifiers: Modifiers,
+    /// Bits of its field.
+    pub mask: u128,
+}
+
+/// Modifiers of a source operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modifiers(u8);
+
+impl Modifiers {
+    /// Those that are there.
+    pub const fn new(negate: bool, absolute: bool, bitnot: bool, select: bool) -> Self {
+        Modifiers(negate as u8 | (absolute as u8) << 1 | (bitnot as u8) << 2 | (select as u8) << 3)
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether all of `others` are among these.
+    pub const fn contain(self, others: Modifiers) -> bool {
+        others.0 & !self.0 == 0
+    }
 }
 
 /// Whether an operand is read or written.

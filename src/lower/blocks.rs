@@ -38,6 +38,7 @@ pub(super) struct LoweredBlock {
 }
 
 /// Machine blocks in reverse postorder: every CLIF block is followed by its edges.
+#[derive(Default)]
 pub(super) struct BlockOrder {
     blocks: Vec<LoweredBlock>,
     numbers: SecondaryMap<ir::Block, Option<Block>>,
@@ -46,39 +47,36 @@ pub(super) struct BlockOrder {
     /// Where the branches of blocks with several successors go: the edge's own block, or the successor.
     targets: Vec<Block>,
     cold: SecondaryMap<ir::Block, bool>,
+    /// Edges that enter each CLIF block.
+    entering: SecondaryMap<ir::Block, u32>,
 }
 
 impl BlockOrder {
-    pub fn new(input: &Input<'_>) -> BlockOrder {
+    /// Orders the blocks of a function, in the memory of the one before.
+    pub fn recompute(&mut self, input: &Input<'_>) {
         let func = input.func;
         let lists = &func.dfg.value_lists;
-        let mut order = BlockOrder {
-            blocks: Vec::new(),
-            numbers: SecondaryMap::with_default(None),
-            edges: SecondaryMap::new(),
-            targets: Vec::new(),
-            cold: SecondaryMap::new(),
-        };
-        let mut entering: SecondaryMap<ir::Block, u32> = SecondaryMap::new();
+        self.clear(func.dfg.num_blocks());
         for &block in input.facts.flow.reverse_postorder() {
             for call in func
                 .layout
                 .last_inst(block)
                 .map_or(&[][..], |last| successors(func, last))
             {
-                entering[call.block(lists)] += 1;
+                self.entering[call.block(lists)] += 1;
             }
         }
+        let entering = std::mem::take(&mut self.entering);
         let own_block =
             |call: &BlockCall| call.args(lists).len() > 0 || entering[call.block(lists)] > 1;
         let mut next = 0;
         for &block in input.facts.flow.reverse_postorder() {
-            order.numbers[block] = Some(Block::new(next));
+            self.numbers[block] = Some(Block::new(next));
             next += 1;
             let Some(last) = func.layout.last_inst(block) else {
                 continue;
             };
-            order.cold[block] =
+            self.cold[block] =
                 func.layout.is_cold(block) || func.dfg.insts[last].opcode() == Opcode::Trap;
             let calls = successors(func, last);
             if calls.len() > 1 {
@@ -86,12 +84,12 @@ impl BlockOrder {
             }
         }
         for &block in input.facts.flow.reverse_postorder() {
-            order.blocks.push(LoweredBlock {
-                number: order.number(block),
+            self.blocks.push(LoweredBlock {
+                number: self.number(block),
                 origin: Origin::Clif(block),
                 divergent_edge: false,
             });
-            order.edges[block] = order.targets.len() as u32;
+            self.edges[block] = self.targets.len() as u32;
             let Some(last) = func.layout.last_inst(block) else {
                 continue;
             };
@@ -101,14 +99,14 @@ impl BlockOrder {
             }
             let divergent_edge = input.facts.uniformity.divergent_branch(last);
             for call in calls {
-                let target = order.number(call.block(lists));
+                let target = self.number(call.block(lists));
                 if !own_block(call) {
-                    order.targets.push(target);
+                    self.targets.push(target);
                     continue;
                 }
-                let number = Block::new(order.blocks.len());
-                order.targets.push(number);
-                order.blocks.push(LoweredBlock {
+                let number = Block::new(self.blocks.len());
+                self.targets.push(number);
+                self.blocks.push(LoweredBlock {
                     number,
                     origin: Origin::Edge {
                         block,
@@ -119,15 +117,29 @@ impl BlockOrder {
                 });
             }
         }
-        order
+        self.entering = entering;
+    }
+
+    /// Nothing, in as much memory as a function of so many blocks needs.
+    fn clear(&mut self, blocks: usize) {
+        self.blocks.clear();
+        self.targets.clear();
+        self.numbers.clear();
+        self.numbers.resize(blocks);
+        self.edges.clear();
+        self.edges.resize(blocks);
+        self.cold.clear();
+        self.cold.resize(blocks);
+        self.entering.clear();
+        self.entering.resize(blocks);
     }
 
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    pub fn backwards(&self) -> impl Iterator<Item = LoweredBlock> + use<> {
-        self.blocks.clone().into_iter().rev()
+    pub fn backwards(&self) -> impl Iterator<Item = LoweredBlock> {
+        self.blocks.iter().rev().copied()
     }
 
     pub fn number(&self, block: ir::Block) -> Block {

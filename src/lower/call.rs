@@ -6,33 +6,40 @@ use super::context::generated_code::{
 };
 use super::source::{Base, InstOutput, Output, Regs, Src};
 use super::typed::{Operand, USrc, USrc64, Word};
-use crate::abi::{self, Place};
+use crate::abi::{self, Place, Placer};
 use crate::isa::generated::LoadSize;
 use crate::isa::{PReg, RegisterClass, Role, VReg, build};
 use crate::vcode::{
     Attachment, CallInfo, Callee, FunctionKind, Parameter, SymbolKind, SymbolUse, Terminator,
 };
-use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, SigRef, Value};
+use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, Value};
 use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
 /// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
 pub const INCOMING: &str = "$frame.incoming";
 
-impl Lower<'_> {
-    /// Words that an argument takes: values below 32 bits take one.
-    fn argument_words(types: &[ir::AbiParam]) -> Vec<u32> {
-        types
-            .iter()
-            .map(|p| super::source::words_of_bits(p.value_type.bits()) as u32)
-            .collect()
+impl<'f> Lower<'f> {
+    /// The place of the next argument or result: values below 32 bits take a word.
+    fn place(placer: &mut Placer, param: &ir::AbiParam) -> Place {
+        placer.place(super::source::words_of_bits(param.value_type.bits()) as u32)
+    }
+
+    /// Bytes of stack that a list of arguments or results takes.
+    fn stack_bytes(params: &[ir::AbiParam]) -> u32 {
+        let mut placer = Placer::default();
+        for param in params {
+            Self::place(&mut placer, param);
+        }
+        placer.stack_bytes()
     }
 
     /// Fills the parameters of the entry block that were asked for.
     pub(super) fn entry_params(&mut self, block: ir::Block) {
-        let params: Vec<Value> = self.func.dfg.block_params(block).to_vec();
-        if let FunctionKind::Kernel(kernel) = &self.input.kind {
-            for (value, parameter) in params.into_iter().zip(kernel.parameters.clone()) {
+        let (func, input) = (self.func, self.input);
+        let params = func.dfg.block_params(block).iter().copied();
+        if let FunctionKind::Kernel(kernel) = &input.kind {
+            for (value, &parameter) in params.zip(&kernel.parameters) {
                 if self.homes[value].is_asked_uniform() {
                     let loaded = self.load_uniform(value);
                     self.bind_uniform(value, loaded);
@@ -59,15 +66,16 @@ impl Lower<'_> {
             self.builder.end_unit();
             return;
         }
-        let (places, stack) = abi::places(Self::argument_words(&self.func.signature.params));
-        self.frame.incoming_bytes = stack.max(Self::argument_area(&self.func.signature));
-        for (value, place) in params.into_iter().zip(places) {
-            match place {
+        self.frame.incoming_bytes = Self::argument_area(&func.signature);
+        let mut placer = Placer::default();
+        self.entry.reserve(params.len() + abi::RETURN_ADDRESS.len());
+        for (value, param) in params.zip(&func.signature.params) {
+            match Self::place(&mut placer, param) {
                 // Arguments arrive whether or not they are read.
-                Place::Registers(fixed) => {
+                Place::Registers { first, words } => {
                     let regs = self.regs_of(value);
-                    self.entry
-                        .extend(regs.as_slice().iter().copied().zip(fixed));
+                    let fixed = abi::registers(first, words);
+                    (self.entry).extend(regs.as_slice().iter().copied().zip(fixed));
                 }
                 Place::Stack(offset) if self.homes[value].is_asked() => {
                     let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
@@ -150,20 +158,20 @@ impl Lower<'_> {
         if let FunctionKind::Kernel(_) = self.input.kind {
             return Terminator::Exit;
         }
-        let values: Vec<Value> = self.func.dfg.inst_args(inst).to_vec();
-        let returns = self.func.signature.returns.clone();
-        let (places, stack) = abi::places(Self::argument_words(&returns));
-        self.frame.incoming_bytes = self.frame.incoming_bytes.max(stack);
+        let func = self.func;
+        let mut placer = Placer::default();
         let mut placed = Vec::new();
-        for ((value, place), param) in values.into_iter().zip(places).zip(&returns) {
+        for (&value, param) in func.dfg.inst_args(inst).iter().zip(&func.signature.returns) {
             let value = self.extended(value, param);
-            match place {
-                Place::Registers(regs) => {
-                    placed.extend(value.as_slice().iter().copied().zip(regs));
+            match Self::place(&mut placer, param) {
+                Place::Registers { first, words } => {
+                    let fixed = abi::registers(first, words);
+                    placed.extend(value.as_slice().iter().copied().zip(fixed));
                 }
                 Place::Stack(offset) => self.store_stack(value, offset, true),
             }
         }
+        self.frame.incoming_bytes = self.frame.incoming_bytes.max(placer.stack_bytes());
         Terminator::Return {
             address: self.return_address(),
             values: placed,
@@ -172,20 +180,21 @@ impl Lower<'_> {
 
     /// Hands the results of a call on to this function's caller.
     fn return_outputs(&mut self, outputs: &[Output], returns: &[ir::AbiParam]) -> Terminator<VReg> {
-        let (places, stack) = abi::places(Self::argument_words(returns));
-        self.frame.incoming_bytes = self.frame.incoming_bytes.max(stack);
+        let mut placer = Placer::default();
         let mut placed = Vec::new();
-        for (output, place) in outputs.iter().zip(places) {
+        for (output, param) in outputs.iter().zip(returns) {
             let Output::Regs(regs) = *output else {
                 unreachable!("results of calls are registers")
             };
-            match place {
-                Place::Registers(fixed) => {
+            match Self::place(&mut placer, param) {
+                Place::Registers { first, words } => {
+                    let fixed = abi::registers(first, words);
                     placed.extend(regs.as_slice().iter().copied().zip(fixed))
                 }
                 Place::Stack(offset) => self.store_stack(regs, offset, true),
             }
         }
+        self.frame.incoming_bytes = self.frame.incoming_bytes.max(placer.stack_bytes());
         Terminator::Return {
             address: self.return_address(),
             values: placed,
@@ -237,25 +246,24 @@ impl Lower<'_> {
         signature: &ir::Signature,
     ) -> InstOutput {
         let args = self.call_arguments(inst);
-        let info = self.place_arguments(signature, &args, false);
-        let (results, stack) = abi::places(Self::argument_words(&signature.returns));
-        self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(stack);
+        let info = self.place_arguments(signature, args, false);
+        let mut placer = Placer::default();
         let mut defs = Vec::new();
         let mut outputs = InstOutput::new();
         let mut on_stack = Vec::new();
-        for (place, param) in results.into_iter().zip(&signature.returns) {
-            match place {
-                Place::Registers(fixed) => {
-                    let regs: SmallVec<[VReg; 4]> = fixed
-                        .iter()
+        for param in &signature.returns {
+            match Self::place(&mut placer, param) {
+                Place::Registers { first, words } => {
+                    let regs: SmallVec<[VReg; 4]> = (0..words)
                         .map(|_| self.builder.vreg(RegisterClass::Gpr))
                         .collect();
-                    defs.extend(regs.iter().copied().zip(fixed));
+                    defs.extend(regs.iter().copied().zip(abi::registers(first, words)));
                     outputs.push(Output::Regs(Regs::new(&regs)));
                 }
                 Place::Stack(offset) => on_stack.push((offset, param.value_type)),
             }
         }
+        self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(placer.stack_bytes());
         let address = [
             self.builder.vreg(RegisterClass::Gpr),
             self.builder.vreg(RegisterClass::Gpr),
@@ -279,38 +287,34 @@ impl Lower<'_> {
         outputs
     }
 
-    fn call_arguments(&self, inst: Inst) -> Vec<Value> {
+    fn call_arguments(&self, inst: Inst) -> &'f [Value] {
         let args = self.func.dfg.inst_args(inst);
         match self.func.dfg.insts[inst].opcode() {
-            Opcode::CallIndirect | Opcode::ReturnCallIndirect => args[1..].to_vec(),
-            _ => args.to_vec(),
+            Opcode::CallIndirect | Opcode::ReturnCallIndirect => &args[1..],
+            _ => args,
         }
     }
 
     /// What a call calls, and how; none when the address has another type than addresses have.
-    pub(super) fn callee(&mut self, inst: Inst) -> Option<(Callee<VReg>, ir::Signature)> {
-        match self.func.dfg.insts[inst] {
+    pub(super) fn callee(&mut self, inst: Inst) -> Option<(Callee<VReg>, &'f ir::Signature)> {
+        let dfg = &self.func.dfg;
+        match dfg.insts[inst] {
             InstructionData::Call { func_ref, .. } => {
-                let data = &self.func.dfg.ext_funcs[func_ref];
-                let signature = self.func.dfg.signatures[data.signature].clone();
+                let signature = &dfg.signatures[dfg.ext_funcs[func_ref].signature];
                 Some((Callee::Symbol(self.function_name(func_ref)), signature))
             }
             InstructionData::CallIndirect { sig_ref, .. } => {
-                let address = self.func.dfg.inst_args(inst)[0];
+                let address = dfg.inst_args(inst)[0];
                 if self.type_of(address) != ir::types::I64 {
                     return None;
                 }
                 let src = self.src(address);
                 let regs = self.gpr(src);
-                let signature = self.signature(sig_ref);
+                let signature = &dfg.signatures[sig_ref];
                 Some((Callee::Registers([regs.word(0), regs.word(1)]), signature))
             }
             _ => None,
         }
-    }
-
-    fn signature(&self, sig: SigRef) -> ir::Signature {
-        self.func.dfg.signatures[sig].clone()
     }
 
     /// The symbol of a function.
@@ -326,16 +330,19 @@ impl Lower<'_> {
         args: &[Value],
         incoming: bool,
     ) -> Vec<(VReg, PReg)> {
-        let (places, _) = abi::places(Self::argument_words(&signature.params));
         if !incoming {
             let area = Self::argument_area(signature);
             self.frame.outgoing_bytes = self.frame.outgoing_bytes.max(area);
         }
+        let mut placer = Placer::default();
         let mut uses = Vec::new();
-        for ((&value, place), param) in args.iter().zip(places).zip(&signature.params) {
+        for (&value, param) in args.iter().zip(&signature.params) {
             let regs = self.extended(value, param);
-            match place {
-                Place::Registers(fixed) => uses.extend(regs.as_slice().iter().copied().zip(fixed)),
+            match Self::place(&mut placer, param) {
+                Place::Registers { first, words } => {
+                    let fixed = abi::registers(first, words);
+                    uses.extend(regs.as_slice().iter().copied().zip(fixed))
+                }
                 Place::Stack(offset) => self.store_stack(regs, offset, incoming),
             }
         }
@@ -345,7 +352,7 @@ impl Lower<'_> {
     /// Bytes of the caller's frame that belong to a function: its stack arguments, and for the tail-call convention at least what the
     /// functions it jumps to may need.
     fn argument_area(signature: &ir::Signature) -> u32 {
-        let (_, stack) = abi::places(Self::argument_words(&signature.params));
+        let stack = Self::stack_bytes(&signature.params);
         match signature.call_conv {
             CallConv::Tail => stack.max(abi::TAIL_ARGUMENT_BYTES),
             _ => stack,
@@ -365,15 +372,14 @@ impl Lower<'_> {
             );
             return Terminator::Exit;
         }
-        let (_, stack) = abi::places(Self::argument_words(&signature.params));
-        if stack > Self::argument_area(&self.func.signature) {
+        if Self::stack_bytes(&signature.params) > Self::argument_area(&self.func.signature) {
             // The caller left no room for so many arguments: call, and hand the results on. It takes stack where a jump would not.
             self.frame.has_calls = true;
-            let outputs = self.call_with(inst, callee, &signature);
+            let outputs = self.call_with(inst, callee, signature);
             return self.return_outputs(&outputs, &signature.returns);
         }
         let args = self.call_arguments(inst);
-        let mut values = self.place_arguments(&signature, &args, true);
+        let mut values = self.place_arguments(signature, args, true);
         let address = self.return_address();
         values.extend(address.into_iter().zip(abi::RETURN_ADDRESS));
         Terminator::TailCall { callee, values }
@@ -385,7 +391,7 @@ macro_rules! call_methods {
     () => {
         fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
             let (callee, signature) = self.callee(inst)?;
-            Some(self.call_with(inst, callee, &signature))
+            Some(self.call_with(inst, callee, signature))
         }
         // R1 as a register of this function.
         fn stack_pointer(&mut self) -> Gpr {

@@ -88,6 +88,7 @@ pub struct Scratch {
     builder: VCodeBuilder,
     homes: SecondaryMap<Value, Home>,
     constants: SecondaryMap<ir::Block, Constants>,
+    order: BlockOrder,
 }
 
 /// Lowers one function.
@@ -95,20 +96,27 @@ pub struct Scratch {
 /// # Errors
 /// Every operation that has no rule, all at once, with opcode, type and line.
 pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Errors> {
-    scratch.homes.clear();
-    scratch.homes.resize(input.func.dfg.num_values());
-    scratch.constants.clear();
+    let Scratch {
+        builder,
+        homes,
+        constants,
+        order,
+    } = scratch;
+    homes.clear();
+    homes.resize(input.func.dfg.num_values());
+    constants.clear();
+    constants.resize(input.func.dfg.num_blocks());
+    order.recompute(input);
     let has_calls = has_calls(input);
-    let order = BlockOrder::new(input);
     let plan = uniform::Plan::new(input, has_calls);
-    scratch.builder.begin(order.len());
+    builder.begin(order.len());
     let mut lowering = Lower {
         func: input.func,
         input,
-        builder: &mut scratch.builder,
-        homes: &mut scratch.homes,
+        builder,
+        homes,
         use_counts: OnceCell::new(),
-        constants: &mut scratch.constants,
+        constants,
         current: None,
         call_meeting: Meeting::Together,
         hoisted: 0,
@@ -126,7 +134,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
     };
     lowering.lay_out_slots();
     for block in order.backwards() {
-        lowering.block(&order, block);
+        lowering.block(order, block);
     }
     let Lower {
         builder,
@@ -201,7 +209,8 @@ impl Lower<'_> {
     /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted for the whole function when
     /// somebody asks for the first time: only chains of insertions into vectors do.
     fn is_used_in_one_effect(&self, value: Value) -> bool {
-        let count = || UseCounts::compute(self.func, self.input.facts.intrinsics);
+        let facts = &self.input.facts;
+        let count = || UseCounts::compute(self.func, facts.flow, facts.intrinsics);
         self.use_counts.get_or_init(count).of(value) == UseCount::Once
     }
 

@@ -1,5 +1,6 @@
 //! Operands before a form is chosen: values with peeled modifiers, and the registers that come out.
 
+use crate::isa::table::Modifiers;
 use crate::isa::{RegisterClass, VReg};
 use cranelift_codegen::ir::{self, Value};
 
@@ -30,6 +31,22 @@ impl Regs {
         }
     }
 
+    /// So many registers, low word first.
+    ///
+    /// # Panics
+    /// When there are none or more than four.
+    pub(super) fn from_fn(len: usize, mut reg: impl FnMut(usize) -> VReg) -> Regs {
+        assert!(len > 0, "a value has registers");
+        let mut regs = Regs {
+            len: len as u8,
+            regs: [reg(0); 4],
+        };
+        for (index, place) in regs.regs[..len].iter_mut().enumerate().skip(1) {
+            *place = reg(index);
+        }
+        regs
+    }
+
     /// One register.
     pub(super) fn one(reg: VReg) -> Regs {
         Regs {
@@ -58,9 +75,11 @@ impl Regs {
 
     /// These registers and then those.
     pub(super) fn concat(self, high: Regs) -> Regs {
-        let mut all: smallvec::SmallVec<[VReg; 8]> = self.as_slice().into();
-        all.extend_from_slice(high.as_slice());
-        Regs::new(&all)
+        let low = self.len();
+        Regs::from_fn(low + high.len(), |index| match index.checked_sub(low) {
+            Some(index) => high.word(index),
+            None => self.word(index),
+        })
     }
 
     /// Words `first .. first + len`.
@@ -131,6 +150,11 @@ pub struct Src {
 }
 
 impl Src {
+    /// What stands between the operand and its base.
+    pub(super) fn modifiers(&self) -> Modifiers {
+        Modifiers::new(self.neg, self.abs, self.not, self.halves != Halves::Both)
+    }
+
     /// Zero: the hard-wired register.
     pub const ZERO: Src = Src::imm(0);
 

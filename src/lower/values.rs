@@ -8,7 +8,6 @@ use crate::clif::resolve::{GpuSymbol, symbol_offset};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
-use smallvec::SmallVec;
 
 /// The homes of a value, each made when somebody asks for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,11 +61,7 @@ impl Lower<'_> {
             return regs;
         }
         let words = self.words_of(value);
-        let mut regs: SmallVec<[VReg; 4]> = SmallVec::new();
-        for _ in 0..words {
-            regs.push(self.builder.vreg(VALUE_CLASS));
-        }
-        let regs = Regs::new(&regs);
+        let regs = Regs::from_fn(words, |_| self.builder.vreg(VALUE_CLASS));
         self.homes[value].regs = Some(regs);
         regs
     }
@@ -76,11 +71,8 @@ impl Lower<'_> {
         if let Some(regs) = self.homes[value].uniform {
             return regs;
         }
-        let mut regs: SmallVec<[VReg; 2]> = SmallVec::new();
-        for _ in 0..self.words_of(value) {
-            regs.push(self.builder.vreg(RegisterClass::Uniform));
-        }
-        let regs = Regs::new(&regs);
+        let words = self.words_of(value);
+        let regs = Regs::from_fn(words, |_| self.builder.vreg(RegisterClass::Uniform));
         self.homes[value].uniform = Some(regs);
         regs
     }

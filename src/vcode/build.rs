@@ -100,14 +100,8 @@ impl VCodeBuilder {
     }
 
     /// Notes that a register is read.
-    pub fn mark_used(&mut self, mut reg: VReg) {
-        loop {
-            self.used[reg.index()] = true;
-            match self.bound[reg.index()] {
-                Some(next) => reg = next,
-                None => return,
-            }
-        }
+    pub fn mark_used(&mut self, reg: VReg) {
+        mark_used(&mut self.used, &self.bound, reg);
     }
 
     /// Place of the instructions that follow.
@@ -177,21 +171,25 @@ impl VCodeBuilder {
             KEPT
         };
         while let Some(mut entry) = self.unit.pop() {
-            let effects = entry.inst.optype().info().effects;
-            let attachment = entry.attachment.map(|a| self.attachments[a].clone());
-            let read = entry.inst.definitions().any(|r| self.used[r.index()]);
-            if !read && !effects.intersects(kept) {
+            let (mut read, mut unread) = (false, false);
+            for reg in entry.inst.definitions() {
+                let used = self.used[reg.index()];
+                (read, unread) = (read | used, unread | !used);
+            }
+            if !read && !entry.inst.optype().info().effects.intersects(kept) {
                 continue;
             }
-            self.drop_unread(&mut entry.inst, attachment.is_some());
-            for reg in entry.inst.uses() {
-                self.mark_used(reg);
+            if unread && entry.attachment.is_none() {
+                self.drop_unread(&mut entry.inst);
             }
-            match &attachment {
-                Some(Attachment::Else(values)) => {
-                    values.iter().flatten().for_each(|&r| self.mark_used(r))
-                }
-                Some(Attachment::Call(call)) => call.uses.iter().for_each(|u| self.mark_used(u.0)),
+            for reg in entry.inst.uses() {
+                mark_used(&mut self.used, &self.bound, reg);
+            }
+            match entry.attachment.map(|id| &self.attachments[id]) {
+                Some(Attachment::Else(values)) => (values.iter().flatten())
+                    .for_each(|&reg| mark_used(&mut self.used, &self.bound, reg)),
+                Some(Attachment::Call(call)) => (call.uses.iter())
+                    .for_each(|&(reg, _)| mark_used(&mut self.used, &self.bound, reg)),
                 Some(Attachment::Symbol(_) | Attachment::Label(_)) | None => {}
             }
             self.insts.push(entry);
@@ -199,10 +197,7 @@ impl VCodeBuilder {
     }
 
     /// Makes results that nobody reads RZ or PT.
-    fn drop_unread(&self, inst: &mut Inst<VReg>, attached: bool) {
-        if attached {
-            return;
-        }
+    fn drop_unread(&self, inst: &mut Inst<VReg>) {
         for operand in inst.info().operands {
             if operand.direction != Direction::Out || operand.class.is_none() {
                 continue;
@@ -264,10 +259,9 @@ impl VCodeBuilder {
             let reversed = self.insts[data.insts.start as usize..data.insts.end as usize]
                 .iter()
                 .rev();
-            insts.extend(reversed.map(|e| Entry {
-                inst: e.inst.map(|r| self.resolve(r)),
-                ..*e
-            }));
+            insts.extend(reversed.copied());
+            (insts[first as usize..].iter_mut())
+                .for_each(|entry| entry.inst.rename(|reg| self.resolve(reg)));
             data.insts = first..insts.len() as u32;
             data.terminator.for_each_register(|r| *r = self.resolve(*r));
             data.params.iter_mut().for_each(|r| *r = self.resolve(*r));
@@ -291,6 +285,17 @@ impl VCodeBuilder {
             entry,
             vreg_count: self.bound.len() as u32,
             frame,
+        }
+    }
+}
+
+/// Notes that a register is read, and all that it is bound to.
+fn mark_used(used: &mut [bool], bound: &[Option<VReg>], mut reg: VReg) {
+    loop {
+        used[reg.index()] = true;
+        match bound[reg.index()] {
+            Some(next) => reg = next,
+            None => return,
         }
     }
 }

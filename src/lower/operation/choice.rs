@@ -4,16 +4,7 @@ use super::fold::fold;
 use super::{Source, Swap};
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
 use crate::isa::{Form, Register, RegisterClass, Role};
-use crate::lower::source::{Base, Halves, Src};
-
-/// How a source gets into an operand of a form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// As it is; no instruction.
-    Direct,
-    /// Moved to GPRs first, or its modifiers applied: so many instructions.
-    Move(u32),
-}
+use crate::lower::source::{Base, Src};
 
 /// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps.
 pub(super) fn choose(
@@ -90,50 +81,47 @@ fn cost(form: &'static FormInfo, sources: &[(Role, Source)]) -> Option<u32> {
         match form.operand(*role) {
             None if src.as_imm() == Some(0) => {}
             None => return None,
-            Some(operand) => match way(form, operand, src)? {
-                Way::Direct => {}
-                Way::Move(n) => total += n,
-            },
+            Some(operand) => total += moves(form, operand, src)?,
         }
     }
     Some(total)
 }
 
-fn way(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<Way> {
-    let field = &form.fields[operand.field as usize];
-    let modifiers = applies(operand, src);
-    match (operand.class, field.ty) {
-        (Some(RegisterClass::Uniform), _) => match src.base {
+/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it.
+fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<u32> {
+    let modifiers = operand.modifiers.contain(src.modifiers());
+    match operand.class {
+        Some(RegisterClass::Gpr) => Some(match src.base {
+            Base::Regs(regs) if regs.word(0).class() != RegisterClass::Gpr => return None,
+            _ if !modifiers => 1 + u32::from(src.words),
+            Base::Value { .. } | Base::Regs(_) | Base::Imm(0) => 0,
+            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => u32::from(src.words),
+        }),
+        Some(RegisterClass::Uniform) => match src.base {
             Base::Regs(regs) if modifiers && regs.word(0).class() == RegisterClass::Uniform => {
-                Some(Way::Direct)
+                Some(0)
             }
-            Base::Uniform { .. } if modifiers => Some(Way::Direct),
-            Base::Imm(0) => Some(Way::Direct),
+            Base::Uniform { .. } if modifiers => Some(0),
+            Base::Imm(0) => Some(0),
             // Only the uniform datapath stands where uniform registers may be written.
             Base::Imm(_) | Base::Constant { .. } if modifiers && on_uniform_datapath(form) => {
-                Some(Way::Move(1))
+                Some(1)
             }
             _ => None,
         },
-        (Some(RegisterClass::Gpr), _) => Some(match src.base {
-            Base::Regs(regs) if regs.word(0).class() != RegisterClass::Gpr => return None,
-            _ if !modifiers => Way::Move(1 + u32::from(src.words)),
-            Base::Imm(0) => Way::Direct,
-            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => {
-                Way::Move(u32::from(src.words))
-            }
-            Base::Value { .. } | Base::Regs(_) => Way::Direct,
-        }),
-        (Some(_), _) => None,
-        (None, FieldType::ConstantMemory) => match src.base {
-            Base::Constant { offset, .. }
-                if modifiers && offset.is_multiple_of(4 * u32::from(src.words)) =>
-            {
-                Some(Way::Direct)
-            }
-            _ => None,
-        },
-        (None, _) => fold(field, src).map(|_| Way::Direct),
+        Some(RegisterClass::Predicate) => None,
+        None => {
+            let field = &form.fields[operand.field as usize];
+            let direct = match (field.ty, src.base) {
+                (FieldType::ConstantMemory, Base::Constant { offset, .. }) => {
+                    modifiers && offset.is_multiple_of(4 * u32::from(src.words))
+                }
+                (FieldType::ConstantMemory, _) => false,
+                (_, Base::Imm(_)) => fold(field, src).is_some(),
+                _ => false,
+            };
+            direct.then_some(0)
+        }
     }
 }
 
@@ -142,12 +130,4 @@ fn on_uniform_datapath(form: &FormInfo) -> bool {
     form.operands
         .iter()
         .all(|o| o.class != Some(RegisterClass::Gpr))
-}
-
-/// Whether the operand can apply all modifiers of the source.
-pub(super) fn applies(operand: &OperandInfo, src: &Src) -> bool {
-    (!src.neg || operand.negate.is_some())
-        && (!src.abs || operand.absolute.is_some())
-        && (!src.not || operand.bitnot.is_some())
-        && (src.halves == Halves::Both || operand.select.is_some())
 }

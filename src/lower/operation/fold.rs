@@ -9,12 +9,17 @@ impl Lower<'_> {
     /// An operand with copies looked through, its modifiers as they are: the words of extensions, concatenations, truncations and shifts by a
     /// word are words of their operands.
     pub(in crate::lower) fn below_copies(&self, mut src: Src) -> Src {
+        self.look_through_copies(&mut src);
+        src
+    }
+
+    /// The same in place.
+    pub(super) fn look_through_copies(&self, src: &mut Src) {
         while let Base::Value { value, word } = src.base
             && let Some(base) = self.copied_words(value, word, src.words)
         {
             src.base = base;
         }
-        src
     }
 
     /// Where words of a value that is put together from others come from.

@@ -118,7 +118,7 @@ impl Lower<'_> {
     ) -> Outputs {
         for (_, source) in &mut *sources {
             if let Source::Value(src) = source {
-                *src = self.below_copies(*src);
+                self.look_through_copies(src);
                 if mode.complements {
                     *src = fold::as_negated(*src);
                 }

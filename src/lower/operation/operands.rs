@@ -1,6 +1,5 @@
 //! The operands of an instruction whose form is chosen: sources in their fields, and registers for the results.
 
-use super::choice::applies;
 use super::fold::fold;
 use super::{Outputs, Source};
 use crate::isa::generated::HSel2;
@@ -65,7 +64,7 @@ impl Lower<'_> {
         let field = &form.fields[operand.field as usize];
         match (operand.class, field.ty) {
             (Some(RegisterClass::Gpr), _) => {
-                let src = if applies(operand, &src) {
+                let src = if operand.modifiers.contain(src.modifiers()) {
                     src
                 } else {
                     self.plain(src, form, operand)
@@ -152,14 +151,12 @@ impl Lower<'_> {
             let operand = form.operand(role).expect("a result of the mode");
             let class = operand.class.expect("results are registers");
             let count = inst.register_count(operand);
-            let mut regs = [VReg::new(class, 0); 4];
-            let regs = &mut regs[..count];
-            regs.fill_with(|| self.builder.vreg(class));
-            inst.set_regs(operand, entries(&mut [None; 4], regs));
+            let regs = Regs::from_fn(count, |_| self.builder.vreg(class));
+            inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
             match role {
-                Role::D => outputs.d = Some(Regs::new(regs)),
-                Role::Pu => outputs.pu = Some(regs[0]),
-                Role::Pv => outputs.pv = Some(regs[0]),
+                Role::D => outputs.d = Some(regs),
+                Role::Pu => outputs.pu = Some(regs.word(0)),
+                Role::Pv => outputs.pv = Some(regs.word(0)),
                 other => unreachable!("result {other:?} of {}", form.name),
             }
         }
@@ -176,6 +173,9 @@ fn integer(form: &FormInfo) -> bool {
 }
 
 fn set_modifiers(inst: &mut Inst<VReg>, operand: &OperandInfo, src: &Src) {
+    if src.modifiers().is_empty() {
+        return;
+    }
     for (field, on) in [
         (operand.negate, src.neg),
         (operand.absolute, src.abs),

@@ -311,9 +311,11 @@ fn write_operand(form: &Form, operand: &Operand, first: usize, w: &mut String) {
             .map(|i| i as u8)
     };
     let select = modifier("hsel2").or(modifier("hsel")).or(modifier("bsel"));
+    let (negate, absolute) = (modifier("neg"), modifier("abs"));
+    let bitnot = modifier("bitnot");
     let _ = writeln!(
         w,
-        "        OperandInfo {{ name: {name:?}, role: Role::{}, field: {}, class: {}, direction: Direction::{}, first: {first}, max_width: {}, width: {}, index: {:?}, negate: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, select: {select:?} }},",
+        "        OperandInfo {{ name: {name:?}, role: Role::{}, field: {}, class: {}, direction: Direction::{}, first: {first}, max_width: {}, width: {}, index: {:?}, negate: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, select: {select:?}, modifiers: Modifiers::new({}, {}, {}, {}), mask: {:#x} }},",
         camel(&role_name(name)),
         operand.field.map_or(255, |f| f as u8),
         class(form, operand).map_or("None".to_string(), |c| format!("Some(RegisterClass::{c})")),
@@ -329,10 +331,15 @@ fn write_operand(form: &Form, operand: &Operand, first: usize, w: &mut String) {
             e => format!("|w| ({}) as u8", expression(e, &form.fields)),
         },
         operand.index.map(|f| f as u8),
-        modifier("neg"),
-        modifier("abs"),
-        modifier("bitnot"),
+        negate,
+        absolute,
+        bitnot,
         modifier("not"),
+        negate.is_some(),
+        absolute.is_some(),
+        bitnot.is_some(),
+        select.is_some(),
+        operand.field.map_or(0, |f| mask(&form.fields[f])),
     );
 }
 
