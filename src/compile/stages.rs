@@ -138,6 +138,7 @@ pub(super) fn allocation(options: &Options) -> regalloc::Options {
             Regalloc::Direct => regalloc::Path::Direct,
         },
         gpr_limit: options.registers,
+        verify: options.verify,
     }
 }
 

@@ -11,8 +11,8 @@
 //! 3. Either this colouring is the allocation, with parallel copies, or regalloc2 allocates again below the number of registers the
 //!    colouring needed and keeps only the colours of wide operands ([`through_regalloc2`]); [`write`] writes the code.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
-//! 5. [`check`] derives from the allocated code alone, by following values through registers and memory, that every use reads the
-//!    value it read before.
+//! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code to the
+//!    definition of the value that it read before.
 
 mod check;
 mod colouring;
@@ -58,6 +58,8 @@ pub struct Options {
     pub path: Path,
     /// GPRs that may be used: R0 to R(limit − 1), at least [`MIN_GPRS`].
     pub gpr_limit: u8,
+    /// Whether the result is checked.
+    pub verify: bool,
 }
 
 impl Default for Options {
@@ -65,6 +67,7 @@ impl Default for Options {
         Options {
             path: Path::Auto,
             gpr_limit: abi::MAX_GPR + 1,
+            verify: cfg!(debug_assertions),
         }
     }
 }
@@ -144,7 +147,7 @@ pub enum RegallocError {
         /// The instruction's form.
         form: &'static str,
     },
-    /// The allocator made a mistake (found in debug builds only).
+    /// The allocator made a mistake; found where [`Options::verify`] is set.
     #[error("wrong register allocation: {0}")]
     Check(String),
 }
@@ -174,20 +177,30 @@ pub fn allocate(
         });
     }
     refuse_implicit_registers(&code)?;
-    let Constrained { code, .. } = fit(code, options, scratch)?;
-    refuse_divergent_writes(&code)?;
+    let original = options.verify.then(|| code.clone());
+    let constrained = fit(code, options, scratch)?;
+    let code = &constrained.code;
+    refuse_divergent_writes(code)?;
+    let finish = |scratch: &Scratch, answer: Option<&Answer>| {
+        let (code, report, origin) = finish(&constrained, &scratch.colouring, answer);
+        if let (Some(original), Some(origin)) = (&original, origin) {
+            check::check(original, &code, &origin, options.gpr_limit)
+                .map_err(RegallocError::Check)?;
+        }
+        Ok((code, report))
+    };
     if options.path == Path::Regalloc2 {
-        let answer = ask_regalloc2(&code, options, scratch)?;
-        return finish(&code, &scratch.colouring, answer.as_ref());
+        let answer = ask_regalloc2(code, options, scratch)?;
+        return finish(scratch, answer.as_ref());
     }
-    let direct = finish(&code, &scratch.colouring, None)?;
-    if options.path == Path::Direct || is_good_enough(&code, &direct) {
+    let direct = finish(scratch, None)?;
+    if options.path == Path::Direct || is_good_enough(code, &direct) {
         return Ok(direct);
     }
-    let Some(answer) = ask_regalloc2(&code, options, scratch)? else {
+    let Some(answer) = ask_regalloc2(code, options, scratch)? else {
         return Ok(direct);
     };
-    let other = finish(&code, &scratch.colouring, Some(&answer))?;
+    let other = finish(scratch, Some(&answer))?;
     Ok(if cost(&direct.1) < cost(&other.1) {
         direct
     } else {
@@ -234,21 +247,25 @@ fn forced_moves(code: &VCode<VReg>) -> u32 {
     code.blocks.values().map(|b| passed(&b.terminator)).sum()
 }
 
-/// Writes the code of one allocation, checks it in debug builds, adds the frame.
+/// Writes the code of one allocation and adds the frame. Returned with each instruction's origin in the code that came,
+/// where that is recorded.
 fn finish(
-    code: &VCode<VReg>,
+    constrained: &Constrained,
     colouring: &colouring::Colouring,
     answer: Option<&Answer>,
-) -> Result<(VCode<PReg>, Report), RegallocError> {
-    let mut report = Report {
+) -> (VCode<PReg>, Report, Option<Vec<u32>>) {
+    let code = &constrained.code;
+    let report = &mut Report {
         spill_bytes: code.frame.spill_bytes,
         ..Report::default()
     };
-    let (allocated, origin) = write::write(code, colouring, answer, &mut report);
-    if cfg!(debug_assertions) {
-        check::check(code, &allocated, &origin).map_err(RegallocError::Check)?;
+    let record = constrained.origins.are_recorded();
+    let (allocated, mut origin) = write::write(code, colouring, answer, report, record);
+    if let Some(origin) = &mut origin {
+        constrained.origins.trace_back(origin);
     }
-    Ok(frame::finish(allocated, report))
+    let (code, report) = frame::finish(allocated, *report, origin.as_mut());
+    (code, report, origin)
 }
 
 /// Uniform values must not be written where lanes are elsewhere; spilling has avoided it where it can be avoided.
@@ -329,7 +346,7 @@ fn fit(
     let mut capacity = spill::Capacity::new(options.gpr_limit);
     let mut temporary = vec![false; code.vreg_count as usize];
     scratch.plan.begin(&code);
-    let mut code = Constrained::untouched(code);
+    let mut code = Constrained::untouched(code, options.verify);
     if uniform::choose_parameters(&code.code, &mut scratch.plan) {
         scratch.plan.settle(&code.code);
         code = rewrite::apply(code, &scratch.plan, &mut temporary);

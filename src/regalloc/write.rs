@@ -16,18 +16,19 @@ use cranelift_entity::{EntityRef, PrimaryMap};
 use smallvec::SmallVec;
 use std::iter::Peekable;
 
-/// Writes `code` with the registers of `answer` for its classes, and of `colouring` for the others. Also returned: for each
-/// instruction its index in `code`, or [`ADDED`].
+/// Writes `code` with the registers of `answer` for its classes, and of `colouring` for the others. Also returned, if
+/// it is to be recorded: for each instruction its index in `code`, or [`ADDED`].
 pub(super) fn write(
     code: &VCode<VReg>,
     colouring: &Colouring,
     answer: Option<&Answer>,
     report: &mut Report,
-) -> (VCode<PReg>, Vec<u32>) {
+    record: bool,
+) -> (VCode<PReg>, Option<Vec<u32>>) {
     let registers = Registers { colouring, answer };
     let mut out = Writer {
         insts: Vec::with_capacity(code.insts.len()),
-        origin: Vec::with_capacity(code.insts.len()),
+        origin: record.then(|| Vec::with_capacity(code.insts.len())),
         steps: Vec::new(),
         moves: Vec::new(),
         available: available(code, colouring),
@@ -59,7 +60,9 @@ pub(super) fn write(
                 line: entry.line,
                 attachment: entry.attachment,
             });
-            out.origin.push(index);
+            if let Some(origin) = &mut out.origin {
+                origin.push(index);
+            }
             if let Some(site) = site {
                 out.copies(&site.after, &site.busy_after, entry.line);
             }
@@ -111,7 +114,7 @@ fn available(code: &VCode<VReg>, colouring: &Colouring) -> RegisterSet {
 
 struct Writer<'a> {
     insts: Vec<Entry<PReg>>,
-    origin: Vec<u32>,
+    origin: Option<Vec<u32>>,
     steps: Vec<Step>,
     moves: Vec<PInst>,
     available: RegisterSet,
@@ -162,7 +165,9 @@ impl Writer<'_> {
             line,
             attachment: None,
         }));
-        self.origin.resize(self.insts.len(), ADDED);
+        if let Some(origin) = &mut self.origin {
+            origin.resize(self.insts.len(), ADDED);
+        }
     }
 }
 
