@@ -1,8 +1,10 @@
 //! Random functions, executed before and after allocation.
 
+mod campaign;
 mod generate;
 mod interpret;
 mod planted;
+mod reduce;
 
 use super::{Options, Path, Scratch, allocate};
 use generate::Shape;
