@@ -44,18 +44,20 @@ pub(super) struct Allocation {
     /// What runs between the instructions, in order.
     pub steps: Vec<(Point, Step)>,
     /// How the registers were found.
-    pub origin: Origin,
+    pub source: Source,
 }
 
 /// How the registers of an allocation were found, in entries of [`Allocation::registers`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct Source {
     /// All of them.
     pub entries: u32,
     /// Those that regalloc2 assigned.
     pub by_regalloc2: u32,
     /// Those of them that had to be in one register: entries of pairs and quads, guarded results.
     pub fixed: u32,
+    /// Whether regalloc2 was to be asked, but would have taken too long ([`super::MOST_WORK`]).
+    pub over_budget: bool,
 }
 
 impl Allocation {
@@ -63,7 +65,7 @@ impl Allocation {
     pub fn clear(&mut self) {
         self.registers.clear();
         self.steps.clear();
-        self.origin = Origin::default();
+        self.source = Source::default();
     }
 
     /// Whether a uniform register is written at a point for which `divergent` holds.

@@ -5,6 +5,7 @@
 //! bank 0, if anything uses it. Lowering refers to stack slots and incoming arguments by two symbols ([`SLOTS`], [`INCOMING`]) that are
 //! resolved here.
 
+use super::check::ADDED;
 use super::registers::{Numbers, RegisterSet};
 use super::{Report, moves};
 use crate::abi;
@@ -23,11 +24,13 @@ struct Saved {
     offset: u32,
 }
 
-/// Lays out the frame of allocated code, which names the registers `named`, and completes the report.
+/// Lays out the frame of allocated code, which names the registers `named`, and completes the report. `origin`, where it is kept, has an
+/// entry for each instruction.
 pub(super) fn finish(
     mut code: VCode<PReg>,
     mut named: RegisterSet,
     mut report: Report,
+    origin: Option<&mut Vec<u32>>,
 ) -> (VCode<PReg>, Report) {
     let saved = match code.kind {
         FunctionKind::Device => save_slots(&mut code, &named, &mut report),
@@ -37,7 +40,7 @@ pub(super) fn finish(
     let (prologue, epilogue) = frame_code(&code, &saved, &named);
     if !prologue.is_empty() || !epilogue.is_empty() {
         named.insert(abi::STACK_POINTER);
-        insert(&mut code, &prologue, &epilogue);
+        insert(&mut code, &prologue, &epilogue, origin);
     }
     let count = |class| named.of(class).last().map_or(0, |r| u32::from(r) + 1);
     report.registers = count(RegisterClass::Gpr);
@@ -154,14 +157,21 @@ fn has_call(code: &VCode<PReg>) -> bool {
     attachments.any(|a| matches!(a, Attachment::Call(_)))
 }
 
-/// Puts `prologue` at the start of the entry block and `epilogue` before every way out.
-fn insert(code: &mut VCode<PReg>, prologue: &[PInst], epilogue: &[PInst]) {
+/// Puts `prologue` at the start of the entry block and `epilogue` before every way out; both are [`ADDED`] to `origin`.
+fn insert(
+    code: &mut VCode<PReg>,
+    prologue: &[PInst],
+    epilogue: &[PInst],
+    origin: Option<&mut Vec<u32>>,
+) {
     let mut insts = Vec::with_capacity(code.insts.len() + prologue.len() + epilogue.len());
     let entry_block: Block = code.entry_block();
+    let mut origins = origin.as_ref().map(|o| Vec::with_capacity(o.len()));
     for (block, data) in code.blocks.iter_mut() {
         let start = insts.len() as u32;
         let own = &code.insts[data.insts.start as usize..data.insts.end as usize];
         let line = own.first().map_or(data.line, |e| e.line);
+        let range = data.insts.start as usize..data.insts.end as usize;
         if block == entry_block {
             insts.extend(prologue.iter().map(|&inst| Entry {
                 inst,
@@ -169,7 +179,12 @@ fn insert(code: &mut VCode<PReg>, prologue: &[PInst], epilogue: &[PInst]) {
                 attachment: None,
             }));
         }
+        let before = insts.len();
         insts.extend_from_slice(own);
+        if let (Some(origins), Some(origin)) = (&mut origins, &origin) {
+            origins.resize(before, ADDED);
+            origins.extend_from_slice(&origin[range]);
+        }
         if matches!(
             data.terminator,
             Terminator::Return { .. } | Terminator::TailCall { .. }
@@ -181,6 +196,10 @@ fn insert(code: &mut VCode<PReg>, prologue: &[PInst], epilogue: &[PInst]) {
             }));
         }
         data.insts = start..insts.len() as u32;
+    }
+    if let (Some(mut origins), Some(origin)) = (origins, origin) {
+        origins.resize(insts.len(), ADDED);
+        *origin = origins;
     }
     code.insts = insts;
 }

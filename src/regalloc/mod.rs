@@ -13,8 +13,8 @@
 //!    and guarded results in the registers of the colouring ([`backtracking`]), or from the colouring alone ([`single_pass`]). [`write`]
 //!    writes the code of either.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
-//! 5. [`check`] derives from the allocated code alone, by following values through registers and memory, that every use reads the
-//!    value it read before.
+//! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code to the
+//!    definition of the value that it read before.
 
 mod allocation;
 mod backtracking;
@@ -44,7 +44,7 @@ use backtracking::{Guide, Refusal, Request};
 use constrain::{Constrained, pinned, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
-pub use allocation::Origin;
+pub use allocation::Source;
 
 /// How the registers are found. The names are those of Cranelift's setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// GPRs that may be used: R0 to R(limit − 1), at least [`MIN_GPRS`].
     pub gpr_limit: u8,
-    /// Check the allocation.
+    /// Whether the result is checked.
     pub verify: bool,
 }
 
@@ -95,10 +95,8 @@ pub struct Report {
     pub saved: u32,
     /// Instructions that copy registers.
     pub moves: u32,
-    /// Whose registers they are.
-    pub origin: Origin,
-    /// Whether regalloc2 was not asked because it would have taken too long ([`MOST_WORK`]).
-    pub over_budget: bool,
+    /// How the registers were found.
+    pub source: Source,
 }
 
 /// Why a function has no allocation.
@@ -156,7 +154,7 @@ pub enum RegallocError {
         /// The instruction's form.
         form: &'static str,
     },
-    /// The allocator made a mistake (found in debug builds only).
+    /// The allocator made a mistake; found where [`Options::verify`] is set.
     #[error("wrong register allocation: {0}")]
     Check(String),
 }
@@ -190,32 +188,52 @@ pub fn allocate(
             limit: options.gpr_limit,
         });
     }
+    let original = options.verify.then(|| code.clone());
+    let code = assign(code, options, scratch)?;
+    let (code, report, origin) = finish(code, &scratch.allocation);
+    if let (Some(original), Some(origin)) = (&original, &origin) {
+        check::check(original, &code, origin, options.gpr_limit).map_err(RegallocError::Check)?;
+    }
+    Ok((code, report))
+}
+
+/// Constrains a function and leaves its allocation in `scratch`.
+fn assign(
+    code: VCode<VReg>,
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<Constrained, RegallocError> {
     let survey = survey::Survey::of(&code)?;
-    let over_budget = options.algorithm == Algorithm::Backtracking && code.insts.len() > MOST_WORK;
+    let over_budget = code.insts.len() > MOST_WORK;
     let backtracking = options.algorithm == Algorithm::Backtracking && !over_budget;
     let coloured = !backtracking || survey.needs_colouring;
-    let mut code = pinned::separate(Constrained::untouched(code));
-    code = fit(code, coloured, options, scratch)?;
+    let code = pinned::separate(Constrained::untouched(code, options.verify));
+    let code = fit(code, coloured, options, scratch)?;
     refuse_divergent_writes(&code.code, &scratch.pressure)?;
     if backtracking {
-        code = backtrack(code, &survey, options, scratch)?;
-    } else {
-        single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
+        return backtrack(code, &survey, options, scratch);
     }
-    let Constrained { code, .. } = code;
+    single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
+    scratch.allocation.source.over_budget =
+        options.algorithm == Algorithm::Backtracking && over_budget;
+    Ok(code)
+}
+
+/// Writes the allocated code and adds the frame. Returned with each instruction's origin in the code that came, where that is recorded.
+fn finish(code: Constrained, allocation: &Allocation) -> (VCode<PReg>, Report, Option<Vec<u32>>) {
+    let Constrained { code, origins } = code;
     let mut report = Report {
         spill_bytes: code.frame.spill_bytes,
-        origin: scratch.allocation.origin,
-        over_budget,
+        source: allocation.source,
         ..Report::default()
     };
-    let mut checked = options.verify.then(|| (code.clone(), Vec::new()));
-    let origins = checked.as_mut().map(|(_, origins)| origins);
-    let (allocated, named) = write::write(code, &scratch.allocation, origins, &mut report);
-    if let Some((code, origins)) = checked {
-        check::check(&code, &allocated, &origins).map_err(RegallocError::Check)?;
+    let mut origin = origins.are_recorded().then(Vec::new);
+    let (code, named) = write::write(code, allocation, origin.as_mut(), &mut report);
+    if let Some(origin) = &mut origin {
+        origins.trace_back(origin);
     }
-    Ok(frame::finish(allocated, named, report))
+    let (code, report) = frame::finish(code, named, report, origin.as_mut());
+    (code, report, origin)
 }
 
 /// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if the function needs one.

@@ -44,7 +44,7 @@ pub(super) fn allocate(code: &VCode<VReg>, colouring: &Colouring, out: &mut Allo
         }
     }
     steps(code, colouring, [true; 3], out);
-    out.origin.entries = out.registers.len() as u32;
+    out.source.entries = out.registers.len() as u32;
 }
 
 /// The register of the entry at `place`.

@@ -133,10 +133,10 @@ impl Backtracking {
                 };
                 (copy.from != copy.to).then_some((point, Step::Move(copy)))
             }));
-        out.origin.entries = out.registers.len() as u32;
+        out.source.entries = out.registers.len() as u32;
         let mine = |s: &&Source| matches!(s, Source::Operand(_));
-        out.origin.by_regalloc2 = self.statement.sources.iter().filter(mine).count() as u32;
-        out.origin.fixed = self.statement.fixed;
+        out.source.by_regalloc2 = self.statement.sources.iter().filter(mine).count() as u32;
+        out.source.fixed = self.statement.fixed;
         if let Guide::Colouring(colouring) = guide
             && classes != [true; 3]
         {

@@ -6,6 +6,7 @@
 use super::{Guide, Request};
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
+use crate::regalloc::colouring::Site;
 use crate::regalloc::constrain::pressure::stack_pointer;
 use crate::regalloc::registers::Numbers;
 use crate::vcode::{Block, Terminator};
@@ -53,11 +54,23 @@ fn return_address(request: &Request<'_>, guide: &Guide<'_>) -> Option<[VReg; 2]>
     let stays = |block: Block| match guide {
         Guide::Pressure(_) => true,
         Guide::Colouring(colouring) => {
-            let own = || address.map(|v| colouring.colour[v.index()]);
-            let there = colouring.exits[block.index()].address.unwrap_or_else(own);
-            there == abi::RETURN_ADDRESS.map(|r| r.number())
+            let wanted = abi::RETURN_ADDRESS.map(|r| r.number());
+            let exit = colouring.exits[block.index()].address;
+            address.map(|v| colouring.colour[v.index()]) == wanted
+                && exit.is_none_or(|there| there == wanted)
         }
     };
+    if let Guide::Colouring(colouring) = guide {
+        // Where no run is free the colouring puts other values aside for an instruction.
+        let aside = |(_, site): &(u32, Site)| {
+            let copied = site.before.iter().chain(&site.after).map(|c| c.to.number());
+            let mut taken = copied.chain(site.moved.iter().map(|m| m.1));
+            taken.any(|n| abi::RETURN_ADDRESS.iter().any(|r| r.number() == n))
+        };
+        if colouring.sites.iter().any(aside) {
+            return None;
+        }
+    }
     let mut ends = 0;
     for (block, data) in code.blocks.iter() {
         let passed = |v: VReg, r: PReg, values: &[(VReg, PReg)]| values.contains(&(v, r));

@@ -19,38 +19,61 @@ use crate::vcode::VCode;
 pub(super) struct Constrained {
     /// The function.
     pub code: VCode<VReg>,
-    origins: Origins,
+    /// Where its instructions come from.
+    pub origins: Origins,
 }
 
 /// For each instruction its index in the function before, or [`ADDED`].
-#[derive(Clone, Debug, Default)]
-pub(super) struct Origins(Option<Vec<u32>>);
+#[derive(Clone, Debug)]
+pub(super) enum Origins {
+    /// Nobody wants to know.
+    Unknown,
+    /// The instructions are those before.
+    Same,
+    /// They are others.
+    Of(Vec<u32>),
+}
 
 impl Origins {
+    /// Whether they are recorded.
+    pub fn are_recorded(&self) -> bool {
+        !matches!(self, Origins::Unknown)
+    }
+
     /// Where instruction `index` comes from.
     pub fn of(&self, index: u32) -> u32 {
-        match &self.0 {
-            Some(origin) => origin.get(index as usize).copied().unwrap_or(ADDED),
-            None => index,
+        match self {
+            Origins::Of(origin) => origin.get(index as usize).copied().unwrap_or(ADDED),
+            Origins::Same | Origins::Unknown => index,
+        }
+    }
+
+    /// Makes of indices in the function now, [`ADDED`] among them, indices in the function before.
+    pub fn trace_back(&self, indices: &mut [u32]) {
+        if matches!(self, Origins::Of(_)) {
+            let known = indices.iter_mut().filter(|index| **index != ADDED);
+            known.for_each(|index| *index = self.of(*index));
         }
     }
 }
 
 impl Constrained {
-    /// A function that nothing has been done to.
-    pub fn untouched(code: VCode<VReg>) -> Constrained {
-        Constrained {
-            code,
-            origins: Origins(None),
-        }
+    /// A function that nothing has been done to; origins are recorded from here on, or not.
+    pub fn untouched(code: VCode<VReg>, record: bool) -> Constrained {
+        let origins = if record {
+            Origins::Same
+        } else {
+            Origins::Unknown
+        };
+        Constrained { code, origins }
     }
 
-    /// A function with other instructions than before, with their origins.
-    pub fn rewritten(code: VCode<VReg>, origin: Vec<u32>) -> Constrained {
-        debug_assert_eq!(code.insts.len(), origin.len());
+    /// A function with other instructions than before, with their origins where they are recorded.
+    pub fn rewritten(code: VCode<VReg>, origin: Option<Vec<u32>>) -> Constrained {
+        debug_assert!(origin.as_ref().is_none_or(|o| o.len() == code.insts.len()));
         Constrained {
             code,
-            origins: Origins(Some(origin)),
+            origins: origin.map_or(Origins::Unknown, Origins::Of),
         }
     }
 }

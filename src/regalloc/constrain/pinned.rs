@@ -3,8 +3,8 @@
 //! The value that is R1 lives there everywhere and takes part in no allocation. Operands of one register can name it; what is passed on,
 //! returned, kept under a guard, given to a callee or part of a pair must be a value like any other, so these read a copy.
 
+use super::Constrained;
 use super::pressure::stack_pointer;
-use super::{Constrained, Origins};
 use crate::isa::generated::{MOVW, mov};
 use crate::isa::table::Direction;
 use crate::isa::{RegisterClass, VReg, build};
@@ -89,10 +89,7 @@ pub(in crate::regalloc) fn separate(constrained: Constrained) -> Constrained {
         code.blocks[block].insts = start..insts.len() as u32;
     }
     code.insts = insts;
-    Constrained {
-        code,
-        origins: Origins(Some(origin)),
-    }
+    Constrained::rewritten(code, origins.are_recorded().then_some(origin))
 }
 
 /// Whether the pointer is part of a pair or quad that is read.

@@ -138,7 +138,9 @@ pub(in crate::regalloc) fn apply(
     let old = std::mem::take(&mut code.insts);
     let mut rewriter = Rewriter {
         out: Vec::with_capacity(old.len()),
-        origin: Vec::with_capacity(old.len()),
+        origin: origins
+            .are_recorded()
+            .then(|| Vec::with_capacity(old.len())),
         old: &old,
         origins: &origins,
         places,
@@ -167,8 +169,8 @@ struct Rewriter<'a> {
     /// Where each of `old` comes from.
     origins: &'a Origins,
     out: Vec<Entry<VReg>>,
-    /// Where each of `out` comes from.
-    origin: Vec<u32>,
+    /// Where each of `out` comes from, if it is recorded.
+    origin: Option<Vec<u32>>,
     places: HashMap<VReg, Place>,
     pointer: VReg,
     plan: &'a Plan,
@@ -230,10 +232,17 @@ impl Rewriter<'_> {
         });
     }
 
+    /// Notes where the next instruction comes from.
+    fn record(&mut self, origin: u32) {
+        if let Some(origins) = &mut self.origin {
+            origins.push(origin);
+        }
+    }
+
     /// An instruction that spilling adds.
     fn add(&mut self, entry: Entry<VReg>) {
         self.out.push(entry);
-        self.origin.push(ADDED);
+        self.record(ADDED);
     }
 
     /// Copies a chosen value that has just been defined to its home.
@@ -341,7 +350,7 @@ impl Rewriter<'_> {
             }
         }
         self.out.push(entry);
-        self.origin.push(self.origins.of(index));
+        self.record(self.origins.of(index));
         if self.code.call(&entry).is_some() {
             self.kept.clear();
         }

@@ -23,6 +23,11 @@ use cranelift_entity::{EntityRef, PrimaryMap};
 pub(super) struct Random(Sequence);
 
 impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(Sequence::new(seed))
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0.bits()
     }
@@ -111,7 +116,7 @@ pub(super) fn function(seed: u64, shape: &Shape) -> VCode<VReg> {
         frame,
     };
     let mut g = Generator {
-        random: Random(Sequence::new(seed)),
+        random: Random::new(seed),
         shape: shape.clone(),
         code,
         scope: Default::default(),

@@ -1,14 +1,12 @@
 //! Random functions, executed before and after allocation.
 
+mod campaign;
 mod generate;
 mod interpret;
+mod planted;
+mod reduce;
 
-use super::{
-    Algorithm, Constrained, Options, Report, Scratch, allocate, check as checker, fit, single_pass,
-    write,
-};
-use crate::isa::table::Direction;
-use crate::isa::{PReg, Register, RegisterClass};
+use super::{Algorithm, Options, Scratch, allocate};
 use generate::Shape;
 
 fn plain(size: usize, window: usize) -> Shape {
@@ -236,64 +234,4 @@ fn few_registers() {
             &options,
         );
     }
-}
-
-/// Every operand of an allocation is put into another register, one at a time; the check must find each.
-#[test]
-fn planted_mistakes_are_found() {
-    let mut scratch = Scratch::default();
-    let (mut planted, mut missed) = (0, Vec::new());
-    for seed in 0..4 {
-        let shape = Shape {
-            control: 20,
-            wide: 20,
-            guarded: 20,
-            device: true,
-            ..plain(60, 10)
-        };
-        let code = generate::function(seed, &shape);
-        let code = fit(
-            Constrained::untouched(code),
-            true,
-            &Options::default(),
-            &mut scratch,
-        )
-        .expect("a colouring")
-        .code;
-        single_pass::allocate(&code, &scratch.colouring, &mut scratch.allocation);
-        let mut origin = Vec::new();
-        let report = &mut Report::default();
-        let (good, _) = write::write(code.clone(), &scratch.allocation, Some(&mut origin), report);
-        checker::check(&code, &good, &origin).expect("a correct allocation");
-        for index in (0..good.insts.len()).filter(|i| origin[*i] != checker::ADDED) {
-            let inst = good.insts[index].inst;
-            let sources: Vec<_> = inst
-                .operands()
-                .filter(|o| o.info.direction == Direction::In && o.regs[0].is_some())
-                .collect();
-            for operand in sources {
-                let mut bad = good.clone();
-                let run = |r: PReg| {
-                    PReg::new(
-                        r.class(),
-                        if r.class() == RegisterClass::Predicate {
-                            (r.number() + 1) % 7
-                        } else {
-                            r.number() + 32
-                        },
-                    )
-                };
-                let moved: Vec<Option<PReg>> = operand.regs.iter().map(|r| r.map(run)).collect();
-                bad.insts[index].inst.set_regs(operand.info, &moved);
-                planted += 1;
-                // Copies may put a value into two predicates.
-                let harmless = moved[0].is_some_and(|r| r.class() == RegisterClass::Predicate);
-                if checker::check(&code, &bad, &origin).is_ok() && !harmless {
-                    missed.push(format!("seed {seed}: {} for {inst}", bad.insts[index].inst));
-                }
-            }
-        }
-    }
-    assert!(planted > 300, "{planted}");
-    assert!(missed.is_empty(), "{missed:#?}");
 }

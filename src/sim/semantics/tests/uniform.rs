@@ -169,7 +169,11 @@ fn uniform_bits() {
         let d = reference
             .ulop3(&ulop3::Modifiers {}, &ulop3::Sources { a, b, c, lut })
             .d;
-        assert_eq!(d, (0..32).map(entry).sum(), "{lut:#x} {a:#x} {b:#x} {c:#x}");
+        assert_eq!(
+            d,
+            (0..32).map(entry).sum::<u32>(),
+            "{lut:#x} {a:#x} {b:#x} {c:#x}"
+        );
     }
 }
 
