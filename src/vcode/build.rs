@@ -178,29 +178,36 @@ impl VCodeBuilder {
         };
         while let Some(mut entry) = self.unit.pop() {
             let effects = entry.inst.optype().info().effects;
-            let attachment = entry.attachment.map(|a| self.attachments[a].clone());
             let read = entry.inst.definitions().any(|r| self.used[r.index()]);
             if !read && !effects.intersects(kept) {
                 continue;
             }
-            self.drop_unread(&mut entry.inst, attachment.is_some());
+            self.drop_unread(&mut entry.inst, entry.attachment.is_some());
             for reg in entry.inst.uses() {
                 self.mark_used(reg);
             }
-            match &attachment {
-                Some(Attachment::Else(values)) => {
-                    values.iter().flatten().for_each(|&r| self.mark_used(r))
-                }
-                Some(Attachment::Call(call)) => call.uses.iter().for_each(|u| self.mark_used(u.0)),
-                Some(Attachment::Symbol(_) | Attachment::Label(_)) | None => {}
+            if let Some(id) = entry.attachment {
+                self.mark_attached(id);
             }
             self.insts.push(entry);
         }
     }
 
+    /// Notes that what is attached to an instruction is read.
+    fn mark_attached(&mut self, id: AttachmentId) {
+        let none = Attachment::Else(smallvec::SmallVec::new());
+        let attachment = std::mem::replace(&mut self.attachments[id], none);
+        match &attachment {
+            Attachment::Else(values) => values.iter().flatten().for_each(|&r| self.mark_used(r)),
+            Attachment::Call(call) => call.uses.iter().for_each(|u| self.mark_used(u.0)),
+            Attachment::Symbol(_) | Attachment::Label(_) => {}
+        }
+        self.attachments[id] = attachment;
+    }
+
     /// Makes results that nobody reads RZ or PT.
     fn drop_unread(&self, inst: &mut Inst<VReg>, attached: bool) {
-        if attached {
+        if attached || inst.definitions().all(|r| self.used[r.index()]) {
             return;
         }
         for operand in inst.info().operands {
