@@ -117,9 +117,9 @@ impl AccessLists {
         }
     }
 
-    /// Number of instructions.
-    pub fn len(&self) -> usize {
-        self.insts.len()
+    /// What each instruction reads and writes, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Accesses<'_>> {
+        (0..self.insts.len()).map(|position| self.get(position))
     }
 
     /// What the instruction at a position reads and writes.

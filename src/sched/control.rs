@@ -63,7 +63,7 @@ pub fn schedule(mut code: Linear, waiting: Waiting, scratch: &mut Scratch) -> Sc
             let Scratch {
                 accesses, wishes, ..
             } = scratch;
-            wishes.extend((0..accesses.len()).map(|position| serial(&accesses.get(position))));
+            wishes.extend(accesses.iter().map(|access| serial(&access)));
         }
     }
     let mut controls = std::mem::take(&mut scratch.controls);
@@ -122,10 +122,9 @@ impl Scratch {
 
     /// Whether code runs from its first instruction to its last and leaves the function only there.
     fn is_straight(&self, code: &Linear) -> bool {
-        let before = self.accesses.len().saturating_sub(1);
         code.block_count() == 1
             && code.successors(0).next().is_none()
-            && !(0..before).any(|position| self.accesses.get(position).leaves)
+            && !(self.accesses.iter().rev().skip(1)).any(|access| access.leaves)
     }
 
     /// Makes the waits right on all paths; scoreboards are given.

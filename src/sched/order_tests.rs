@@ -90,6 +90,9 @@ fn what_depends_on_each_other_stays_in_order() {
         let code = random_block(&mut random, &forms);
         let done = order(code.clone(), &mut scratch);
         assert_eq!(code.insts.len(), done.insts.len());
+        // Nothing is left of the function before.
+        let alone = order(code.clone(), &mut Scratch::default());
+        assert_eq!(done.to_string(), alone.to_string());
         let mut left: Vec<usize> = (0..code.insts.len()).collect();
         // Instructions make distinct values or are taken for the first equal one that is left.
         let places: Vec<usize> = done

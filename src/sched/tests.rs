@@ -1,10 +1,10 @@
 //! Control bits of random code hold on every path, and the verifier finds what is taken away.
 
-use super::control::Waiting;
+use super::control::{Waiting, schedule};
 use super::redundancy::{RedundancyKind, redundancies};
 use super::verify::{HazardKind, verify};
 use crate::emit::testing::{self, jump, kernel, random_terminator};
-use crate::emit::{Code, Constants};
+use crate::emit::{self, Code, Constants};
 use crate::isa::encode::{all_forms, decode};
 use crate::isa::table::{Direction, Effects, FieldType};
 use crate::isa::{Control, Form, Optype, PInst, PReg, Register, RegisterClass, Role, Scoreboard};
@@ -242,6 +242,27 @@ fn path_has_hazard(code: &Code, random: &mut Random) -> bool {
 
 fn paths_have_hazard(code: &Code, random: &mut Random, paths: usize) -> bool {
     (0..paths).any(|_| path_has_hazard(code, random))
+}
+
+/// Tables that are kept are never emptied as a whole.
+#[test]
+fn nothing_is_left_of_the_function_before() {
+    let mut random = Random::for_test("kept tables");
+    let forms = forms();
+    let mut kept = emit::Scratch::default();
+    for round in 0..300 {
+        let mut constants = Constants::new();
+        let code = random_code(&mut random, &forms, &mut constants);
+        let waiting = if round % 7 == 0 {
+            Waiting::Serial
+        } else {
+            Waiting::Needed
+        };
+        let linear = emit::layout(code.clone(), &mut kept).unwrap();
+        let scheduled = schedule(linear, waiting, &mut kept.control);
+        let again = emit::emit(scheduled, true, &mut constants.clone(), &mut kept).unwrap();
+        assert_eq!(again, compiled(&code, waiting, &mut constants), "{code}");
+    }
 }
 
 #[test]
