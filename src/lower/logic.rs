@@ -57,6 +57,12 @@ pub(super) fn only_input(table: u8) -> Option<usize> {
 /// Most leaves of a tree of bitwise operations that one LOP3 takes.
 const LEAVES: usize = 3;
 
+/// Shortest chain of operations whose trees are remembered (*assumed*: below it going through the chain again costs less).
+const LONG_CHAIN: usize = 8;
+
+/// The leaves of a tree, as they are found.
+pub(super) type Leaves = SmallVec<[Value; LEAVES]>;
+
 /// A tree of bitwise operations: its leaves and its truth table over them.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
@@ -91,7 +97,8 @@ impl Lower<'_> {
     }
 
     /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` with this root.
-    pub(super) fn tree(&self, root: Value) -> Option<Tree> {
+    pub(super) fn tree(&mut self, root: Value) -> Option<Tree> {
+        self.remember_chain(root);
         let mut list = SmallVec::new();
         let table = self.collect(root, true, &mut list)?;
         let mut leaves = [None; LEAVES];
@@ -108,13 +115,49 @@ impl Lower<'_> {
             .map(|leaf| leaf.map_or(nothing, |value| self.src(value)))
     }
 
+    /// Remembers the trees of a chain of operations, each the first operand of the next, the innermost first. How much of a chain fits into one tree is
+    /// only known from its end, and each tree of a chain would go there again.
+    fn remember_chain(&mut self, root: Value) {
+        let mut chain: SmallVec<[Value; LONG_CHAIN]> = SmallVec::new();
+        let mut value = root;
+        loop {
+            let first = match self.def_data(value) {
+                Some(InstructionData::Binary {
+                    opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
+                    args: [first, _],
+                }) => first,
+                Some(InstructionData::Unary {
+                    opcode: Opcode::Bnot,
+                    arg,
+                }) => arg,
+                _ => break,
+            };
+            if !self.is_used_once(first) || self.trees.contains_key(&first) {
+                break;
+            }
+            chain.push(first);
+            value = first;
+        }
+        if chain.len() < LONG_CHAIN {
+            return;
+        }
+        for &value in chain.iter().rev() {
+            let mut leaves = SmallVec::new();
+            let table = self.collect(value, false, &mut leaves);
+            self.trees.insert(value, (table, leaves));
+        }
+    }
+
     /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.
-    fn collect(
-        &self,
-        value: Value,
-        root: bool,
-        leaves: &mut SmallVec<[Value; LEAVES]>,
-    ) -> Option<u8> {
+    fn collect(&self, value: Value, root: bool, leaves: &mut Leaves) -> Option<u8> {
+        if !root
+            && leaves.is_empty()
+            && !self.trees.is_empty()
+            && let Some((table, known)) = self.trees.get(&value)
+        {
+            leaves.clone_from(known);
+            return *table;
+        }
         let fold = root || (self.is_used_once(value) && !self.is_truth(value));
         if fold && let Some(data) = self.def_data(value) {
             let before = leaves.len();
@@ -153,12 +196,7 @@ impl Lower<'_> {
     }
 
     /// Both operands of a binary operation: the first folded as far as it leaves a place for the second.
-    fn collect_both(
-        &self,
-        x: Value,
-        y: Value,
-        leaves: &mut SmallVec<[Value; LEAVES]>,
-    ) -> Option<(u8, u8)> {
+    fn collect_both(&self, x: Value, y: Value, leaves: &mut Leaves) -> Option<(u8, u8)> {
         let before = leaves.clone();
         if let Some(a) = self.collect(x, false, leaves)
             && let Some(b) = self.collect(y, false, leaves)
@@ -175,13 +213,7 @@ impl Lower<'_> {
         Some((self.leaf(x, leaves)?, self.leaf(y, leaves)?))
     }
 
-    fn collect_select(
-        &self,
-        c: Value,
-        x: Value,
-        y: Value,
-        leaves: &mut SmallVec<[Value; LEAVES]>,
-    ) -> Option<u8> {
+    fn collect_select(&self, c: Value, x: Value, y: Value, leaves: &mut Leaves) -> Option<u8> {
         let (c, x, y) = (
             self.leaf(c, leaves)?,
             self.leaf(x, leaves)?,
@@ -191,7 +223,7 @@ impl Lower<'_> {
     }
 
     /// The table of a leaf; none when it would be the fourth.
-    fn leaf(&self, value: Value, leaves: &mut SmallVec<[Value; LEAVES]>) -> Option<u8> {
+    fn leaf(&self, value: Value, leaves: &mut Leaves) -> Option<u8> {
         let index = match leaves.iter().position(|&l| l == value) {
             Some(index) => index,
             None if leaves.len() < LEAVES => {

@@ -42,6 +42,8 @@ use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
 use cranelift_entity::SecondaryMap;
+use hashbrown::HashMap;
+use logic::Leaves;
 use source::Regs;
 use std::cell::OnceCell;
 use values::Home;
@@ -116,6 +118,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         builder,
         homes,
         use_counts: OnceCell::new(),
+        trees: HashMap::new(),
         constants,
         current: None,
         call_meeting: Meeting::Together,
@@ -170,6 +173,8 @@ pub struct Lower<'a> {
     homes: &'a mut SecondaryMap<Value, Home>,
     /// See [`Lower::is_used_in_one_effect`].
     use_counts: OnceCell<UseCounts>,
+    /// Truth tables and leaves of values in long chains of bitwise operations; see [`Lower::tree`].
+    trees: HashMap<Value, (Option<u8>, Leaves)>,
     /// Immediates to be loaded at the start of each block.
     constants: &'a mut SecondaryMap<ir::Block, Constants>,
     /// The block being lowered.

@@ -7,7 +7,7 @@ use super::typed::{Operand, Word};
 use crate::clif::resolve::{GpuSymbol, symbol_offset};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
+use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
 
 /// The homes of a value, each made when somebody asks for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,8 +88,13 @@ impl Lower<'_> {
 
     /// The bits of a constant value.
     pub(super) fn constant_of(&self, value: Value) -> Option<u128> {
-        let ty = self.type_of(value);
-        match self.def_data(value)? {
+        let data = self.def_data(value)?;
+        self.constant_by(self.type_of(value), data)
+    }
+
+    /// The bits of a result of type `ty`, if its instruction makes a constant.
+    fn constant_by(&self, ty: Type, data: InstructionData) -> Option<u128> {
+        match data {
             InstructionData::UnaryImm {
                 opcode: Opcode::Iconst,
                 imm,
@@ -149,21 +154,23 @@ impl Lower<'_> {
 
     /// A value as an operand without modifiers: an immediate, a kernel parameter, or registers.
     pub(super) fn src(&self, value: Value) -> Src {
-        let words = self.words_of(value) as u8;
-        if let Some(bits) = self.constant_of(value) {
-            return Src::wide_imm(bits, words);
-        }
-        if let Some(base) = self.parameter(value) {
-            return Src {
-                base,
-                words,
-                ..Src::ZERO
-            };
-        }
-        let base = if self.plan.is_uniform(value) {
-            Base::Uniform { value, word: 0 }
-        } else {
-            Base::Value { value, word: 0 }
+        let ty = self.type_of(value);
+        let words = words_of_bits(ty.bits()) as u8;
+        let constant = match self.func.dfg.value_def(value) {
+            ValueDef::Result(inst, _) => {
+                let data = self.func.dfg.insts[inst];
+                match self.constant_by(ty, data) {
+                    Some(bits) => Some(Base::Imm(bits)),
+                    None => self.launch_value(data),
+                }
+            }
+            ValueDef::Param(block, index) => self.parameter(block, index),
+            ValueDef::Union(..) => None,
+        };
+        let base = match constant {
+            Some(base) => base,
+            None if self.plan.is_uniform(value) => Base::Uniform { value, word: 0 },
+            None => Base::Value { value, word: 0 },
         };
         Src {
             base,
@@ -172,18 +179,24 @@ impl Lower<'_> {
         }
     }
 
-    /// Where in constant memory a kernel's parameter or a size of the launch is.
-    fn parameter(&self, value: Value) -> Option<Base> {
-        if let Some(inst) = self.def_of(value)
-            && let Some(GpuSymbol::Special(intrinsic)) =
-                self.input.facts.intrinsics.of_symbol_value(self.func, inst)
-        {
-            return super::intrinsic::launch_constant(intrinsic);
-        }
-        let FunctionKind::Kernel(kernel) = &self.input.kind else {
+    /// Where in constant memory the size of the launch is that an instruction reads.
+    fn launch_value(&self, data: InstructionData) -> Option<Base> {
+        let InstructionData::UnaryGlobalValue {
+            opcode: Opcode::SymbolValue,
+            global_value,
+        } = data
+        else {
             return None;
         };
-        let ValueDef::Param(block, index) = self.func.dfg.value_def(value) else {
+        match self.input.facts.intrinsics.symbol(global_value)? {
+            GpuSymbol::Special(intrinsic) => super::intrinsic::launch_constant(intrinsic),
+            GpuSymbol::Shared => None,
+        }
+    }
+
+    /// Where in constant memory a parameter is, if it is a kernel's.
+    fn parameter(&self, block: Block, index: usize) -> Option<Base> {
+        let FunctionKind::Kernel(kernel) = &self.input.kind else {
             return None;
         };
         if Some(block) != self.func.layout.entry_block() {
