@@ -12,7 +12,7 @@ pub(super) trait Stage: fmt::Display {
 }
 
 /// Takes the text of a function after a pass.
-pub type DumpSink = Box<dyn FnMut(&Dump<'_>)>;
+pub type DumpSink = Box<dyn FnMut(&Dump<'_>) + Send>;
 
 /// A function after a pass.
 #[derive(Clone, Copy, Debug)]

@@ -68,7 +68,7 @@ impl Options {
         }
         if self.times {
             let mut compiler = Compiler::new(settings);
-            source::compile(&mut compiler, &file)?;
+            source::compile(&mut compiler, &file, 1)?;
             eprint!("{}", compiler.timings());
         }
         Ok(outcome)
