@@ -6,11 +6,13 @@
 
 mod code;
 pub mod library;
+mod parallel;
 mod resources;
 mod stages;
 pub(crate) mod summaries;
 mod watch;
 
+use code::Compiled;
 pub use code::{Code, KernelRef, Unit};
 pub use resources::{KernelResources, RECURSION_BYTES};
 pub use watch::{Dump, DumpSink, Timings};
@@ -18,7 +20,7 @@ pub use watch::{Dump, DumpSink, Timings};
 use crate::analysis::Facts;
 use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 use crate::clif::{self, Preparer};
-use crate::emit;
+use crate::emit::{self, Constants};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::Linkage;
 use crate::sched::control::Waiting;
@@ -28,6 +30,7 @@ use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
 use stages::Analyzed;
 use std::collections::HashMap;
+use summaries::Summaries;
 use watch::Watch;
 
 /// A pass, in the order in which they run.
@@ -134,7 +137,7 @@ pub struct FunctionInput<'a> {
     /// Who sees the symbol.
     pub linkage: Linkage,
     /// Symbols of the functions and data that the embedding knows by number; a name without one is `u0:1` for itself.
-    pub namer: &'a dyn Fn(&UserExternalName) -> Option<String>,
+    pub namer: &'a (dyn Fn(&UserExternalName) -> Option<String> + Sync),
 }
 
 impl<'a> FunctionInput<'a> {
@@ -224,21 +227,34 @@ impl Compiler {
     /// # Errors
     /// Everything that is wrong or unsupported in any of them.
     pub fn file(&mut self, file: &SourceFile) -> Result<Code, Errors> {
+        self.file_on(file, 1)
+    }
+
+    /// [`Compiler::file`] on so many threads; see [`Compiler::compile_module`].
+    ///
+    /// # Errors
+    /// As [`Compiler::file`], in the same order.
+    pub fn file_on(&mut self, file: &SourceFile, threads: usize) -> Result<Code, Errors> {
         let mut unit = Unit::new();
-        let mut errors = ErrorList::new();
         unit.announce_file(file);
-        let mut lines: HashMap<String, u32> = HashMap::new();
-        for function in &file.functions {
-            let name = function.name();
-            if let Some(first) = lines.insert(name.clone(), function.line) {
+        let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
+        let mut lines: HashMap<&str, u32> = HashMap::new();
+        // By function, the line of an earlier one of its name.
+        let twice: Vec<Option<u32>> = (file.functions.iter().zip(&names))
+            .map(|(function, name)| lines.insert(name, function.line))
+            .collect();
+        let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names).zip(&twice))
+            .filter(|(_, twice)| twice.is_none())
+            .map(|((function, name), _)| FunctionInput::of_source(function, name))
+            .collect();
+        let mut compiled = self.compile_all(&inputs, &mut unit, threads).into_iter();
+        let mut errors = ErrorList::new();
+        for ((function, name), twice) in file.functions.iter().zip(&names).zip(twice) {
+            if let Some(first) = twice {
                 let message = format!("%{name} is defined twice, first in line {first}");
                 let place = Place::default().at_line(function.line);
                 errors.push(Error::new(Problem::Syntax(message), place));
-                continue;
-            }
-            if let Err(found) =
-                self.compile_function(&FunctionInput::of_source(function, &name), &mut unit)
-            {
+            } else if let Some(Err(found)) = compiled.next() {
                 errors.extend(found.or_at_line(function.line));
             }
         }
@@ -272,7 +288,7 @@ impl Compiler {
         unit.finish()
     }
 
-    /// Compiles one function into `unit`: the passes.
+    /// Compiles one function into `unit`.
     ///
     /// # Errors
     /// Everything that is wrong or unsupported in it; nothing is added to `unit` then.
@@ -281,6 +297,18 @@ impl Compiler {
         input: &FunctionInput<'_>,
         unit: &mut Unit,
     ) -> Result<(), Errors> {
+        let compiled = self.passes(input, &unit.summaries, unit.room())?;
+        unit.push(compiled);
+        Ok(())
+    }
+
+    /// The passes. Jump tables may take `room` bytes of the constant bank.
+    fn passes(
+        &mut self,
+        input: &FunctionInput<'_>,
+        summaries: &Summaries,
+        room: u32,
+    ) -> Result<Compiled, Errors> {
         let Self {
             options,
             preparer,
@@ -292,8 +320,9 @@ impl Compiler {
             watch,
         } = self;
         let name = input.name;
+        let mut constants = Constants::with_room(room);
 
-        let prepared = prepare(input, unit, options, preparer, watch)?;
+        let prepared = prepare(input, summaries, options, preparer, watch)?;
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
             let kind = match input.kernel {
@@ -308,7 +337,7 @@ impl Compiler {
         })?;
         preparer.recycle(prepared);
         let code = watch.pass(Pass::Converge, name, || {
-            simt::run(code, &mut unit.constants, options.if_convert)
+            simt::run(code, &mut constants, options.if_convert)
                 .map_err(|error| stages::simt_error(name, &error))
         })?;
         let code = watch.pass(Pass::Order, name, || {
@@ -335,18 +364,21 @@ impl Compiler {
             ))
         })?;
         let code = watch.pass(Pass::Emit, name, || {
-            emit::emit(code, options.verify, &mut unit.constants, emission)
+            emit::emit(code, options.verify, &mut constants, emission)
                 .map_err(|error| stages::emit_error(name, &error))
         })?;
-        unit.push(code, input.linkage);
-        Ok(())
+        Ok(Compiled {
+            code,
+            constants,
+            linkage: input.linkage,
+        })
     }
 }
 
 /// The steps on CLIF.
 fn prepare(
     input: &FunctionInput<'_>,
-    unit: &Unit,
+    summaries: &Summaries,
     options: &Options,
     preparer: &mut Preparer,
     watch: &mut Watch,
@@ -357,7 +389,7 @@ fn prepare(
         optimize: options.opt_level != OptLevel::None,
         registers: options.registers,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
-        summarize: &|callee| unit.summaries.of(callee),
+        summarize: &|callee| summaries.of(callee),
     };
     let mut start = watch.start();
     preparer.prepare(input.func.clone(), &steps, &mut |step, func| {

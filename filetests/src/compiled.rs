@@ -6,9 +6,8 @@ use cranelift_thisgpu::clif::source::{SourceFile, SourceFunction};
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Unit};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
-use std::cell::RefCell;
 use std::fmt::Write;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// For each function its machine instructions as they go to register allocation, and the disassembly of its words.
 pub fn listings(file: &SourceFile, options: &Options) -> Vec<Result<String, String>> {
@@ -45,12 +44,15 @@ fn compile(
     options: &Options,
     pass: Pass,
 ) -> Result<Compiled, Errors> {
-    let text = Rc::new(RefCell::new(String::new()));
-    let sink = Rc::clone(&text);
+    let text = Arc::new(Mutex::new(String::new()));
+    let sink = Arc::clone(&text);
     let mut compiler = Compiler::new(options.clone());
     compiler.dump_after(
         &[pass],
-        Box::new(move |dump| sink.borrow_mut().push_str(dump.text)),
+        Box::new(move |dump| {
+            let mut text = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            text.push_str(dump.text);
+        }),
     );
     let mut unit = Unit::new();
     unit.announce_file(file);
@@ -66,7 +68,7 @@ fn compile(
         let compiled = Compiler::new(options.clone()).compile_function(&input, &mut Unit::new());
         compiled.map_err(|errors| errors.or_at_line(function.line).in_file(&file.name))?;
     }
-    let text = text.borrow().clone();
+    let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(Compiled { text, unit })
 }
 

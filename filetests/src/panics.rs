@@ -28,7 +28,17 @@ pub fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     let outer = CATCHING.replace(true);
     let result = catch_unwind(AssertUnwindSafe(run));
     CATCHING.set(outer);
-    result.map_err(|_| MESSAGE.take())
+    result.map_err(|payload| {
+        // A panic of another thread was told by that thread.
+        let told = MESSAGE.take();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        if told.is_empty() {
+            text.unwrap_or_default().replace('\n', " ")
+        } else {
+            told
+        }
+    })
 }
 
 #[cfg(test)]
@@ -43,5 +53,12 @@ mod tests {
             message.contains("expected") && message.contains("panics.rs"),
             "{message}"
         );
+        let of_a_thread = || {
+            let thread = std::thread::spawn(|| std::panic::resume_unwind(Box::new("elsewhere")));
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        assert_eq!(catch(of_a_thread), Err::<(), _>("elsewhere".to_owned()));
     }
 }

@@ -4,12 +4,13 @@ use super::advice::advice;
 use super::apply::SymbolUse;
 use super::diagnostic::{Diagnostic, closest, line_starts};
 use super::directives::{Data, Function, Program};
+use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::table::{Effects, FieldType};
 use crate::isa::{Inst, PReg, RegisterClass};
 use crate::object::{
     DataContents, DataObject, Kernel, Line, Object, ObjectFunction, Relocation, RelocationKind,
-    Resources,
+    Resources, constant_read,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -45,7 +46,7 @@ pub(super) fn layout(
     for function in &program.functions {
         object
             .functions
-            .push(finish(function, &symbols, diagnostics));
+            .push(finish(function, &symbols, &object.constants, diagnostics));
     }
     for data in program.data {
         object.data.push(finish_data(data, &symbols, diagnostics));
@@ -57,6 +58,7 @@ pub(super) fn layout(
 fn finish(
     function: &Function,
     symbols: &HashSet<String>,
+    constants: &[u8],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ObjectFunction {
     let mut words = Vec::new();
@@ -70,6 +72,14 @@ fn finish(
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
         }
+        // Offsets in the module's constants are written as if this object's came first.
+        let read = constant_read(&assembled.inst).filter(|_| !constants.is_empty());
+        relocations.extend(read.map(|addend| Relocation {
+            offset: (i * WORD_BYTES) as u32,
+            kind: RelocationKind::Const,
+            symbol: CONSTANTS.to_owned(),
+            addend,
+        }));
         match assembled.word() {
             Ok(word) => {
                 diagnostics.extend(advice(&assembled));

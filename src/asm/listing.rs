@@ -265,7 +265,7 @@ fn symbol(
             Some(match r.kind {
                 RelocationKind::Abs32Lo => format!("lo({name})"),
                 RelocationKind::Abs32Hi => format!("hi({name})"),
-                RelocationKind::Rel | RelocationKind::Abs64 => name,
+                RelocationKind::Rel | RelocationKind::Abs64 | RelocationKind::Const => name,
             })
         }
         Some(_) => None,

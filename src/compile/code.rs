@@ -4,23 +4,41 @@ use super::FunctionInput;
 use super::resources::{self, KernelResources};
 use super::summaries::Summaries;
 use crate::abi;
+use crate::abi::MAX_CONSTANTS;
 use crate::clif::source::{SourceFile, SourceFunction};
-use crate::emit::constants::TABLES;
-use crate::emit::{self, Constants};
+use crate::emit::constants::{CONSTANTS, TABLES};
+use crate::emit::{self, Constants, Places};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::isa::encode::WORD_BYTES;
 use crate::object::{
     DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, Parameter,
-    ParameterKind, Relocation, RelocationKind,
+    ParameterKind, Relocation, RelocationKind, with_constant,
 };
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
 use std::collections::HashSet;
 
+/// A compiled function by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Compiled {
+    pub code: emit::Code,
+    pub constants: Constants,
+    pub linkage: Linkage,
+}
+
+impl Compiled {
+    /// Bytes that it takes of the constant bank.
+    pub fn constant_bytes(&self) -> u32 {
+        self.constants.bytes().len() as u32
+    }
+}
+
 /// Functions that were compiled one by one, before the call graph is looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Unit {
-    pub(super) constants: Constants,
-    functions: Vec<(emit::Code, Linkage)>,
+    functions: Vec<Compiled>,
+    /// Bytes that they take of the constant bank.
+    constant_bytes: u32,
     data: Vec<DataObject>,
     pub(super) summaries: Summaries,
 }
@@ -57,8 +75,9 @@ impl Unit {
 
     /// Takes a function out; [`Unit::put_back`] puts the one that was compiled last in its place.
     pub(crate) fn take_out(&mut self, name: &str) -> Option<usize> {
-        let index = (self.functions.iter()).position(|(code, _)| code.name == name)?;
-        self.functions.remove(index);
+        let index = (self.functions.iter()).position(|function| function.code.name == name)?;
+        let function = self.functions.remove(index);
+        self.constant_bytes -= function.constant_bytes();
         Some(index)
     }
 
@@ -70,8 +89,23 @@ impl Unit {
     }
 
     /// Adds a compiled function.
-    pub(super) fn push(&mut self, code: emit::Code, linkage: Linkage) {
-        self.functions.push((code, linkage));
+    pub(super) fn push(&mut self, function: Compiled) {
+        self.constant_bytes += function.constant_bytes();
+        self.functions.push(function);
+    }
+
+    /// Bytes of the constant bank that nothing takes yet.
+    pub(super) fn room(&self) -> u32 {
+        MAX_CONSTANTS.saturating_sub(self.constant_bytes)
+    }
+
+    /// Adds everything of another unit behind what is here. Functions of either that call those of the other should have been
+    /// [announced](Unit::announce) there before their callers were compiled.
+    pub fn append(&mut self, other: Unit) {
+        self.constant_bytes += other.constant_bytes;
+        self.functions.extend(other.functions);
+        self.data.extend(other.data);
+        self.summaries.append(other.summaries);
     }
 
     /// Adds a data object.
@@ -81,17 +115,18 @@ impl Unit {
 
     /// Names of the functions so far.
     pub fn function_names(&self) -> impl Iterator<Item = &str> {
-        self.functions.iter().map(|(code, _)| code.name.as_str())
+        self.functions().map(|code| code.name.as_str())
     }
 
     /// The functions so far, before linking.
     pub fn functions(&self) -> impl Iterator<Item = &emit::Code> {
-        self.functions.iter().map(|(code, _)| code)
+        self.functions.iter().map(|function| &function.code)
     }
 
     /// Drops the functions that `keep` does not want.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
-        self.functions.retain(|(code, _)| keep(&code.name));
+        self.functions.retain(|function| keep(&function.code.name));
+        self.constant_bytes = self.functions.iter().map(Compiled::constant_bytes).sum();
     }
 
     /// Names that functions refer to and nothing here defines, some more than once.
@@ -100,9 +135,9 @@ impl Unit {
             .function_names()
             .chain(self.data.iter().map(|data| data.name.as_str()))
             .collect();
-        self.functions
-            .iter()
-            .flat_map(|(code, _)| &code.relocations)
+        self.functions()
+            .flat_map(|code| &code.relocations)
+            .filter(|(_, symbol)| symbol.kind != SymbolKind::Constant)
             .map(|(_, symbol)| symbol.name.as_str())
             .filter(move |name| !defined.contains(name))
     }
@@ -110,16 +145,18 @@ impl Unit {
     /// Puts the functions together, with those of the library that they call, and counts what kernels need with all that they call.
     ///
     /// # Errors
-    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is.
+    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is; more
+    /// constants than there is room for, of units that were compiled apart.
     pub fn finish(mut self) -> Result<Code, Errors> {
         super::library::complete(&mut self)?;
-        if !self.constants.tables().is_empty() {
+        let constants = self.place_constants()?;
+        if !constants.tables().is_empty() {
             self.data.push(DataObject {
                 name: TABLES.to_owned(),
                 linkage: Linkage::Local,
                 writable: false,
                 align: 4,
-                contents: DataContents::Bytes(self.constants.tables().to_vec()),
+                contents: DataContents::Bytes(constants.tables().to_vec()),
                 relocations: Vec::new(),
             });
         }
@@ -134,14 +171,15 @@ impl Unit {
         }
         let mut errors = ErrorList::new();
         errors.extend(self.uses_of_kernels());
-        let needs = resources::of_functions(self.functions.iter().map(|(code, _)| code));
+        let needs = resources::of_functions(self.functions.iter().map(|f| &f.code));
         let mut object = Object {
-            constants: self.constants.bytes().to_vec(),
+            constants: constants.bytes().to_vec(),
             data: self.data,
             ..Object::default()
         };
         let mut kernels = Vec::new();
-        for ((code, linkage), needs) in self.functions.into_iter().zip(needs) {
+        for (compiled, needs) in self.functions.into_iter().zip(needs) {
+            let Compiled { code, linkage, .. } = compiled;
             if let FunctionKind::Kernel(_) = code.kind {
                 let report = needs.report(&code);
                 if report.local_bytes > abi::MAX_LOCAL {
@@ -162,16 +200,34 @@ impl Unit {
         errors.finish(Code { object, kernels })
     }
 
+    /// Puts the functions' constants one behind the other, and the places into the words that read them.
+    fn place_constants(&mut self) -> Result<Constants, Errors> {
+        let mut all = Constants::default();
+        for Compiled {
+            code, constants, ..
+        } in &mut self.functions
+        {
+            let places = all.append(constants).map_err(|full| {
+                Error::new(Problem::Limit(full.to_string()), in_function(&code.name))
+            })?;
+            if places != Places::default() {
+                code.move_constants(places);
+            }
+        }
+        Ok(all)
+    }
+
     /// Functions that call a kernel or take its address: a kernel ends its lanes and has its parameters from the launch.
     fn uses_of_kernels(&self) -> Vec<Error> {
         let kernels: HashSet<&str> = self
             .functions
             .iter()
-            .filter(|(code, _)| matches!(code.kind, FunctionKind::Kernel(_)))
-            .map(|(code, _)| code.name.as_str())
+            .map(|function| &function.code)
+            .filter(|code| matches!(code.kind, FunctionKind::Kernel(_)))
+            .map(|code| code.name.as_str())
             .collect();
         let mut errors = Vec::new();
-        for (code, _) in &self.functions {
+        for code in self.functions() {
             for (offset, symbol) in &code.relocations {
                 if kernels.contains(symbol.name.as_str()) {
                     let line =
@@ -189,6 +245,26 @@ impl Unit {
             }
         }
         errors
+    }
+}
+
+impl emit::Code {
+    /// Adds the places of its constants among those of the module to what reads them.
+    fn move_constants(&mut self, places: Places) {
+        for (offset, symbol) in &mut self.relocations {
+            match (symbol.kind, symbol.name.as_str()) {
+                (SymbolKind::Constant, CONSTANTS) => {
+                    symbol.addend += i64::from(places.bank);
+                    let word = &mut self.words[*offset as usize / WORD_BYTES];
+                    // What has no operand in constant memory is an error when it is linked.
+                    *word = with_constant(*word, symbol.addend).unwrap_or(*word);
+                }
+                (SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh, TABLES) => {
+                    symbol.addend += i64::from(places.data);
+                }
+                _ => {}
+            }
+        }
     }
 }
 
@@ -247,6 +323,7 @@ fn relocation(offset: u32, symbol: SymbolUse) -> Relocation {
         SymbolKind::AbsoluteLow => RelocationKind::Abs32Lo,
         SymbolKind::AbsoluteHigh => RelocationKind::Abs32Hi,
         SymbolKind::Relative => RelocationKind::Rel,
+        SymbolKind::Constant => RelocationKind::Const,
     };
     Relocation {
         offset,

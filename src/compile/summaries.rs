@@ -78,6 +78,15 @@ impl Summaries {
         named.chain(indirect).collect()
     }
 
+    /// Adds what another module knows of its functions.
+    pub fn append(&mut self, other: Summaries) {
+        self.known.extend(other.known);
+        if let Some(any) = other.any {
+            self.any = Some(self.any.unwrap_or(Summary::NONE).or(any));
+        }
+        self.tentative.extend(other.tentative);
+    }
+
     /// Adds functions, which may call each other and those that are known already.
     pub fn announce(&mut self, inputs: &[FunctionInput<'_>]) {
         for input in inputs {

@@ -12,7 +12,7 @@ pub(super) trait Stage: fmt::Display {
 }
 
 /// Takes the text of a function after a pass.
-pub type DumpSink = Box<dyn FnMut(&Dump<'_>)>;
+pub type DumpSink = Box<dyn FnMut(&Dump<'_>) + Send>;
 
 /// A function after a pass.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,13 @@ impl Timings {
     /// Time spent in a pass.
     pub fn of(&self, pass: Pass) -> Duration {
         self.0[pass as usize]
+    }
+
+    /// Adds what another compiler has spent.
+    pub(super) fn add(&mut self, other: &Timings) {
+        for (time, more) in self.0.iter_mut().zip(other.0) {
+            *time += more;
+        }
     }
 
     /// Time spent in all passes.

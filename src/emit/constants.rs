@@ -1,82 +1,86 @@
-//! The module's constants in constant bank 3: wide immediates and jump tables.
+//! What a function keeps in constant bank 3: its jump tables.
 //!
-//! Lowering asks for the place of an immediate that fits no instruction field and gets its final byte offset at once; equal content
-//! gets one place. A jump table's entries are code offsets that are known when its function is emitted, so its place is reserved
-//! first and filled then. Tables that the bank has no room for go to the module's data, in global memory.
+//! The entries of a table are code offsets that are known when the function is emitted, so its place is reserved first and filled then. Tables that
+//! the bank has no room for go to the module's data, in global memory. Places count from the start of the function's own constants; where those
+//! stand among the module's is known when all functions are ([`Places`]), and relocations say which words depend on it.
 
 use crate::abi::MAX_CONSTANTS;
-use hashbrown::HashMap;
 use thiserror::Error;
 
 /// Name of the data object with the jump tables that the bank has no room for.
 pub const TABLES: &str = "$jump_tables";
 
-/// The constants of a module need more than [`MAX_CONSTANTS`] bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the constants and jump tables of the module need more than {MAX_CONSTANTS} bytes of constant memory"
-)]
-pub struct ConstantsFull;
+/// Name of the module's constants in relocations.
+pub const CONSTANTS: &str = "$constants";
 
-/// Contents of constant bank 3.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Jump tables need more bytes than there is room for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConstantsFull {
+    /// Those in global memory.
+    #[error("the jump tables need more than 4 GiB of global memory")]
+    Data,
+    /// Those in the constant bank, of units that were compiled apart.
+    #[error(
+        "the jump tables of the units together need more than {MAX_CONSTANTS} bytes of constant memory; compile the functions into one unit"
+    )]
+    Bank,
+}
+
+/// Constants of a function, or of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constants {
     bytes: Vec<u8>,
     /// Jump tables that the bank has no room for.
     tables: Vec<u8>,
-    /// Place of every naturally aligned piece of 4, 8 or 16 bytes of what was interned, and of longer contents as a whole.
-    places: HashMap<Box<[u8]>, u32>,
+    /// Bytes that may be in the bank.
+    room: u32,
+}
+
+impl Default for Constants {
+    fn default() -> Self {
+        Self::with_room(MAX_CONSTANTS)
+    }
+}
+
+/// Where a function's constants stand among those of its module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Byte offset in the bank.
+    pub bank: u32,
+    /// Byte offset in the data object [`TABLES`].
+    pub data: u32,
 }
 
 impl Constants {
-    /// An empty bank.
+    /// None yet, and room for as many as the bank holds.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The byte offset at which `content` stands, aligned to its length rounded up to a power of two (at least 4, at most 16).
-    ///
-    /// # Errors
-    /// When the bank is full.
-    pub fn intern(&mut self, content: &[u8]) -> Result<u32, ConstantsFull> {
-        if let Some(&place) = self.places.get(content) {
-            return Ok(place);
+    /// None yet, and room for so many bytes in the bank.
+    pub fn with_room(room: u32) -> Self {
+        Self {
+            bytes: Vec::new(),
+            tables: Vec::new(),
+            room,
         }
-        let place = self.append(content.len(), alignment(content.len()))?;
-        self.bytes[place as usize..place as usize + content.len()].copy_from_slice(content);
-        self.places.insert(content.into(), place);
-        for size in [4, 8, 16] {
-            for (i, piece) in content.chunks_exact(size).enumerate() {
-                let offset = place + (i * size) as u32;
-                if offset.is_multiple_of(size as u32) {
-                    self.places.entry(piece.into()).or_insert(offset);
-                }
-            }
-        }
-        Ok(place)
-    }
-
-    /// Reserves zeroed room for `len` bytes, aligned to 4, to be filled by [`Constants::fill`].
-    ///
-    /// # Errors
-    /// When the bank is full.
-    pub fn reserve(&mut self, len: usize) -> Result<u32, ConstantsFull> {
-        self.append(len, 4)
     }
 
     /// Reserves zeroed room for a jump table of so many entries: in the bank, or behind its end in the data object [`TABLES`]; see
     /// [`Constants::in_data`].
     ///
     /// # Errors
-    /// When the tables of the module need more bytes than 32 bits can tell.
+    /// When the tables of the function need more bytes than 32 bits can tell.
     pub fn reserve_table(&mut self, entries: usize) -> Result<u32, ConstantsFull> {
         let len = 4 * entries;
-        self.reserve(len).or_else(|full| {
-            let place = MAX_CONSTANTS as usize + self.tables.len();
-            u32::try_from(place + len).map_err(|_| full)?;
-            self.tables.resize(self.tables.len() + len, 0);
-            Ok(place as u32)
-        })
+        let (place, area) = if self.bytes.len() + len <= self.room as usize {
+            (self.bytes.len(), &mut self.bytes)
+        } else {
+            (MAX_CONSTANTS as usize + self.tables.len(), &mut self.tables)
+        };
+        u32::try_from(place + len).map_err(|_| ConstantsFull::Data)?;
+        area.resize(area.len() + len, 0);
+        Ok(place as u32)
     }
 
     /// The offset in the data object [`TABLES`] of a place that [`Constants::reserve_table`] gave; none when it is in the bank.
@@ -96,28 +100,34 @@ impl Constants {
         area[offset..offset + content.len()].copy_from_slice(content);
     }
 
+    /// Adds the constants of a function behind these.
+    ///
+    /// # Errors
+    /// When there is no room for them.
+    pub fn append(&mut self, function: &Constants) -> Result<Places, ConstantsFull> {
+        let places = Places {
+            bank: self.bytes.len() as u32,
+            data: self.tables.len() as u32,
+        };
+        if self.bytes.len() + function.bytes.len() > self.room as usize {
+            return Err(ConstantsFull::Bank);
+        }
+        let end = MAX_CONSTANTS as usize + self.tables.len() + function.tables.len();
+        u32::try_from(end).map_err(|_| ConstantsFull::Data)?;
+        self.bytes.extend_from_slice(&function.bytes);
+        self.tables.extend_from_slice(&function.tables);
+        Ok(places)
+    }
+
     /// The contents of the data object [`TABLES`]; empty when it is not needed.
     pub fn tables(&self) -> &[u8] {
         &self.tables
     }
 
-    /// The contents.
+    /// The contents of the bank.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-
-    fn append(&mut self, len: usize, align: usize) -> Result<u32, ConstantsFull> {
-        let place = self.bytes.len().next_multiple_of(align);
-        if place + len > MAX_CONSTANTS as usize {
-            return Err(ConstantsFull);
-        }
-        self.bytes.resize(place + len, 0);
-        Ok(place as u32)
-    }
-}
-
-fn alignment(len: usize) -> usize {
-    len.next_power_of_two().clamp(4, 16)
 }
 
 #[cfg(test)]
@@ -125,47 +135,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_content_shares_a_place_and_pieces_are_found() {
-        let mut constants = Constants::new();
-        let a = constants.intern(&7u64.to_le_bytes()).unwrap();
-        let b = constants.intern(&u128::MAX.to_le_bytes()).unwrap();
-        assert_eq!((a, b), (0, 16));
-        assert_eq!(constants.intern(&7u64.to_le_bytes()), Ok(a));
-        assert_eq!(constants.intern(&7u32.to_le_bytes()), Ok(a));
-        assert_eq!(constants.intern(&0u32.to_le_bytes()), Ok(a + 4));
-        assert_eq!(constants.intern(&u64::MAX.to_le_bytes()), Ok(b));
-        let table = constants.reserve(12).unwrap();
-        constants.fill(table + 4, &5u32.to_le_bytes());
-        assert_eq!(
-            &constants.bytes()[table as usize..],
-            [0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]
-        );
-    }
-
-    #[test]
     fn tables_without_room_in_the_bank_are_data() {
-        let mut constants = Constants::new();
-        let first = constants
-            .reserve_table(MAX_CONSTANTS as usize / 4 - 1)
-            .unwrap();
-        let second = constants.reserve_table(2).unwrap();
-        let third = constants.reserve_table(1).unwrap();
-        let fourth = constants.reserve_table(3).unwrap();
-        let places = [first, second, third, fourth].map(Constants::in_data);
-        assert_eq!(places, [None, Some(0), None, Some(8)]);
-        constants.fill(second + 4, &7u32.to_le_bytes());
-        constants.fill(fourth + 8, &9u32.to_le_bytes());
+        let mut constants = Constants::with_room(40);
+        let places = [9, 2, 1, 3].map(|entries| constants.reserve_table(entries).unwrap());
+        assert_eq!(
+            places.map(Constants::in_data),
+            [None, Some(0), None, Some(8)]
+        );
+        constants.fill(places[0] + 4, &5u32.to_le_bytes());
+        constants.fill(places[1] + 4, &7u32.to_le_bytes());
+        constants.fill(places[3] + 8, &9u32.to_le_bytes());
         let words = [0, 7, 0, 0, 9u32].map(u32::to_le_bytes);
         assert_eq!(constants.tables(), words.as_flattened());
-        assert_eq!(constants.bytes().len(), MAX_CONSTANTS as usize);
+        assert_eq!(constants.bytes().len(), 40);
+        assert_eq!(constants.bytes()[4..8], 5u32.to_le_bytes());
     }
 
     #[test]
-    fn a_full_bank_is_an_error() {
-        let mut constants = Constants::new();
-        constants.reserve(MAX_CONSTANTS as usize - 4).unwrap();
-        assert_eq!(constants.intern(&1u64.to_le_bytes()), Err(ConstantsFull));
-        assert!(constants.intern(&1u32.to_le_bytes()).is_ok());
-        assert_eq!(constants.reserve(1), Err(ConstantsFull));
+    fn functions_stand_one_behind_the_other() {
+        let mut module = Constants::new();
+        let mut function = Constants::with_room(8);
+        function.reserve_table(2).unwrap();
+        function.reserve_table(3).unwrap();
+        assert_eq!(module.append(&function), Ok(Places::default()));
+        let second = Places { bank: 8, data: 12 };
+        assert_eq!(module.append(&function), Ok(second));
+        assert_eq!((module.bytes().len(), module.tables().len()), (16, 24));
+        let mut large = Constants::new();
+        large.reserve_table(MAX_CONSTANTS as usize / 4 - 3).unwrap();
+        assert_eq!(module.append(&large), Err(ConstantsFull::Bank));
     }
 }

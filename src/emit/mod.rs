@@ -1,7 +1,7 @@
 //! Emission: block layout, branches, words, relocations.
 //!
 //! [`layout::layout`] brings allocated code into its final order, [`crate::sched::control`] adds the control bits, [`emit`] makes words:
-//! it encodes, fills in the distances of labels, collects what linking fills in, and writes jump tables into the module's constants.
+//! it encodes, fills in the distances of labels, collects what linking fills in, and writes jump tables into the function's constants.
 
 pub mod constants;
 pub mod layout;
@@ -13,7 +13,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use constants::{Constants, ConstantsFull};
+pub use constants::{Constants, ConstantsFull, Places};
 pub use layout::LayoutError;
 pub use resources::Resources;
 

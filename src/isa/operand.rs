@@ -250,7 +250,7 @@ pub struct Constant {
 
 impl Constant {
     /// Bits of an offset in a field of type `CMem`; assigned (`docs/assigned.md`).
-    const OFFSET_BITS: u32 = 17;
+    pub(crate) const OFFSET_BITS: u32 = 17;
 
     /// As in the field of an operand: the bank above the offset.
     pub const fn bits(self) -> u64 {

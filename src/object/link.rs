@@ -1,7 +1,11 @@
 //! Filling in the addresses of symbols.
 
 use super::{Line, Object, ObjectFunction, Relocation, RelocationKind};
-use crate::isa::encode::WORD_BYTES;
+use crate::abi::CONSTANT_BANK;
+use crate::isa::encode::{WORD_BYTES, decode};
+use crate::isa::operand::Constant;
+use crate::isa::table::{FieldInfo, FieldType};
+use crate::isa::{PInst, Role};
 use std::collections::HashMap;
 use thiserror::Error;
 
@@ -9,6 +13,11 @@ use thiserror::Error;
 pub trait Symbols {
     /// The address of a symbol: of code, bytes from the start of the module's code; of data, in global memory.
     fn address(&self, name: &str) -> Option<u64>;
+
+    /// The byte offset of the object's constants in constant bank 3: 0 of one object alone.
+    fn constants(&self) -> u64 {
+        0
+    }
 }
 
 impl<F: Fn(&str) -> Option<u64>> Symbols for F {
@@ -52,6 +61,68 @@ pub enum LinkError {
 
 /// Bits of an instruction's word that a relocation fills.
 const FIELD: u32 = 32;
+
+/// An operand in constant memory: `c[bank][offset]`, or an address in a bank.
+struct ConstantOperand {
+    bank: u64,
+    /// Lowest bit and width of the offset in the word.
+    bit: u8,
+    width: u32,
+    signed: bool,
+}
+
+impl ConstantOperand {
+    fn of(inst: &PInst) -> Option<Self> {
+        let fields = inst.info().fields;
+        let whole = |field: &&FieldInfo| matches!(field.ty, FieldType::ConstantMemory);
+        if let Some(field) = fields.iter().find(whole) {
+            // The bank stands above the offset.
+            return Some(Self {
+                bank: field.get(inst.word()) >> Constant::OFFSET_BITS,
+                bit: field.bit,
+                width: Constant::OFFSET_BITS,
+                signed: false,
+            });
+        }
+        let bank = inst.number(Role::Bank)?;
+        let offset = &fields[inst.operand(Role::Addr)?.field as usize];
+        Some(Self {
+            bank,
+            bit: offset.bit,
+            width: offset.width.into(),
+            signed: true,
+        })
+    }
+
+    fn offset(&self, word: u128) -> i64 {
+        let above = i64::BITS - self.width;
+        let bits = ((word >> self.bit) as i64) << above;
+        if self.signed {
+            bits >> above
+        } else {
+            (bits as u64 >> above) as i64
+        }
+    }
+
+    /// The word with another offset; none when that does not fit.
+    fn with_offset(&self, word: u128, offset: i64) -> Option<u128> {
+        let mask = ((1 << self.width) - 1) << self.bit;
+        let changed = (word & !mask) | (offset as u128) << self.bit & mask;
+        (self.offset(changed) == offset).then_some(changed)
+    }
+}
+
+/// The byte offset at which an instruction reads the module's constants.
+pub(crate) fn constant_read(inst: &PInst) -> Option<i64> {
+    let operand = ConstantOperand::of(inst).filter(|o| o.bank == CONSTANT_BANK.into());
+    operand.map(|operand| operand.offset(inst.word()))
+}
+
+/// The word with another byte offset in its constant bank; none when it has no operand there or the offset does not fit.
+pub(crate) fn with_constant(word: u128, offset: i64) -> Option<u128> {
+    let (inst, _) = decode(word).ok()?;
+    ConstantOperand::of(&inst)?.with_offset(word, offset)
+}
 
 /// What a relocation stands in, for messages.
 #[derive(Clone, Copy)]
@@ -112,10 +183,13 @@ impl ObjectFunction {
                     continue;
                 }
             };
-            match relocation.field(base, owner, symbols) {
-                Ok(field) => {
-                    *word = (*word & !(0xffff_ffff << FIELD)) | (u128::from(field) << FIELD)
-                }
+            let linked = match relocation.kind {
+                RelocationKind::Const => relocation.constant(*word, owner, symbols),
+                _ => (relocation.field(base, owner, symbols))
+                    .map(|field| (*word & !(0xffff_ffff << FIELD)) | (u128::from(field) << FIELD)),
+            };
+            match linked {
+                Ok(linked) => *word = linked,
                 Err(error) => errors.push(error),
             }
         }
@@ -146,8 +220,28 @@ impl Relocation {
                         value,
                     })
             }
-            RelocationKind::Abs64 => Err(self.bad_place(owner)),
+            RelocationKind::Abs64 | RelocationKind::Const => Err(self.bad_place(owner)),
         }
+    }
+
+    /// The word with the place of a constant.
+    fn constant(
+        &self,
+        word: u128,
+        owner: Owner<'_>,
+        symbols: &impl Symbols,
+    ) -> Result<u128, LinkError> {
+        let (inst, _) = decode(word).map_err(|_| self.bad_place(owner))?;
+        let operand = ConstantOperand::of(&inst).ok_or_else(|| self.bad_place(owner))?;
+        let value = self.addend.wrapping_add_unsigned(symbols.constants());
+        operand
+            .with_offset(word, value)
+            .ok_or_else(|| LinkError::OutOfRange {
+                place: self.place(owner),
+                symbol: self.symbol.clone(),
+                kind: self.kind.name(),
+                value,
+            })
     }
 
     /// The address that goes into data at the relocation's offset; `owner` names the data object of `size` bytes in errors.

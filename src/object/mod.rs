@@ -11,6 +11,7 @@ mod read;
 mod write;
 
 pub use link::{LinkError, Symbols};
+pub(crate) use link::{constant_read, with_constant};
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
 pub use write::WriteError;
@@ -120,7 +121,7 @@ pub struct Relocation {
     pub addend: i64,
 }
 
-/// What linking fills in. In code it goes to bits 32..63 of the word.
+/// What linking fills in. In code it goes to bits 32..63 of the word, but for [`RelocationKind::Const`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum RelocationKind {
@@ -132,15 +133,19 @@ pub enum RelocationKind {
     Rel = 3,
     /// `ABS64`: the address, in data.
     Abs64 = 4,
+    /// `CONST`: the byte offset in constant bank 3 of the object's constants and the addend, in the offset of an operand in constant memory:
+    /// that of `c[bank][offset]`, and of an address in a bank.
+    Const = 5,
 }
 
 impl RelocationKind {
     /// All kinds.
-    pub const ALL: [RelocationKind; 4] = [
+    pub const ALL: [RelocationKind; 5] = [
         RelocationKind::Abs32Lo,
         RelocationKind::Abs32Hi,
         RelocationKind::Rel,
         RelocationKind::Abs64,
+        RelocationKind::Const,
     ];
 
     /// The name in references and messages.
@@ -150,6 +155,7 @@ impl RelocationKind {
             RelocationKind::Abs32Hi => "ABS32_HI",
             RelocationKind::Rel => "REL",
             RelocationKind::Abs64 => "ABS64",
+            RelocationKind::Const => "CONST",
         }
     }
 }
@@ -228,7 +234,8 @@ impl Object {
             .collect();
         let used = functions
             .flat_map(|f| &f.relocations)
-            .chain(data.flat_map(|d| &d.relocations));
+            .chain(data.flat_map(|d| &d.relocations))
+            .filter(|r| r.kind != RelocationKind::Const);
         let missing: BTreeSet<&str> = used
             .map(|r| r.symbol.as_str())
             .filter(|name| !defined.contains(name))

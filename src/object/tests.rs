@@ -1,6 +1,12 @@
 //! Objects through the file and back, deterministic, and what is refused.
 
 use super::*;
+use crate::emit::constants::CONSTANTS;
+use crate::isa::control::Control;
+use crate::isa::encode::decode;
+use crate::isa::generated::{IExt, LoadSize, iadd, ldc};
+use crate::isa::operand::{Constant, PT};
+use crate::isa::{PInst, PReg, build};
 
 fn sample() -> Object {
     let relocation = |offset, kind, symbol: &str, addend| Relocation {
@@ -112,7 +118,14 @@ fn is_what_others_expect_of_elf() {
         .collect();
     assert_eq!(
         names,
-        ["name with spaces", "counter", "saxpy", "table", "elsewhere"]
+        [
+            "name with spaces",
+            "$constants",
+            "counter",
+            "saxpy",
+            "table",
+            "elsewhere"
+        ]
     );
     assert!(file.section_by_name(".note.thisgpu").is_some());
 }
@@ -157,6 +170,96 @@ fn links() {
         .unwrap_err();
     assert!(
         matches!(errors[0], LinkError::OutOfRange { .. }),
+        "{errors:?}"
+    );
+}
+
+/// An object whose only function reads constant memory in both ways, and does something else.
+fn constants() -> Object {
+    let [r4, r5] = [4, 5].map(PReg::gpr);
+    let sum = iadd::Options::new(IExt::NoX);
+    let operand = Constant { bank: 3, offset: 0 };
+    let insts: [PInst; 3] = [
+        build::ldc_r(ldc::Options::new(LoadSize::W32), r4, 3, r5, 8),
+        build::iadd_rc(sum, r4, PT, r5, operand, !PT),
+        build::iadd_ri(sum, r4, PT, r5, 7, !PT),
+    ];
+    let words = insts.map(|inst| inst.encode(Control::default()).unwrap());
+    let relocation = |(offset, addend)| Relocation {
+        offset,
+        kind: RelocationKind::Const,
+        symbol: CONSTANTS.to_owned(),
+        addend,
+    };
+    Object {
+        functions: vec![ObjectFunction {
+            name: "f".to_owned(),
+            words: words.to_vec(),
+            relocations: [(0, 8), (16, 12)].map(relocation).to_vec(),
+            ..ObjectFunction::default()
+        }],
+        constants: vec![0; 16],
+        ..Object::default()
+    }
+}
+
+#[test]
+fn constants_have_their_place_in_the_bank() {
+    /// Another object's constants stand before these.
+    struct Behind(u64);
+    impl Symbols for Behind {
+        fn address(&self, _: &str) -> Option<u64> {
+            None
+        }
+        fn constants(&self) -> u64 {
+            self.0
+        }
+    }
+    let object = constants();
+    assert_eq!(
+        Object::read(&object.write().unwrap()).unwrap(),
+        object,
+        "the section's own symbol is no undefined one"
+    );
+    assert!(object.undefined().is_empty());
+    let texts = |base| {
+        let mut function = object.functions[0].clone();
+        function.link(0x40, &Behind(base)).unwrap();
+        let text = |word: &u128| decode(*word).unwrap().0.to_string();
+        function.words.iter().map(text).collect::<Vec<_>>()
+    };
+    let [load, operand, other] = &texts(0x120)[..] else {
+        panic!("three instructions")
+    };
+    assert!(load.contains("3, [R5+0x128]"), "{load}");
+    assert!(operand.contains("c[0x3][0x12c]"), "{operand}");
+    assert_eq!(other, &texts(0)[2]);
+    assert!(texts(0)[0].contains("3, [R5+0x8]"));
+
+    let mut function = object.functions[0].clone();
+    let errors = function.link(0, &Behind(1 << 23)).unwrap_err();
+    assert!(matches!(
+        errors[..],
+        [LinkError::OutOfRange { .. }, LinkError::OutOfRange { .. }]
+    ));
+    // Where an address only begins may be before the constants; an operand may not.
+    let mut function = object.functions[0].clone();
+    for relocation in &mut function.relocations {
+        relocation.addend = -4;
+    }
+    let errors = function.link(0, &Behind(0)).unwrap_err();
+    assert!(matches!(
+        errors[..],
+        [LinkError::OutOfRange { value: -4, .. }]
+    ));
+    let load = decode(function.words[0]).unwrap().0.to_string();
+    assert!(load.contains("3, [R5-0x4]"), "{load}");
+
+    let mut function = object.functions[0].clone();
+    function.relocations[1].offset = 32;
+    let errors = function.link(0, &Behind(0)).unwrap_err();
+    assert!(
+        matches!(errors[..], [LinkError::BadPlace { .. }]),
         "{errors:?}"
     );
 }

@@ -2,6 +2,7 @@
 
 use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, elf_note};
 use super::{DataContents, DataObject, Linkage, MACHINE, Object, Relocation};
+use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use object::build::elf::{Builder, Relocation as ElfRelocation, SectionData, SectionId, SymbolId};
 use object::elf;
@@ -80,7 +81,7 @@ impl Object {
         }
         if !self.constants.is_empty() {
             let data = SectionData::Data(self.constants.clone().into());
-            add_section(
+            let section = add_section(
                 &mut builder,
                 ".const",
                 elf::SHT_PROGBITS,
@@ -88,6 +89,13 @@ impl Object {
                 16,
                 data,
             );
+            symbols.defined.push(Definition {
+                name: CONSTANTS,
+                linkage: Linkage::Local,
+                section,
+                ty: elf::STT_OBJECT,
+                size: self.constants.len() as u64,
+            });
         }
         for data in &self.data {
             let (name, section) = add_data(&mut builder, data);

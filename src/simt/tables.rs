@@ -1,12 +1,12 @@
 //! The code that reads jump tables.
 //!
 //! A branch by table needs the byte offset of its target in a register. Before allocation the index of a [`Terminator::Table`] is replaced
-//! by the entry that is read from a table in the module's constants, or in its data where they are full; the entries are filled in when the
-//! function is emitted.
+//! by the entry that is read from a table in the function's constants, or in the module's data where the bank is full; the entries are filled in
+//! when the function is emitted, and where the function's constants stand in the bank when it is put together with others.
 
 use super::edit::Editor;
 use crate::abi::CONSTANT_BANK;
-use crate::emit::constants::TABLES;
+use crate::emit::constants::{CONSTANTS, TABLES};
 use crate::emit::{Constants, ConstantsFull};
 use crate::isa::generated::{
     AccessOrder, IExt, IType, LEASX32, LOHI, LoadSize, MOVW, imad_wide, ldc, ldg, lea, mov,
@@ -21,7 +21,7 @@ const WORD: mov::Options = mov::Options::new(MOVW::W32);
 /// Adds the load of the table's entry to every block that ends in a branch by table.
 ///
 /// # Errors
-/// When the jump tables of the module need more bytes than 32 bits can tell.
+/// When the jump tables of the function need more bytes than 32 bits can tell.
 pub fn load_jump_tables(
     code: VCode<VReg>,
     constants: &mut Constants,
@@ -56,7 +56,14 @@ pub fn load_jump_tables(
             None => {
                 let scaled = editor.code().new_vreg(RegisterClass::Gpr);
                 added.push((times_four(scaled, index), None));
-                added.push((load(entry, scaled, place), None));
+                let symbol = SymbolUse {
+                    role: Role::Addr,
+                    kind: SymbolKind::Constant,
+                    name: CONSTANTS.to_owned(),
+                    addend: place.into(),
+                };
+                let symbol = editor.attach(Attachment::Symbol(symbol));
+                added.push((load(entry, scaled, place), symbol));
             }
             Some(offset) => load_from_data(&mut editor, &mut added, entry, index, offset),
         }

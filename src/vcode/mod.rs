@@ -153,6 +153,8 @@ pub enum SymbolKind {
     AbsoluteHigh,
     /// Distance from the next instruction.
     Relative,
+    /// Byte offset in the constant bank.
+    Constant,
 }
 
 /// A block.
@@ -219,7 +221,7 @@ pub enum Terminator<R> {
     Table {
         /// Without a `table` the 32-bit index; with one the code offset that was read from it.
         index: R,
-        /// Byte offset of the table in the module's constants, or from their end on in its data
+        /// Byte offset of the table in the function's constants, or from the bank's end on in its data
         /// ([`Constants::in_data`](crate::emit::Constants::in_data)), once the code that reads it exists (`simt::tables`).
         table: Option<u32>,
         /// Successors by index; may repeat.

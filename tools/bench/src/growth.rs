@@ -2,8 +2,7 @@
 //!
 //! A child prints what it measured as one line: instructions, bytes of memory at peak over what the parsed function took, and nanoseconds of
 //! each pass. The parent makes the table: microseconds of an instruction in all, in Cranelift's mid-end and in the rest, and the passes that take
-//! more than twice as long an instruction at the largest size as at the smallest. regalloc2 is part of `allocate`; `--set regalloc_algorithm=single_pass` leaves it
-//! out. Peaks are those of the kernel's resident pages (Linux), so small functions show little.
+//! more than twice as long an instruction at the largest size as at the smallest. Peaks are those of the kernel's resident pages (Linux), so small functions show little.
 
 use crate::corpus;
 use crate::shapes::{SHAPES, Shape};

@@ -5,10 +5,10 @@ use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use cranelift_thisgpu::asm::listing;
 use cranelift_thisgpu::compile::{Code, Compiler, Pass};
-use std::cell::RefCell;
 use std::fmt::Write;
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 use thisgpu_filetests::file::TARGET;
 
 /// Options of `compile`.
@@ -43,6 +43,9 @@ pub struct Options {
     /// Print every function after this pass, or after all.
     #[arg(long, value_name = "PASS", value_parser = parse_passes)]
     dump_after: Option<Passes>,
+    /// Compile on this many threads; the result is the same.
+    #[arg(short = 'j', value_name = "N", default_value = "1")]
+    threads: NonZeroU16,
     /// Print what each kernel needs of the machine.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     resource_usage: Option<Format>,
@@ -90,10 +93,10 @@ impl Options {
         let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
         compiler.time_passes(self.times);
         let emit = self.emit();
-        let texts = Rc::new(RefCell::new(Texts::default()));
+        let texts = Arc::new(Mutex::new(Texts::default()));
         self.observe(&mut compiler, emit, &texts);
-        let compiled = source::compile(&mut compiler, &file);
-        let texts = texts.take();
+        let compiled = source::compile(&mut compiler, &file, self.threads.get().into());
+        let texts = std::mem::take(&mut *texts.lock().unwrap_or_else(PoisonError::into_inner));
         // What was seen until an error helps to find it.
         let mut report = texts.reports;
         let code = match compiled {
@@ -140,7 +143,7 @@ impl Options {
     }
 
     /// Has the texts collected that the options ask for.
-    fn observe(&self, compiler: &mut Compiler, emit: Emit, texts: &Rc<RefCell<Texts>>) {
+    fn observe(&self, compiler: &mut Compiler, emit: Emit, texts: &Arc<Mutex<Texts>>) {
         let dumps = self
             .dump_after
             .clone()
@@ -155,11 +158,11 @@ impl Options {
         if passes.is_empty() {
             return;
         }
-        let (print, texts) = (self.print, Rc::clone(texts));
+        let (print, texts) = (self.print, Arc::clone(texts));
         compiler.dump_after(
             &passes,
             Box::new(move |dump| {
-                let mut texts = texts.borrow_mut();
+                let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
                 if print && dump.pass == Pass::Clif {
                     texts.reports.push_str(dump.text);
                     texts.reports.push('\n');

@@ -148,7 +148,7 @@ impl Options {
         let mut options = source::settings(&file, &self.settings)?;
         options.stack_redzones |= self.check;
         let mut compiler = Compiler::new(options);
-        Ok(source::compile(&mut compiler, &file)?.into_object())
+        Ok(source::compile(&mut compiler, &file, 1)?.into_object())
     }
 }
 

@@ -69,7 +69,7 @@ impl Options {
         if self.times {
             let mut compiler = Compiler::new(settings);
             compiler.time_passes(true);
-            source::compile(&mut compiler, &file)?;
+            source::compile(&mut compiler, &file, 1)?;
             eprint!("{}", compiler.timings());
         }
         Ok(outcome)

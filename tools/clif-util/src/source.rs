@@ -26,12 +26,12 @@ pub fn settings(file: &SourceFile, settings: &[String]) -> Result<Options> {
     file::settings_of(file, settings, true).map_err(anyhow::Error::msg)
 }
 
-/// Compiles all functions of a file. A mistake of the compiler is an error like others, and so is a file without functions.
-pub fn compile(compiler: &mut Compiler, file: &SourceFile) -> Result<Code> {
+/// Compiles all functions of a file on so many threads. A mistake of the compiler is an error like others, and so is a file without functions.
+pub fn compile(compiler: &mut Compiler, file: &SourceFile, threads: usize) -> Result<Code> {
     if file.functions.is_empty() {
         anyhow::bail!("{}: there is no function to compile; write one", file.name);
     }
-    match panics::catch(|| compiler.file(file)) {
+    match panics::catch(|| compiler.file_on(file, threads)) {
         Ok(compiled) => Ok(compiled?),
         Err(message) => anyhow::bail!(
             "{}: internal error: {message}; please report it with the input",

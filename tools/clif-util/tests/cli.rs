@@ -160,6 +160,7 @@ fn all_outputs_of_a_compilation_are_the_same_code() {
         succeed(&[&["compile", source.as_str(), "--target", "thisgpu"], extra].concat())
     };
     let assembly = compile(&[]);
+    assert_eq!(assembly, compile(&["-j", "2"]));
     assert!(assembly.contains("FFMA"), "{assembly}");
     let hex = compile(&["--emit", "hex"]);
     let (elf, s) = (folder.path("k.elf"), folder.path("k.s"));
