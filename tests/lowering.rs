@@ -280,3 +280,22 @@ fn integer_operations_take_few_instructions() {
         );
     }
 }
+
+/// Two operations go into one LOP3, however long the chain is and whether its trees are remembered or not.
+#[test]
+fn chains_of_bitwise_operations_fill_their_trees() {
+    for length in 1..40 {
+        let mut text =
+            "function %f(i32, i32, i32) -> i32 {\nblock0(v0: i32, v1: i32, v2: i32):\n".to_owned();
+        let operations = ["band", "bor", "bxor"];
+        for step in 0..length {
+            let (operation, operand) = (operations[step % 3], [1, 2, 0][step % 3]);
+            let before = if step == 0 { 0 } else { step + 2 };
+            text += &format!("    v{} = {operation} v{before}, v{operand}\n", step + 3);
+        }
+        text += &format!("    return v{}\n}}\n", length + 2);
+        let code = lowered(&text);
+        let trees = code.matches("LOP3").count();
+        assert!(trees <= length.div_ceil(2), "{length} operations:\n{code}");
+    }
+}
