@@ -13,7 +13,7 @@
 //! * [`layout`]: where the frame's areas are; nothing of the function touches the spill area.
 //! * [`added`]: what instructions do that the allocator has added.
 //! * [`compare`]: that the others are what they were, for uniform operands also in the form that reads GPRs.
-//! * [`scan`]: walks over each block; notes what was written last, and asks.
+//! * [`scan`], [`exit`]: walk over each block; note what was [`written`] last, and ask.
 //! * [`trace`]: follows the questions.
 //!
 //! Also checked: wide operands lie in aligned, consecutive registers; a guarded result starts from the value it keeps; no uniform register
@@ -23,19 +23,21 @@
 
 mod added;
 mod compare;
+mod exit;
 mod layout;
 mod place;
 mod scan;
 mod trace;
+mod written;
 
 use crate::abi;
 use crate::isa::{PReg, VReg};
 use crate::vcode::{Block, Terminator, VCode};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use layout::Layout;
-use scan::Written;
 use smallvec::SmallVec;
 use trace::Questions;
+use written::Written;
 
 /// Instruction of the allocated code that the allocator has added.
 pub(super) const ADDED: u32 = u32::MAX;

@@ -3,100 +3,13 @@
 use super::added::{self, Action};
 use super::place::{Content, Part, Place, What};
 use super::trace::Question;
-use super::{ADDED, Checker, NONE, Point, compare};
+use super::{ADDED, Checker, Point, compare};
 use crate::abi;
 use crate::isa::table::{Direction, Effects};
-use crate::isa::{PInst, PReg, Register, RegisterClass, Role, VInst, VReg};
-use crate::vcode::{Block, Callee, FunctionKind, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use crate::isa::{PInst, PReg, Register, RegisterClass, Role, VInst};
+use crate::vcode::{Block, FunctionKind, Terminator};
 use smallvec::SmallVec;
-
-/// Which instruction wrote which place last.
-pub(super) struct Written {
-    /// By place: the block, as [`Written::block`] counts them, and the instruction.
-    last: Vec<(u32, u32)>,
-    block: u32,
-    /// Places written in the block.
-    touched: Vec<Place>,
-    /// The last call in the block.
-    call: Option<u32>,
-    /// For all blocks: places written, in order, each with the last instruction that did.
-    ends: Vec<(Place, u32)>,
-    /// For each block its range of [`Written::ends`], and its last call.
-    blocks: Vec<(std::ops::Range<u32>, Option<u32>)>,
-    /// What added instructions do.
-    actions: Vec<Action>,
-    /// By instruction: an index of [`Written::actions`], and where its writers begin in [`Written::sources`].
-    steps: Vec<(u32, u32)>,
-    /// What wrote each place before that an added instruction reads, or a guarded result stands in.
-    sources: Vec<Option<u32>>,
-}
-
-impl Written {
-    /// Nothing is known of `after`, which has so many words of spill area.
-    pub fn new(words: u32, after: &VCode<PReg>) -> Written {
-        Written {
-            last: vec![(0, 0); Place::count(words)],
-            block: 0,
-            touched: Vec::new(),
-            call: None,
-            ends: Vec::new(),
-            blocks: Vec::with_capacity(after.blocks.len()),
-            actions: Vec::new(),
-            steps: vec![(NONE, 0); after.insts.len()],
-            sources: Vec::new(),
-        }
-    }
-
-    fn begin(&mut self) {
-        self.block += 1;
-        self.touched.clear();
-        self.call = None;
-    }
-
-    /// The instruction of the block that wrote `place` last so far.
-    fn now(&self, place: Place) -> Option<u32> {
-        let (block, index) = self.last[place.index()];
-        let own = (block == self.block).then_some(index);
-        own.max(self.call.filter(|_| !place.survives_call()))
-    }
-
-    fn write(&mut self, place: Place, index: u32) {
-        let last = &mut self.last[place.index()];
-        if last.0 != self.block {
-            self.touched.push(place);
-        }
-        *last = (self.block, index);
-    }
-
-    fn end(&mut self) {
-        self.touched.sort_unstable();
-        let start = self.ends.len() as u32;
-        let last = &self.last;
-        self.ends
-            .extend(self.touched.iter().map(|p| (*p, last[p.index()].1)));
-        self.blocks.push((start..self.ends.len() as u32, self.call));
-    }
-
-    /// The instruction of `block` that wrote `place` last.
-    pub fn at_end(&self, block: Block, place: Place) -> Option<u32> {
-        let (range, call) = &self.blocks[block.index()];
-        let ends = &self.ends[range.start as usize..range.end as usize];
-        let found = ends.binary_search_by_key(&place, |(p, _)| *p);
-        let own = found.ok().map(|i| ends[i].1);
-        own.max(call.filter(|_| !place.survives_call()))
-    }
-
-    /// What an added instruction does; none for one that belongs to the instructions before it.
-    pub fn action(&self, index: u32) -> Option<&Action> {
-        self.actions.get(self.steps[index as usize].0 as usize)
-    }
-
-    /// What wrote the place that is source `number` of instruction `index`, or its result of that number under a guard.
-    pub fn before(&self, index: u32, number: usize) -> Option<u32> {
-        self.sources[self.steps[index as usize].1 as usize + number]
-    }
-}
+use std::ops::Range;
 
 /// How far R1 is from where it was at entry; none while it has no value.
 type Lowered = Option<i32>;
@@ -141,6 +54,8 @@ impl Checker<'_> {
         let old = self.before.blocks[block].insts.clone();
         let new = self.after.blocks[block].insts.clone();
         let mut next = old.start;
+        // Where an instruction stands that is left out: directly behind the one before it.
+        let mut behind = (2 * new.start).saturating_sub(1);
         let mut index = new.start;
         while index < new.end {
             let place =
@@ -149,7 +64,11 @@ impl Checker<'_> {
             let count = if origin == ADDED {
                 self.added(block, index, &mut lowered)
             } else {
-                self.original(block, index, origin, &mut next, lowered)
+                let known = next..old.end;
+                next = origin.saturating_add(1);
+                let left_out = behind;
+                behind = 2 * index + 1;
+                self.original(block, index, origin, known, left_out, lowered)
             };
             let count = count.map_err(|e| place(self, e))?;
             for i in index..index + count {
@@ -158,7 +77,7 @@ impl Checker<'_> {
             }
             index += count;
         }
-        self.left_out(next..old.end, 2 * new.end)
+        self.left_out(next..old.end, behind)
             .map_err(|e| format!("{block}: {e}"))?;
         self.terminator(block)
             .map_err(|e| format!("{}: {e}", self.describe(block, 2 * new.end)))?;
@@ -202,7 +121,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn limit(&self, r: PReg) -> Result<(), String> {
+    pub(super) fn limit(&self, r: PReg) -> Result<(), String> {
         if r.class() == RegisterClass::Gpr && r.number() >= self.limit {
             return Err(format!("{r} is not below the limit of {}", self.limit));
         }
@@ -228,69 +147,66 @@ impl Checker<'_> {
         let (action, count) = added::action(rest, &self.layout)?;
         let inst = &rest[0].inst;
         let written = &mut self.written;
-        written.steps[index as usize] =
-            (written.actions.len() as u32, written.sources.len() as u32);
-        let mut read = |place: Place| {
-            let before = written.now(place);
-            written.sources.push(before);
-        };
         match &action {
-            Action::Move(pairs) => pairs.iter().for_each(|(_, from)| read(*from)),
-            Action::Pack { mask, .. } => (0..8)
-                .filter(|p| mask >> p & 1 != 0)
-                .for_each(|p| read(PReg::predicate(p).into())),
-            Action::Unpack { from, .. } => read((*from).into()),
-            Action::Compute => inst.uses().for_each(|r| read(r.into())),
-            Action::Adjust(_) | Action::Start => {}
-        }
-        match &action {
-            Action::Move(pairs) => pairs.iter().for_each(|(to, _)| written.write(*to, index)),
-            Action::Pack { to, .. } => written.write((*to).into(), index),
-            Action::Unpack { .. } => (0..RegisterClass::Predicate.hardwired())
-                .for_each(|p| written.write(PReg::predicate(p).into(), index)),
-            Action::Compute => inst
-                .definitions()
-                .for_each(|r| written.write(r.into(), index)),
+            Action::Move(pairs) => {
+                written.read(index, pairs.iter().map(|(_, from)| *from));
+                pairs.iter().for_each(|(to, _)| written.write(*to, index));
+            }
+            Action::Pack { to, mask, .. } => {
+                let packed = (0..8).filter(|p| mask >> p & 1 != 0);
+                written.read(index, packed.map(|p| PReg::predicate(p).into()));
+                written.write((*to).into(), index);
+            }
+            Action::Unpack { from, .. } => {
+                written.read(index, std::iter::once((*from).into()));
+                (0..RegisterClass::Predicate.hardwired())
+                    .for_each(|p| written.write(PReg::predicate(p).into(), index));
+            }
+            Action::Compute => {
+                written.read(index, inst.uses().map(Place::from));
+                inst.definitions()
+                    .for_each(|r| written.write(r.into(), index));
+            }
             Action::Adjust(amount) => {
                 *lowered = Some(lowered.ok_or("R1 has no value yet")?.wrapping_add(*amount));
             }
             Action::Start => *lowered = Some(0),
         }
         let moves_pointer = matches!(action, Action::Adjust(_) | Action::Start);
-        written.actions.push(action);
+        written.act(index, action);
         if !moves_pointer && inst.uses().any(|r| r == abi::STACK_POINTER) {
             self.frame_exists(*lowered)?;
         }
         Ok(count as u32)
     }
 
-    /// Instructions before that are not in the allocated code: they may only give results.
-    fn left_out(&mut self, range: std::ops::Range<u32>, point: Point) -> Result<(), String> {
+    /// Instructions before that are not in the allocated code, where they would stand at `point`: they may only give results.
+    fn left_out(&mut self, range: Range<u32>, point: Point) -> Result<(), String> {
         for number in range {
             let inst = &self.before.insts[number as usize].inst;
             if !added::is_fixed(inst) {
                 return Err(format!("`{inst}` is missing before"));
             }
-            self.placed[number as usize] = point.saturating_sub(1);
+            self.placed[number as usize] = point;
         }
         Ok(())
     }
 
-    /// An instruction that was there before, as `origin`.
+    /// An instruction that was there before, as `origin`; it must be one of `known`, of which those before it are left out.
     fn original(
         &mut self,
         block: Block,
         index: u32,
         origin: u32,
-        next: &mut u32,
+        known: Range<u32>,
+        left_out: Point,
         lowered: Lowered,
     ) -> Result<u32, String> {
         let (before, after) = (self.before, self.after);
-        if origin < *next || origin >= before.blocks[block].insts.end {
-            return Err(format!("stands where instruction {next} should be"));
+        if !known.contains(&origin) {
+            return Err(format!("stands where one of {known:?} should be"));
         }
-        self.left_out(*next..origin, 2 * index)?;
-        *next = origin + 1;
+        self.left_out(known.start..origin, left_out)?;
         self.placed[origin as usize] = 2 * index;
         let old = &before.insts[origin as usize];
         let new = &after.insts[index as usize];
@@ -390,14 +306,10 @@ impl Checker<'_> {
         let written = &mut self.written;
         let kept = before.else_values(old);
         if !kept.is_empty() {
-            written.steps[index as usize].1 = written.sources.len() as u32;
-            for r in inst.definitions() {
-                let last = written.now(r.into());
-                written.sources.push(last);
-            }
+            written.read(index, inst.definitions().map(Place::from));
         }
         if call.is_some() {
-            written.call = Some(index);
+            written.call(index);
         }
         let fixed = call.map_or(&[][..], |call| &call.defs);
         let results = inst.definitions().chain(fixed.iter().map(|(_, r)| *r));
@@ -415,7 +327,12 @@ impl Checker<'_> {
     }
 
     /// Asks whether `place` holds `content` for the instruction or terminator that stands at the current end of the walk.
-    fn need(&mut self, user: (Block, Point), place: Place, content: Content) -> Result<(), String> {
+    pub(super) fn need(
+        &mut self,
+        user: (Block, Point),
+        place: Place,
+        content: Content,
+    ) -> Result<(), String> {
         let writer = self.written.now(place);
         self.ask(Question {
             block: user.0,
@@ -426,114 +343,4 @@ impl Checker<'_> {
             user,
         })
     }
-
-    /// Compares the terminator, and asks for its operands.
-    fn terminator(&mut self, block: Block) -> Result<(), String> {
-        let (before, after) = (self.before, self.after);
-        let (old, new) = (
-            &before.blocks[block].terminator,
-            &after.blocks[block].terminator,
-        );
-        let mut needs: SmallVec<[(VReg, PReg); 8]> = SmallVec::new();
-        let same = match (old, new) {
-            (Terminator::Jump { target: a, .. }, Terminator::Jump { target: b, args }) => {
-                a == b && args.is_empty()
-            }
-            (
-                Terminator::Branch {
-                    guard: g,
-                    taken: t,
-                    fallthrough: f,
-                    divergent: d,
-                },
-                Terminator::Branch {
-                    guard: h,
-                    taken: u,
-                    fallthrough: e,
-                    divergent: i,
-                },
-            ) => {
-                needs.push((g.reg, h.reg));
-                (g.negated, t, f, d) == (h.negated, u, e, i)
-            }
-            (
-                Terminator::Table {
-                    index: v,
-                    table: a,
-                    targets: t,
-                    divergent: d,
-                },
-                Terminator::Table {
-                    index: r,
-                    table: b,
-                    targets: u,
-                    divergent: e,
-                },
-            ) => {
-                needs.push((*v, *r));
-                (a, t, d) == (b, u, e)
-            }
-            (
-                Terminator::Return {
-                    address: a,
-                    values: v,
-                },
-                Terminator::Return {
-                    address: b,
-                    values: w,
-                },
-            ) => pair(a, b, &mut needs) && fixed(v, w, &mut needs),
-            (
-                Terminator::TailCall {
-                    callee: a,
-                    values: v,
-                },
-                Terminator::TailCall {
-                    callee: b,
-                    values: w,
-                },
-            ) => {
-                fixed(v, w, &mut needs)
-                    && match (a, b) {
-                        (Callee::Symbol(a), Callee::Symbol(b)) => a == b,
-                        (Callee::Registers(a), Callee::Registers(b)) => pair(a, b, &mut needs),
-                        _ => false,
-                    }
-            }
-            (Terminator::Exit, Terminator::Exit) => true,
-            (Terminator::Trap(a), Terminator::Trap(b)) => a == b,
-            _ => false,
-        };
-        if !same {
-            return Err(format!("is not `{old}`"));
-        }
-        let user = (block, 2 * after.blocks[block].insts.end);
-        for (v, r) in needs {
-            self.limit(r)?;
-            self.need(user, r.into(), Content::value(v))?;
-        }
-        let leaves = matches!(new, Terminator::Return { .. } | Terminator::TailCall { .. });
-        if leaves && before.kind == FunctionKind::Device {
-            for r in abi::CALLEE_SAVED.map(PReg::gpr) {
-                self.need(user, r.into(), What::Entry(r).into())?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// An address in an aligned pair of registers.
-fn pair(old: &[VReg; 2], new: &[PReg; 2], needs: &mut SmallVec<[(VReg, PReg); 8]>) -> bool {
-    needs.extend(old.iter().copied().zip(new.iter().copied()));
-    new[0].number().is_multiple_of(2) && new[1].number() == new[0].number() + 1
-}
-
-/// Values in the registers of the convention.
-fn fixed(
-    old: &[(VReg, PReg)],
-    new: &[(PReg, PReg)],
-    needs: &mut SmallVec<[(VReg, PReg); 8]>,
-) -> bool {
-    needs.extend_from_slice(old);
-    old.iter().map(|(_, r)| (*r, *r)).eq(new.iter().copied())
 }

@@ -59,9 +59,12 @@ impl Checker<'_> {
     pub(super) fn follow_edges(&mut self) -> Result<(), String> {
         while let Some(question) = self.questions.waiting.pop() {
             let block = question.block;
+            let used = |this: &Self, e: String| {
+                format!("{}: {e}", this.describe(question.user.0, question.user.1))
+            };
             if block == self.entry() {
-                self.at_entry(&question)
-                    .map_err(|e| self.mistake(&question, &e))?;
+                let answer = self.at_entry(&question);
+                answer.map_err(|e| used(self, self.mistake(&question, &e)))?;
                 continue;
             }
             for i in 0..self.predecessors[block].len() {
@@ -70,13 +73,14 @@ impl Checker<'_> {
                 if let What::Value(v) = content.what {
                     content.what = What::Value(self.argument(v, from, block));
                 }
-                self.ask(Question {
+                let answer = self.ask(Question {
                     block: from,
                     point: 2 * self.after.blocks[from].insts.end,
                     writer: self.written.at_end(from, question.place),
                     content,
                     ..question
-                })?;
+                });
+                answer.map_err(|e| used(self, e))?;
             }
         }
         Ok(())
@@ -344,19 +348,17 @@ impl Checker<'_> {
         format!("but `{}` writes it", self.after.insts[index as usize].inst)
     }
 
-    /// `block2: \`IADD R4, R5, R6\`: in block1 R5 has to hold %v7, but …`
+    /// `in block1 R5 has to hold %v7, but …`
     fn mistake(&self, question: &Question, why: &str) -> String {
         let (block, point) = question.user;
         let place = if question.point == point && question.block == block {
             String::new()
         } else {
-            format!(" at {}", self.describe(question.block, question.point))
+            format!("at {} ", self.describe(question.block, question.point))
         };
         format!(
-            "{}:{place} {} has to hold {}, {why}",
-            self.describe(block, point),
-            question.place,
-            question.content,
+            "{place}{} has to hold {}, {why}",
+            question.place, question.content,
         )
     }
 }

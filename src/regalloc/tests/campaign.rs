@@ -40,7 +40,8 @@ impl Covered {
         self.instructions += before.insts.len() as u64;
         self.spills += u64::from(has(Form::LDL_R) && after.frame.spill_bytes > 0);
         self.calls += any(&|e| before.call(e).is_some());
-        self.wide += any(&|e| e.inst.operands().any(|o| o.regs.len() > 1));
+        // Every access has an address of two words.
+        self.wide += any(&|e| e.inst.operands().any(|o| o.regs.len() > 2));
         self.guarded += any(&|e| !before.else_values(e).is_empty());
         self.uniform += any(&|e| e.inst.uses().any(|v| v.class() == RegisterClass::Uniform));
         self.loops += u64::from(before.blocks.values().any(|b| b.loop_depth > 0));

@@ -1,6 +1,8 @@
 //! Random functions, executed before and after allocation.
 
 mod campaign;
+mod cost;
+mod forms;
 mod generate;
 mod interpret;
 mod planted;
