@@ -35,7 +35,7 @@ use crate::abi;
 use crate::isa::table::Effects;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, BlockData, Terminator, VCode};
-use constrain::{Constrained, pressure, rewrite, spill, uniform};
+use constrain::{Constrained, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 use through_regalloc2::Answer;
 
@@ -156,7 +156,7 @@ pub struct Scratch {
     pressure: pressure::Pressure,
     colouring: colouring::Colouring,
     spiller: spill::Spiller,
-    plan: rewrite::Plan,
+    plan: plan::Plan,
 }
 
 /// Allocates registers.
@@ -320,20 +320,15 @@ fn writes_divergent_uniform(code: &VCode<VReg>, answer: &Answer) -> bool {
         })
 }
 
+/// Rounds of spilling for one class until its values fit; a second one is needed where copies on edges need registers themselves.
+const ROUNDS: u32 = 3;
+
 /// Spills until a colouring exists, and leaves it in `scratch`. Uniform values first, then predicates, because both go to GPRs.
 fn fit(
     code: VCode<VReg>,
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
-    let mut capacity = spill::Capacity::new(options.gpr_limit);
-    let mut temporary = vec![false; code.vreg_count as usize];
-    scratch.plan.begin(&code);
-    let mut code = Constrained::untouched(code);
-    if uniform::choose_parameters(&code.code, &mut scratch.plan) {
-        scratch.plan.settle(&code.code);
-        code = rewrite::apply(code, &scratch.plan, &mut temporary);
-    }
     let Scratch {
         liveness,
         pressure,
@@ -341,33 +336,50 @@ fn fit(
         spiller,
         plan,
     } = scratch;
-    liveness.compute(&code.code);
-    pressure.compute(&code.code, liveness);
+    let mut capacity = spill::Capacity::new(options.gpr_limit);
+    let original = Constrained::untouched(code);
+    let displaced = uniform::has_divergent_parameters(&original.code);
     loop {
+        liveness.compute(&original.code);
+        pressure.compute(&original.code, liveness);
+        let mut spilled: Option<Constrained> = None;
         for class in [
             RegisterClass::Uniform,
             RegisterClass::Predicate,
             RegisterClass::Gpr,
         ] {
-            if pressure.fits(class, &capacity) {
-                continue;
-            }
-            spiller
-                .choose(&code.code, liveness, class, &capacity, &temporary, plan)
-                .map_err(|block| RegallocError::TooFew {
-                    function: code.code.name.clone(),
-                    block,
-                    form: "spilling",
-                    class,
-                })?;
-            if !plan.is_empty() {
-                code = rewrite::apply(code, plan, &mut temporary);
-                liveness.compute(&code.code);
-                pressure.compute(&code.code, liveness);
+            for round in 0..ROUNDS {
+                let forced = round == 0 && displaced && class == RegisterClass::Uniform;
+                if !forced && pressure.fits(class, &capacity) {
+                    break;
+                }
+                let constrained = spilled.as_ref().unwrap_or(&original);
+                spiller
+                    .choose(&constrained.code, liveness, class, &capacity, plan)
+                    .map_err(|block| RegallocError::TooFew {
+                        function: constrained.code.name.clone(),
+                        block,
+                        form: "spilling",
+                        class,
+                    })?;
+                if plan.is_empty() {
+                    break;
+                }
+                let constrained = rewrite::apply(constrained, plan);
+                liveness.compute(&constrained.code);
+                pressure.compute(&constrained.code, liveness);
+                spilled = Some(constrained);
             }
         }
-        match colouring::colour(&code.code, liveness, pressure, options.gpr_limit, colouring) {
-            Ok(()) => return Ok(code),
+        let constrained = spilled.as_ref().unwrap_or(&original);
+        match colouring::colour(
+            &constrained.code,
+            liveness,
+            pressure,
+            options.gpr_limit,
+            colouring,
+        ) {
+            Ok(()) => return Ok(spilled.unwrap_or(original)),
             // Aligned runs may not fit into what is left between other values: try with fewer of those.
             Err(RegallocError::TooFew { class, .. }) if capacity.shrink(class) => {}
             Err(error) => return Err(error),
