@@ -114,7 +114,7 @@ impl ConstantOperand {
 
 /// The byte offset at which an instruction reads the module's constants.
 pub(crate) fn constant_read(inst: &PInst) -> Option<i64> {
-    let operand = ConstantOperand::of(inst).filter(|o| o.bank == CONSTANT_BANK.into());
+    let operand = ConstantOperand::of(inst).filter(|o| o.bank == u64::from(CONSTANT_BANK));
     operand.map(|operand| operand.offset(inst.word()))
 }
 

@@ -41,7 +41,7 @@ use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, BlockData, VCode};
 use allocation::{Allocation, Point};
 use backtracking::{Guide, Refusal, Request};
-use constrain::{Constrained, pinned, pressure, rewrite, spill, uniform};
+use constrain::{Constrained, pinned, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
 pub use allocation::Source;
@@ -171,7 +171,7 @@ pub struct Scratch {
     backtracking: backtracking::Backtracking,
     allocation: Allocation,
     spiller: spill::Spiller,
-    plan: rewrite::Plan,
+    plan: plan::Plan,
 }
 
 /// Allocates registers.
@@ -338,21 +338,17 @@ fn refuse_divergent_writes(
     Ok(())
 }
 
+/// Rounds of spilling for one class until its values fit; a second one is needed where copies on edges need registers themselves.
+const ROUNDS: u32 = 3;
+
 /// Spills until everything fits, and, if `coloured`, until a colouring exists, which is left in `scratch`. Uniform values first, then
 /// predicates, because both go to GPRs.
 fn fit(
-    mut code: Constrained,
+    original: Constrained,
     coloured: bool,
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
-    let mut capacity = spill::Capacity::new(options.gpr_limit);
-    let mut temporary = vec![false; code.code.vreg_count as usize];
-    scratch.plan.begin(&code.code);
-    if uniform::choose_parameters(&code.code, &mut scratch.plan) {
-        scratch.plan.settle(&code.code);
-        code = rewrite::apply(code, &scratch.plan, &mut temporary);
-    }
     let Scratch {
         liveness,
         pressure,
@@ -361,47 +357,63 @@ fn fit(
         plan,
         ..
     } = scratch;
-    if coloured {
-        liveness.compute(&code.code);
-    } else {
-        liveness.compute_sets(&code.code);
-    }
-    pressure.compute(&code.code, liveness);
-    let fits = RegisterClass::ALL.map(|class| pressure.fits(class, &capacity));
-    if !coloured {
-        if fits == [true; 3] {
-            return Ok(code);
-        }
-        liveness.compute(&code.code);
-    }
+    let mut capacity = spill::Capacity::new(options.gpr_limit);
+    let displaced = uniform::has_divergent_parameters(&original.code);
     loop {
+        if coloured {
+            liveness.compute(&original.code);
+        } else {
+            liveness.compute_sets(&original.code);
+        }
+        pressure.compute(&original.code, liveness);
+        if !coloured {
+            let fits = |class: &RegisterClass| pressure.fits(*class, &capacity);
+            if !displaced && RegisterClass::ALL.iter().all(fits) {
+                return Ok(original);
+            }
+            liveness.compute(&original.code);
+        }
+        let mut spilled: Option<Constrained> = None;
         for class in [
             RegisterClass::Uniform,
             RegisterClass::Predicate,
             RegisterClass::Gpr,
         ] {
-            if pressure.fits(class, &capacity) {
-                continue;
-            }
-            spiller
-                .choose(&code.code, liveness, class, &capacity, &temporary, plan)
-                .map_err(|block| RegallocError::TooFew {
-                    function: code.code.name.clone(),
-                    block,
-                    form: "spilling",
-                    class,
-                })?;
-            if !plan.is_empty() {
-                code = rewrite::apply(code, plan, &mut temporary);
-                liveness.compute(&code.code);
-                pressure.compute(&code.code, liveness);
+            for round in 0..ROUNDS {
+                let forced = round == 0 && displaced && class == RegisterClass::Uniform;
+                if !forced && pressure.fits(class, &capacity) {
+                    break;
+                }
+                let constrained = spilled.as_ref().unwrap_or(&original);
+                spiller
+                    .choose(&constrained.code, liveness, class, &capacity, plan)
+                    .map_err(|block| RegallocError::TooFew {
+                        function: constrained.code.name.clone(),
+                        block,
+                        form: "spilling",
+                        class,
+                    })?;
+                if plan.is_empty() {
+                    break;
+                }
+                let constrained = rewrite::apply(constrained, plan);
+                liveness.compute(&constrained.code);
+                pressure.compute(&constrained.code, liveness);
+                spilled = Some(constrained);
             }
         }
+        let constrained = spilled.as_ref().unwrap_or(&original);
         if !coloured {
-            return Ok(code);
+            return Ok(spilled.unwrap_or(original));
         }
-        match colouring::colour(&code.code, liveness, pressure, options.gpr_limit, colouring) {
-            Ok(()) => return Ok(code),
+        match colouring::colour(
+            &constrained.code,
+            liveness,
+            pressure,
+            options.gpr_limit,
+            colouring,
+        ) {
+            Ok(()) => return Ok(spilled.unwrap_or(original)),
             // Aligned runs may not fit into what is left between other values: try with fewer of those.
             Err(RegallocError::TooFew { class, .. }) if capacity.shrink(class) => {}
             Err(error) => return Err(error),

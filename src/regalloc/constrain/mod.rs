@@ -4,10 +4,16 @@
 //! registers, and for each of its instructions where it comes from. A uniform value or a predicate that has to leave its registers becomes
 //! a GPR value, a constant is made again, the rest goes to local memory ([`spill`] chooses, [`rewrite`] does it).
 
+mod again;
+mod distance;
+mod flow;
+mod homes;
 pub(super) mod pinned;
+pub(super) mod plan;
 pub(crate) mod pressure;
 pub(super) mod rewrite;
 pub(super) mod spill;
+mod tidy;
 pub(super) mod uniform;
 
 use super::check::ADDED;

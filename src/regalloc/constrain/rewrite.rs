@@ -1,227 +1,186 @@
-//! Gives chosen values another home and brings them back where they are used.
+//! Writes a function as a plan has it.
 //!
-//! Behind the definition of a chosen value stands a copy to its home, before each use a copy back under a new name; a copy brought
-//! back serves the next few instructions as well where registers are left. Parameters move to their home with all arguments: a predicate
-//! parameter becomes a GPR parameter, a GPR parameter in memory is stored at the end of each predecessor.
+//! Blocks are rewritten in order with the name under which each value is in a register. A value that comes back does so under a new name;
+//! where names meet, a new block parameter joins them. Values that come back on an edge do so at the end of the predecessor, where
+//! parameters at their homes are stored as well, all of them at once in effect. Uses of a uniform value that is not in its register
+//! take the form that reads its GPR. What nobody reads in the end is left out again ([`super::tidy`]).
 
+use super::again::is_repeatable;
+use super::flow::Flow;
+use super::plan::{NONE, Plan, Store};
 use super::pressure::stack_pointer;
-use super::{Constrained, Origins};
-use super::{spill, uniform};
+use super::tidy::{Join, tidy};
+use super::{Constrained, uniform};
 use crate::abi;
+use crate::isa::table::Direction;
 use crate::isa::{Register, RegisterClass, VInst, VReg};
 use crate::regalloc::check::ADDED;
+use crate::regalloc::liveness::edge_arguments;
 use crate::regalloc::moves;
-use crate::vcode::{Attachment, Block, Entry, SourceLine, Terminator, VCode};
+use crate::vcode::{Attachment, Block, Callee, Entry, SourceLine, Terminator, VCode};
 use cranelift_entity::EntityRef;
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 
-/// Where a chosen value lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::regalloc) enum Home {
-    /// In a GPR.
-    Gpr,
-    /// In local memory.
-    Memory,
-    /// Nowhere: its instruction is repeated.
-    Again,
-}
-
-/// A chosen value's home.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    /// The GPR value that stands for it.
-    Gpr(VReg),
-    /// Byte offset from R1.
-    Memory(u32),
-    /// Index of the instruction to repeat.
-    Again(u32),
-}
-
-/// How long a value brought back is kept for further uses, in instructions (*assumed*).
-const KEEP: u32 = 12;
-
-/// Chosen values.
-#[derive(Debug, Default)]
-pub(in crate::regalloc) struct Plan {
-    chosen: Vec<bool>,
-    homes: Vec<(VReg, Home)>,
-    order: Vec<VReg>,
-    slack: Vec<u32>,
-    definition: HashMap<VReg, u32>,
-}
-
-impl Plan {
-    /// Starts over.
-    pub fn begin(&mut self, code: &VCode<VReg>) {
-        self.chosen.clear();
-        self.chosen.resize(code.vreg_count as usize, false);
-        self.homes.clear();
-        self.order.clear();
-        self.slack.clear();
-        self.slack.resize(code.insts.len(), 0);
-        self.definition.clear();
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-
-    pub fn is_chosen(&self, v: VReg) -> bool {
-        self.chosen.get(v.index()).is_some_and(|c| *c)
-    }
-
-    /// Adds a value.
-    pub fn choose(&mut self, v: VReg) {
-        if !std::mem::replace(&mut self.chosen[v.index()], true) {
-            self.order.push(v);
-        }
-    }
-
-    /// How many more values of the class fit at an instruction.
-    pub fn set_slack(&mut self, inst: u32, slack: u32) {
-        self.slack[inst as usize] = slack;
-    }
-
-    /// Decides the homes.
-    pub fn settle(&mut self, code: &VCode<VReg>) {
-        for (index, entry) in code.insts.iter().enumerate() {
-            for v in code.definitions(entry) {
-                if self.chosen[v.index()] {
-                    self.definition.insert(v, index as u32);
-                }
-            }
-        }
-        let definition = |v: &VReg| self.definition.get(v).map(|i| &code.insts[*i as usize]);
-        self.homes = self
-            .order
-            .iter()
-            .map(|v| (*v, spill::home(code, *v, definition(v))))
-            .collect();
-    }
-}
-
-/// Rewrites `constrained` by `plan`; new values that exist only around one place are marked in `temporary`.
-pub(in crate::regalloc) fn apply(
-    constrained: Constrained,
-    plan: &Plan,
-    temporary: &mut Vec<bool>,
-) -> Constrained {
-    let Constrained { mut code, origins } = constrained;
-    let mut places = HashMap::new();
-    let mut slots = code.frame.spill_bytes;
-    for (v, home) in &plan.homes {
-        let place = match home {
-            Home::Gpr => Place::Gpr(code.new_vreg(RegisterClass::Gpr)),
-            Home::Again => Place::Again(plan.definition[v]),
-            Home::Memory => {
-                slots += 4;
-                Place::Memory(code.frame.spill_offset() + slots - 4)
-            }
-        };
-        places.insert(*v, place);
-    }
-    temporary.resize(code.vreg_count as usize, false);
-    plan.order.iter().for_each(|v| temporary[v.index()] = true);
-    code.frame.spill_bytes = slots;
-    let uses_memory = places.values().any(|p| matches!(p, Place::Memory(_)));
-    let pointer = match stack_pointer(&code) {
-        Some(pointer) => pointer,
-        None if uses_memory => {
+/// Rewrites `before` by `plan`, which must not be empty.
+pub(in crate::regalloc) fn apply(before: &Constrained, plan: &Plan) -> Constrained {
+    let old = &before.code;
+    let flow = plan.flow.as_ref().expect("the plan is not empty");
+    let mut code = VCode {
+        insts: Vec::new(),
+        ..old.clone()
+    };
+    let slots = code.frame.spill_offset() + code.frame.spill_bytes;
+    code.frame.spill_bytes += 4 * plan.slots;
+    let pointer = stack_pointer(old).or_else(|| {
+        (plan.slots > 0).then(|| {
             let pointer = code.new_vreg(RegisterClass::Gpr);
             code.entry.push((pointer, abi::STACK_POINTER));
             pointer
-        }
-        // Never used.
-        None => VReg::new(RegisterClass::Gpr, 0),
-    };
-    temporary.resize(code.vreg_count as usize, false);
-    let old = std::mem::take(&mut code.insts);
+        })
+    });
     let mut rewriter = Rewriter {
-        out: Vec::with_capacity(old.len()),
-        origin: origins
-            .are_recorded()
-            .then(|| Vec::with_capacity(old.len())),
-        old: &old,
-        origins: &origins,
-        places,
-        pointer,
+        old,
+        before,
         plan,
-        temporary,
-        kept: Vec::new(),
+        flow,
+        slots,
+        pointer,
+        out: Vec::with_capacity(old.insts.len()),
+        origin: Vec::with_capacity(old.insts.len()),
+        name: Vec::new(),
+        home: HashMap::new(),
+        names: Vec::new(),
+        name_ends: Vec::new(),
+        joins: Vec::new(),
+        first_new: 0,
+        shadow: None,
         code,
     };
     rewriter.run();
-    let (mut code, origin) = (rewriter.code, rewriter.origin);
-    code.insts = rewriter.out;
-    Constrained::rewritten(code, origin)
+    let Rewriter {
+        mut code,
+        out,
+        origin,
+        joins,
+        first_new,
+        ..
+    } = rewriter;
+    code.insts = out;
+    let origin = tidy(&mut code, origin, joins, flow, first_new, is_repeatable);
+    let recorded = before.origins.are_recorded();
+    Constrained::rewritten(code, recorded.then_some(origin))
 }
 
-/// A value that is in a register although its home is elsewhere.
-struct Kept {
-    value: VReg,
-    copy: VReg,
-    left: u32,
+/// Where a value that is to be stored comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// A register.
+    Name(VReg),
+    /// A slot, by its offset from R1.
+    Slot(u32),
+    /// Nowhere: it is made again.
+    Made(VReg),
 }
 
 struct Rewriter<'a> {
-    code: VCode<VReg>,
-    old: &'a [Entry<VReg>],
-    /// Where each of `old` comes from.
-    origins: &'a Origins,
-    out: Vec<Entry<VReg>>,
-    /// Where each of `out` comes from, if it is recorded.
-    origin: Option<Vec<u32>>,
-    places: HashMap<VReg, Place>,
-    pointer: VReg,
+    old: &'a VCode<VReg>,
+    before: &'a Constrained,
     plan: &'a Plan,
-    temporary: &'a mut Vec<bool>,
-    kept: Vec<Kept>,
+    flow: &'a Flow,
+    /// Offset of the first slot.
+    slots: u32,
+    pointer: Option<VReg>,
+    /// Without instructions; blocks as before until they are rewritten.
+    code: VCode<VReg>,
+    out: Vec<Entry<VReg>>,
+    /// Where each of `out` comes from.
+    origin: Vec<u32>,
+    /// By value: the name it has in a register, if it is in one.
+    name: Vec<VReg>,
+    /// GPRs that hold predicates and uniform values.
+    home: HashMap<VReg, VReg>,
+    /// By block, values with their names at its end.
+    names: Vec<(VReg, VReg)>,
+    name_ends: Vec<u32>,
+    joins: Vec<Join>,
+    /// The first virtual register that is new.
+    first_new: u32,
+    /// A slot for a cycle of copies between slots.
+    shadow: Option<u32>,
 }
 
 impl Rewriter<'_> {
     fn run(&mut self) {
-        // Blocks are rewritten one by one; a block's parameters are needed by its predecessors as they were.
-        let params: Vec<Vec<VReg>> = self
-            .code
-            .blocks
-            .values()
-            .map(|b| b.params.clone())
-            .collect();
-        for index in 0..self.code.blocks.len() {
-            let block = Block::new(index);
+        let values = self.old.vreg_count;
+        self.first_new = values;
+        self.name = self.values_as_they_are();
+        if self.plan.class != RegisterClass::Gpr {
+            for (v, housed) in self.plan.housed.iter().enumerate() {
+                if *housed {
+                    let home = self.code.new_vreg(RegisterClass::Gpr);
+                    self.home.insert(VReg::new(self.plan.class, v as u32), home);
+                }
+            }
+        }
+        let mut stores = self.plan.stores.iter().peekable();
+        let mut reloads = self.plan.reloads.iter().peekable();
+        let mut home_reads = self.plan.home_reads.iter().peekable();
+        for (block, data) in self.old.blocks.iter() {
             let start = self.out.len() as u32;
-            self.kept.clear();
-            let range = self.code.blocks[block].insts.clone();
-            let line = self.code.blocks[block].line;
-            if block == self.code.entry_block() {
-                let line = self.old.get(range.start as usize).map_or(line, |e| e.line);
-                for (v, _) in self.code.entry.clone() {
-                    self.save(v, line);
+            self.enter(block);
+            for (index, entry) in data.insts.clone().zip(self.old.block_insts(block)) {
+                let here = |s: &&Store| s.block == block && s.index == index;
+                while let Some(store) = stores.next_if(here) {
+                    self.store(store.value, entry.line);
                 }
-            }
-            for index in range {
-                self.instruction(block, index);
-            }
-            let mut terminator = self.code.blocks[block].terminator.clone();
-            self.terminator(&mut terminator, &params, line);
-            let data = &mut self.code.blocks[block];
-            data.terminator = terminator;
-            data.insts = start..self.out.len() as u32;
-            data.params.retain_mut(|v| match self.places.get(v) {
-                Some(Place::Memory(_)) => false,
-                Some(Place::Gpr(home)) => {
-                    *v = *home;
-                    true
+                let at = |(_, p): &&(VReg, _)| is_at(p, block, index);
+                while let Some((v, _)) = reloads.next_if(at) {
+                    self.bring(*v, entry.line);
                 }
-                _ => true,
-            });
+                let mut at_home: SmallVec<[VReg; 4]> = SmallVec::new();
+                while let Some((v, _)) = home_reads.next_if(at) {
+                    at_home.push(*v);
+                }
+                self.instruction(block, index, entry, &at_home);
+            }
+            let line = data.line;
+            while let Some(store) = stores.next_if(|s| s.block == block) {
+                self.store(store.value, line);
+            }
+            while let Some((v, _)) = reloads.next_if(|(_, p)| p.block == block) {
+                self.bring(*v, line);
+            }
+            self.leave(block, line);
+            self.code.blocks[block].insts = start..self.out.len() as u32;
+            self.rename_params(block);
+        }
+        self.pass_joined();
+    }
+
+    fn values_as_they_are(&self) -> Vec<VReg> {
+        let mut names = vec![VReg::new(self.plan.class, 0); self.old.vreg_count as usize];
+        for (i, name) in names.iter_mut().enumerate() {
+            *name = VReg::new(self.plan.class, i as u32);
+        }
+        names
+    }
+
+    fn is_split(&self, v: VReg) -> bool {
+        v.class() == self.plan.class && self.plan.split[v.index()]
+    }
+
+    /// The name of a value where it is in a register.
+    fn here(&self, v: VReg) -> VReg {
+        if self.is_split(v) {
+            self.name[v.index()]
+        } else {
+            v
         }
     }
 
     fn fresh(&mut self, class: RegisterClass) -> VReg {
-        let v = self.code.new_vreg(class);
-        self.temporary.push(true);
-        v
+        self.code.new_vreg(class)
     }
 
     fn push(&mut self, inst: VInst, line: SourceLine) {
@@ -232,254 +191,440 @@ impl Rewriter<'_> {
         });
     }
 
-    /// Notes where the next instruction comes from.
-    fn record(&mut self, origin: u32) {
-        if let Some(origins) = &mut self.origin {
-            origins.push(origin);
-        }
-    }
-
-    /// An instruction that spilling adds.
+    /// Adds an instruction that was not there.
     fn add(&mut self, entry: Entry<VReg>) {
         self.out.push(entry);
-        self.record(ADDED);
+        self.origin.push(ADDED);
     }
 
-    /// Copies a chosen value that has just been defined to its home.
-    fn save(&mut self, v: VReg, line: SourceLine) {
-        let Some(place) = self.places.get(&v).copied() else {
-            return;
+    fn pointer(&self) -> VReg {
+        self.pointer.expect("there are slots")
+    }
+
+    fn slot(&self, v: VReg) -> u32 {
+        debug_assert_ne!(self.plan.slot[v.index()], NONE);
+        self.slots + 4 * self.plan.slot[v.index()]
+    }
+
+    /// Puts a value into its home.
+    fn store(&mut self, v: VReg, line: SourceLine) {
+        let here = self.here(v);
+        match self.plan.class {
+            RegisterClass::Gpr => {
+                let inst = moves::spill_store(here, self.pointer(), self.slot(v));
+                self.push(inst, line);
+            }
+            _ => self.copy_to_gpr(self.home[&v], here, line),
+        }
+    }
+
+    fn copy_to_gpr(&mut self, to: VReg, from: VReg, line: SourceLine) {
+        let inst = match from.class() {
+            RegisterClass::Predicate => moves::predicate_to_gpr(to, from),
+            _ => moves::uniform_to_gpr(to, from),
         };
-        self.save_to(v, place, line);
-        self.kept.push(Kept {
-            value: v,
-            copy: v,
-            left: KEEP,
-        });
+        self.push(inst, line);
     }
 
-    fn save_to(&mut self, v: VReg, place: Place, line: SourceLine) {
-        match (place, v.class()) {
-            (Place::Again(_), _) => {}
-            (Place::Memory(offset), _) => {
-                let inst = moves::spill_store(v, self.pointer, offset);
-                self.push(inst, line);
-            }
-            (Place::Gpr(home), RegisterClass::Predicate) => {
-                self.push(moves::predicate_to_gpr(home, v), line)
-            }
-            (Place::Gpr(home), _) => self.push(moves::uniform_to_gpr(home, v), line),
-        }
+    /// Brings a value back under a new name.
+    fn bring(&mut self, v: VReg, line: SourceLine) {
+        let copy = self.bring_copy(v, line);
+        self.name[v.index()] = copy;
     }
 
-    /// Brings a chosen value back.
-    fn bring(&mut self, v: VReg, place: Place, line: SourceLine) -> VReg {
-        if let Some(kept) = self.kept.iter().find(|k| k.value == v) {
-            return kept.copy;
-        }
+    fn bring_copy(&mut self, v: VReg, line: SourceLine) -> VReg {
         let copy = self.fresh(v.class());
-        match (place, v.class()) {
-            (Place::Again(index), _) => {
-                let old = &self.old[index as usize];
-                let attachment = old.attachment.map(|a| self.code.attachments[a].clone());
-                let attachment = attachment.map(|a| self.code.attachments.push(a));
-                self.add(Entry {
-                    inst: old.inst.map(|_| copy),
-                    line,
-                    attachment,
-                });
-            }
-            (Place::Memory(offset), _) => {
-                let inst = moves::spill_load(copy, self.pointer, offset);
-                self.push(inst, line);
-            }
-            (Place::Gpr(home), RegisterClass::Predicate) => {
-                self.push(moves::gpr_to_predicate(copy, home), line)
-            }
-            (Place::Gpr(home), _) => self.push(moves::gpr_to_uniform(copy, home), line),
+        if self.plan.recipes.knows(v) {
+            let (inst, attachment) = self.plan.recipes.make(self.old, v, copy);
+            let attachment = attachment.map(|a| {
+                let same = self.code.attachments[a].clone();
+                self.code.attachments.push(same)
+            });
+            self.add(Entry {
+                inst,
+                line,
+                attachment,
+            });
+            return copy;
         }
-        self.kept.push(Kept {
-            value: v,
-            copy,
-            left: KEEP,
-        });
+        let inst = match v.class() {
+            RegisterClass::Gpr => moves::spill_load(copy, self.pointer(), self.slot(v)),
+            RegisterClass::Predicate => moves::gpr_to_predicate(copy, self.home[&v]),
+            RegisterClass::Uniform => moves::gpr_to_uniform(copy, self.home[&v]),
+        };
+        self.push(inst, line);
         copy
     }
 
-    /// The value under the name that holds it here.
-    fn here(&mut self, v: VReg, line: SourceLine) -> VReg {
-        match self.places.get(&v).copied() {
-            Some(place) => self.bring(v, place, line),
-            None => v,
+    /// Names of values at the end of a block that has been rewritten.
+    fn names_of(&self, block: Block) -> &[(VReg, VReg)] {
+        let start = match block.index() {
+            0 => 0,
+            i => self.name_ends[i - 1],
+        };
+        &self.names[start as usize..self.name_ends[block.index()] as usize]
+    }
+
+    fn name_at_end(&self, block: Block, v: VReg) -> VReg {
+        let names = self.names_of(block);
+        let place = names.binary_search_by_key(&v, |(v, _)| *v);
+        names[place.expect("it is in a register there")].1
+    }
+
+    /// Finds the names of values at the entry of `block`.
+    fn enter(&mut self, block: Block) {
+        for &v in self.plan.entry.of(block) {
+            if !self.is_split(v) {
+                continue;
+            }
+            let defined = block == self.old.entry_block() || self.plan.is_parameter(v, block);
+            self.name[v.index()] = if defined { v } else { self.name_at(block, v) };
         }
     }
 
-    fn instruction(&mut self, block: Block, index: u32) {
-        let mut entry = self.old[index as usize];
-        let line = entry.line;
-        let made_again = entry
-            .inst
-            .definitions()
-            .all(|v| matches!(self.places.get(&v), Some(Place::Again(_))));
-        if made_again && entry.inst.definitions().next().is_some() {
-            return;
+    fn name_at(&mut self, block: Block, v: VReg) -> VReg {
+        let mut one = None;
+        let mut several = false;
+        for from in self.flow.predecessors(block).filter(|p| *p < block) {
+            let name = self.name_at_end(from, v);
+            several |= one.is_some_and(|one| one != name);
+            one = Some(name);
         }
-        let slack = self.plan.slack[index as usize] as usize;
-        let excess = self.kept.len().saturating_sub(slack);
-        self.kept.drain(..excess);
-        self.replace_uniform(block, &mut entry);
-        let uses: Vec<VReg> = self
-            .code
-            .uses(&entry)
-            .filter(|v| self.places.contains_key(v))
-            .collect();
-        if !uses.is_empty() {
-            let names: HashMap<VReg, VReg> =
-                uses.iter().map(|v| (*v, self.here(*v, line))).collect();
-            let name = |v: &mut VReg| *v = names.get(v).copied().unwrap_or(*v);
-            entry.inst = entry.inst.map_operands(|info, _, mut v| {
-                if info.direction == crate::isa::table::Direction::In {
-                    name(&mut v);
-                }
-                v
-            });
-            match entry.attachment.map(|a| &mut self.code.attachments[a]) {
-                Some(Attachment::Else(kept)) => kept.iter_mut().flatten().for_each(name),
-                Some(Attachment::Call(call)) => call.uses.iter_mut().for_each(|(v, _)| name(v)),
-                _ => {}
+        if self.flow.is_header(block) {
+            let around = self.flow.innermost(block);
+            several |= !self.flow.is_natural(block) || self.plan.returns.contains(&(around, v));
+        }
+        match one {
+            Some(one) if !several => one,
+            _ => {
+                let name = self.fresh(v.class());
+                self.joins.push(Join {
+                    block,
+                    value: v,
+                    name,
+                    args: SmallVec::new(),
+                });
+                name
             }
         }
-        self.out.push(entry);
-        self.record(self.origins.of(index));
-        if self.code.call(&entry).is_some() {
-            self.kept.clear();
-        }
-        self.kept.retain_mut(|k| {
-            k.left -= 1;
-            k.left > 0
-        });
-        let defs: Vec<VReg> = self.code.definitions(&entry).collect();
-        for v in defs {
-            self.save(v, line);
-        }
-        let excess = self.kept.len().saturating_sub(slack);
-        self.kept.drain(..excess);
     }
 
-    /// A use of a uniform value that now lives in a GPR takes the form that reads GPRs.
-    fn replace_uniform(&mut self, block: Block, entry: &mut Entry<VReg>) {
-        let homes: HashMap<VReg, VReg> = entry
+    fn instruction(&mut self, block: Block, index: u32, old: &Entry<VReg>, at_home: &[VReg]) {
+        let mut entry = *old;
+        if !at_home.is_empty() {
+            self.read_at_home(block, &mut entry, at_home);
+        }
+        let class = self.plan.class;
+        let (split, name) = (&self.plan.split, &self.name);
+        let rename = |v: &mut VReg| {
+            if v.class() == class
+                && let Some(true) = split.get(v.index())
+            {
+                *v = name[v.index()];
+            }
+        };
+        entry.inst = entry.inst.map_operands(|info, _, mut v| {
+            if info.direction == Direction::In {
+                rename(&mut v);
+            }
+            v
+        });
+        match entry.attachment.map(|a| &mut self.code.attachments[a]) {
+            Some(Attachment::Else(kept)) => kept.iter_mut().flatten().for_each(rename),
+            Some(Attachment::Call(call)) => call.uses.iter_mut().for_each(|(v, _)| rename(v)),
+            _ => {}
+        }
+        self.out.push(entry);
+        self.origin.push(self.before.origins.of(index));
+        for v in self.old.definitions(old) {
+            if self.is_split(v) {
+                self.name[v.index()] = v;
+            }
+        }
+    }
+
+    /// Lets an instruction read uniform values from GPRs: `at_home` from their homes, others from copies.
+    fn read_at_home(&mut self, block: Block, entry: &mut Entry<VReg>, at_home: &[VReg]) {
+        let mut homes: HashMap<VReg, VReg> = HashMap::new();
+        let read: SmallVec<[VReg; 4]> = entry
             .inst
             .uses()
             .filter(|v| v.class() == RegisterClass::Uniform)
-            .filter_map(|v| match self.places.get(&v) {
-                Some(Place::Gpr(home)) => Some((v, *home)),
-                _ => None,
-            })
             .collect();
-        if homes.is_empty() {
-            return;
+        for v in read {
+            if homes.contains_key(&v) {
+                continue;
+            }
+            let home = if at_home.contains(&v) {
+                self.home[&v]
+            } else {
+                let copy = self.fresh(RegisterClass::Gpr);
+                self.copy_to_gpr(copy, self.here(v), entry.line);
+                copy
+            };
+            homes.insert(v, home);
         }
         if let Some(inst) = uniform::in_gprs(&entry.inst, &homes) {
             entry.inst = inst;
-        } else if self.code.blocks[block].divergent {
-            // An address is added up in GPRs, because nothing may be written to a uniform register here.
-            let (code, temporary) = (&mut self.code, &mut *self.temporary);
-            let mut new = |class| {
-                temporary.push(true);
-                code.new_vreg(class)
-            };
-            let mut added = Vec::new();
-            if let Some(inst) = uniform::address_in_gprs(&entry.inst, &homes, &mut new, &mut added)
-            {
-                let line = entry.line;
-                added.into_iter().for_each(|inst| self.push(inst, line));
-                entry.inst = inst;
-            }
+            return;
         }
+        debug_assert!(self.code.blocks[block].divergent);
+        let code = &mut self.code;
+        let mut new = |class| code.new_vreg(class);
+        let mut added = Vec::new();
+        let inst = uniform::address_in_gprs(&entry.inst, &homes, &mut new, &mut added);
+        entry.inst = inst.expect("the plan has asked whether it can");
+        let line = entry.line;
+        added.into_iter().for_each(|inst| self.push(inst, line));
     }
 
-    fn terminator(
-        &mut self,
-        terminator: &mut Terminator<VReg>,
-        params: &[Vec<VReg>],
-        line: SourceLine,
-    ) {
-        self.kept.clear();
-        match terminator {
-            Terminator::Jump { target, args } => {
-                *args = self.arguments(args, &params[target.index()], line)
+    /// Rewrites the terminator, with what the edge to the only successor needs before it, and notes the names at the end.
+    fn leave(&mut self, block: Block, line: SourceLine) {
+        let mut terminator = self.old.blocks[block].terminator.clone();
+        let mut names: Vec<(VReg, VReg)> = Vec::new();
+        if let Terminator::Jump { target, args } = &mut terminator {
+            *args = self.pass(block, *target, line);
+            if self.flow.is_join(*target) {
+                // What has come back on the edge counts as well.
+                let wanted = self.plan.entry.of(*target).iter();
+                let wanted = wanted.filter(|v| !self.plan.is_parameter(**v, *target));
+                names.extend(wanted.map(|v| (*v, self.here(*v))));
             }
-            Terminator::Branch { guard, .. } => guard.reg = self.here(guard.reg, line),
-            Terminator::Table { index, .. } => *index = self.here(*index, line),
+        } else {
+            self.rename_terminator(&mut terminator);
+        }
+        if names.is_empty() {
+            let there = self.plan.exit.of(block).iter();
+            names.extend(there.map(|v| (*v, self.here(*v))));
+        }
+        let split = names.iter().filter(|(v, _)| self.is_split(*v)).copied();
+        let split: Vec<(VReg, VReg)> = split.collect();
+        self.names.extend(split);
+        self.name_ends.push(self.names.len() as u32);
+        self.code.blocks[block].terminator = terminator;
+    }
+
+    fn rename_terminator(&self, terminator: &mut Terminator<VReg>) {
+        let rename = |v: &mut VReg| *v = self.here(*v);
+        match terminator {
+            Terminator::Branch { guard, .. } => rename(&mut guard.reg),
+            Terminator::Table { index, .. } => rename(index),
             Terminator::Return { address, values } => {
-                address.iter_mut().for_each(|v| *v = self.here(*v, line));
-                values
-                    .iter_mut()
-                    .for_each(|(v, _)| *v = self.here(*v, line));
+                address.iter_mut().for_each(rename);
+                values.iter_mut().for_each(|(v, _)| rename(v));
             }
             Terminator::TailCall { callee, values } => {
-                if let crate::vcode::Callee::Registers(address) = callee {
-                    address.iter_mut().for_each(|v| *v = self.here(*v, line));
+                if let Callee::Registers(address) = callee {
+                    address.iter_mut().for_each(rename);
                 }
-                values
-                    .iter_mut()
-                    .for_each(|(v, _)| *v = self.here(*v, line));
+                values.iter_mut().for_each(|(v, _)| rename(v));
             }
-            Terminator::Exit | Terminator::Trap(_) => {}
+            Terminator::Jump { .. } | Terminator::Exit | Terminator::Trap(_) => {}
         }
     }
 
-    /// Passes arguments. All copies back come before the first store to a parameter's home; a parameter that another one's argument is
-    /// read from by way of memory gets its new value last.
-    fn arguments(&mut self, args: &[VReg], params: &[VReg], line: SourceLine) -> Vec<VReg> {
-        let mut passed = Vec::with_capacity(args.len());
-        let mut stored: Vec<(VReg, u32)> = Vec::new();
-        for (&arg, &param) in args.iter().zip(params) {
-            match (
-                self.places.get(&param).copied(),
-                self.places.get(&arg).copied(),
-            ) {
-                (Some(Place::Memory(to)), Some(Place::Memory(from))) if to == from => {}
-                (Some(Place::Memory(to)), _) => stored.push((arg, to)),
-                (Some(Place::Gpr(_)), Some(Place::Gpr(home))) => passed.push(home),
-                (Some(Place::Gpr(_)), _) => {
-                    let here = self.here(arg, line);
-                    let home = self.fresh(RegisterClass::Gpr);
-                    self.save_to(here, Place::Gpr(home), line);
-                    passed.push(home);
+    /// Gives parameters that begin at their homes other names, or drops them.
+    fn rename_params(&mut self, block: Block) {
+        let (plan, home) = (self.plan, &self.home);
+        let displaced = |v: VReg| v.class() == plan.class && plan.displaced_from(v).is_some();
+        self.code.blocks[block].params.retain_mut(|v| {
+            if !displaced(*v) {
+                return true;
+            }
+            match home.get(v) {
+                Some(home) => {
+                    *v = *home;
+                    true
                 }
-                _ => {
-                    let here = self.here(arg, line);
-                    passed.push(here);
+                None => false,
+            }
+        });
+    }
+
+    /// The edge from `from` to `to`: brings back what is in registers there, stores parameters at their homes. Returns the arguments.
+    fn pass(&mut self, from: Block, to: Block, line: SourceLine) -> Vec<VReg> {
+        let mut missing: Vec<VReg> = Vec::new();
+        if self.flow.is_join(to) {
+            self.plan
+                .missing(self.old, from, to, |v, _| missing.push(v));
+            missing.sort_unstable();
+            missing.dedup();
+        }
+        let stored = self.stored(from, to);
+        // What a store reads or overwrites comes back before it; the rest behind, where stores need no registers any more.
+        let early = |this: &Self, v: VReg| {
+            let slot = this.plan.slot[v.index()];
+            let read = |arg: VReg| arg == v;
+            let written = |param: VReg| slot != NONE && this.plan.slot[param.index()] == slot;
+            stored.iter().any(|(a, p)| read(*a) || written(*p))
+        };
+        let (first, second): (Vec<VReg>, Vec<VReg>) =
+            missing.into_iter().partition(|v| early(self, *v));
+        for v in &first {
+            self.bring(*v, line);
+        }
+        self.fill_slots(from, &stored, &first, line);
+        // Homes of predicates and uniform values as well.
+        let mut homes: HashMap<VReg, VReg> = HashMap::new();
+        for (arg, param) in edge_arguments(self.old, from) {
+            if self.home.contains_key(&param) && self.plan.displaced_from(param).is_some() {
+                let home = self.home_argument(arg, param, line);
+                homes.insert(param, home);
+            }
+        }
+        for v in &second {
+            self.bring(*v, line);
+        }
+        let mut args = Vec::new();
+        for (arg, param) in edge_arguments(self.old, from) {
+            let displaced =
+                param.class() == self.plan.class && self.plan.displaced_from(param).is_some();
+            if !displaced {
+                args.push(self.here(arg));
+            } else if let Some(home) = homes.get(&param) {
+                args.push(*home);
+            }
+        }
+        args
+    }
+
+    /// Arguments that have to be stored to the slots of parameters.
+    fn stored(&self, from: Block, to: Block) -> Vec<(VReg, VReg)> {
+        let plan = self.plan;
+        if plan.class != RegisterClass::Gpr || plan.displaced(self.old, to).next().is_none() {
+            return Vec::new();
+        }
+        let edges = edge_arguments(self.old, from);
+        edges
+            .filter(|(_, p)| p.class() == plan.class && plan.housed[p.index()])
+            .filter(|(_, p)| plan.displaced_from(*p).is_some())
+            .filter(|(a, p)| !plan.shares_home(*a, *p))
+            .filter(|(a, p)| {
+                let in_slot = !plan.exit.has(from, *a) && plan.slot[a.index()] != NONE;
+                !(in_slot && plan.slot[a.index()] == plan.slot[p.index()])
+            })
+            .collect()
+    }
+
+    /// The GPR that becomes the home of the parameter `param`.
+    fn home_argument(&mut self, arg: VReg, param: VReg, line: SourceLine) -> VReg {
+        if self.plan.shares_home(arg, param) {
+            return self.home[&arg];
+        }
+        let copy = self.fresh(RegisterClass::Gpr);
+        self.copy_to_gpr(copy, self.here(arg), line);
+        copy
+    }
+
+    /// Stores arguments to the slots of parameters, all at the same time in effect. The values of `back` have just come back.
+    fn fill_slots(
+        &mut self,
+        from: Block,
+        stored: &[(VReg, VReg)],
+        back: &[VReg],
+        line: SourceLine,
+    ) {
+        let mut copies: Vec<(Source, u32)> = Vec::new();
+        for &(arg, param) in stored {
+            let here =
+                self.plan.exit.has(from, arg) || Some(arg) == self.pointer || back.contains(&arg);
+            let source = if here {
+                Source::Name(self.here(arg))
+            } else if self.plan.recipes.knows(arg) {
+                Source::Made(arg)
+            } else {
+                Source::Slot(self.slot(arg))
+            };
+            copies.push((source, self.slot(param)));
+        }
+        // How many copies still read a slot.
+        let mut readers: HashMap<u32, u32> = HashMap::new();
+        for (source, _) in &copies {
+            if let Source::Slot(slot) = source {
+                *readers.entry(*slot).or_default() += 1;
+            }
+        }
+        // Values in registers first: they may be the last that hold them.
+        copies.sort_by_key(|(source, to)| (!matches!(source, Source::Name(_)), *to));
+        let by_target: HashMap<u32, usize> =
+            copies.iter().enumerate().map(|(i, c)| (c.1, i)).collect();
+        let mut done = vec![false; copies.len()];
+        for start in 0..copies.len() {
+            let mut next = Some(start);
+            while let Some(i) = next.take() {
+                let (source, to) = copies[i];
+                if done[i] || readers.get(&to).is_some_and(|n| *n > 0) {
+                    break;
+                }
+                done[i] = true;
+                self.fill_slot(source, to, line);
+                if let Source::Slot(slot) = source {
+                    *readers.get_mut(&slot).expect("counted") -= 1;
+                    next = by_target.get(&slot).copied();
                 }
             }
         }
-        let rotates = |this: &Self, arg: VReg| {
-            params.contains(&arg) && matches!(this.places.get(&arg), Some(Place::Memory(_)))
-        };
-        let (rotated, plain): (Vec<_>, Vec<_>) =
-            stored.into_iter().partition(|(arg, _)| rotates(self, *arg));
-        let mut last = Vec::new();
-        for (arg, to) in rotated {
-            let here = self.here(arg, line);
-            self.kept.clear();
-            let shadow = self.code.frame.spill_offset() + self.code.frame.spill_bytes;
-            self.code.frame.spill_bytes += 4;
-            self.save_to(here, Place::Memory(shadow), line);
-            last.push((shadow, to));
+        // Cycles: the first slot is saved elsewhere.
+        for start in 0..copies.len() {
+            if done[start] {
+                continue;
+            }
+            let shadow = self.shadow();
+            let mut i = start;
+            self.fill_slot(Source::Slot(copies[start].1), shadow, line);
+            while !done[i] {
+                done[i] = true;
+                let (source, to) = copies[i];
+                let Source::Slot(slot) = source else {
+                    unreachable!("only slots are in cycles")
+                };
+                let closes = slot == copies[start].1;
+                let source = if closes { Source::Slot(shadow) } else { source };
+                self.fill_slot(source, to, line);
+                if !closes {
+                    i = by_target[&slot];
+                }
+            }
         }
-        for (arg, to) in plain {
-            let here = self.here(arg, line);
-            self.kept.clear();
-            self.save_to(here, Place::Memory(to), line);
-        }
-        for (shadow, to) in last {
-            let copy = self.fresh(RegisterClass::Gpr);
-            let inst = moves::spill_load(copy, self.pointer, shadow);
-            self.push(inst, line);
-            self.save_to(copy, Place::Memory(to), line);
-        }
-        passed
     }
+
+    fn fill_slot(&mut self, source: Source, to: u32, line: SourceLine) {
+        let from = match source {
+            Source::Name(name) => name,
+            Source::Made(v) => self.bring_copy(v, line),
+            Source::Slot(slot) => {
+                let copy = self.fresh(RegisterClass::Gpr);
+                let inst = moves::spill_load(copy, self.pointer(), slot);
+                self.push(inst, line);
+                copy
+            }
+        };
+        let inst = moves::spill_store(from, self.pointer(), to);
+        self.push(inst, line);
+    }
+
+    fn shadow(&mut self) -> u32 {
+        let frame = &mut self.code.frame;
+        *self.shadow.get_or_insert_with(|| {
+            frame.spill_bytes += 4;
+            frame.spill_offset() + frame.spill_bytes - 4
+        })
+    }
+
+    /// Fills in the arguments of new parameters, once all names are known.
+    fn pass_joined(&mut self) {
+        for i in 0..self.joins.len() {
+            let Join { block, value, .. } = self.joins[i];
+            let args = self
+                .flow
+                .predecessors(block)
+                .map(|from| self.name_at_end(from, value))
+                .collect();
+            self.joins[i].args = args;
+        }
+    }
+}
+
+fn is_at(point: &super::plan::Point, block: Block, index: u32) -> bool {
+    point.block == block && point.index() == index
 }

@@ -1,17 +1,25 @@
-//! Choosing which values leave their register file.
+//! Choosing where values of a class are in registers.
 //!
 //! Where more values are alive than there are registers, some must live elsewhere: a predicate or a uniform value in a GPR, a GPR value in
-//! local memory, a constant nowhere (it is made again at each use). A chosen value leaves its register everywhere but right behind its
-//! definition and right before its uses, so the code stays in SSA form ([`super::rewrite`] makes it so). Chosen is the value
-//! with the fewest weighted uses for the distance to its next use, so what is used far away and outside of inner loops goes first.
+//! local memory, a constant nowhere (it is made again). Blocks are walked in reverse postorder with the set of values that are in registers
+//! (Braun and Hack, "Register spilling and live-range splitting for SSA-form programs", CC 2009): a value that is used and not in the set
+//! is brought back, where the set is full the value with the farthest next use leaves it. At the header of a loop the set begins with
+//! what the loop uses; values that live through the loop unused get what its pressure leaves. Where paths meet, a value is in the set if
+//! it is in a register on all of them, or on some and there is room; the others bring it back at their ends.
+//!
+//! The result is a [`Plan`]: sets at the borders of blocks and the places where values come back. [`super::homes`] decides where they
+//! come back from, [`super::rewrite`] writes the code.
 
+use super::distance::{Distances, LOOP, NEVER, length};
+use super::flow::{Flow, OUTSIDE};
+use super::plan::{Eviction, Plan, Point};
 use super::pressure::{LiveSet, stack_pointer};
-use super::rewrite::{Home, Plan};
+use super::uniform;
 use crate::abi;
-use crate::isa::table::{Direction, Effects};
-use crate::isa::{Form, Register, RegisterClass, VReg};
-use crate::regalloc::liveness::{Liveness, end_position, position};
-use crate::vcode::{Attachment, Block, Entry, VCode};
+use crate::isa::{Register, RegisterClass, VReg};
+use crate::regalloc::liveness::{Liveness, edge_arguments};
+use crate::vcode::{Block, Entry, Terminator, VCode};
+use hashbrown::HashSet;
 
 /// How many values of each class may be alive at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,24 +62,56 @@ impl Capacity {
         }
         *registers >= least
     }
+
+    /// Values of a class that may live across a call: callees keep neither predicates nor uniform registers.
+    pub fn across(&self, class: RegisterClass) -> u32 {
+        match class {
+            RegisterClass::Gpr => self.across_call,
+            RegisterClass::Uniform | RegisterClass::Predicate => 0,
+        }
+    }
 }
 
 /// Values that the widest instruction reads or writes at once, with some to spare (*assumed*).
 const SMALLEST: u32 = 12;
 
-/// Longest distance to a next use that makes a difference (*assumed*).
-const FAR: u32 = 1000;
+/// Walks with new knowledge of where values cannot come back, before the headers of loops start without registers (*assumed*).
+const PATIENCE: u32 = 6;
 
-/// Values that are to leave their class.
+/// How much farther away a value counts that has a home already, or gets it outside of the loops around (*assumed*).
+const CLEAN: u64 = 2;
+
+/// The same for a value that can be made again (*assumed*).
+const FREE: u64 = 4;
+
+/// Memory of the choice, kept between functions.
 #[derive(Debug, Default)]
 pub(in crate::regalloc) struct Spiller {
-    alive: LiveSet,
-    weight: Vec<f32>,
+    distances: Distances,
+    /// Values in registers at the place at hand.
+    present: LiveSet,
+    /// By value: steps from the entry of the block at hand to the next use.
+    next: Vec<u32>,
+    /// Values with an entry in `next`.
+    touched: Vec<VReg>,
+    /// Uses and definitions of the block at hand, with the next use behind each.
+    events: Vec<(VReg, u32)>,
+    /// By instruction of the block at hand: where its definitions and where its events end.
+    bounds: Vec<(u32, u32)>,
+    /// By value: on how many edges into the block at hand it is in a register.
+    count: Vec<u32>,
+    /// By value: the edge on which it was last seen in a register.
+    mark: Vec<u32>,
+    marks: u32,
+    /// By value: whether it has left its register anywhere.
+    left: Vec<bool>,
+    /// By loop: the most values alive at once.
+    pressure: Vec<u32>,
 }
 
 impl Spiller {
-    /// Chooses values of `class` until at most `capacity` are alive anywhere; `plan` is left empty if nothing has to go. Values for which
-    /// `temporary` holds were made by an earlier round and go last.
+    /// Plans registers for the values of `class` so that at most `capacity` are in registers anywhere. `plan` is left empty if all
+    /// values can stay where they are.
     ///
     /// # Errors
     /// The block where one instruction needs more values than fit.
@@ -81,84 +121,141 @@ impl Spiller {
         live: &Liveness,
         class: RegisterClass,
         capacity: &Capacity,
-        temporary: &[bool],
         plan: &mut Plan,
     ) -> Result<(), Block> {
-        self.weigh(code, class);
-        plan.begin(code);
-        let limit = capacity.registers[class as usize];
-        let across = if class == RegisterClass::Gpr {
-            capacity.across_call
-        } else {
-            0
-        };
+        let flow = Flow::compute(code);
         let pinned = stack_pointer(code);
         let mine = |v: &VReg| v.class() == class && Some(*v) != pinned;
-        for (block, data) in code.blocks.iter() {
-            self.alive.reset(code.vreg_count as usize);
-            live.live_out(block)
-                .filter(mine)
-                .filter(|v| !plan.is_chosen(*v))
-                .for_each(|v| {
-                    self.alive.insert(v);
-                });
+        let values = code.vreg_count as usize;
+        self.distances.compute(code, live, &flow, mine);
+        plan.recipes.find(code, class);
+        self.next.clear();
+        self.next.resize(values, NEVER);
+        for list in [&mut self.count, &mut self.mark] {
+            list.clear();
+            list.resize(values, 0);
+        }
+        self.marks = 0;
+        let limit = capacity.registers[class as usize];
+        let across = capacity.across(class);
+        self.find_pressure(code, live, &flow, &mine, class, limit - across.min(limit));
+        let mut banned = HashSet::new();
+        let mut strict = false;
+        for round in 0.. {
+            self.left.clear();
+            self.left.resize(values, false);
+            plan.begin(code, class);
             let mut walk = Walk {
                 code,
                 live,
+                flow: &flow,
                 class,
-                temporary,
-                block,
+                pinned,
+                limit,
+                across,
+                banned: &banned,
+                strict,
                 spiller: self,
                 plan,
             };
-            let uses: Vec<VReg> = data.terminator.uses().filter(mine).collect();
-            walk.before(&uses, 0, end_position(code, block), limit)?;
-            for (index, entry) in data.insts.clone().zip(code.block_insts(block)).rev() {
-                let at = position(block, index);
-                let defs: Vec<VReg> = code.definitions(entry).filter(mine).collect();
-                let uses: Vec<VReg> = code.uses(entry).filter(mine).collect();
-                let slack = walk.behind(&defs, at, limit)?;
-                if code.call(entry).is_some() {
-                    walk.reduce(across, 0, &[], at)?;
-                }
-                let early = walk.early_results(entry);
-                let slack = slack.min(walk.before(&uses, early, at, limit)?);
-                walk.plan.set_slack(index, slack);
+            for block in code.blocks.keys() {
+                walk.enter(block);
+                walk.run(block)?;
             }
-            let params: Vec<VReg> = data.params.iter().copied().filter(mine).collect();
-            let dead = params
-                .iter()
-                .filter(|v| !walk.spiller.alive.contains(**v) && !walk.plan.is_chosen(**v))
-                .count() as u32;
-            walk.reduce(limit, dead, &[], data.insts.start + 2 * block.as_u32())?;
+            if class != RegisterClass::Uniform {
+                break;
+            }
+            let before = banned.len();
+            ban(code, &flow, plan, &mut banned);
+            if banned.len() == before {
+                break;
+            }
+            strict = round > PATIENCE;
         }
-        if plan.is_empty() {
-            return Ok(());
+        if plan.is_needed(code, &flow) {
+            plan.settle(code, live, flow);
         }
-        plan.settle(code);
         Ok(())
     }
 
-    fn weigh(&mut self, code: &VCode<VReg>, class: RegisterClass) {
-        self.weight.clear();
-        self.weight.resize(code.vreg_count as usize, 0.0);
+    /// The most values of `class` alive at once in each loop; a call counts as if it took all registers that callees do not keep.
+    fn find_pressure(
+        &mut self,
+        code: &VCode<VReg>,
+        live: &Liveness,
+        flow: &Flow,
+        mine: &impl Fn(&VReg) -> bool,
+        class: RegisterClass,
+        lost: u32,
+    ) {
+        self.pressure.clear();
+        self.pressure.resize(flow.loop_count(), 0);
+        let alive = &mut self.present;
         for (block, data) in code.blocks.iter() {
-            let each = 8f32.powi(data.loop_depth.min(6) as i32) * if data.cold { 0.1 } else { 1.0 };
-            for entry in code.block_insts(block) {
-                let again = rematerialisable(code, entry);
-                for v in code.definitions(entry).filter(|v| v.class() == class) {
-                    // Making a constant again costs about a quarter of a store and a load (*assumed*).
-                    self.weight[v.index()] += if again { -1e-3 } else { each };
-                }
-                code.uses(entry)
-                    .for_each(|v| self.weight[v.index()] += each);
+            if flow.innermost(block) == OUTSIDE {
+                continue;
             }
-            data.terminator
-                .uses()
-                .for_each(|v| self.weight[v.index()] += each);
-            data.params
+            alive.reset(code.vreg_count as usize);
+            for v in live.live_out(block).chain(data.terminator.uses()) {
+                if mine(&v) {
+                    alive.insert(v);
+                }
+            }
+            let mut most = alive.count(class);
+            for entry in code.block_insts(block).iter().rev() {
+                let mut dead = 0;
+                for v in code.definitions(entry).filter(mine) {
+                    dead += u32::from(!alive.remove(v));
+                }
+                let defined = code.definitions(entry).filter(mine).count() as u32;
+                most = most.max(alive.count(class) + defined.max(dead));
+                if code.call(entry).is_some() {
+                    most = most.max(alive.count(class) + lost);
+                }
+                let kept = code.else_values(entry).iter().flatten().filter(|v| mine(v));
+                let kept = kept.count() as u32;
+                for v in code.uses(entry).filter(mine) {
+                    alive.insert(v);
+                }
+                most = most.max(alive.count(class) + kept);
+            }
+            let params = data
+                .params
                 .iter()
-                .for_each(|v| self.weight[v.index()] += each);
+                .filter(|v| mine(v) && !alive.contains(**v));
+            most = most.max(alive.count(class) + params.count() as u32);
+            let mut around = flow.innermost(block);
+            while around != OUTSIDE {
+                let place = &mut self.pressure[around as usize];
+                *place = (*place).max(most);
+                around = flow.parent(around);
+            }
+        }
+    }
+}
+
+/// Finds values that would have to be written to a uniform register where lanes are elsewhere: at the end of a divergent block where
+/// they would have to come back, or where names of theirs might meet.
+fn ban(code: &VCode<VReg>, flow: &Flow, plan: &Plan, banned: &mut HashSet<(Block, VReg)>) {
+    let mut returning: HashSet<VReg> = plan.reloads.iter().map(|(v, _)| *v).collect();
+    let joins = || code.blocks.keys().filter(|b| flow.is_join(*b));
+    for block in joins() {
+        for from in flow.predecessors(block) {
+            let divergent = code.blocks[from].divergent;
+            plan.missing(code, from, block, |v, wanted| {
+                returning.insert(v);
+                if divergent {
+                    banned.insert((block, wanted));
+                }
+            });
+        }
+    }
+    for block in joins() {
+        let divergent = |b: Block| code.blocks[b].divergent;
+        if divergent(block) || flow.predecessors(block).any(divergent) {
+            let meeting = plan.entry.of(block).iter();
+            let meeting = meeting.filter(|v| returning.contains(*v));
+            banned.extend(meeting.map(|v| (block, *v)));
         }
     }
 }
@@ -166,145 +263,369 @@ impl Spiller {
 struct Walk<'a, 's> {
     code: &'a VCode<VReg>,
     live: &'a Liveness,
+    flow: &'a Flow,
     class: RegisterClass,
-    temporary: &'a [bool],
-    block: Block,
+    pinned: Option<VReg>,
+    limit: u32,
+    across: u32,
+    /// Values that cannot be in registers at the entry of a block.
+    banned: &'a HashSet<(Block, VReg)>,
+    /// Headers of loops with divergent latches begin without registers.
+    strict: bool,
     spiller: &'s mut Spiller,
     plan: &'s mut Plan,
 }
 
+/// A value that may be in a register at the entry of a block.
+struct Candidate {
+    value: VReg,
+    rank: u64,
+}
+
 impl Walk<'_, '_> {
-    /// Results under a guard that need a register beside those of the sources, because the value they keep lives on. Asked behind
-    /// the instruction.
-    fn early_results(&self, entry: &Entry<VReg>) -> u32 {
-        let kept: Vec<VReg> = self
-            .code
-            .else_values(entry)
-            .iter()
-            .copied()
-            .flatten()
-            .collect();
-        let needs = |(i, v): &(usize, &VReg)| {
-            v.class() == self.class && (self.spiller.alive.contains(**v) || kept[..*i].contains(v))
-        };
-        kept.iter().enumerate().filter(needs).count() as u32
+    fn mine(&self, v: VReg) -> bool {
+        v.class() == self.class && Some(v) != self.pinned
     }
 
-    /// The place before an instruction that reads `uses` and writes `early` registers at the same time. Returns how many more values would fit.
-    fn before(&mut self, uses: &[VReg], early: u32, at: u32, limit: u32) -> Result<u32, Block> {
-        let mut transient = early;
-        for (i, v) in uses.iter().enumerate() {
-            if !self.plan.is_chosen(*v) {
-                self.spiller.alive.insert(*v);
-            } else if !uses[..i].contains(v) {
-                transient += 1;
+    /// Chooses the values that are in registers at the entry of `block`.
+    fn enter(&mut self, block: Block) {
+        self.spiller.present.reset(self.code.vreg_count as usize);
+        if block == self.code.entry_block() {
+            for &(v, _) in &self.code.entry {
+                if self.mine(v) && !self.live.is_dead(v) {
+                    self.spiller.present.insert(v);
+                }
+            }
+        } else if !self.flow.is_closed(block) {
+            self.meet(block);
+        }
+        let present = &self.spiller.present;
+        self.plan.entry.push(present.iter());
+    }
+
+    /// See [`Walk::enter`]; for a block with predecessors.
+    fn meet(&mut self, block: Block) {
+        let edges = self.count(block);
+        let header = self.flow.is_header(block);
+        let uniform = self.class == RegisterClass::Uniform;
+        let code = self.code;
+        // Where a value cannot come back it must not have left.
+        let fixed = |from: Block| uniform && code.blocks[from].divergent;
+        let closed = self.strict
+            && self
+                .flow
+                .predecessors(block)
+                .any(|p| p >= block && fixed(p));
+        let rigid = self.flow.predecessors(block).any(fixed);
+        let foreign = uniform && self.code.blocks[block].divergent;
+        let mut wanted: Vec<Candidate> = Vec::new();
+        let mut through: Vec<Candidate> = Vec::new();
+        let values = self.spiller.distances.live_in(block).iter();
+        let params = self.spiller.distances.params(block).iter();
+        let mut live_through = 0;
+        let all = values.map(|a| (a, false)).chain(params.map(|a| (a, true)));
+        for (ahead, param) in all {
+            live_through += u32::from(ahead.distance >= LOOP && !param);
+            let count = self.spiller.count[ahead.value.index()];
+            let everywhere = count == edges;
+            let barred = closed
+                || param && (foreign || rigid)
+                || !everywhere && rigid
+                || self.banned.contains(&(block, ahead.value));
+            if ahead.distance == NEVER || barred {
+                continue;
+            }
+            let near = ahead.distance < LOOP;
+            let candidate = Candidate {
+                value: ahead.value,
+                rank: self.rank(ahead.value, ahead.distance, param && header),
+            };
+            match (header, near, everywhere) {
+                (true, true, _) | (false, _, true) => wanted.push(candidate),
+                (true, false, true) => through.push(candidate),
+                (false, true, false) if count > 0 => through.push(candidate),
+                _ => {}
             }
         }
-        self.reduce(limit, transient, uses, at)
-    }
-
-    /// The place behind an instruction that writes `defs`, which are gone afterwards.
-    fn behind(&mut self, defs: &[VReg], at: u32, limit: u32) -> Result<u32, Block> {
-        let transient = defs
-            .iter()
-            .filter(|v| !self.spiller.alive.contains(**v))
-            .count() as u32;
-        let slack = self.reduce(limit, transient, defs, at)?;
-        for v in defs {
-            self.spiller.alive.remove(*v);
+        let room = if header {
+            let number = self.flow.innermost(block);
+            let pressure = self.spiller.pressure.get(number as usize);
+            let own = pressure.map_or(0, |p| p.saturating_sub(live_through));
+            self.limit.saturating_sub(own.max(wanted.len() as u32))
+        } else {
+            self.limit.saturating_sub(wanted.len() as u32)
+        };
+        for (list, most) in [(&mut wanted, self.limit), (&mut through, room)] {
+            if list.len() > most as usize {
+                list.sort_by_key(|c| (c.rank, c.value));
+                list.truncate(most as usize);
+            }
         }
-        Ok(slack)
+        // A parameter that is not in a register may need one to be copied by.
+        let taken = wanted.len() + through.len();
+        for candidate in through.iter().chain(&wanted).take(taken) {
+            self.spiller.present.insert(candidate.value);
+        }
+        let params = self.spiller.distances.params(block);
+        let outside = |v: VReg| !self.spiller.present.contains(v);
+        let copies = params
+            .iter()
+            .any(|a| a.distance != NEVER && outside(a.value));
+        if copies && taken as u32 == self.limit && self.class == RegisterClass::Gpr {
+            let farthest = through.iter().max_by_key(|c| c.rank);
+            let farthest = farthest.or_else(|| wanted.iter().max_by_key(|c| c.rank));
+            if let Some(farthest) = farthest {
+                self.spiller.present.remove(farthest.value);
+            }
+        }
+        self.uncount(block);
     }
 
-    /// Chooses values, none of `needed`, until at most `limit` are alive beside `transient` others.
+    /// The lower, the more a value deserves a register at the header of a loop.
+    fn rank(&self, v: VReg, distance: u32, carried: bool) -> u64 {
+        let distance = u64::from(distance);
+        if self.plan.recipes.knows(v) {
+            distance * FREE * CLEAN
+        } else if carried {
+            distance
+        } else {
+            distance * CLEAN
+        }
+    }
+
+    /// Counts for every value on how many of the edges into `block` that are known it is in a register. Returns their number.
+    fn count(&mut self, block: Block) -> u32 {
+        let mut edges = 0;
+        for from in self.flow.predecessors(block).filter(|p| *p < block) {
+            edges += 1;
+            let spiller = &mut *self.spiller;
+            spiller.marks += 1;
+            for v in self.plan.exit.of(from) {
+                spiller.count[v.index()] += 1;
+                spiller.mark[v.index()] = spiller.marks;
+            }
+            if edge_target(self.code, from) == Some(block) {
+                for (arg, param) in edge_arguments(self.code, from) {
+                    let there = spiller.mark[arg.index()] == spiller.marks;
+                    if there || Some(arg) == self.pinned {
+                        spiller.count[param.index()] += 1;
+                    }
+                }
+            }
+        }
+        edges
+    }
+
+    fn uncount(&mut self, block: Block) {
+        for from in self.flow.predecessors(block).filter(|p| *p < block) {
+            for v in self.plan.exit.of(from) {
+                self.spiller.count[v.index()] = 0;
+            }
+        }
+        for param in &self.code.blocks[block].params {
+            self.spiller.count[param.index()] = 0;
+        }
+    }
+
+    /// Walks through `block`.
+    fn run(&mut self, block: Block) -> Result<(), Block> {
+        self.look_ahead(block);
+        let data = &self.code.blocks[block];
+        let mut start = 0;
+        for (i, (index, entry)) in data
+            .insts
+            .clone()
+            .zip(self.code.block_insts(block))
+            .enumerate()
+        {
+            let (defs, end) = self.spiller.bounds[i];
+            let at = Point::before(block, index);
+            self.bring(block, Some(entry), start..defs, at);
+            let early = self.early_results(entry, start..defs);
+            self.reduce(self.limit, early, start..defs, at, i as u32)?;
+            for event in start..defs {
+                let (v, next) = self.spiller.events[event as usize];
+                self.spiller.next[v.index()] = next;
+            }
+            for event in start..defs {
+                let (v, _) = self.spiller.events[event as usize];
+                if self.spiller.next[v.index()] == NEVER {
+                    self.spiller.present.remove(v);
+                }
+            }
+            let behind = Point::behind(block, index);
+            let step = i as u32 + 1;
+            if self.code.call(entry).is_some() {
+                self.reduce(self.across, 0, 0..0, behind, step)?;
+            }
+            self.reduce(self.limit, end - defs, 0..0, behind, step)?;
+            for event in defs..end {
+                let (v, next) = self.spiller.events[event as usize];
+                self.spiller.next[v.index()] = next;
+                if next != NEVER {
+                    self.spiller.present.insert(v);
+                }
+            }
+            start = end;
+        }
+        let end = self.spiller.events.len() as u32;
+        let at = Point::end(self.code, block);
+        self.bring(block, None, start..end, at);
+        self.reduce(self.limit, 0, start..end, at, data.insts.len() as u32)?;
+        for event in start..end {
+            let (v, next) = self.spiller.events[event as usize];
+            self.spiller.next[v.index()] = next;
+            if next == NEVER {
+                self.spiller.present.remove(v);
+            }
+        }
+        self.plan.exit.push(self.spiller.present.iter());
+        for v in self.spiller.touched.drain(..) {
+            self.spiller.next[v.index()] = NEVER;
+        }
+        Ok(())
+    }
+
+    /// Collects uses and definitions with the next use behind each; afterwards `next` holds for the entry of `block`.
+    fn look_ahead(&mut self, block: Block) {
+        let (code, class, pinned) = (self.code, self.class, self.pinned);
+        let mine = |v: &VReg| v.class() == class && Some(*v) != pinned;
+        let data = &code.blocks[block];
+        let end = length(code, block);
+        let spiller = &mut *self.spiller;
+        spiller.distances.leave(code, self.flow, block);
+        let args = edge_arguments(code, block).map(|(arg, _)| arg);
+        for v in self.live.live_out(block).chain(args).filter(mine) {
+            let ahead = spiller.distances.ahead[v.index()];
+            if ahead != NEVER {
+                spiller.next[v.index()] = ahead.saturating_add(end).min(NEVER - 1);
+                spiller.touched.push(v);
+            }
+        }
+        spiller.distances.forget(code, self.flow, block);
+        spiller.events.clear();
+        spiller.bounds.clear();
+        let event = |v| (v, NEVER);
+        for entry in code.block_insts(block) {
+            spiller
+                .events
+                .extend(code.uses(entry).filter(mine).map(event));
+            let defs = spiller.events.len() as u32;
+            spiller
+                .events
+                .extend(code.definitions(entry).filter(mine).map(event));
+            spiller.bounds.push((defs, spiller.events.len() as u32));
+        }
+        let last = spiller.events.len();
+        if !matches!(data.terminator, Terminator::Jump { .. }) {
+            let uses = data.terminator.uses().filter(mine).map(event);
+            spiller.events.extend(uses);
+        }
+        let mut visit = |events: &mut [(VReg, u32)], at: u32| {
+            for (v, next) in events.iter_mut().rev() {
+                *next = std::mem::replace(&mut spiller.next[v.index()], at);
+                spiller.touched.push(*v);
+            }
+        };
+        visit(&mut spiller.events[last..], end - 1);
+        for i in (0..spiller.bounds.len()).rev() {
+            let start = if i == 0 { 0 } else { spiller.bounds[i - 1].1 };
+            let (defs, end) = spiller.bounds[i];
+            visit(&mut spiller.events[defs as usize..end as usize], NEVER);
+            visit(&mut spiller.events[start as usize..defs as usize], i as u32);
+        }
+    }
+
+    /// Brings back what an instruction, or the terminator, reads.
+    fn bring(
+        &mut self,
+        block: Block,
+        entry: Option<&Entry<VReg>>,
+        uses: std::ops::Range<u32>,
+        at: Point,
+    ) {
+        let divergent = self.code.blocks[block].divergent;
+        for event in uses {
+            let (v, _) = self.spiller.events[event as usize];
+            if self.spiller.present.contains(v) {
+                continue;
+            }
+            let home = self.class == RegisterClass::Uniform
+                && entry.is_some_and(|e| uniform::can_read_home(&e.inst, divergent));
+            if home {
+                self.plan.read_home(v, at);
+            } else {
+                self.plan.bring(v, at);
+                self.spiller.present.insert(v);
+            }
+        }
+    }
+
+    /// Results under a guard that need a register beside those of the sources, because the value they keep lives on.
+    fn early_results(&self, entry: &Entry<VReg>, uses: std::ops::Range<u32>) -> u32 {
+        let kept = self.code.else_values(entry);
+        if kept.is_empty() {
+            return 0;
+        }
+        let events = &self.spiller.events[uses.start as usize..uses.end as usize];
+        let lives_on = |v: &VReg| {
+            let last = events.iter().rev().find(|(u, _)| u == v);
+            last.is_some_and(|(_, next)| *next != NEVER)
+        };
+        let mut early = 0;
+        for (i, v) in kept.iter().enumerate() {
+            let Some(v) = v.filter(|v| self.mine(*v)) else {
+                continue;
+            };
+            early += u32::from(lives_on(&v) || kept[..i].contains(&Some(v)));
+        }
+        early
+    }
+
+    /// Takes values out of their registers, none of those that `needed` names, until at most `limit` are left beside `more` others.
     fn reduce(
         &mut self,
         limit: u32,
-        transient: u32,
-        needed: &[VReg],
-        at: u32,
-    ) -> Result<u32, Block> {
-        loop {
-            let count = self.spiller.alive.count(self.class) + transient;
-            if count <= limit {
-                return Ok(limit - count);
-            }
-            let best = self
-                .spiller
-                .alive
-                .iter()
-                .filter(|v| !needed.contains(v))
-                .min_by(|a, b| {
-                    // What an earlier round brought back goes last.
-                    let key = |v: VReg| {
-                        let again = self.temporary.get(v.index()).is_some_and(|t| *t);
-                        (self.spiller.weight[v.index()] + if again { 1e6 } else { 0.0 })
-                            / (1 + self.distance(v, at)) as f32
-                    };
-                    key(*a).total_cmp(&key(*b)).then(a.cmp(b))
-                });
-            let Some(victim) = best else {
-                return Err(self.block);
+        more: u32,
+        needed: std::ops::Range<u32>,
+        at: Point,
+        step: u32,
+    ) -> Result<(), Block> {
+        while self.spiller.present.count(self.class) + more > limit {
+            let spiller = &*self.spiller;
+            let needed = &spiller.events[needed.start as usize..needed.end as usize];
+            let often = self.flow.frequency(at.block);
+            let farness = |v: VReg| {
+                let distance = u64::from(spiller.next[v.index()].saturating_sub(step)) + 1;
+                if self.plan.recipes.knows(v) {
+                    distance * FREE
+                } else if spiller.left[v.index()]
+                    || self.flow.frequency(self.live.def_block(v)) < often
+                {
+                    distance * CLEAN
+                } else {
+                    distance
+                }
             };
-            self.spiller.alive.remove(victim);
-            self.plan.choose(victim);
+            let candidates = spiller.present.iter();
+            let victim = candidates
+                .filter(|v| needed.iter().all(|(u, _)| u != v))
+                .max_by_key(|v| (farness(*v), *v));
+            let Some(victim) = victim else {
+                return Err(at.block);
+            };
+            self.spiller.present.remove(victim);
+            self.spiller.left[victim.index()] = true;
+            self.plan.evictions.push(Eviction { value: victim, at });
         }
-    }
-
-    /// Instructions to the next use, along the linear order.
-    fn distance(&self, v: VReg, at: u32) -> u32 {
-        let uses = self.live.uses(v);
-        let next = uses.get(uses.partition_point(|p| *p <= at)).copied();
-        match next {
-            Some(p) if p <= end_position(self.code, self.block) => p - at,
-            Some(p) => (p - at)
-                .min(FAR)
-                .max(end_position(self.code, self.block) - at),
-            None => FAR,
-        }
+        Ok(())
     }
 }
 
-/// Whether an instruction gives the same result wherever it stands: it reads neither registers nor anything that changes.
-pub(in crate::regalloc) fn rematerialisable(code: &VCode<VReg>, entry: &Entry<VReg>) -> bool {
-    let inst = &entry.inst;
-    let plain = entry
-        .attachment
-        .is_none_or(|a| matches!(code.attachments[a], Attachment::Symbol(_)));
-    let reads = inst
-        .operands()
-        .any(|o| o.info.direction == Direction::In && o.regs.iter().any(|r| r.is_some()));
-    let effects = inst.optype().info().effects;
-    let fixed = effects == Effects::default()
-        || effects == Effects::LOAD.union(Effects::CONSTANT)
-        || effects == Effects::CONSTANT
-        || effects == Effects::SPECIAL && reads_constant_register(inst.form(), inst.word());
-    plain && !reads && fixed && inst.is_unguarded() && inst.definitions().count() == 1
-}
-
-/// Whether a read of a special register gives the thread the same value at all times.
-fn reads_constant_register(form: Form, word: u128) -> bool {
-    let field = form.info().fields.iter().find(|f| f.type_name == "SReg");
-    let Some(field) = field else { return false };
-    let crate::isa::table::FieldType::Enum(names) = field.ty else {
-        return false;
-    };
-    names
-        .name_of(field.get(word))
-        .is_some_and(|n| !n.contains("CLOCK") && !n.contains("ACTIVEMASK"))
-}
-
-/// The home of a chosen value: nothing if it can be made again, else the next larger memory.
-pub(in crate::regalloc) fn home(
-    code: &VCode<VReg>,
-    v: VReg,
-    definition: Option<&Entry<VReg>>,
-) -> Home {
-    match definition {
-        Some(entry) if v.class() == RegisterClass::Gpr && rematerialisable(code, entry) => {
-            Home::Again
-        }
-        _ if v.class() == RegisterClass::Gpr => Home::Memory,
-        _ => Home::Gpr,
+/// The block to which a block passes arguments.
+fn edge_target(code: &VCode<VReg>, block: Block) -> Option<Block> {
+    match &code.blocks[block].terminator {
+        Terminator::Jump { target, .. } => Some(*target),
+        _ => None,
     }
 }

@@ -1,6 +1,5 @@
 //! Instructions that read a uniform value from GPRs instead.
 
-use super::rewrite::Plan;
 use crate::isa::generated::{IExt, iadd};
 use crate::isa::operand::{PT, Predicate};
 use crate::isa::table::{Direction, FieldValue, FormInfo};
@@ -9,21 +8,40 @@ use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::VCode;
 use hashbrown::HashMap;
 
-/// Chooses the uniform block parameters that would be written in a divergent block, by their own or by an edge into it. True if any.
-pub(in crate::regalloc) fn choose_parameters(code: &VCode<VReg>, plan: &mut Plan) -> bool {
-    for (block, data) in code.blocks.iter().filter(|(_, data)| data.divergent) {
-        let passed = edge_arguments(code, block).map(|(_, param)| param);
-        for v in data
-            .params
-            .iter()
-            .copied()
-            .chain(passed)
-            .filter(|v| v.class() == RegisterClass::Uniform)
-        {
-            plan.choose(v);
-        }
+/// Whether uniform block parameters would be written in a divergent block, by their own or by an edge into it.
+pub(in crate::regalloc) fn has_divergent_parameters(code: &VCode<VReg>) -> bool {
+    code.blocks
+        .iter()
+        .filter(|(_, data)| data.divergent)
+        .any(|(block, data)| {
+            let passed = edge_arguments(code, block).map(|(_, param)| param);
+            let mut written = data.params.iter().copied().chain(passed);
+            written.any(|v| v.class() == RegisterClass::Uniform)
+        })
+}
+
+/// Whether an instruction can read its uniform operands from GPRs. An address is added up in GPRs, which is worth it only where
+/// nothing may be written to a uniform register.
+pub(in crate::regalloc) fn can_read_home(inst: &VInst, divergent: bool) -> bool {
+    let mut uniform = inst
+        .operands()
+        .filter(|o| o.info.class == Some(RegisterClass::Uniform));
+    if !uniform.all(|o| o.info.direction == Direction::In) {
+        return false;
     }
-    !plan.is_empty()
+    sibling(inst.form()).is_some() || divergent && without_base(inst).is_some()
+}
+
+/// The form of a memory access without its uniform base.
+fn without_base(inst: &VInst) -> Option<Form> {
+    let base = inst.operands().find(|o| {
+        o.info.class == Some(RegisterClass::Uniform) && o.info.direction == Direction::In
+    })?;
+    let address = inst.operand(Role::A)?;
+    let wanted = inst.info().stype.strip_suffix('U')?;
+    let forms = inst.optype().info().forms.iter().copied();
+    let form = forms.into_iter().find(|f| f.info().stype == wanted)?;
+    (inst.operand_regs(address).len() == base.regs.len() && base.regs[0].is_some()).then_some(form)
 }
 
 /// The form of the same operation that has a GPR wherever `form` has a uniform register: the `stype` with `R` for `U`.
@@ -97,14 +115,7 @@ pub(in crate::regalloc) fn address_in_gprs(
         .iter()
         .map(|r| r.map(|r| homes[&r]))
         .collect::<Option<_>>()?;
-    let wanted = inst.info().stype.strip_suffix('U')?;
-    let form = inst
-        .optype()
-        .info()
-        .forms
-        .iter()
-        .copied()
-        .find(|f| f.info().stype == wanted)?;
+    let form = without_base(inst)?;
     let address = inst.operand(Role::A)?;
     let old: Vec<Option<VReg>> = inst.operand_regs(address).to_vec();
     if old.len() != gprs.len() {

@@ -304,14 +304,13 @@ impl<R: Names> Machine<'_, R> {
             Form::MOV_I | Form::UMOV_I => vec![number(Role::B) as u32],
             Form::MOV_C | Form::ULDC_C => {
                 let stack = u64::from(abi::bank0::STACK_POINTER);
-                vec![
-                    if number(Role::B) == stack {
-                        0x8000
-                    } else {
-                        hash([number(Role::B)]) as u32
-                    };
-                    results
-                ]
+                let word = |place| match place {
+                    place if place == stack => 0x8000,
+                    place => hash([place]) as u32,
+                };
+                (0..results as u64)
+                    .map(|i| word(number(Role::B) + 4 * i))
+                    .collect()
             }
             Form::LOP3_RRR if number(Role::Lut) == 0x3c => {
                 vec![self.one(inst, Role::A) ^ self.one(inst, Role::B)]

@@ -1,7 +1,6 @@
 //! Random functions, executed before and after allocation.
 
 mod campaign;
-mod cost;
 mod forms;
 mod generate;
 mod interpret;
