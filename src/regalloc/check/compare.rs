@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use crate::isa::inst::OperandRef;
 use crate::isa::table::{FieldType, FieldValue, OperandInfo, SyntaxOperandKind};
-use crate::isa::{Inst, PInst, PReg, Register, RegisterClass, VInst, VReg};
+use crate::isa::{Form, Inst, PInst, PReg, Register, RegisterClass, Role, VInst, VReg};
 use crate::vcode::{Attachment, Entry, VCode};
 use smallvec::SmallVec;
 
@@ -180,4 +180,30 @@ pub(super) fn attachment(
     } else {
         Err("has not what was attached before".to_string())
     }
+}
+
+/// Whether `new` reads the word `word` of what `old` reads from a constant bank, and nothing else.
+pub(super) fn is_word_of(old: &VInst, new: &PInst, word: u64) -> bool {
+    let from = |o: Option<u64>| o.map(|place| place + 4 * word);
+    let reads_constant = old.operand(Role::B).is_some_and(|b| b.class.is_none());
+    let mut moved = *new;
+    if let Some(place) = old.number(Role::B) {
+        moved.set_number(Role::B, place);
+    }
+    let mut fields = old.info().fields.iter();
+    reads_constant
+        && is_constant_read(old)
+        && old.form() == new.form()
+        && old.is_unguarded()
+        && new.is_unguarded()
+        && old.uses().next().is_none()
+        && new.uses().next().is_none()
+        && new.definitions().count() == 1
+        && from(old.number(Role::B)) == new.number(Role::B)
+        && fields.all(|f| f.type_name == "MOVW" || f.get(old.word()) == f.get(moved.word()))
+}
+
+/// Whether an operation gives what is in a constant bank as it is there.
+fn is_constant_read(inst: &VInst) -> bool {
+    matches!(inst.form(), Form::MOV_C | Form::ULDC_C)
 }

@@ -289,6 +289,14 @@ impl Checker<'_> {
             };
         let mut results = expected.definitions().zip(new.inst.definitions());
         let result = results.any(|(d, r)| d == v && Place::from(r) == question.place);
+        let word = expected.definitions().position(|d| d == v);
+        if !symbol
+            && word.is_some_and(|word| compare::is_word_of(&expected, &new.inst, word as u64))
+            && new.attachment.is_none()
+            && new.inst.definitions().map(Place::from).next() == Some(question.place)
+        {
+            return Ok(());
+        }
         if !same || !result {
             return Err(format!(
                 "{}, which is not `{}`",
