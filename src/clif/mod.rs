@@ -10,7 +10,6 @@ pub mod atomics;
 pub mod by_value;
 pub mod contents;
 pub mod conversions;
-pub mod edges;
 mod guard;
 pub mod intrinsics;
 pub mod legalize;
@@ -267,10 +266,6 @@ impl Preparer {
         observe(Step::Legalize, &context.func);
 
         if options.kernel.is_none() && returns::unify_returns(&mut context.func) {
-            context.compute_cfg();
-            context.compute_domtree();
-        }
-        if edges::narrow(&mut context.func, &context.cfg, budget) {
             context.compute_cfg();
             context.compute_domtree();
         }

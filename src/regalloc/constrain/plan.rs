@@ -285,6 +285,22 @@ impl Plan {
         })
     }
 
+    /// What bringing values back costs, by how often blocks run.
+    pub(super) fn cost(&self, code: &VCode<VReg>, flow: &Flow) -> f32 {
+        let one = |v: VReg, block: Block| {
+            flow.frequency(block) * if self.recipes.knows(v) { 0.25 } else { 1.0 }
+        };
+        let mut cost: f32 = self.reloads.iter().map(|(v, at)| one(*v, at.block)).sum();
+        for block in code.blocks.keys() {
+            let displaced = self.displaced(code, block).count();
+            for from in flow.predecessors(block).filter(|_| flow.is_join(block)) {
+                self.missing(code, from, block, |v, _| cost += one(v, from));
+                cost += flow.frequency(from) * displaced as f32;
+            }
+        }
+        cost
+    }
+
     /// Notes that a value comes back in a block.
     pub(super) fn note_return(&mut self, v: VReg, block: Block, flow: &Flow) {
         let mut around = flow.innermost(block);

@@ -139,11 +139,11 @@ impl Spiller {
         let limit = capacity.registers[class as usize];
         let across = capacity.across(class);
         self.find_pressure(code, live, &flow, &mine, class, limit - across.min(limit));
-        let mut banned = HashSet::new();
-        let mut strict = false;
-        for round in 0.. {
-            self.left.clear();
-            self.left.resize(values, false);
+        let mut wishes = Wishes::default();
+        let mut rounds = 0;
+        let walk = |this: &mut Self, plan: &mut Plan, wishes: &Wishes| {
+            this.left.clear();
+            this.left.resize(values, false);
             plan.begin(code, class);
             let mut walk = Walk {
                 code,
@@ -153,28 +153,40 @@ impl Spiller {
                 pinned,
                 limit,
                 across,
-                banned: &banned,
-                strict,
-                spiller: self,
+                wishes,
+                spiller: this,
                 plan,
             };
-            for block in code.blocks.keys() {
+            code.blocks.keys().try_for_each(|block| {
                 walk.enter(block);
-                walk.run(block)?;
-            }
+                walk.run(block)
+            })
+        };
+        loop {
+            walk(self, plan, &wishes)?;
             if class != RegisterClass::Uniform {
                 break;
             }
-            let before = banned.len();
-            ban(code, &flow, plan, &mut banned);
-            if banned.len() == before {
+            let before = wishes.banned.len();
+            ban(code, &flow, plan, &mut wishes.banned);
+            if wishes.banned.len() == before {
                 break;
             }
-            strict = round > PATIENCE;
+            rounds += 1;
+            wishes.strict = rounds > PATIENCE;
         }
-        if plan.is_needed(code, &flow) {
-            plan.settle(code, live, flow);
+        if !plan.is_needed(code, &flow) {
+            return Ok(());
         }
+        if class != RegisterClass::Uniform && wishes.keep(code, &flow, plan) {
+            // What a round of a loop ends with is often the cheapest to begin the next one with.
+            let first = plan.cost(code, &flow);
+            walk(self, plan, &wishes)?;
+            if plan.cost(code, &flow) >= first {
+                walk(self, plan, &Wishes::default())?;
+            }
+        }
+        plan.settle(code, live, flow);
         Ok(())
     }
 
@@ -260,6 +272,35 @@ fn ban(code: &VCode<VReg>, flow: &Flow, plan: &Plan, banned: &mut HashSet<(Block
     }
 }
 
+/// What earlier walks have found out.
+#[derive(Default)]
+struct Wishes {
+    /// Values that cannot be in registers at the entry of a block.
+    banned: HashSet<(Block, VReg)>,
+    /// Headers of loops with divergent latches begin without registers.
+    strict: bool,
+    /// Values that are in registers at the ends of loops, with the loops' headers.
+    kept: HashSet<(Block, VReg)>,
+}
+
+impl Wishes {
+    /// Wishes that loops begin with what they end with. False if they do.
+    fn keep(&mut self, code: &VCode<VReg>, flow: &Flow, plan: &Plan) -> bool {
+        let mut differs = false;
+        for header in code.blocks.keys().filter(|b| flow.is_header(*b)) {
+            for latch in flow.predecessors(header).filter(|p| *p >= header) {
+                plan.missing(code, latch, header, |_, _| differs = true);
+                let end = plan.exit.of(latch).iter();
+                self.kept.extend(end.map(|v| (header, *v)));
+                let there = |v: &VReg| plan.exit.has(latch, *v);
+                let passed = edge_arguments(code, latch).filter(|(arg, _)| there(arg));
+                self.kept.extend(passed.map(|(_, param)| (header, param)));
+            }
+        }
+        differs
+    }
+}
+
 struct Walk<'a, 's> {
     code: &'a VCode<VReg>,
     live: &'a Liveness,
@@ -268,10 +309,7 @@ struct Walk<'a, 's> {
     pinned: Option<VReg>,
     limit: u32,
     across: u32,
-    /// Values that cannot be in registers at the entry of a block.
-    banned: &'a HashSet<(Block, VReg)>,
-    /// Headers of loops with divergent latches begin without registers.
-    strict: bool,
+    wishes: &'a Wishes,
     spiller: &'s mut Spiller,
     plan: &'s mut Plan,
 }
@@ -279,6 +317,8 @@ struct Walk<'a, 's> {
 /// A value that may be in a register at the entry of a block.
 struct Candidate {
     value: VReg,
+    /// Wishes leave it for the end.
+    deferred: bool,
     rank: u64,
 }
 
@@ -311,7 +351,7 @@ impl Walk<'_, '_> {
         let code = self.code;
         // Where a value cannot come back it must not have left.
         let fixed = |from: Block| uniform && code.blocks[from].divergent;
-        let closed = self.strict
+        let closed = self.wishes.strict
             && self
                 .flow
                 .predecessors(block)
@@ -331,13 +371,14 @@ impl Walk<'_, '_> {
             let barred = closed
                 || param && (foreign || rigid)
                 || !everywhere && rigid
-                || self.banned.contains(&(block, ahead.value));
+                || self.wishes.banned.contains(&(block, ahead.value));
             if ahead.distance == NEVER || barred {
                 continue;
             }
             let near = ahead.distance < LOOP;
             let candidate = Candidate {
                 value: ahead.value,
+                deferred: header && !self.wishes.kept.contains(&(block, ahead.value)),
                 rank: self.rank(ahead.value, ahead.distance, param && header),
             };
             match (header, near, everywhere) {
@@ -357,7 +398,7 @@ impl Walk<'_, '_> {
         };
         for (list, most) in [(&mut wanted, self.limit), (&mut through, room)] {
             if list.len() > most as usize {
-                list.sort_by_key(|c| (c.rank, c.value));
+                list.sort_by_key(|c| (c.deferred, c.rank, c.value));
                 list.truncate(most as usize);
             }
         }
@@ -372,8 +413,8 @@ impl Walk<'_, '_> {
             .iter()
             .any(|a| a.distance != NEVER && outside(a.value));
         if copies && taken as u32 == self.limit && self.class == RegisterClass::Gpr {
-            let farthest = through.iter().max_by_key(|c| c.rank);
-            let farthest = farthest.or_else(|| wanted.iter().max_by_key(|c| c.rank));
+            let farthest = through.iter().max_by_key(|c| (c.deferred, c.rank));
+            let farthest = farthest.or_else(|| wanted.iter().max_by_key(|c| (c.deferred, c.rank)));
             if let Some(farthest) = farthest {
                 self.spiller.present.remove(farthest.value);
             }

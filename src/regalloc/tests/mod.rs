@@ -236,3 +236,27 @@ fn few_registers() {
         );
     }
 }
+
+/// Loops in loops that use more values of every class than there are registers, with calls in them.
+#[test]
+fn pressure_in_loops() {
+    for (seeds, gpr_limit, calls) in [(0..30, 24, 0), (30..50, 32, 2), (50..60, 64, 1)] {
+        for options in paths() {
+            let options = Options {
+                gpr_limit,
+                ..options
+            };
+            let shape = Shape {
+                control: 45,
+                wide: 10,
+                guarded: 15,
+                calls,
+                device: calls > 1,
+                predicate_window: 14,
+                uniform_window: 80,
+                ..plain(300, 150)
+            };
+            check(seeds.clone(), &shape, &options);
+        }
+    }
+}
