@@ -164,6 +164,15 @@ pub(super) fn colour(
         out.used.insert(copy.from);
         out.used.insert(copy.to);
     }
+    // A result that nobody reads is written where its operand is moved to, and no copy from there tells of it.
+    for (index, site) in &out.sites {
+        let operands = code.insts[*index as usize].inst.regs();
+        for (place, number) in &site.moved {
+            if let Some(v) = operands[usize::from(*place)] {
+                out.used.insert(PReg::new(v.class(), *number));
+            }
+        }
+    }
     Ok(())
 }
 

@@ -181,3 +181,16 @@ fn allocations_are_right() {
         "{covered:?}"
     );
 }
+/// Seeds that were wrong once.
+#[test]
+fn once_wrong() {
+    // A slot of regalloc2 was the register of a wide result's word that nobody reads.
+    for seed in [1_011_430, 1_015_000, 1_048_509, 1_069_585, 1_084_713] {
+        let (shape, options) = case(seed);
+        let code = generate::function(seed, &shape);
+        let (mut scratch, mut covered) = (Scratch::default(), Covered::default());
+        let found = mistake(&code, &options, true, &mut scratch, &mut covered);
+        assert_eq!(found, None, "seed {seed}");
+        assert_eq!(covered.functions, 1);
+    }
+}
