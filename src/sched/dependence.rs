@@ -5,7 +5,7 @@
 
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, Register, RegisterClass, VReg};
-use crate::vcode::{Entry, VCode};
+use crate::vcode::{Entry, Terminator, VCode};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -32,7 +32,44 @@ pub struct Dependences {
     outgoing: Vec<Edge>,
     /// By value the node that writes it and the cycles that takes; only entries of the run are set.
     writer: Vec<Option<(u32, u32)>>,
+    /// Nodes that read values which others renew, with those values and the cycles until they have been read.
+    old_reads: Vec<(VReg, u32, u32)>,
     spaces: [Space; SPACES.len()],
+}
+
+/// Values that loops hand on from one iteration to the next: which one takes the place of which.
+#[derive(Debug, Default)]
+pub struct Renewals {
+    /// By value the block parameter that becomes it, and whether it is such a parameter; empty without loops.
+    values: Vec<(Option<VReg>, bool)>,
+}
+
+impl Renewals {
+    /// Finds the arguments of the edges that lead backwards.
+    pub fn find(&mut self, code: &VCode<VReg>) {
+        self.values.clear();
+        for (block, data) in code.blocks.iter() {
+            let Terminator::Jump { target, args } = &data.terminator else {
+                continue;
+            };
+            if *target > block {
+                continue;
+            }
+            self.values.resize(code.vreg_count as usize, (None, false));
+            for (new, &old) in args.iter().zip(&code.blocks[*target].params) {
+                self.values[new.index()].0.get_or_insert(old);
+                self.values[old.index()].1 = true;
+            }
+        }
+    }
+
+    fn old(&self, new: VReg) -> Option<VReg> {
+        self.values.get(new.index()).and_then(|v| v.0)
+    }
+
+    fn is_old(&self, v: VReg) -> bool {
+        self.values.get(v.index()).is_some_and(|v| v.1)
+    }
 }
 
 /// A node: its parts of the lists of the graph.
@@ -90,12 +127,14 @@ fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
 }
 
 impl Dependences {
-    /// Makes the graph of `run`; `needed` says whether a register is read behind it.
+    /// Makes the graph of `run`; `needed` says whether a register is read behind it. What renews a value stays behind the reads of the old
+    /// one, unless that is needed anyway: one register will do for both.
     pub fn build(
         &mut self,
         code: &VCode<VReg>,
         run: &[Entry<VReg>],
         needed: impl Fn(VReg) -> bool,
+        renewals: &Renewals,
     ) {
         self.clear(code.vreg_count as usize);
         let mut convergent: Option<u32> = None;
@@ -106,6 +145,10 @@ impl Dependences {
                     Some((_, times)) => *times += 1,
                     None => {
                         self.uses.push((reg, 1));
+                        if renewals.is_old(reg) {
+                            let sources = entry.inst.optype().info().latency.sources;
+                            self.old_reads.push((reg, node, u32::from(sources).max(1)));
+                        }
                         if let Some((writer, cycles)) = self.writer[reg.index()] {
                             self.edge(start.2, writer, cycles);
                         }
@@ -123,6 +166,9 @@ impl Dependences {
                 let cycles = latency_of(&entry.inst, reg);
                 self.results.push((reg, cycles));
                 self.writer[reg.index()] = Some((node, cycles));
+                if let Some(old) = renewals.old(reg).filter(|&old| !needed(old)) {
+                    self.stay_behind_reads(start.2, node, old);
+                }
             }
             self.nodes.push(Node {
                 uses: start.0 as u32..self.uses.len() as u32,
@@ -153,6 +199,7 @@ impl Dependences {
         self.writer.resize(values, None);
         self.nodes.clear();
         self.uses.clear();
+        self.old_reads.clear();
         self.incoming.clear();
         self.outgoing.clear();
         for space in &mut self.spaces {
@@ -166,6 +213,16 @@ impl Dependences {
         match self.incoming[start..].iter_mut().find(|e| e.node == from) {
             Some(edge) => edge.cycles = edge.cycles.max(cycles),
             None => self.incoming.push(Edge { node: from, cycles }),
+        }
+    }
+
+    /// Adds the edges that keep the definition of a value's next one behind its reads by other nodes.
+    fn stay_behind_reads(&mut self, start: usize, node: u32, old: VReg) {
+        for i in 0..self.old_reads.len() {
+            let (read, reader, cycles) = self.old_reads[i];
+            if read == old && reader != node {
+                self.edge(start, reader, cycles);
+            }
         }
     }
 

@@ -4,9 +4,10 @@
 //! the end of the block goes first, so that loads are issued early and what is independent fills the time until they arrive. When as many
 //! values are alive as the function needs anyway (up to the step in which registers are given out), the instruction that frees most goes first
 //! instead: more registers would mean fewer warps, which hide more than an order can. The new order is kept only if it is estimated to be
-//! faster than the old one and needs no more registers.
+//! faster than the old one and needs no more registers. What a loop hands on stays behind the last read of what it replaces
+//! ([`Renewals`]), because a copy in every iteration costs more than the time that would be filled.
 
-use super::dependence::{Dependences, keeps_its_place};
+use super::dependence::{Dependences, Renewals, keeps_its_place};
 use crate::abi::REGISTER_STEP;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::constrain::pressure::LiveSet;
@@ -30,6 +31,7 @@ pub struct Scratch {
     /// Values alive behind the instructions that are looked at.
     behind: LiveSet,
     graph: Dependences,
+    renewals: Renewals,
     walk: Walk,
     /// For each node how many of the nodes before it have not been issued.
     waiting: Vec<u32>,
@@ -44,6 +46,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
         return code;
     }
     scratch.live.compute_sets(&code);
+    scratch.renewals.find(&code);
     let mut limit = Pressure(FREE);
     for block in code.blocks.keys() {
         limit = limit.max(scratch.peak(&code, block));
@@ -253,10 +256,11 @@ impl Scratch {
         let Scratch {
             behind,
             graph,
+            renewals,
             walk,
             ..
         } = self;
-        graph.build(code, run, |r| behind.contains(r));
+        graph.build(code, run, |r| behind.contains(r), renewals);
         walk.prepare(graph, behind, code.vreg_count as usize);
         walk.restart();
         (0..run.len()).for_each(|node| walk.issue(graph, behind, node));
