@@ -26,6 +26,7 @@ mod pick;
 mod registers;
 mod through_regalloc2;
 mod webs;
+mod wishes;
 mod write;
 
 #[cfg(test)]
