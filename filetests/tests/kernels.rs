@@ -413,3 +413,82 @@ fn matmul8() {
         }
     });
 }
+
+#[test]
+fn matmul_rt8x8() {
+    on_both("matmul_rt8x8", |device, module| {
+        let mut random = Random(Sequence::new(10));
+        let n = 64usize;
+        let mut matrix = || -> Vec<f32> { (0..n * n).map(|_| random.float()).collect() };
+        let (a, b) = (matrix(), matrix());
+        let [da, db] = [&a, &b].map(|m| device.upload(m).unwrap());
+        let dc = device.allocate((n * n * 4) as u64).unwrap();
+        let blocks = (n / 64) as u32;
+        let grid = Grid::new([blocks, blocks, 1], [8, 8, 1]);
+        let kernel = module.kernel("matmul_rt8x8").unwrap();
+        let launch = kernel.launch(grid).arg(n as u32);
+        clean(launch.arg(&da).arg(&db).arg(&dc));
+        let expected: Vec<f32> = (0..n * n)
+            .map(|i| {
+                (0..n).fold(0.0f32, |sum, k| {
+                    a[i / n * n + k].mul_add(b[k * n + i % n], sum)
+                })
+            })
+            .collect();
+        assert_eq!(bits(&device.download(&dc).unwrap()), bits(&expected));
+    });
+}
+
+#[test]
+fn i64_loop() {
+    on_both("i64_loop", |device, module| {
+        let mut random = Random(Sequence::new(11));
+        for n in [1usize, 5] {
+            let a: Vec<u64> = (0..n * 256).map(|_| random.next()).collect();
+            let x = random.next();
+            let da = device.upload(&a).unwrap();
+            let out = device.allocate(256 * 8).unwrap();
+            let grid = Grid::new([1, 1, 1], [256, 1, 1]);
+            let kernel = module.kernel("i64_loop").unwrap();
+            let launch = kernel.launch(grid);
+            clean(launch.arg(n as u32).arg(&da).arg(&out).arg(x));
+            let column = |t: usize| {
+                (0..n).fold(0u64, |sum, k| {
+                    sum.wrapping_mul(x).wrapping_add(a[k * 256 + t])
+                })
+            };
+            let expected: Vec<u64> = (0..256).map(column).collect();
+            assert_eq!(device.download::<u64>(&out).unwrap(), expected, "n = {n}");
+        }
+    });
+}
+
+#[test]
+fn softmax() {
+    on_both("softmax", |device, module| {
+        let mut random = Random(Sequence::new(12));
+        let (rows, n) = (64usize, 9usize);
+        let a: Vec<f32> = (0..rows * n)
+            .map(|_| (random.bits32() as i32 as f32) * 1e-9)
+            .collect();
+        let da = device.upload(&a).unwrap();
+        let out = device.allocate((rows * n * 4) as u64).unwrap();
+        let grid = Grid::new([1, 1, 1], [rows as u32, 1, 1]);
+        let kernel = module.kernel("softmax").unwrap();
+        let launch = kernel.launch(grid);
+        clean(launch.arg(n as u32).arg(&da).arg(&out));
+        let result = device.download::<f32>(&out).unwrap();
+        for (row, got) in a.chunks(n).zip(result.chunks(n)) {
+            let most = row.iter().copied().fold(f32::MIN, f32::max);
+            let sum: f64 = row.iter().map(|v| f64::from(v - most).exp2()).sum();
+            for (v, got) in row.iter().zip(got) {
+                let expected = f64::from(v - most).exp2() / sum;
+                // 2^x is approximate to about two units in the last place.
+                assert!(
+                    (f64::from(*got) - expected).abs() < 1e-6,
+                    "{got}: {expected}"
+                );
+            }
+        }
+    });
+}

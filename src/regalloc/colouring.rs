@@ -7,7 +7,7 @@
 
 use super::RegallocError;
 use super::constrain::pressure::{Pressure, stack_pointer};
-use super::liveness::{Liveness, edge_arguments, end_position, entry_position, position};
+use super::liveness::{Liveness, edge_arguments, end_position, position};
 use super::parallel::Copy;
 use super::pick::{NoRegister, Picker, Tables};
 use super::registers::{Numbers, RegisterSet};
@@ -211,7 +211,7 @@ impl Scan<'_> {
             .entry
             .iter()
             .filter(|(v, _)| !live.is_dead(*v) && Some(*v) != pinned);
-        let copies = self.define_fixed(alive, 0)?;
+        let copies = self.define_fixed(alive)?;
         let mut busy = self.picker.occupied;
         code.entry.iter().for_each(|(_, r)| busy.insert(*r));
         Ok((copies, busy))
@@ -221,11 +221,10 @@ impl Scan<'_> {
     fn define_fixed<'v>(
         &mut self,
         values: impl Iterator<Item = &'v (VReg, PReg)>,
-        at: u32,
     ) -> Result<SmallVec<[Copy; 4]>, NoRegister> {
         let mut copies = SmallVec::new();
         for &(v, from) in values {
-            let c = self.picker.pick(v, at, self.picker.free(v.class()))?;
+            let c = self.picker.pick(v, self.picker.free(v.class()))?;
             self.picker.assign(v, c);
             if c != from.number() {
                 copies.push(Copy {
@@ -238,10 +237,9 @@ impl Scan<'_> {
     }
 
     fn parameters(&mut self, block: Block) -> Result<(), NoRegister> {
-        let at = entry_position(self.code, block);
         for &v in &self.code.blocks[block].params {
             if !self.live.is_dead(v) {
-                let c = self.picker.pick(v, at, self.picker.free(v.class()))?;
+                let c = self.picker.pick(v, self.picker.free(v.class()))?;
                 self.picker.assign(v, c);
             }
         }
@@ -330,7 +328,7 @@ impl Scan<'_> {
         fixed.extend(call.defs.iter().copied());
         let live = self.live;
         site.after = self
-            .define_fixed(fixed.iter().filter(|(v, _)| !live.is_dead(*v)), at)?
+            .define_fixed(fixed.iter().filter(|(v, _)| !live.is_dead(*v)))?
             .into_iter()
             .collect();
         site.busy_after = self.picker.occupied;

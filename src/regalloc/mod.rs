@@ -31,6 +31,7 @@ mod registers;
 mod single_pass;
 mod survey;
 mod webs;
+mod wishes;
 mod write;
 
 #[cfg(test)]

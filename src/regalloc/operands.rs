@@ -95,7 +95,7 @@ impl Scan<'_> {
             if self.picker.free(v.class()).contains(from.number()) {
                 free.insert(from.number());
             }
-            let c = self.picker.pick(v, at, free)?;
+            let c = self.picker.pick(v, free)?;
             self.picker.assign(v, c);
             site.after.push(Copy {
                 from,
@@ -120,7 +120,7 @@ impl Scan<'_> {
     ) -> Result<(), NoRegister> {
         self.release_dying(block, at, entry);
         for v in entry.inst.definitions() {
-            let c = self.picker.pick(v, at, self.picker.free(v.class()))?;
+            let c = self.picker.pick(v, self.picker.free(v.class()))?;
             self.picker.assign(v, c);
         }
         self.release_dead(entry);
@@ -151,7 +151,7 @@ impl Scan<'_> {
                 (v, free)
             })
             .collect();
-        let (base, direct) = match self.picker.pick_run(&choices, now.at) {
+        let (base, direct) = match self.picker.pick_run(&choices) {
             Ok(base) => (base, true),
             Err(error) if values.len() == 1 => return Err(error),
             Err(_) => (self.make_room(now, class, values.len())?, false),
@@ -190,7 +190,7 @@ impl Scan<'_> {
         let class = values[0].class();
         let free = self.picker.free(class).minus(*now.held.of(class));
         let choices: SmallVec<[(VReg, Numbers); 4]> = values.iter().map(|&v| (v, free)).collect();
-        match self.picker.pick_run(&choices, now.at) {
+        match self.picker.pick_run(&choices) {
             Ok(base) => {
                 for (v, c) in values.iter().zip(base..) {
                     self.picker.assign(*v, c);

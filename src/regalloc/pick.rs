@@ -2,7 +2,7 @@
 //!
 //! Preferences in order: the register of the value's web, its place in its run, the register that the calling convention wants, the
 //! lowest register that no web or run will want while the value lives, the lowest at all. Registers beside taken ones come first, so that
-//! aligned pairs stay whole.
+//! aligned pairs stay whole. The first value of a web or run chooses for all of it, as if they were alive already.
 
 use super::constrain::pressure::Pressure;
 use super::liveness::Liveness;
@@ -36,21 +36,29 @@ pub(super) struct Picker<'a> {
 /// What is known of each register, by class and number; kept between functions.
 #[derive(Debug)]
 pub(super) struct Tables {
-    /// Positions at which webs and runs will want the register, ascending.
-    wanted: [Vec<Vec<u32>>; 3],
-    /// Positions at which values begin that the calling convention wants in the register, ascending.
-    hinted: [Vec<Vec<u32>>; 3],
+    /// Values to come that have the register already because of their webs or runs, in order.
+    reserved: [Vec<Vec<Reservation>>; 3],
+    /// Values that the calling convention wants in the register, in order.
+    hinted: [Vec<Vec<Reservation>>; 3],
     /// Registers of which a list is not empty.
     touched: Vec<(usize, u8)>,
     /// Where the life of the register's present value ends.
     occupant_end: [Vec<u32>; 3],
 }
 
+/// The life of a value that wants a register.
+#[derive(Clone, Copy, Debug)]
+struct Reservation {
+    start: u32,
+    end: u32,
+    web: u32,
+}
+
 impl Default for Tables {
     fn default() -> Self {
         let size = |class: RegisterClass| usize::from(class.hardwired());
         Tables {
-            wanted: RegisterClass::ALL.map(|class| vec![Vec::new(); size(class)]),
+            reserved: RegisterClass::ALL.map(|class| vec![Vec::new(); size(class)]),
             hinted: RegisterClass::ALL.map(|class| vec![Vec::new(); size(class)]),
             touched: Vec::new(),
             occupant_end: RegisterClass::ALL.map(|class| vec![0; size(class)]),
@@ -61,35 +69,60 @@ impl Default for Tables {
 impl Tables {
     fn clear(&mut self) {
         for (class, c) in self.touched.drain(..) {
-            self.wanted[class][usize::from(c)].clear();
+            self.reserved[class][usize::from(c)].clear();
             self.hinted[class][usize::from(c)].clear();
         }
         self.occupant_end.iter_mut().for_each(|list| list.fill(0));
     }
 
-    /// Notes that a web or run wants a register for a value that is defined at `position`.
-    fn want(&mut self, class: RegisterClass, c: u8, position: u32) {
-        note(&mut self.wanted, &mut self.touched, (class, c), position);
+    /// Notes that a web or run has a register for a value.
+    fn reserve(&mut self, class: RegisterClass, c: u8, life: Reservation) {
+        note(&mut self.reserved, &mut self.touched, (class, c), life);
     }
 
-    /// Notes that the calling convention wants a register for a value that is defined at `position`.
-    fn hint(&mut self, class: RegisterClass, c: u8, position: u32) {
-        note(&mut self.hinted, &mut self.touched, (class, c), position);
+    /// Notes that the calling convention wants a register for a value.
+    fn hint(&mut self, class: RegisterClass, c: u8, life: Reservation) {
+        note(&mut self.hinted, &mut self.touched, (class, c), life);
     }
 }
 
-/// Adds a position to the list of a register.
+/// Adds a life to the list of a register.
 fn note(
-    lists: &mut [Vec<Vec<u32>>; 3],
+    lists: &mut [Vec<Vec<Reservation>>; 3],
     touched: &mut Vec<(usize, u8)>,
     (class, c): (RegisterClass, u8),
-    position: u32,
+    life: Reservation,
 ) {
     if let Some(list) = lists[class as usize].get_mut(usize::from(c)) {
         touched.push((class as usize, c));
-        let place = list.partition_point(|&p| p < position);
-        list.insert(place, position);
+        let place = list.partition_point(|r| r.start < life.start);
+        list.insert(place, life);
     }
+}
+
+/// When a value is alive, in the linear order.
+fn life(live: &Liveness, webs: &Webs, v: VReg) -> Reservation {
+    Reservation {
+        start: live.def_position(v),
+        end: live.end(v),
+        web: webs.web(v),
+    }
+}
+
+/// Whether one of `list` begins during a life, or ends in it after it has begun behind the position `now`: what begins before that has its
+/// register, be it this one or not. Two that begin at once are in each other's way.
+fn disturbs(list: &[Reservation], life: Reservation, now: u32) -> bool {
+    if list.is_empty() {
+        return false;
+    }
+    let first = list.partition_point(|r| r.start < life.start);
+    let before = list[..first].last();
+    let before = before.filter(|r| r.end > life.start && r.start >= now);
+    let during = list[first..].iter();
+    before
+        .into_iter()
+        .chain(during.take_while(|r| r.start < life.end || r.start == life.start))
+        .any(|r| r.web != life.web)
 }
 
 impl<'a> Picker<'a> {
@@ -128,7 +161,7 @@ impl<'a> Picker<'a> {
         tables.clear();
         for &(v, register) in webs.hinted() {
             if !live.is_dead(v) {
-                tables.hint(v.class(), register, live.def_position(v));
+                tables.hint(v.class(), register, life(live, webs, v));
             }
         }
         Picker {
@@ -175,56 +208,88 @@ impl<'a> Picker<'a> {
         self.stages[class as usize][0]
     }
 
-    /// Whether nothing will want register `c` while `v`, defined at `position`, lives.
-    fn is_clear(&self, v: VReg, c: u8, position: u32) -> bool {
-        let wanted = &self.tables.wanted[v.class() as usize][usize::from(c)];
-        let next = wanted.partition_point(|&p| p <= position);
-        wanted.get(next).is_none_or(|&p| p > self.live.end(v))
+    /// Whether, seen from the position `now`, nothing will want register `c` while `v` lives.
+    fn is_clear(&self, v: VReg, c: u8, now: u32) -> bool {
+        let list = &self.tables.reserved[v.class() as usize][usize::from(c)];
+        list.is_empty() || !disturbs(list, life(self.live, self.webs, v), now)
     }
 
-    /// Whether besides the calling convention will not want register `c` for another value while `v`, defined at `position`, lives.
-    fn is_undisturbed(&self, v: VReg, c: u8, position: u32) -> bool {
-        let hinted = &self.tables.hinted[v.class() as usize][usize::from(c)];
-        let next = hinted.partition_point(|&p| p <= position);
-        // Where `v` ends the other may begin.
-        hinted.get(next).is_none_or(|&p| p >= self.live.end(v)) && self.is_clear(v, c, position)
+    /// Whether besides the calling convention will not want register `c` for another value while `v` lives.
+    fn is_undisturbed(&self, v: VReg, c: u8, now: u32) -> bool {
+        let list = &self.tables.hinted[v.class() as usize][usize::from(c)];
+        (list.is_empty() || !disturbs(list, life(self.live, self.webs, v), now))
+            && self.is_clear(v, c, now)
     }
 
-    /// A register for `v`, defined at `position`, out of `free`.
-    pub fn pick(&mut self, v: VReg, position: u32, free: Numbers) -> Result<u8, NoRegister> {
+    /// The members of the web of `v` that have no registers yet.
+    fn to_come(&self, v: VReg) -> impl Iterator<Item = VReg> + '_ {
+        let members = self.webs.members(v);
+        members.filter(|m| self.colour[m.index()] == NONE)
+    }
+
+    /// Registers of `free` that all members of a web may have.
+    fn open_to_web(&self, v: VReg, free: Numbers) -> Numbers {
+        let universes = self.to_come(v).map(|m| self.universe(m));
+        universes.fold(free, Numbers::and)
+    }
+
+    /// Registers that hold nothing now, or nothing any more when the first value of a web is defined.
+    fn free_for_web(&self, v: VReg) -> Numbers {
+        let class = v.class();
+        let mut free = self.free(class);
+        let first = self.to_come(v).map(|m| self.live.def_position(m)).min();
+        for c in self.occupied.of(class).iter() {
+            let end = self.tables.occupant_end[class as usize].get(usize::from(c));
+            if end.is_some_and(|&end| Some(end) <= first) {
+                free.insert(c);
+            }
+        }
+        free.and(self.all[class as usize])
+    }
+
+    /// A register for `v`, which is being defined, out of `free`.
+    pub fn pick(&mut self, v: VReg, free: Numbers) -> Result<u8, NoRegister> {
         let class = v.class();
         let free = free.and(self.universe(v));
         let web = self.webs.colour(v);
-        if web != NONE && free.contains(web) {
-            return Ok(web);
-        }
-        if let Some((run, offset)) = self.webs.run(v) {
-            let base = self.webs.run_info(run).base;
-            if base == NONE {
-                if let Some(base) = self.choose_base(run, position, &[(v, free)]) {
-                    return Ok(base + offset);
-                }
-            } else if free.contains(base + offset) && self.is_clear(v, base + offset, position) {
-                return Ok(base + offset);
+        if web != NONE {
+            if free.contains(web) {
+                return Ok(web);
             }
+        } else if let Some((run, offset)) = self.webs.run(v)
+            && let Some(base) = self.choose_base(run, &[(v, free)])
+        {
+            return Ok(base + offset);
         }
+        // The first of its web chooses for all.
+        let open = if web == NONE && self.webs.is_joined(v) {
+            self.open_to_web(v, free)
+        } else {
+            free
+        };
+        let now = self.live.def_position(v);
+        let for_web = |c: u8, good: &dyn Fn(VReg, u8) -> bool| {
+            if web == NONE {
+                self.to_come(v).all(|m| good(m, c))
+            } else {
+                good(v, c)
+            }
+        };
         let hint = self.webs.hint(v);
-        if hint != NONE && free.contains(hint) && self.is_clear(v, hint, position) {
+        if hint != NONE && free.contains(hint) && self.is_clear(v, hint, now) {
             return Ok(hint);
         }
-        let last = self.all[class as usize].last().unwrap_or(0);
         for stage in &self.stages[class as usize] {
-            let candidates = free.and(*stage);
+            let candidates = open.and(*stage);
             // Beside a register that is taken, not beside the end of the file.
-            let beside_taken = |c: &u8| c ^ 1 <= last && !free.contains(c ^ 1);
-            let find = |good: &dyn Fn(u8) -> bool| {
-                let mut beside = candidates.iter().filter(beside_taken);
-                let first = beside.find(|&c| good(c));
-                first.or_else(|| candidates.iter().find(|&c| good(c)))
-            };
-            let best = find(&|c| self.is_undisturbed(v, c, position))
-                .or_else(|| find(&|c| self.is_clear(v, c, position)))
-                .or_else(|| candidates.iter().next());
+            let beside = candidates.and(self.all[class as usize].minus(free).partners());
+            let apart = candidates.minus(beside);
+            let find =
+                |good: &dyn Fn(u8) -> bool| beside.iter().chain(apart.iter()).find(|&c| good(c));
+            let best = find(&|c| for_web(c, &|m, c| self.is_undisturbed(m, c, now)))
+                .or_else(|| find(&|c| for_web(c, &|m, c| self.is_clear(m, c, now))))
+                .or_else(|| find(&|c| self.is_clear(v, c, now)))
+                .or_else(|| free.and(*stage).iter().next());
             if let Some(c) = best {
                 return Ok(c);
             }
@@ -232,73 +297,45 @@ impl<'a> Picker<'a> {
         Err(NoRegister(class))
     }
 
-    /// An aligned run for values that one operand defines together at `position`; each has registers of its own to choose from.
-    pub fn pick_run(
-        &mut self,
-        values: &[(VReg, Numbers)],
-        position: u32,
-    ) -> Result<u8, NoRegister> {
+    /// An aligned run for values that one operand defines together; each has registers of its own to choose from.
+    pub fn pick_run(&mut self, values: &[(VReg, Numbers)]) -> Result<u8, NoRegister> {
         let width = values.len();
         let first = values[0].0;
         let class = first.class();
         if width == 1 {
-            return self.pick(first, position, values[0].1);
+            return self.pick(first, values[0].1);
         }
-        let fits = |this: &Self, base: u8| {
-            usize::from(base) % width == 0
-                && values.iter().enumerate().all(|(i, (v, free))| {
-                    let c = base.checked_add(i as u8);
-                    c.is_some_and(|c| free.contains(c) && this.universe(*v).contains(c))
-                })
-        };
-        for (i, (v, _)) in values.iter().enumerate() {
+        let mut runs = self.all[class as usize];
+        for (offset, (v, free)) in (0u8..).zip(values) {
+            runs = runs.and(free.and(self.universe(*v)).below_by(offset));
+        }
+        let runs = runs.and(Numbers::aligned(width));
+        for (offset, (v, _)) in (0u8..).zip(values) {
             let web = self.webs.colour(*v);
             if web != NONE
-                && let Some(base) = web.checked_sub(i as u8)
-                && fits(self, base)
+                && let Some(base) = web.checked_sub(offset)
+                && runs.contains(base)
             {
                 return Ok(base);
             }
         }
         if let Some((run, offset)) = self.webs.run(first) {
-            let info = self.webs.run_info(run);
-            let (base, members) = (info.base, info.members);
-            let whole = values
-                .iter()
-                .enumerate()
-                .all(|(i, (v, _))| members.get(usize::from(offset) + i) == Some(&Some(*v)));
-            if whole {
-                let base = if base == NONE {
-                    self.choose_base(run, position, values)
-                } else {
-                    Some(base)
-                };
-                if let Some(base) = base.map(|b| b + offset)
-                    && fits(self, base)
-                {
-                    return Ok(base);
-                }
-            }
-        }
-        let mut runs = values[0].1;
-        for (i, (v, free)) in values.iter().enumerate() {
-            let mut shifted = Numbers::default();
-            for c in free
-                .and(self.universe(*v))
-                .iter()
-                .filter(|&c| usize::from(c) % width == i)
+            let whole = (offset..)
+                .zip(values)
+                .all(|(place, (v, _))| self.webs.run(*v) == Some((run, place)));
+            if whole
+                && let Some(base) = self.choose_base(run, values).map(|base| base + offset)
+                && runs.contains(base)
             {
-                shifted.insert(c - i as u8);
+                return Ok(base);
             }
-            runs = runs.and(shifted);
         }
+        let now = self.live.def_position(first);
         for stage in &self.stages[class as usize] {
             let candidates = runs.and(*stage);
             let clear = |base: &u8| {
-                values
-                    .iter()
-                    .enumerate()
-                    .all(|(i, (v, _))| self.is_clear(*v, base + i as u8, position))
+                let mut places = (*base..).zip(values);
+                places.all(|(c, (v, _))| self.is_clear(*v, c, now))
             };
             if let Some(base) = candidates
                 .iter()
@@ -311,86 +348,94 @@ impl<'a> Picker<'a> {
         Err(NoRegister(class))
     }
 
-    /// First register for a run of which `now` is being defined at `position`, such that the other members will find their places free.
-    fn choose_base(&mut self, run: u32, position: u32, now: &[(VReg, Numbers)]) -> Option<u8> {
-        let info = self.webs.run_info(run).clone();
-        let class = now[0].0.class();
-        let width = info.width;
-        let members: Vec<(u8, VReg)> = (0..width)
-            .filter_map(|o| info.members[usize::from(o)].map(|m| (o, m)))
-            .collect();
-        let fits = |this: &Self, base: u8| {
-            members.iter().all(|&(offset, m)| {
-                let Some(c) = base.checked_add(offset) else {
-                    return false;
-                };
-                if let Some((_, free)) = now.iter().find(|(v, _)| *v == m) {
-                    return free.contains(c)
-                        && this.universe(m).contains(c)
-                        && this.is_clear(m, c, position);
-                }
-                let present = this.colour(m);
-                if present != NONE {
-                    return present == c;
-                }
-                let table = class as usize;
-                this.universe(m).contains(c)
-                    && (!this.occupied.of(class).contains(c)
-                        || this.live.def_position(m) > position
-                            && this.tables.occupant_end[table][usize::from(c)]
-                                <= this.live.def_position(m))
-                    && this.is_clear(m, c, position)
+    /// First register for a run of which `now` is being defined, such that the members of all its webs will find their places free.
+    fn choose_base(&self, run: u32, now: &[(VReg, Numbers)]) -> Option<u8> {
+        let info = *self.webs.run_info(run);
+        if info.base != NONE {
+            return None;
+        }
+        let (class, position) = (now[0].0.class(), self.live.def_position(now[0].0));
+        let members = || (0u8..).zip(info.members).filter_map(|(o, m)| Some((o, m?)));
+        let mut bases = Numbers::aligned(usize::from(info.width));
+        for (offset, m) in members() {
+            let web = self.webs.web(m);
+            let colour = self.webs.colour(m);
+            let open = if colour != NONE {
+                Numbers::range(colour..=colour)
+            } else {
+                let here = now.iter().find(|(v, _)| self.webs.web(*v) == web);
+                let free = here.map_or_else(|| self.free_for_web(m), |(_, free)| *free);
+                self.open_to_web(m, free)
+            };
+            bases = bases.and(open.below_by(offset));
+        }
+        let fits = |base: u8| {
+            members().all(|(offset, m)| {
+                self.webs.colour(m) != NONE
+                    || self
+                        .to_come(m)
+                        .all(|v| self.is_clear(v, base + offset, position))
             })
         };
-        for &(offset, m) in &members {
-            for wish in [self.webs.colour(m), self.webs.hint(m)] {
-                if wish != NONE
-                    && let Some(base) = wish.checked_sub(offset)
-                    && base % width == 0
-                    && fits(self, base)
-                {
-                    return Some(base);
-                }
+        for (offset, m) in members() {
+            let hint = self.webs.hint(m);
+            if hint != NONE
+                && let Some(base) = hint.checked_sub(offset)
+                && bases.contains(base)
+                && fits(base)
+            {
+                return Some(base);
             }
         }
+        // Copies of values that stand elsewhere will come to the places without members.
+        let free = self.free(class);
+        let gaps = (0u8..info.width).filter(|o| info.members[usize::from(*o)].is_none());
+        let roomy = gaps.fold(bases, |bases, o| bases.and(free.below_by(o)));
         let stages = &self.stages[class as usize];
         stages.iter().find_map(|stage| {
-            stage
-                .iter()
-                .map(|c| c & !(width - 1))
-                .filter(|base| stage.contains(base + (width - 1)))
-                .find(|&base| fits(self, base))
+            let whole = stage.and(stage.below_by(info.width - 1));
+            let candidates = [roomy, bases.minus(roomy)].map(|bases| bases.and(whole));
+            let mut candidates = candidates.into_iter().flat_map(Numbers::iter);
+            candidates.find(|&base| fits(base))
         })
     }
 
-    /// Gives `v`, defined at `position`, the register `c`.
+    /// Gives `v` the register `c`.
     pub fn assign(&mut self, v: VReg, c: u8) {
         let class = v.class() as usize;
         self.colour[v.index()] = c;
         self.occupied.of_mut(v.class()).insert(c);
         self.used.of_mut(v.class()).insert(c);
         self.tables.occupant_end[class][usize::from(c)] = self.live.end(v);
-        if self.webs.set_colour(v, c) {
-            for &m in self.webs.members(v) {
-                if self.colour[m.index()] == NONE {
-                    self.tables.want(v.class(), c, self.live.def_position(m));
+        if self.webs.colour(v) != NONE {
+            return;
+        }
+        self.settle(v, c);
+        if let Some((run, offset)) = self.webs.run(v)
+            && c >= offset
+        {
+            let info = *self.webs.run_info(run);
+            let base = c - offset;
+            if info.base == NONE && base.is_multiple_of(info.width) {
+                self.webs.set_base(run, base);
+                for (m, place) in info.members.iter().zip(base..) {
+                    if let Some(m) = m
+                        && self.webs.colour(*m) == NONE
+                    {
+                        self.settle(*m, place);
+                    }
                 }
             }
         }
-        if let Some((run, offset)) = self.webs.run(v) {
-            let info = self.webs.run_info(run);
-            if info.base == NONE && c >= offset && (c - offset).is_multiple_of(info.width) {
-                let base = c - offset;
-                let members = info.members;
-                self.webs.set_base(run, base);
-                for (m, place) in members.iter().zip(base..) {
-                    if let Some(m) = m
-                        && self.colour[m.index()] == NONE
-                    {
-                        self.tables
-                            .want(v.class(), place, self.live.def_position(*m));
-                    }
-                }
+    }
+
+    /// Gives the web of `v` the register `c`, and keeps that for its members to come.
+    fn settle(&mut self, v: VReg, c: u8) {
+        self.webs.set_colour(v, c);
+        for m in self.webs.members(v) {
+            if self.colour[m.index()] == NONE {
+                let life = life(self.live, self.webs, m);
+                self.tables.reserve(v.class(), c, life);
             }
         }
     }

@@ -69,6 +69,22 @@ impl Numbers {
         })
     }
 
+    /// The numbers that are `distance` below members, which must be less than 4 and lie in the same aligned four.
+    pub fn below_by(self, distance: u8) -> Numbers {
+        Numbers(self.0.map(|w| w >> distance))
+    }
+
+    /// The other numbers of the aligned pairs that the members are in.
+    pub fn partners(self) -> Numbers {
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        Numbers(self.0.map(|w| (w & EVEN) << 1 | w >> 1 & EVEN))
+    }
+
+    /// All multiples of a width.
+    pub fn aligned(width: usize) -> Numbers {
+        Numbers([u64::MAX; 4]).runs(width)
+    }
+
     /// The highest member.
     pub fn last(&self) -> Option<u8> {
         (0..4)

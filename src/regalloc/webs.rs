@@ -1,187 +1,297 @@
-//! Values that want the same register (webs) and values that want neighbouring ones (runs).
+//! Values that want the same register (webs) and webs that want neighbouring ones (runs).
 //!
 //! A web holds block parameters with their arguments and guarded results with the values that they keep, as long as no member is alive
-//! where another is defined: then all of them can have one register and the copies between them vanish. A run holds the values of wide
-//! operands at their offsets in an aligned pair or quad. Both are wishes: what the colouring cannot grant costs a copy.
+//! where another is defined: then all of them can have one register and the copies between them vanish. A run holds the webs of the values
+//! of wide operands at their offsets in an aligned pair or quad. Since it holds webs, an address that a loop carries in two words is a pair
+//! in the parameters, in what is added to them and in the arguments, and accumulators that are stored together at the end stand side by
+//! side from the start.
+//!
+//! What would put two webs at one place of a run joins these webs, and does not happen where they interfere: half of a pair in the right
+//! register is worth nothing. Both are wishes: what the colouring cannot grant costs a copy. So those of the innermost loops come first
+//! ([`super::wishes`] collects them).
 
 use super::constrain::pressure::stack_pointer;
-use super::liveness::{Liveness, edge_arguments};
-use crate::isa::table::Direction;
+use super::liveness::Liveness;
+use super::wishes::{Tuple, Wishes, hints};
 use crate::isa::{Register, VReg};
-use crate::vcode::{Terminator, VCode};
+use crate::vcode::VCode;
 use smallvec::SmallVec;
 
-/// No register, no run.
+/// No register.
 pub(super) const NONE: u8 = u8::MAX;
 const NO_RUN: u32 = u32::MAX;
 /// Largest product of the sizes of two webs that are compared member by member (*assumed*; keeps the work linear in practice).
-const MERGE_WORK: usize = 4096;
+const MERGE_WORK: u32 = 4096;
 
-/// Values for one aligned run of registers.
-#[derive(Clone, Debug, Default)]
+/// Webs for one aligned run of registers.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// 2 or 4.
     pub width: u8,
-    /// The value wanted at each offset.
+    /// A member of the web that is wanted at each offset.
     pub members: [Option<VReg>; 4],
     /// First register, once chosen; [`NONE`] before.
     pub base: u8,
 }
 
+/// A value; all but the links counts at the root of its web.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Towards the root; the root's own index there. Direct once all webs are joined.
+    parent: u32,
+    /// The next member of the web, in a ring.
+    next: u32,
+    /// Number of members.
+    size: u32,
+    run: u32,
+    offset: u8,
+    /// The web's register.
+    colour: u8,
+    /// A register that the calling convention wants for a member, and how strongly.
+    hint: u8,
+    hint_depth: u8,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Webs {
-    parent: Vec<u32>,
-    /// Members of the web, at its root.
-    members: Vec<SmallVec<[VReg; 2]>>,
-    /// The web's register at its root.
-    colour: Vec<u8>,
-    /// A register that the calling convention wants for a member, at its root.
-    hint: Vec<u8>,
-    hint_depth: Vec<u32>,
+    nodes: Vec<Node>,
+    runs: Vec<Run>,
     /// Values with registers of the calling convention.
     hinted: Vec<(VReg, u8)>,
-    run_of: Vec<(u32, u8)>,
-    runs: Vec<Run>,
+    wishes: Wishes,
+}
+
+/// A run that is being put together: what has to happen for it.
+#[derive(Clone)]
+struct Plan {
+    run: Run,
+    /// Webs that come to stand at one place.
+    joined: SmallVec<[(VReg, VReg); 4]>,
 }
 
 impl Webs {
-    /// Builds webs and runs, from the innermost loops outwards.
+    /// Builds webs and runs.
     pub fn compute(&mut self, code: &VCode<VReg>, live: &Liveness) {
-        let values = code.vreg_count as usize;
-        self.parent.clear();
-        self.parent.extend(0..values as u32);
-        self.members.clear();
-        self.members.resize(values, SmallVec::new());
-        for list in [&mut self.colour, &mut self.hint] {
-            list.clear();
-            list.resize(values, NONE);
-        }
-        self.hint_depth.clear();
-        self.hint_depth.resize(values, 0);
-        self.run_of.clear();
-        self.run_of.resize(values, (NO_RUN, 0));
+        self.nodes.clear();
+        self.nodes.extend((0..code.vreg_count).map(|index| Node {
+            parent: index,
+            next: index,
+            size: 1,
+            run: NO_RUN,
+            offset: 0,
+            colour: NONE,
+            hint: NONE,
+            hint_depth: 0,
+        }));
         self.runs.clear();
-        let pinned = stack_pointer(code);
-        self.join_webs(code, live, pinned);
-        self.collect_hints(code);
+        let mut wishes = std::mem::take(&mut self.wishes);
+        wishes.collect(code, stack_pointer(code));
+        let meets = Interference { code, live };
+        let mut joins = wishes.joins.iter().peekable();
+        for tuple in &wishes.tuples {
+            while let Some(join) = joins.next_if(|j| j.comes_before(tuple)) {
+                self.join(&meets, join.a, join.b);
+            }
+            self.join_tuple(&meets, tuple);
+        }
+        joins.for_each(|join| self.join(&meets, join.a, join.b));
+        if !wishes.joins.is_empty() || !wishes.tuples.is_empty() {
+            for i in 0..self.nodes.len() as u32 {
+                self.nodes[i as usize].parent = self.find(i);
+            }
+        }
+        self.hinted.clear();
+        hints(code, |v, register, depth| {
+            let depth = depth.min(u32::from(u8::MAX)) as u8;
+            let root = self.nodes[v.index()].parent;
+            let node = &mut self.nodes[root as usize];
+            if node.hint == NONE || node.hint_depth < depth {
+                node.hint = register;
+                node.hint_depth = depth;
+            }
+            self.hinted.push((v, register));
+        });
         self.pass_hints_on(code, live);
-        self.collect_runs(code, pinned);
+        self.wishes = wishes;
     }
 
-    fn join_webs(&mut self, code: &VCode<VReg>, live: &Liveness, pinned: Option<VReg>) {
-        let mut wishes: Vec<(u32, VReg, VReg)> = Vec::new();
-        for (block, data) in code.blocks.iter() {
-            wishes.extend(
-                edge_arguments(code, block).map(|(arg, param)| (data.loop_depth, param, arg)),
-            );
-            for entry in code.block_insts(block) {
-                if entry.attachment.is_none() {
-                    continue;
-                }
-                for (result, kept) in entry.inst.definitions().zip(code.else_values(entry)) {
-                    wishes.extend(kept.map(|kept| (data.loop_depth, result, kept)));
-                }
-            }
-        }
-        wishes.sort_by_key(|w| std::cmp::Reverse(w.0));
-        for (_, a, b) in wishes {
-            if Some(a) != pinned && Some(b) != pinned {
-                self.join(code, live, a, b);
-            }
-        }
-    }
-
-    fn join(&mut self, code: &VCode<VReg>, live: &Liveness, a: VReg, b: VReg) {
-        let (ra, rb) = (self.root(a), self.root(b));
-        if ra == rb {
-            return;
-        }
-        let size = |r: u32| self.members[r as usize].len().max(1);
-        if size(ra) * size(rb) > MERGE_WORK {
-            return;
-        }
-        let list = |r: u32, v: VReg| -> SmallVec<[VReg; 2]> {
-            let members = &self.members[r as usize];
-            // A web of one has no list.
-            if members.is_empty() {
-                SmallVec::from_slice(&[v])
-            } else {
-                members.clone()
-            }
-        };
-        let (left, right) = (list(ra, a), list(rb, b));
-        let meets = |x: VReg, y: VReg| {
-            let at = live.def_position(y);
-            live.is_live_after(code, x, at, live.def_block(y)) && live.def_position(x) != at
-        };
-        let clash = |x: VReg, y: VReg| {
-            meets(x, y) || meets(y, x) || live.def_position(x) == live.def_position(y)
-        };
-        if left.iter().any(|&x| right.iter().any(|&y| clash(x, y))) {
-            return;
-        }
-        let (keep, gone) = if left.len() >= right.len() {
-            (ra, rb)
-        } else {
-            (rb, ra)
-        };
-        self.parent[gone as usize] = keep;
-        let mut all = left;
-        all.extend(right);
-        self.members[keep as usize] = all;
-        self.members[gone as usize] = SmallVec::new();
-    }
-
-    fn root(&mut self, v: VReg) -> u32 {
-        let mut i = v.index() as u32;
-        while self.parent[i as usize] != i {
-            let up = self.parent[self.parent[i as usize] as usize];
-            self.parent[i as usize] = up;
-            i = up;
+    /// The root, while webs are being joined.
+    fn find(&self, mut i: u32) -> u32 {
+        while self.nodes[i as usize].parent != i {
+            i = self.nodes[i as usize].parent;
         }
         i
     }
 
-    fn collect_hints(&mut self, code: &VCode<VReg>) {
-        self.hinted.clear();
-        for (v, r) in &code.entry {
-            self.add_hint(*v, r.number(), 0);
+    fn root_of(&self, v: VReg) -> VReg {
+        VReg::new(v.class(), self.find(v.index() as u32))
+    }
+
+    /// Makes one web of the two of `a` and `b`, and one run of their runs.
+    fn join(&mut self, meets: &Interference<'_>, a: VReg, b: VReg) {
+        let (a, b) = (self.root_of(a), self.root_of(b));
+        if a == b || a.class() != b.class() {
+            return;
         }
-        for (block, data) in code.blocks.iter() {
-            for entry in code.block_insts(block) {
-                if let Some(call) = code.call(entry) {
-                    for (v, r) in call.uses.iter().chain(&call.defs) {
-                        self.add_hint(*v, r.number(), data.loop_depth + 1);
-                    }
-                }
+        let (x, y) = (self.nodes[a.index()], self.nodes[b.index()]);
+        if x.run == NO_RUN || y.run == NO_RUN {
+            if !self.clash(meets, a, b) {
+                let run = if x.run == NO_RUN { y } else { x };
+                let root = self.unite(a, b);
+                self.stand(root, run.run, run.offset);
             }
-            match &data.terminator {
-                Terminator::Return { address, values } => {
-                    for (v, r) in values {
-                        self.add_hint(*v, r.number(), data.loop_depth + 1);
-                    }
-                    for (v, r) in address.iter().zip(crate::abi::RETURN_ADDRESS) {
-                        self.add_hint(*v, r.number(), 0);
-                    }
-                }
-                Terminator::TailCall { values, .. } => {
-                    for (v, r) in values {
-                        self.add_hint(*v, r.number(), data.loop_depth + 1);
-                    }
-                }
-                _ => {}
-            }
+            return;
+        }
+        let wider = self.runs[x.run as usize].width >= self.runs[y.run as usize].width;
+        let (x, y) = if wider { (x, y) } else { (y, x) };
+        let mut plan = Plan {
+            run: self.runs[x.run as usize],
+            joined: SmallVec::new(),
+        };
+        if x.run != y.run && self.absorb(meets, &mut plan, y.run, x.offset, y.offset) {
+            self.carry_out(plan, x.run);
         }
     }
 
-    fn add_hint(&mut self, v: VReg, register: u8, depth: u32) {
-        let root = self.root(v) as usize;
-        if self.hint[root] == NONE || self.hint_depth[root] < depth {
-            self.hint[root] = register;
-            self.hint_depth[root] = depth;
+    /// Gives the webs of a wide operand's values consecutive places in one run, as far as that agrees with the runs that they are in.
+    fn join_tuple(&mut self, meets: &Interference<'_>, tuple: &Tuple) {
+        let roots: SmallVec<[VReg; 4]> = tuple.regs().map(|v| self.root_of(v)).collect();
+        let width = roots.len();
+        // The widest run that has room for it around one of the values, else a new one.
+        let around = |(i, root): (usize, &VReg)| {
+            let node = self.nodes[root.index()];
+            let run = self.runs.get(node.run as usize)?;
+            let shift = usize::from(node.offset).checked_sub(i)?;
+            let room = shift % width == 0 && shift + width <= usize::from(run.width);
+            room.then_some((*run, node.run, shift))
+        };
+        let places = roots.iter().enumerate().filter_map(around);
+        let widest = places.min_by_key(|(run, ..)| std::cmp::Reverse(run.width));
+        let (run, target, shift) = widest.unwrap_or_else(|| {
+            let run = Run {
+                width: width as u8,
+                members: [None; 4],
+                base: NONE,
+            };
+            (run, self.runs.len() as u32, 0)
+        });
+        let mut plan = Plan {
+            run,
+            joined: SmallVec::new(),
+        };
+        for (place, &root) in (shift..).zip(&roots) {
+            let node = self.nodes[root.index()];
+            if node.run == NO_RUN {
+                self.place(meets, &mut plan, place, root);
+            } else if node.run != target {
+                self.absorb(meets, &mut plan, node.run, place as u8, node.offset);
+            }
         }
-        self.hinted.push((v, register));
+        self.carry_out(plan, target);
+    }
+
+    /// Plans to put the members of `run` into the run of the plan, `there` in place of `here`; all or none of them.
+    fn absorb(
+        &self,
+        meets: &Interference<'_>,
+        plan: &mut Plan,
+        run: u32,
+        here: u8,
+        there: u8,
+    ) -> bool {
+        let run = &self.runs[run as usize];
+        let Some(shift) = here.checked_sub(there) else {
+            return false;
+        };
+        if shift % run.width != 0 || shift + run.width > plan.run.width {
+            return false;
+        }
+        let mut larger = plan.clone();
+        let mut members = (usize::from(shift)..).zip(run.members);
+        let fits = members
+            .all(|(place, member)| member.is_none_or(|m| self.place(meets, &mut larger, place, m)));
+        if fits {
+            *plan = larger;
+        }
+        fits
+    }
+
+    /// Plans to put the web of `root` at a place of the run.
+    fn place(&self, meets: &Interference<'_>, plan: &mut Plan, place: usize, root: VReg) -> bool {
+        let present = plan.run.members[place];
+        if present == Some(root) {
+            return true;
+        }
+        // A web cannot be at two places, and is joined with one other at most.
+        let is_placed = |r: VReg| {
+            plan.run.members.contains(&Some(r)) || plan.joined.iter().any(|j| j.0 == r || j.1 == r)
+        };
+        if is_placed(root) {
+            return false;
+        }
+        let Some(present) = present else {
+            plan.run.members[place] = Some(root);
+            return true;
+        };
+        let again = plan.joined.iter().any(|j| j.0 == present);
+        if again || self.clash(meets, present, root) {
+            return false;
+        }
+        plan.joined.push((present, root));
+        true
+    }
+
+    /// Makes the planned run number `target`.
+    fn carry_out(&mut self, plan: Plan, target: u32) {
+        for (a, b) in plan.joined {
+            self.unite(a, b);
+        }
+        let mut run = plan.run;
+        for (offset, member) in (0u8..).zip(&mut run.members) {
+            if let Some(member) = member {
+                *member = self.root_of(*member);
+                self.stand(*member, target, offset);
+            }
+        }
+        match self.runs.get_mut(target as usize) {
+            Some(place) => *place = run,
+            None => self.runs.push(run),
+        }
+    }
+
+    /// Notes the place of the web of `root` in a run, if it has one.
+    fn stand(&mut self, root: VReg, run: u32, offset: u8) {
+        let node = &mut self.nodes[root.index()];
+        (node.run, node.offset) = (run, offset);
+        if let Some(run) = self.runs.get_mut(run as usize) {
+            run.members[usize::from(offset)] = Some(root);
+        }
+    }
+
+    /// Makes one web of two, and returns its root.
+    fn unite(&mut self, a: VReg, b: VReg) -> VReg {
+        let (keep, gone) = if self.nodes[a.index()].size >= self.nodes[b.index()].size {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        let (k, g) = (keep.index(), gone.index());
+        self.nodes[g].parent = k as u32;
+        self.nodes[k].size += self.nodes[g].size;
+        let next = self.nodes[k].next;
+        self.nodes[k].next = self.nodes[g].next;
+        self.nodes[g].next = next;
+        keep
+    }
+
+    /// Whether a member of one web is alive where one of the other is defined, or that would be too long to find out.
+    fn clash(&self, meets: &Interference<'_>, a: VReg, b: VReg) -> bool {
+        let (x, y) = (self.nodes[a.index()].size, self.nodes[b.index()].size);
+        x.saturating_mul(y) > MERGE_WORK
+            || self
+                .members(a)
+                .any(|x| self.members(b).any(|y| meets.interfere(x, y)))
     }
 
     /// Lets a value that ends where another one with a hint begins have the same hint: what is computed from it in steps can stay in
@@ -204,9 +314,9 @@ impl Webs {
                 .uses()
                 .filter(|v| v.class() == result.class() && live.uses(*v).len() == 1);
             if let Some(v) = ending.next() {
-                let root = self.root(v) as usize;
-                if self.hint[root] == NONE {
-                    self.hint[root] = hint;
+                let node = self.node_mut(v);
+                if node.hint == NONE {
+                    node.hint = hint;
                 }
             }
         }
@@ -217,140 +327,61 @@ impl Webs {
         &self.hinted
     }
 
-    fn collect_runs(&mut self, code: &VCode<VReg>, pinned: Option<VReg>) {
-        let mut wanted: Vec<(u32, bool, SmallVec<[VReg; 4]>)> = Vec::new();
-        for (block, data) in code.blocks.iter() {
-            for entry in code.block_insts(block) {
-                if !entry.inst.info().wide {
-                    continue;
-                }
-                for operand in entry.inst.operands().filter(|o| o.regs.len() > 1) {
-                    let regs: SmallVec<[VReg; 4]> =
-                        operand.regs.iter().copied().flatten().collect();
-                    if regs.len() == operand.regs.len() {
-                        wanted.push((
-                            data.loop_depth,
-                            operand.info.direction == Direction::Out,
-                            regs,
-                        ));
-                    }
-                }
-            }
-            if let Terminator::Return { address, .. } = &data.terminator {
-                wanted.push((data.loop_depth, false, SmallVec::from_slice(address)));
-            }
-        }
-        // Results first: their run is no wish.
-        wanted.sort_by_key(|(depth, result, _)| (!result, std::cmp::Reverse(*depth)));
-        for (_, _, regs) in wanted {
-            let distinct = regs.iter().enumerate().all(|(i, r)| !regs[..i].contains(r));
-            if distinct && !regs.iter().any(|r| Some(*r) == pinned) {
-                self.join_run(&regs);
-            }
-        }
+    fn node(&self, v: VReg) -> &Node {
+        &self.nodes[self.nodes[v.index()].parent as usize]
     }
 
-    /// Puts `regs` at consecutive offsets of one run if that agrees with the runs they are in.
-    fn join_run(&mut self, regs: &[VReg]) {
-        let width = regs.len();
-        let largest = regs
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| self.run_of[r.index()].0 != NO_RUN)
-            .max_by_key(|(_, r)| self.runs[self.run_of[r.index()].0 as usize].width);
-        let (mut run, target, shift) = match largest {
-            Some((i, r))
-                if usize::from(self.runs[self.run_of[r.index()].0 as usize].width) >= width =>
-            {
-                let (target, offset) = self.run_of[r.index()];
-                let Some(shift) = usize::from(offset).checked_sub(i) else {
-                    return;
-                };
-                (self.runs[target as usize].clone(), target, shift)
-            }
-            _ => {
-                let run = Run {
-                    width: width as u8,
-                    members: [None; 4],
-                    base: NONE,
-                };
-                (run, self.runs.len() as u32, 0)
-            }
-        };
-        if shift % width != 0 || shift + width > usize::from(run.width) {
-            return;
-        }
-        for (i, r) in regs.iter().enumerate() {
-            let (source, offset) = self.run_of[r.index()];
-            let members: SmallVec<[(usize, VReg); 4]> = if source == NO_RUN {
-                SmallVec::from_slice(&[(shift + i, *r)])
-            } else {
-                let other = &self.runs[source as usize];
-                let Some(by) = (shift + i).checked_sub(usize::from(offset)) else {
-                    return;
-                };
-                if by % usize::from(other.width) != 0
-                    || by + usize::from(other.width) > usize::from(run.width)
-                {
-                    return;
-                }
-                other
-                    .members
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(o, m)| m.map(|m| (by + o, m)))
-                    .collect()
-            };
-            for (place, member) in members {
-                match run.members[place] {
-                    Some(present) if present != member => return,
-                    _ => run.members[place] = Some(member),
-                }
-            }
-        }
-        for (offset, member) in run.members.iter().enumerate() {
-            if let Some(member) = member {
-                self.run_of[member.index()] = (target, offset as u8);
-            }
-        }
-        match self.runs.get_mut(target as usize) {
-            Some(place) => *place = run,
-            None => self.runs.push(run),
-        }
+    fn node_mut(&mut self, v: VReg) -> &mut Node {
+        let root = self.nodes[v.index()].parent;
+        &mut self.nodes[root as usize]
+    }
+
+    /// The web of a value, as a number.
+    pub fn web(&self, v: VReg) -> u32 {
+        self.nodes[v.index()].parent
     }
 
     /// The web's register.
-    pub fn colour(&mut self, v: VReg) -> u8 {
-        let root = self.root(v);
-        self.colour[root as usize]
+    pub fn colour(&self, v: VReg) -> u8 {
+        self.node(v).colour
     }
 
     /// Gives the web of `v` a register unless it has one; true if it is new.
     pub fn set_colour(&mut self, v: VReg, colour: u8) -> bool {
-        let root = self.root(v) as usize;
-        let new = self.colour[root] == NONE;
+        let node = self.node_mut(v);
+        let new = node.colour == NONE;
         if new {
-            self.colour[root] = colour;
+            node.colour = colour;
         }
         new
     }
 
-    /// Members of the web; empty when it has one.
-    pub fn members(&mut self, v: VReg) -> &[VReg] {
-        let root = self.root(v);
-        &self.members[root as usize]
+    /// Whether a value has company in its web.
+    pub fn is_joined(&self, v: VReg) -> bool {
+        self.nodes[v.index()].next != v.index() as u32
+    }
+
+    /// Members of the web, `v` first.
+    pub fn members(&self, v: VReg) -> impl Iterator<Item = VReg> + '_ {
+        let start = v.index() as u32;
+        let mut next = Some(start);
+        std::iter::from_fn(move || {
+            let now = next?;
+            let behind = self.nodes[now as usize].next;
+            next = (behind != start).then_some(behind);
+            Some(VReg::new(v.class(), now))
+        })
     }
 
     /// The register that the calling convention wants for the web.
-    pub fn hint(&mut self, v: VReg) -> u8 {
-        let root = self.root(v);
-        self.hint[root as usize]
+    pub fn hint(&self, v: VReg) -> u8 {
+        self.node(v).hint
     }
 
-    /// The run of a value: its number and the value's offset.
+    /// The run of a value's web: its number and the web's offset.
     pub fn run(&self, v: VReg) -> Option<(u32, u8)> {
-        let (run, offset) = self.run_of[v.index()];
-        (run != NO_RUN).then_some((run, offset))
+        let node = self.node(v);
+        (node.run != NO_RUN).then_some((node.run, node.offset))
     }
 
     /// A run by number.
@@ -361,5 +392,25 @@ impl Webs {
     /// Sets the first register of a run.
     pub fn set_base(&mut self, run: u32, base: u8) {
         self.runs[run as usize].base = base;
+    }
+}
+
+/// Which values are alive at the same time.
+struct Interference<'a> {
+    code: &'a VCode<VReg>,
+    live: &'a Liveness,
+}
+
+impl Interference<'_> {
+    /// Whether one of two values is alive where the other is defined.
+    fn interfere(&self, x: VReg, y: VReg) -> bool {
+        let (a, b) = (self.live.def_position(x), self.live.def_position(y));
+        let (earlier, at, later) = match a.cmp(&b) {
+            std::cmp::Ordering::Equal => return true,
+            std::cmp::Ordering::Less => (x, b, y),
+            std::cmp::Ordering::Greater => (y, a, x),
+        };
+        let block = self.live.def_block(later);
+        self.live.end(earlier) > at && self.live.is_live_after(self.code, earlier, at, block)
     }
 }

@@ -6,7 +6,7 @@
 use super::alive::{Alive, Pressure};
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, Register, RegisterClass, VReg};
-use crate::vcode::{Entry, VCode};
+use crate::vcode::{Entry, Terminator, VCode};
 use std::ops::Range;
 
 /// An edge: the cycles from the issue of one node to that of another.
@@ -56,7 +56,44 @@ pub struct Dependences {
     values: Vec<Value>,
     /// By register its number in the run; only those of the run are set.
     numbers: Vec<u32>,
+    /// Nodes that read values which others renew, with those values and the cycles until they have been read.
+    old_reads: Vec<(VReg, u32, u32)>,
     spaces: [Space; SPACES.len()],
+}
+
+/// Values that loops hand on from one iteration to the next: which one takes the place of which.
+#[derive(Debug, Default)]
+pub struct Renewals {
+    /// By value the block parameter that becomes it, and whether it is such a parameter; empty without loops.
+    values: Vec<(Option<VReg>, bool)>,
+}
+
+impl Renewals {
+    /// Finds the arguments of the edges that lead backwards.
+    pub fn find(&mut self, code: &VCode<VReg>) {
+        self.values.clear();
+        for (block, data) in code.blocks.iter() {
+            let Terminator::Jump { target, args } = &data.terminator else {
+                continue;
+            };
+            if *target > block {
+                continue;
+            }
+            self.values.resize(code.vreg_count as usize, (None, false));
+            for (new, &old) in args.iter().zip(&code.blocks[*target].params) {
+                self.values[new.index()].0.get_or_insert(old);
+                self.values[old.index()].1 = true;
+            }
+        }
+    }
+
+    fn old(&self, new: VReg) -> Option<VReg> {
+        self.values.get(new.index()).and_then(|v| v.0)
+    }
+
+    fn is_old(&self, v: VReg) -> bool {
+        self.values.get(v.index()).is_some_and(|v| v.1)
+    }
 }
 
 /// A node: where its parts of the lists of the graph end, and what is counted when it is issued.
@@ -155,14 +192,24 @@ fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
 }
 
 impl Dependences {
-    /// Makes the graph of `run`; `behind` is alive behind it.
-    pub fn build(&mut self, code: &VCode<VReg>, run: &[Entry<VReg>], behind: &Alive) {
+    /// Makes the graph of `run`; `behind` is alive behind it. What renews a value stays behind the reads of the old one, unless that is
+    /// alive behind the run anyway: one register will do for both.
+    pub fn build(
+        &mut self,
+        code: &VCode<VReg>,
+        run: &[Entry<VReg>],
+        behind: &Alive,
+        renewals: &Renewals,
+    ) {
         self.clear(code.vreg_count as usize, run.len());
         let mut convergent: Option<u32> = None;
         for (node, entry) in (0u32..).zip(run) {
             let start = (self.uses.len(), self.results.len(), self.incoming.len());
             for reg in code.uses(entry) {
-                self.read(node, (start.0, start.2), reg, behind);
+                if self.read(node, (start.0, start.2), reg, behind) && renewals.is_old(reg) {
+                    let sources = entry.inst.optype().info().latency.sources;
+                    self.old_reads.push((reg, node, u32::from(sources).max(1)));
+                }
             }
             let effects = entry.inst.optype().info().effects;
             self.access(start.2, node, effects);
@@ -177,6 +224,9 @@ impl Dependences {
                 value.writer = node;
                 value.cycles = latency_of(&entry.inst, reg);
                 self.results.push(number);
+                if let Some(old) = renewals.old(reg).filter(|&old| !behind.contains(old)) {
+                    self.stay_behind_reads(start.2, node, old);
+                }
             }
             self.nodes.push(Node {
                 uses: start.0 as u32..self.uses.len() as u32,
@@ -210,6 +260,7 @@ impl Dependences {
         self.nodes.clear();
         self.uses.clear();
         self.results.clear();
+        self.old_reads.clear();
         self.incoming.clear();
         self.outgoing.clear();
         for space in &mut self.spaces {
@@ -236,11 +287,17 @@ impl Dependences {
         *number
     }
 
-    /// Notes a read by a node, whose uses and edges begin at `uses` and `edges`.
-    fn read(&mut self, node: u32, (uses, edges): (usize, usize), reg: VReg, behind: &Alive) {
+    /// Notes a read by a node, whose uses and edges begin at `uses` and `edges`; true if it is the node's first of the register.
+    fn read(
+        &mut self,
+        node: u32,
+        (uses, edges): (usize, usize),
+        reg: VReg,
+        behind: &Alive,
+    ) -> bool {
         let number = self.number(reg, behind);
         if self.uses[uses..].iter().any(|known| known.value == number) {
-            return;
+            return false;
         }
         self.uses.push(Use {
             value: number,
@@ -253,6 +310,7 @@ impl Dependences {
         if writer != NONE {
             self.edge(edges, writer, cycles);
         }
+        true
     }
 
     fn issue_of(&self, node: usize) -> Issue {
@@ -283,6 +341,16 @@ impl Dependences {
         }
         *place = self.incoming.len() as u32;
         self.incoming.push(Edge { node: from, cycles });
+    }
+
+    /// Adds the edges that keep the definition of a value's next one behind its reads by other nodes.
+    fn stay_behind_reads(&mut self, start: usize, node: u32, old: VReg) {
+        for i in 0..self.old_reads.len() {
+            let (read, reader, cycles) = self.old_reads[i];
+            if read == old && reader != node {
+                self.edge(start, reader, cycles);
+            }
+        }
     }
 
     /// Adds the edges that keep an access to memory in order with earlier ones: a write with every access that may be to the same place

@@ -4,10 +4,11 @@
 //! the end of the block goes first, so that loads are issued early and what is independent fills the time until they arrive. When as many
 //! values are alive as the function needs anyway (up to the step in which registers are given out), the instruction that frees most goes first
 //! instead: more registers would mean fewer warps, which hide more than an order can. The new order is kept only if it is estimated to be
-//! faster than the old one and needs no more registers.
+//! faster than the old one and needs no more registers. What a loop hands on stays behind the last read of what it replaces
+//! ([`Renewals`]), because a copy in every iteration costs more than the time that would be filled.
 
 use super::alive::{Alive, Pressure};
-use super::dependence::{Dependences, Readers, keeps_its_place};
+use super::dependence::{Dependences, Readers, Renewals, keeps_its_place};
 use crate::abi::REGISTER_STEP;
 use crate::isa::{RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
@@ -35,6 +36,7 @@ pub struct Scratch {
     /// To find the limit.
     counted: Alive,
     graph: Dependences,
+    renewals: Renewals,
     walk: Walk,
     /// For each node how many of the nodes before it have not been issued.
     waiting: Vec<u32>,
@@ -52,6 +54,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
     if code.blocks.values().all(|b| b.insts.len() < SHORTEST_RUN) {
         return code;
     }
+    scratch.renewals.find(&code);
     if code.blocks.len() > 1 {
         scratch.live.compute_sets(&code);
     }
@@ -215,10 +218,11 @@ impl Scratch {
         let Scratch {
             behind,
             graph,
+            renewals,
             walk,
             ..
         } = self;
-        graph.build(code, run, behind);
+        graph.build(code, run, behind, renewals);
         walk.before = graph.alive_before(behind.count());
         walk.start(graph);
         walk.issued.clear();

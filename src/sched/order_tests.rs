@@ -158,3 +158,48 @@ fn loads_are_issued_before_the_first_waits() {
         .collect();
     assert_eq!(kinds[..2], [Optype::LDG, Optype::LDG]);
 }
+
+/// A loop that loads a word, works on it, stores it at an address and adds to the address; the next iteration gets `next` for the address,
+/// and the sum in any case.
+fn stepping(next: u32) -> VCode<VReg> {
+    let reg = |n| VReg::new(RegisterClass::Gpr, n);
+    let add = |result, a, b| testing::add(reg(result), reg(a), reg(b));
+    let options = sts::Options::new(StoreSize::W32, AccessOrder::Weak);
+    let insts = vec![
+        testing::load(reg(10), [reg(0), reg(1)]),
+        add(11, 10, 10),
+        add(12, 11, 11),
+        build::sts_rr(options, reg(2), 0, reg(12)),
+        add(13, 2, 2),
+    ];
+    let head = testing::block(1);
+    let jump = |args: [u32; 2]| Terminator::Jump {
+        target: head,
+        args: args.map(reg).to_vec(),
+    };
+    // So many values before the loop that registers are no reason in it.
+    let before = (0..12).map(|n| add(20 + n, 0, 0));
+    let after = (0..12).map(|n| add(40 + n, 20 + n, 0));
+    let first = before.chain(after).collect();
+    let mut code = kernel(vec![(first, jump([0, 0])), (insts, jump([next, 13]))]);
+    code.blocks[head].params = vec![reg(2), reg(4)];
+    code.vreg_count = 60;
+    code.entry = [0, 1]
+        .map(|n| (reg(n), crate::isa::PReg::gpr(4 + n as u8)))
+        .to_vec();
+    code
+}
+
+#[test]
+fn what_a_loop_hands_on_stays_behind_the_last_read_of_what_it_replaces() {
+    let place = |next| {
+        let done = order(stepping(next), &mut Scratch::default());
+        let result = VReg::new(RegisterClass::Gpr, 13);
+        done.block_insts(testing::block(1))
+            .iter()
+            .position(|e| e.inst.definitions().any(|r| r == result))
+    };
+    assert_eq!(place(13), Some(4));
+    // Where the sum is not the next address, it fills the time until the load is there.
+    assert_eq!(place(0), Some(1));
+}
