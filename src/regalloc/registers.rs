@@ -54,6 +54,19 @@ impl Numbers {
         Numbers(std::array::from_fn(|i| self.0[i] & other.0[i]))
     }
 
+    /// The `count` lowest members; all where there are fewer.
+    pub fn lowest(self, count: u32) -> Numbers {
+        let mut lowest = Numbers::default();
+        self.iter()
+            .take(count as usize)
+            .for_each(|n| lowest.insert(n));
+        lowest
+    }
+
+    pub fn count(self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
     /// Members from low to high.
     pub fn iter(self) -> impl Iterator<Item = u8> {
         (0..4u8).flat_map(move |i| {

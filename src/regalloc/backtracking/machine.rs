@@ -61,7 +61,8 @@ impl Machine {
         gpr_limit: u8,
     ) -> Machine {
         let Request { code, calls, .. } = *request;
-        let mut allocatable = RegisterClass::ALL.map(|class| allocatable(request, guide, class));
+        let mut allocatable =
+            RegisterClass::ALL.map(|class| allocatable(request, guide, gpr_limit, class));
         allocatable[RegisterClass::Gpr as usize] =
             allocatable[RegisterClass::Gpr as usize].minus(pinned);
         let saved = Numbers::range(abi::CALLEE_SAVED);
@@ -133,7 +134,12 @@ impl Slots {
 }
 
 /// Registers of a class that regalloc2 may use.
-fn allocatable(request: &Request<'_>, guide: &Guide<'_>, class: RegisterClass) -> Numbers {
+fn allocatable(
+    request: &Request<'_>,
+    guide: &Guide<'_>,
+    gpr_limit: u8,
+    class: RegisterClass,
+) -> Numbers {
     let code = request.code;
     let hardwired = u32::from(class.hardwired());
     let needed = match guide {
@@ -159,7 +165,9 @@ fn allocatable(request: &Request<'_>, guide: &Guide<'_>, class: RegisterClass) -
                         FunctionKind::Device => below.minus(saved.minus(*colouring.used.of(class))),
                     }
                 }
-                Guide::Pressure(pressure) => by_pressure(request, needed, pressure.across_calls()),
+                Guide::Pressure(pressure) => {
+                    by_pressure(request, needed, pressure.across_calls(), gpr_limit)
+                }
             };
             all = all.and(most);
             all.remove(abi::STACK_POINTER.number());
@@ -170,18 +178,20 @@ fn allocatable(request: &Request<'_>, guide: &Guide<'_>, class: RegisterClass) -
 
 /// `needed` registers and R1, of which `across` are kept by callees. A device function takes those first that it need not save, and at
 /// least up to the highest in which it is given or gives anything.
-fn by_pressure(request: &Request<'_>, needed: u32, across: u32) -> Numbers {
+fn by_pressure(request: &Request<'_>, needed: u32, across: u32, gpr_limit: u8) -> Numbers {
     let code = request.code;
-    let saved = abi::CALLEE_SAVED;
-    let (first, behind) = (u32::from(*saved.start()), u32::from(*saved.end()) + 1);
+    let all = Numbers::below(u32::from(gpr_limit));
+    let saved = all.and(Numbers::range(abi::CALLEE_SAVED));
+    let cheap = all.minus(saved);
     let count = match code.kind {
-        FunctionKind::Kernel(_) if !request.calls => return Numbers::below(needed + 1),
+        FunctionKind::Kernel(_) if !request.calls => return all.lowest(needed + 1),
         FunctionKind::Device if !request.calls => (needed + 1).max(convention(code)),
-        _ => (needed + 1).saturating_sub(across).max(first),
+        _ => (needed + 1)
+            .saturating_sub(across)
+            .max(u32::from(*abi::CALLEE_SAVED.start())),
     };
-    let kept = Numbers::below(first + across).minus(Numbers::below(first));
-    let far = Numbers::below(behind + count.saturating_sub(first)).minus(Numbers::below(behind));
-    Numbers::below(count.min(first)).union(far).union(kept)
+    let missing = count.saturating_sub(cheap.count());
+    cheap.lowest(count).union(saved.lowest(across + missing))
 }
 
 /// The highest register in which the function is given or gives anything, plus one.

@@ -17,6 +17,7 @@ use super::pressure::{LiveSet, stack_pointer};
 use super::uniform;
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
+use crate::regalloc::MIN_GPRS;
 use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::vcode::{Block, Entry, Terminator, VCode};
 use hashbrown::HashSet;
@@ -51,10 +52,11 @@ impl Capacity {
     /// Lowers what a class may hold; false when too little would be left for any instruction.
     pub fn shrink(&mut self, class: RegisterClass) -> bool {
         let registers = &mut self.registers[class as usize];
-        let (step, least) = if class == RegisterClass::Gpr {
-            (2, SMALLEST)
-        } else {
-            (1, 4)
+        let (step, least) = match class {
+            // With few registers each one less is another chance for a run between the operands of an instruction.
+            RegisterClass::Gpr if *registers <= u32::from(MIN_GPRS) => (1, SMALLEST),
+            RegisterClass::Gpr => (2, SMALLEST),
+            RegisterClass::Predicate | RegisterClass::Uniform => (1, 4),
         };
         *registers = registers.saturating_sub(step);
         if class == RegisterClass::Gpr {
@@ -72,8 +74,8 @@ impl Capacity {
     }
 }
 
-/// Values that the widest instruction reads or writes at once, with some to spare (*assumed*).
-const SMALLEST: u32 = 12;
+/// Values that the widest instruction reads or writes at once: a quad, an address and a guarded result.
+const SMALLEST: u32 = 7;
 
 /// Walks with new knowledge of where values cannot come back, before the headers of loops start without registers (*assumed*).
 const PATIENCE: u32 = 6;
