@@ -5,7 +5,7 @@
 //! compiled as if the bank were theirs, and put into the unit in the order of the list; those that find less room then are compiled again, as one
 //! thread would have compiled them in the first place. So the unit is the same whatever the number of threads.
 
-use super::{Compiled, Compiler, FunctionInput, Pass, Summaries, Unit};
+use super::{Compiled, Compiler, FunctionInput, Summaries, Unit};
 use crate::error::{ErrorList, Errors};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,6 +31,19 @@ impl Compiler {
         threads: usize,
     ) -> Result<(), Errors> {
         unit.announce(functions);
+        self.compile_announced(functions, unit, threads)
+    }
+
+    /// [`Compiler::compile_module`] of functions that `unit` knows of already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn compile_announced(
+        &mut self,
+        functions: &[FunctionInput<'_>],
+        unit: &mut Unit,
+        threads: usize,
+    ) -> Result<(), Errors> {
         let mut errors = ErrorList::new();
         for compiled in self.compile_all(functions, unit, threads) {
             errors.extend(compiled.err().into_iter().flatten());
@@ -106,9 +119,7 @@ impl Compiler {
             for helper in helpers {
                 let (done, compiler) = helper.join().unwrap_or_else(|panic| resume_unwind(panic));
                 store(done);
-                for pass in Pass::ALL {
-                    self.watch.count(pass, compiler.timings().of(pass));
-                }
+                self.watch.timings.add(compiler.timings());
             }
         });
         outcomes.into_iter().flatten().collect()

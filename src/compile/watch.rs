@@ -35,6 +35,13 @@ impl Timings {
         self.0[pass as usize]
     }
 
+    /// Adds what another compiler spent.
+    pub(super) fn add(&mut self, other: &Timings) {
+        for (time, more) in self.0.iter_mut().zip(&other.0) {
+            *time += *more;
+        }
+    }
+
     /// Time spent in all passes.
     pub fn total(&self) -> Duration {
         self.0.iter().sum()
