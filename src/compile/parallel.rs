@@ -31,6 +31,19 @@ impl Compiler {
         threads: usize,
     ) -> Result<(), Errors> {
         unit.announce(functions);
+        self.compile_announced(functions, unit, threads)
+    }
+
+    /// [`Compiler::compile_module`] of functions that `unit` knows of already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn compile_announced(
+        &mut self,
+        functions: &[FunctionInput<'_>],
+        unit: &mut Unit,
+        threads: usize,
+    ) -> Result<(), Errors> {
         let mut errors = ErrorList::new();
         for compiled in self.compile_all(functions, unit, threads) {
             errors.extend(compiled.err().into_iter().flatten());

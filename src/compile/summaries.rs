@@ -97,8 +97,27 @@ impl Summaries {
         }
         let calls: Vec<Calls> = inputs.iter().map(Calls::of).collect();
         let graph = CallGraph::of(inputs, &calls);
+        // Of most functions one look says everything.
+        for (input, calls) in inputs
+            .iter()
+            .zip(&calls)
+            .filter(|(_, calls)| calls.is_plain())
+        {
+            let summary = Summary {
+                releases: calls.stores,
+                ..Summary::NONE
+            };
+            self.known.insert(input.name.to_owned(), summary);
+            if input.kernel.is_none() {
+                self.any = Some(self.any.unwrap_or(Summary::NONE).or(summary));
+            }
+        }
+        // Nobody calls kernels.
+        let others: Vec<usize> = (graph.callees_first.iter().copied())
+            .filter(|&index| !calls[index].is_plain() && inputs[index].kernel.is_none())
+            .collect();
         // All but polling, which rests on what callees observe.
-        self.settle(inputs, &graph, &|index, callees| {
+        self.settle(inputs, &graph, &others, &|index, callees| {
             let func = inputs[index].func;
             Summary {
                 observes: closer_look(func, callees, |flow| {
@@ -107,7 +126,11 @@ impl Summaries {
                 ..progress::effects(func, callees)
             }
         });
-        self.settle(inputs, &graph, &|index, callees| {
+        // Without calls and branches nothing is waited for.
+        let turning: Vec<usize> = (others.into_iter())
+            .filter(|&index| calls[index].calls || inputs[index].func.layout.blocks().count() > 1)
+            .collect();
+        self.settle(inputs, &graph, &turning, &|index, callees| {
             let func = inputs[index].func;
             Summary {
                 // A function that calls itself again, depending on what it read, goes round like a loop.
@@ -121,16 +144,18 @@ impl Summaries {
         });
     }
 
-    /// Adds what `find` says of each function, callees first, and again of those that call one of which it said more than before, until
-    /// nothing changes.
+    /// Adds what `find` says of each function of `some`, callees first, and again of those that call one of which it said more than before, until
+    /// nothing changes. `some` holds all device functions that call.
     fn settle(
         &mut self,
         inputs: &[FunctionInput<'_>],
-        graph: &CallGraph,
+        graph: &CallGraph<'_>,
+        some: &[usize],
         find: &dyn Fn(usize, &Callees) -> Summary,
     ) {
-        let mut work: VecDeque<usize> = graph.callees_first.iter().copied().collect();
-        let mut waiting = vec![true; inputs.len()];
+        let mut work: VecDeque<usize> = some.iter().copied().collect();
+        let mut waiting = vec![false; inputs.len()];
+        some.iter().for_each(|&index| waiting[index] = true);
         while let Some(index) = work.pop_front() {
             waiting[index] = false;
             let input = &inputs[index];
@@ -149,7 +174,8 @@ impl Summaries {
                 }
             }
             for caller in changed {
-                if !std::mem::replace(&mut waiting[caller], true) {
+                if inputs[caller].kernel.is_none() && !std::mem::replace(&mut waiting[caller], true)
+                {
                     work.push_back(caller);
                 }
             }
@@ -183,35 +209,57 @@ fn closer_look(
     look(&ControlFlow::compute(func, false, callees))
 }
 
-/// Whom a function may call.
+/// Whom a function may call, and what a look at each instruction tells beside.
 struct Calls {
     names: Vec<String>,
     indirectly: bool,
+    /// It has calls.
+    calls: bool,
+    /// It reads memory atomically.
+    atomics: bool,
+    stores: bool,
 }
 
 impl Calls {
     fn of(input: &FunctionInput<'_>) -> Self {
         let func = input.func;
-        let mut insts = func
-            .layout
-            .blocks()
-            .flat_map(|block| func.layout.block_insts(block));
-        Calls {
+        let mut found = Calls {
             names: (func.dfg.ext_funcs.values())
                 .map(|callee| input.symbol(&callee.name))
                 .collect(),
-            indirectly: insts.any(|inst| {
-                matches!(
-                    func.dfg.insts[inst].opcode(),
-                    Opcode::CallIndirect | Opcode::ReturnCallIndirect | Opcode::TryCallIndirect
-                )
-            }),
+            indirectly: false,
+            calls: false,
+            atomics: false,
+            stores: false,
+        };
+        let insts = func
+            .layout
+            .blocks()
+            .flat_map(|block| func.layout.block_insts(block));
+        for inst in insts {
+            let opcode = func.dfg.insts[inst].opcode();
+            found.indirectly |= matches!(
+                opcode,
+                Opcode::CallIndirect | Opcode::ReturnCallIndirect | Opcode::TryCallIndirect
+            );
+            found.calls |= opcode.is_call();
+            found.atomics |= matches!(
+                opcode,
+                Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas
+            );
+            found.stores |= opcode.can_store();
         }
+        found
+    }
+
+    /// Whether its summary depends on nothing else, and it neither polls nor observes.
+    fn is_plain(&self) -> bool {
+        !self.calls && !self.atomics
     }
 }
 
 /// Who calls whom.
-struct CallGraph {
+struct CallGraph<'a> {
     /// By function, who calls it by name.
     callers: Vec<Vec<usize>>,
     /// Who calls by address.
@@ -219,15 +267,15 @@ struct CallGraph {
     callees_first: Vec<usize>,
     /// By function, and last for calls by address: the strongly connected component.
     components: Vec<usize>,
-    numbers: HashMap<String, usize>,
+    numbers: HashMap<&'a str, usize>,
 }
 
-impl CallGraph {
-    fn of(inputs: &[FunctionInput<'_>], calls: &[Calls]) -> Self {
-        let numbers: HashMap<String, usize> = inputs
+impl<'a> CallGraph<'a> {
+    fn of(inputs: &[FunctionInput<'a>], calls: &[Calls]) -> Self {
+        let numbers: HashMap<&'a str, usize> = inputs
             .iter()
             .enumerate()
-            .map(|(index, input)| (input.name.to_owned(), index))
+            .map(|(index, input)| (input.name, index))
             .collect();
         let mut callers = vec![Vec::new(); inputs.len()];
         // A call by address goes through one more node to all functions.

@@ -4,7 +4,7 @@
 //! are off (build with `--release`, where this compiler checks nothing between passes). `--compare` measures several settings of this compiler side by
 //! side, `--instructions` counts the host's instructions instead of time, `--quality` says what the functions become.
 //!
-//! `--growth` measures how time and memory grow instead: shapes at several sizes, each in a process of its own.
+//! `--threads` compiles one module on several threads. `--growth` measures how time and memory grow instead: shapes at several sizes, each in a process of its own.
 
 mod corpus;
 mod figures;
@@ -18,6 +18,7 @@ mod shapes;
 mod size;
 mod subject;
 mod table;
+mod threads;
 mod times;
 mod writer;
 
@@ -25,7 +26,6 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use corpus::{Generated, Wanted};
 use cranelift_thisgpu::compile::Pass;
-use cranelift_thisgpu::settings::Options;
 use reference::Reference;
 use serde::Serialize;
 use std::cell::Cell;
@@ -82,6 +82,12 @@ struct Arguments {
     /// Compare with the figures that `--quality --json` wrote.
     #[arg(long, value_name = "FILE", requires = "quality")]
     against: Option<PathBuf>,
+    /// Print how much faster so many threads compile a module than the first number of them.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', conflicts_with_all = ["alone", "instructions", "quality"])]
+    threads: Vec<usize>,
+    /// Functions of the module of --threads.
+    #[arg(long, default_value_t = 20_000, value_name = "N")]
+    functions: usize,
     /// Print what the kernels become (instructions, registers, loops, stalls) instead of times.
     #[arg(long)]
     size: bool,
@@ -130,7 +136,7 @@ fn quietly<T>(run: impl FnOnce() -> T) -> Option<T> {
 
 fn run(arguments: &Arguments) -> Result<()> {
     if let Some([shape, size]) = arguments.growth_child.as_deref() {
-        let options = options(&arguments.settings)?;
+        let options = subject::options(&arguments.settings, "")?;
         return growth::measure(shape, size.parse()?, &options, arguments.rounds);
     }
     if let Some(filter) = &arguments.growth {
@@ -166,6 +172,17 @@ fn run(arguments: &Arguments) -> Result<()> {
         count: arguments.count,
     };
     let sources = corpus::read(&paths, &wanted)?;
+    if !arguments.threads.is_empty() {
+        for (i, subject) in subjects.iter_mut().enumerate() {
+            let variant = arguments.compare.get(i).map_or("", String::as_str);
+            let options = subject::options(&arguments.settings, variant)?;
+            println!("{}", subject.label);
+            let (functions, threads) = (arguments.functions, &arguments.threads);
+            let rounds = arguments.rounds;
+            threads::table(&sources, subject, &options, functions, threads, rounds)?;
+        }
+        return Ok(());
+    }
     if arguments.instructions_child {
         return instructions::child(&sources, &mut subjects);
     }
@@ -206,17 +223,6 @@ fn run(arguments: &Arguments) -> Result<()> {
         subjects.iter_mut().for_each(passes);
     }
     save(arguments.json.as_deref(), &table.json(arguments.seed)?)
-}
-
-/// The settings of `--growth`.
-fn options(settings: &[String]) -> Result<Options> {
-    let mut options = Options::default();
-    for setting in settings {
-        options.set(setting)?;
-    }
-    options.verify = false;
-    options.enable_verifier = false;
-    Ok(options)
 }
 
 fn save(path: Option<&Path>, value: &impl Serialize) -> Result<()> {

@@ -24,19 +24,28 @@ pub enum Refusal {
     Panic,
 }
 
+/// The `common` settings and those of `variant`, joined by `+`, with both verifiers off; an empty variant changes nothing.
+///
+/// # Errors
+/// An unknown setting or value.
+pub fn options(common: &[String], variant: &str) -> Result<Options> {
+    let mut options = Options::default();
+    let special = variant.split('+').filter(|setting| !setting.is_empty());
+    for setting in common.iter().map(String::as_str).chain(special) {
+        options.set(setting)?;
+    }
+    options.verify = false;
+    options.enable_verifier = false;
+    Ok(options)
+}
+
 impl Subject {
-    /// A compiler with `common` settings and those of `variant`, joined by `+`; an empty variant changes nothing.
+    /// A compiler with these [`options`].
     ///
     /// # Errors
     /// An unknown setting or value.
     pub fn new(common: &[String], variant: &str) -> Result<Self> {
-        let mut options = Options::default();
-        let special = variant.split('+').filter(|setting| !setting.is_empty());
-        for setting in common.iter().map(String::as_str).chain(special) {
-            options.set(setting)?;
-        }
-        options.verify = false;
-        options.enable_verifier = false;
+        let options = options(common, variant)?;
         let label = if variant.is_empty() {
             "thisgpu".to_owned()
         } else {
