@@ -278,6 +278,9 @@ impl Liveness {
         position: u32,
         block: Block,
     ) -> bool {
+        if self.global[v.index()] == NONE {
+            return self.def_position[v.index()] <= position && self.end[v.index()] > position;
+        }
         let own = self.def_block[v.index()] == block.index() as u32;
         if own && self.def_position[v.index()] > position || !own && !self.is_live_in(v, block) {
             return false;
