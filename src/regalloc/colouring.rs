@@ -84,7 +84,7 @@ pub(super) fn colour(
     out.webs.compute(code, live);
     out.sites.clear();
     out.exits.clear();
-    out.exits.resize(code.blocks.len(), Exit::default());
+    out.exits.reserve(code.blocks.len());
     out.entry.clear();
     let picker = Picker::new(
         code,
@@ -421,7 +421,7 @@ impl Scan<'_> {
         }
         exit.before.retain(|c| c.from != c.to);
         exit.busy = exit.busy.union(&targets);
-        self.exits[block.as_u32() as usize] = exit;
+        self.exits.push(exit);
         Ok(())
     }
 }

@@ -301,8 +301,12 @@ impl Liveness {
         position: u32,
         block: Block,
     ) -> bool {
-        let own = self.known[v.index()].block == block.index() as u32;
-        if own && self.known[v.index()].position > position || !own && !self.is_live_in(v, block) {
+        let known = &self.known[v.index()];
+        if known.row == NONE {
+            return known.position <= position && self.end[v.index()] > position;
+        }
+        let own = known.block == block.index() as u32;
+        if own && known.position > position || !own && !self.is_live_in(v, block) {
             return false;
         }
         if self.is_live_out(v, block) {

@@ -22,7 +22,11 @@ struct Current<'e> {
     block: Block,
     at: u32,
     entry: &'e Entry<VReg>,
-    site: Site,
+    /// Copies before and behind it.
+    before: SmallVec<[Copy; 4]>,
+    after: SmallVec<[Copy; 2]>,
+    /// Entries in other registers than their values'.
+    moved: SmallVec<[(u8, u8); 4]>,
     /// Registers that are written before the instruction.
     early: RegisterSet,
     /// Registers that no other result may be written to.
@@ -47,7 +51,9 @@ impl Scan<'_> {
             block,
             at,
             entry,
-            site: Site::default(),
+            before: SmallVec::new(),
+            after: SmallVec::new(),
+            moved: SmallVec::new(),
             early: RegisterSet::default(),
             held: RegisterSet::default(),
             detours: SmallVec::new(),
@@ -85,9 +91,7 @@ impl Scan<'_> {
                 self.result(&mut now, &operand, &values)?;
             }
         }
-        let mut site = now.site;
-        site.busy_before = occupied.union(&now.early);
-        for (v, from) in now.detours {
+        for &(v, from) in &now.detours {
             if self.live.is_dead(v) {
                 continue;
             }
@@ -97,14 +101,20 @@ impl Scan<'_> {
             }
             let c = self.picker.pick(v, free)?;
             self.picker.assign(v, c);
-            site.after.push(Copy {
+            now.after.push(Copy {
                 from,
                 to: PReg::new(v.class(), c),
             });
         }
-        site.after.retain(|c| c.from != c.to);
-        if !site.before.is_empty() || !site.moved.is_empty() || !site.after.is_empty() {
-            site.busy_after = self.picker.occupied.union(&now.held);
+        now.after.retain(|c| c.from != c.to);
+        if !now.before.is_empty() || !now.moved.is_empty() || !now.after.is_empty() {
+            let site = Site {
+                before: now.before,
+                after: now.after,
+                moved: now.moved,
+                busy_before: occupied.union(&now.early),
+                busy_after: self.picker.occupied.union(&now.held),
+            };
             self.sites.push((index, site));
         }
         self.release_dead(entry);
@@ -118,12 +128,20 @@ impl Scan<'_> {
         at: u32,
         entry: &Entry<VReg>,
     ) -> Result<(), NoRegister> {
-        self.release_dying(block, at, entry);
+        for v in entry.inst.uses() {
+            if self.dies(v, at, block) {
+                self.picker.release(v);
+            }
+        }
+        let mut dead = false;
         for v in entry.inst.definitions() {
             let c = self.picker.pick(v, self.picker.free(v.class()))?;
             self.picker.assign(v, c);
+            dead |= self.live.is_dead(v);
         }
-        self.release_dead(entry);
+        if dead {
+            self.release_dead(entry);
+        }
         Ok(())
     }
 
@@ -163,15 +181,13 @@ impl Scan<'_> {
             if direct {
                 guarded.push((*v, to.number()));
             } else {
-                now.site
-                    .moved
-                    .push((operand.info.first + i as u8, to.number()));
+                now.moved.push((operand.info.first + i as u8, to.number()));
                 now.detours.push((*v, to));
             }
             if let Some(kept) = kept
                 && self.register(*kept) != to
             {
-                now.site.before.push(Copy {
+                now.before.push(Copy {
                     from: self.register(*kept),
                     to,
                 });
@@ -203,8 +219,7 @@ impl Scan<'_> {
                 for (i, v) in values.iter().enumerate() {
                     let from = PReg::new(class, base + i as u8);
                     now.held.insert(from);
-                    now.site
-                        .moved
+                    now.moved
                         .push((operand.info.first + i as u8, from.number()));
                     now.detours.push((*v, from));
                 }
@@ -270,11 +285,9 @@ impl Scan<'_> {
         for (i, v) in values.iter().enumerate() {
             let to = PReg::new(class, base + i as u8);
             now.early.insert(to);
-            now.site
-                .moved
-                .push((operand.info.first + i as u8, to.number()));
+            now.moved.push((operand.info.first + i as u8, to.number()));
             if self.register(*v) != to {
-                now.site.before.push(Copy {
+                now.before.push(Copy {
                     from: self.register(*v),
                     to,
                 });
@@ -312,11 +325,11 @@ impl Scan<'_> {
         for c in run.filter(|&c| !free.contains(c)) {
             let home = PReg::new(class, c);
             let place = PReg::new(class, places.next().ok_or(NoRegister(class))?);
-            now.site.before.push(Copy {
+            now.before.push(Copy {
                 from: home,
                 to: place,
             });
-            now.site.after.push(Copy {
+            now.after.push(Copy {
                 from: place,
                 to: home,
             });

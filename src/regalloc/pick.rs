@@ -28,9 +28,28 @@ pub(super) struct Picker<'a> {
     /// Registers given to any value so far.
     pub used: RegisterSet,
     all: [Numbers; 3],
-    /// Masks to try one after the other, by class.
-    stages: [[Numbers; 2]; 3],
+    /// The same with those between them that are never given out.
+    file: [Numbers; 3],
+    /// Where to look, by class.
+    areas: [Areas; 3],
     tables: &'a mut Tables,
+}
+
+/// Registers to look at one set after the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Areas {
+    /// As many as are needed, up to the next step of occupancy: slack in it costs nothing and saves copies.
+    tight: Numbers,
+    /// What costs less than a copy.
+    near: Numbers,
+    all: Numbers,
+}
+
+impl Areas {
+    /// The areas in pairs: what is no good in both of one is looked for in those of the next.
+    fn pairs(&self) -> [[Numbers; 2]; 2] {
+        [[self.tight, self.near], [self.all, Numbers::default()]]
+    }
 }
 
 /// What is known of each register, by class and number; kept between functions.
@@ -94,8 +113,15 @@ fn note(
     life: Reservation,
 ) {
     if let Some(list) = lists[class as usize].get_mut(usize::from(c)) {
-        touched.push((class as usize, c));
-        let place = list.partition_point(|r| r.start < life.start);
+        if list.is_empty() {
+            touched.push((class as usize, c));
+        }
+        let place = match list.last() {
+            Some(last) if last.start >= life.start => {
+                list.partition_point(|r| r.start < life.start)
+            }
+            _ => list.len(),
+        };
         list.insert(place, life);
     }
 }
@@ -141,22 +167,24 @@ impl<'a> Picker<'a> {
         let gpr = RegisterClass::Gpr as usize;
         all[gpr] = Numbers::below(u32::from(gpr_limit));
         all[gpr].remove(abi::STACK_POINTER.number());
-        let mut stages = RegisterClass::ALL.map(|class| {
-            // Slack up to the next step of occupancy costs nothing and saves copies.
-            let needed = pressure.max_live[class as usize] + 1;
-            let step = Numbers::below(needed.next_multiple_of(abi::REGISTER_STEP));
-            [step.and(all[class as usize]), all[class as usize]]
+        let file = all.map(|all| Numbers::below(all.last().map_or(0, |last| u32::from(last) + 1)));
+        let step =
+            |class: usize| (pressure.max_live[class] + 1).next_multiple_of(abi::REGISTER_STEP);
+        let mut areas = RegisterClass::ALL.map(|class| {
+            let all = all[class as usize];
+            let tight = Numbers::below(step(class as usize)).and(all);
+            Areas {
+                tight,
+                near: tight,
+                all,
+            }
         });
         if code.kind == FunctionKind::Device {
             // A callee-saved register costs a store and a load.
-            let saved = Numbers::range(abi::CALLEE_SAVED);
-            let cheap = all[gpr].minus(saved);
-            let near = cheap.and(Numbers::below(
-                (pressure.max_live[gpr] + 1)
-                    .next_multiple_of(abi::REGISTER_STEP)
-                    .max(40),
-            ));
-            stages[gpr] = [near, all[gpr]];
+            let cheap = all[gpr].minus(Numbers::range(abi::CALLEE_SAVED));
+            let areas = &mut areas[gpr];
+            areas.tight = areas.tight.and(cheap);
+            areas.near = Numbers::below(step(gpr).max(40)).and(cheap);
         }
         tables.clear();
         for &(v, register) in webs.hinted() {
@@ -172,7 +200,8 @@ impl<'a> Picker<'a> {
             occupied: RegisterSet::default(),
             used: RegisterSet::default(),
             all,
-            stages,
+            file,
+            areas,
             tables,
         }
     }
@@ -205,7 +234,7 @@ impl<'a> Picker<'a> {
 
     /// Registers to prefer first, by class.
     pub fn first_stage(&self, class: RegisterClass) -> Numbers {
-        self.stages[class as usize][0]
+        self.areas[class as usize].near
     }
 
     /// Whether, seen from the position `now`, nothing will want register `c` while `v` lives.
@@ -262,14 +291,15 @@ impl<'a> Picker<'a> {
             return Ok(base + offset);
         }
         // The first of its web chooses for all.
-        let open = if web == NONE && self.webs.is_joined(v) {
+        let choosing = web == NONE && self.webs.is_joined(v);
+        let open = if choosing {
             self.open_to_web(v, free)
         } else {
             free
         };
         let now = self.live.def_position(v);
         let for_web = |c: u8, good: &dyn Fn(VReg, u8) -> bool| {
-            if web == NONE {
+            if choosing {
                 self.to_come(v).all(|m| good(m, c))
             } else {
                 good(v, c)
@@ -279,17 +309,20 @@ impl<'a> Picker<'a> {
         if hint != NONE && free.contains(hint) && self.is_clear(v, hint, now) {
             return Ok(hint);
         }
-        for stage in &self.stages[class as usize] {
-            let candidates = open.and(*stage);
-            // Beside a register that is taken, not beside the end of the file.
-            let beside = candidates.and(self.all[class as usize].minus(free).partners());
-            let apart = candidates.minus(beside);
-            let find =
-                |good: &dyn Fn(u8) -> bool| beside.iter().chain(apart.iter()).find(|&c| good(c));
+        // Beside a register that is taken or never given out, not beside the end of the file.
+        let beside = self.file[class as usize].minus(free).partners();
+        for areas in self.areas[class as usize].pairs() {
+            let find = |good: &dyn Fn(u8) -> bool| {
+                areas.iter().find_map(|area| {
+                    let candidates = open.and(*area);
+                    let first = candidates.and(beside).find(good);
+                    first.or_else(|| candidates.minus(beside).find(good))
+                })
+            };
             let best = find(&|c| for_web(c, &|m, c| self.is_undisturbed(m, c, now)))
                 .or_else(|| find(&|c| for_web(c, &|m, c| self.is_clear(m, c, now))))
                 .or_else(|| find(&|c| self.is_clear(v, c, now)))
-                .or_else(|| free.and(*stage).iter().next());
+                .or_else(|| areas.iter().find_map(|area| free.and(*area).first()));
             if let Some(c) = best {
                 return Ok(c);
             }
@@ -331,17 +364,15 @@ impl<'a> Picker<'a> {
             }
         }
         let now = self.live.def_position(first);
-        for stage in &self.stages[class as usize] {
-            let candidates = runs.and(*stage);
-            let clear = |base: &u8| {
-                let mut places = (*base..).zip(values);
-                places.all(|(c, (v, _))| self.is_clear(*v, c, now))
-            };
-            if let Some(base) = candidates
-                .iter()
-                .find(clear)
-                .or_else(|| candidates.iter().next())
-            {
+        let clear = |base: u8| {
+            let mut places = (base..).zip(values);
+            places.all(|(c, (v, _))| self.is_clear(*v, c, now))
+        };
+        for areas in self.areas[class as usize].pairs() {
+            let candidates = areas.map(|area| runs.and(area));
+            let best = candidates.iter().find_map(|c| c.find(clear));
+            let any = || candidates.iter().find_map(|c| c.first());
+            if let Some(base) = best.or_else(any) {
                 return Ok(base);
             }
         }
@@ -369,20 +400,19 @@ impl<'a> Picker<'a> {
             };
             bases = bases.and(open.below_by(offset));
         }
-        let fits = |base: u8| {
+        let fits = |base: u8, good: &dyn Fn(VReg, u8) -> bool| {
             members().all(|(offset, m)| {
-                self.webs.colour(m) != NONE
-                    || self
-                        .to_come(m)
-                        .all(|v| self.is_clear(v, base + offset, position))
+                self.webs.colour(m) != NONE || self.to_come(m).all(|v| good(v, base + offset))
             })
         };
+        let undisturbed = |v: VReg, c: u8| self.is_undisturbed(v, c, position);
+        let clear = |v: VReg, c: u8| self.is_clear(v, c, position);
         for (offset, m) in members() {
             let hint = self.webs.hint(m);
             if hint != NONE
                 && let Some(base) = hint.checked_sub(offset)
                 && bases.contains(base)
-                && fits(base)
+                && fits(base, &clear)
             {
                 return Some(base);
             }
@@ -391,12 +421,15 @@ impl<'a> Picker<'a> {
         let free = self.free(class);
         let gaps = (0u8..info.width).filter(|o| info.members[usize::from(*o)].is_none());
         let roomy = gaps.fold(bases, |bases, o| bases.and(free.below_by(o)));
-        let stages = &self.stages[class as usize];
-        stages.iter().find_map(|stage| {
-            let whole = stage.and(stage.below_by(info.width - 1));
-            let candidates = [roomy, bases.minus(roomy)].map(|bases| bases.and(whole));
-            let mut candidates = candidates.into_iter().flat_map(Numbers::iter);
-            candidates.find(|&base| fits(base))
+        self.areas[class as usize].pairs().iter().find_map(|areas| {
+            let find = |good: &dyn Fn(VReg, u8) -> bool| {
+                areas.iter().find_map(|area| {
+                    let whole = bases.and(area.and(area.below_by(info.width - 1)));
+                    let first = whole.and(roomy).find(|base| fits(base, good));
+                    first.or_else(|| whole.minus(roomy).find(|base| fits(base, good)))
+                })
+            };
+            find(&undisturbed).or_else(|| find(&clear))
         })
     }
 
@@ -407,10 +440,10 @@ impl<'a> Picker<'a> {
         self.occupied.of_mut(v.class()).insert(c);
         self.used.of_mut(v.class()).insert(c);
         self.tables.occupant_end[class][usize::from(c)] = self.live.end(v);
-        if self.webs.colour(v) != NONE {
+        if !self.webs.has_company(v) || !self.webs.set_colour(v, c) {
             return;
         }
-        self.settle(v, c);
+        self.reserve(v, c);
         if let Some((run, offset)) = self.webs.run(v)
             && c >= offset
         {
@@ -420,18 +453,17 @@ impl<'a> Picker<'a> {
                 self.webs.set_base(run, base);
                 for (m, place) in info.members.iter().zip(base..) {
                     if let Some(m) = m
-                        && self.webs.colour(*m) == NONE
+                        && self.webs.set_colour(*m, place)
                     {
-                        self.settle(*m, place);
+                        self.reserve(*m, place);
                     }
                 }
             }
         }
     }
 
-    /// Gives the web of `v` the register `c`, and keeps that for its members to come.
-    fn settle(&mut self, v: VReg, c: u8) {
-        self.webs.set_colour(v, c);
+    /// Keeps the register `c` for the members to come of the web of `v`.
+    fn reserve(&mut self, v: VReg, c: u8) {
         for m in self.webs.members(v) {
             if self.colour[m.index()] == NONE {
                 let life = life(self.live, self.webs, m);

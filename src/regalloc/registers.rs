@@ -98,6 +98,25 @@ impl Numbers {
         Numbers([u64::MAX; 4]).runs(width)
     }
 
+    /// The lowest member that is good.
+    pub fn find(self, mut good: impl FnMut(u8) -> bool) -> Option<u8> {
+        for (i, mut word) in (0u8..).zip(self.0) {
+            while word != 0 {
+                let n = i * 64 + word.trailing_zeros() as u8;
+                if good(n) {
+                    return Some(n);
+                }
+                word &= word - 1;
+            }
+        }
+        None
+    }
+
+    /// The lowest member.
+    pub fn first(self) -> Option<u8> {
+        self.find(|_| true)
+    }
+
     /// The highest member.
     pub fn last(&self) -> Option<u8> {
         (0..4)

@@ -56,6 +56,8 @@ struct Node {
 #[derive(Debug, Default)]
 pub(super) struct Webs {
     nodes: Vec<Node>,
+    /// Whether some webs have been joined.
+    united: bool,
     runs: Vec<Run>,
     /// Values with registers of the calling convention.
     hinted: Vec<(VReg, u8)>,
@@ -96,7 +98,7 @@ impl Webs {
             self.join_tuple(&meets, tuple);
         }
         joins.for_each(|join| self.join(&meets, join.a, join.b));
-        if !wishes.joins.is_empty() || !wishes.tuples.is_empty() {
+        if std::mem::take(&mut self.united) {
             for i in 0..self.nodes.len() as u32 {
                 self.nodes[i as usize].parent = self.find(i);
             }
@@ -277,6 +279,7 @@ impl Webs {
             (b, a)
         };
         let (k, g) = (keep.index(), gone.index());
+        self.united = true;
         self.nodes[g].parent = k as u32;
         self.nodes[k].size += self.nodes[g].size;
         let next = self.nodes[k].next;
@@ -302,11 +305,11 @@ impl Webs {
         }
         for entry in code.insts.iter().rev() {
             let mut results = entry.inst.definitions();
-            let (Some(result), None) = (results.next(), results.next()) else {
+            let Some(result) = results.next() else {
                 continue;
             };
             let hint = self.hint(result);
-            if hint == NONE {
+            if hint == NONE || results.next().is_some() {
                 continue;
             }
             let mut ending = entry
@@ -359,6 +362,12 @@ impl Webs {
     /// Whether a value has company in its web.
     pub fn is_joined(&self, v: VReg) -> bool {
         self.nodes[v.index()].next != v.index() as u32
+    }
+
+    /// Whether a value has company in its web or run.
+    pub fn has_company(&self, v: VReg) -> bool {
+        let node = &self.nodes[v.index()];
+        node.next != v.index() as u32 || node.run != NO_RUN
     }
 
     /// Members of the web, `v` first.
