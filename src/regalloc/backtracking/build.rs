@@ -97,10 +97,9 @@ impl Builder<'_> {
         let params = code.blocks.values().map(|b| b.params.len()).sum::<usize>();
         // Every value has a place in regalloc2's tables, so there should be few that do not exist.
         let values = self.input.live.defined_values();
-        let mut next = (values - params) as u32;
-        for v in code.blocks.values().flat_map(|b| &b.params) {
-            self.out.number[v.index()] = next;
-            next += 1;
+        let params = ((values - params) as u32..).zip(code.blocks.values().flat_map(|b| &b.params));
+        for (number, v) in params {
+            self.out.number[v.index()] = number;
         }
         self.out.problem.values = values;
     }

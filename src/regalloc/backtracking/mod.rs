@@ -156,8 +156,8 @@ pub(super) fn has_numbers(guide: &Guide<'_>) -> bool {
     match guide {
         Guide::Pressure(pressure) => {
             // Those that callees keep, and those beside them, are not dense.
-            pressure.max_live[RegisterClass::Gpr as usize] + pressure.across_calls() + 1
-                <= machine::NUMBERS
+            pressure.max_live[RegisterClass::Gpr as usize] + pressure.across_calls()
+                < machine::NUMBERS
         }
         Guide::Colouring(colouring) => {
             let last = colouring.used.of(RegisterClass::Gpr).last();
