@@ -346,12 +346,15 @@ impl Compiler {
                 Waiting::Serial => code,
             })
         })?;
+        let mut source = regalloc::Source::default();
         let code = watch.pass(Pass::Allocate, name, || {
             let allocated = regalloc::allocate(code, &stages::allocation(options), allocation);
-            allocated
-                .map(|(code, _)| code)
-                .map_err(|error| stages::allocation_error(name, &error))
+            let (code, report) =
+                allocated.map_err(|error| stages::allocation_error(name, &error))?;
+            source = report.source;
+            Ok(code)
         })?;
+        watch.timings.count_registers(source);
         let code = watch.pass(Pass::Layout, name, || {
             emit::layout(code, emission).map_err(|error| watch::internal(name, error.to_string()))
         })?;

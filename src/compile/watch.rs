@@ -2,6 +2,7 @@
 
 use super::Pass;
 use crate::error::{Error, Errors, Place, Problem};
+use crate::regalloc::{MOST_WORK, Source};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -25,26 +26,53 @@ pub struct Dump<'a> {
     pub text: &'a str,
 }
 
-/// Time spent in each pass.
+/// Time spent in each pass, and who assigned the registers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Timings([Duration; Pass::ALL.len()]);
+pub struct Timings {
+    times: [Duration; Pass::ALL.len()],
+    registers: Source,
+    over_budget: u32,
+}
 
 impl Timings {
     /// Time spent in a pass.
     pub fn of(&self, pass: Pass) -> Duration {
-        self.0[pass as usize]
+        self.times[pass as usize]
+    }
+
+    /// How the registers of all functions were found.
+    pub fn registers(&self) -> Source {
+        self.registers
+    }
+
+    /// Functions that were too long for the backtracking allocator ([`crate::regalloc::MOST_WORK`]).
+    pub fn over_budget(&self) -> u32 {
+        self.over_budget
+    }
+
+    /// Counts how a function's registers were found.
+    pub(super) fn count_registers(&mut self, source: Source) {
+        self.registers.entries += source.entries;
+        self.registers.by_regalloc2 += source.by_regalloc2;
+        self.registers.fixed += source.fixed;
+        self.over_budget += u32::from(source.over_budget);
     }
 
     /// Adds what another compiler has spent.
     pub(super) fn add(&mut self, other: &Timings) {
-        for (time, more) in self.0.iter_mut().zip(other.0) {
+        for (time, more) in self.times.iter_mut().zip(other.times) {
             *time += more;
         }
+        self.count_registers(Source {
+            over_budget: false,
+            ..other.registers
+        });
+        self.over_budget += other.over_budget;
     }
 
     /// Time spent in all passes.
     pub fn total(&self) -> Duration {
-        self.0.iter().sum()
+        self.times.iter().sum()
     }
 }
 
@@ -62,7 +90,28 @@ impl fmt::Display for Timings {
             };
             writeln!(f, "{:<12}{time:>10.3} ms {share:>5.1} %", pass.name())?;
         }
-        writeln!(f, "{:<12}{total:>10.3} ms", "total")
+        writeln!(f, "{:<12}{total:>10.3} ms", "total")?;
+        let Source {
+            entries,
+            by_regalloc2,
+            fixed,
+            ..
+        } = self.registers;
+        let percent = |part: u32| 100.0 * f64::from(part) / f64::from(entries.max(1));
+        writeln!(
+            f,
+            "registers of {entries} operands: {:.1} % by regalloc2, {:.1} % in places that the colouring or the convention fixed",
+            percent(by_regalloc2),
+            percent(fixed)
+        )?;
+        if self.over_budget > 0 {
+            writeln!(
+                f,
+                "{} functions of more than {MOST_WORK} machine instructions were allocated by single_pass",
+                self.over_budget
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -115,7 +164,7 @@ impl Watch {
     /// Counts the time since `start` for a pass.
     pub fn count(&mut self, pass: Pass, start: Option<Instant>) {
         if let Some(start) = start {
-            self.timings.0[pass as usize] += start.elapsed();
+            self.timings.times[pass as usize] += start.elapsed();
         }
     }
 
