@@ -61,7 +61,7 @@ pub(super) struct Tables {
     hinted: [Vec<Vec<Reservation>>; 3],
     /// Registers of which a list is not empty.
     touched: Vec<(usize, u8)>,
-    /// Where the life of the register's present value ends.
+    /// Where the life of the register's present value ends; means nothing for a register that holds none.
     occupant_end: [Vec<u32>; 3],
 }
 
@@ -91,7 +91,6 @@ impl Tables {
             self.reserved[class][usize::from(c)].clear();
             self.hinted[class][usize::from(c)].clear();
         }
-        self.occupant_end.iter_mut().for_each(|list| list.fill(0));
     }
 
     /// Notes that a web or run has a register for a value.
