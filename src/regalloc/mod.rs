@@ -24,6 +24,7 @@ mod operands;
 mod parallel;
 mod pick;
 mod registers;
+mod reservations;
 mod through_regalloc2;
 mod webs;
 mod wishes;

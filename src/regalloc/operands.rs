@@ -220,7 +220,8 @@ impl Scan<'_> {
                 for (i, v) in values.iter().enumerate() {
                     let from = PReg::new(class, base + i as u8);
                     now.held.insert(from);
-                    now.moved.push((operand.info.first + i as u8, from.number()));
+                    now.moved
+                        .push((operand.info.first + i as u8, from.number()));
                     now.detours.push((*v, from));
                 }
                 Ok(())
