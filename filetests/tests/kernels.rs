@@ -492,3 +492,24 @@ fn softmax() {
         }
     });
 }
+
+/// What loops carry from one iteration to the next stays where it is, and what is stored together at the end stands together: no loop is
+/// longer than its work, nothing is copied behind it.
+#[test]
+fn loops_need_no_copies() {
+    let lengths = |name: &str| {
+        let code = compile(name);
+        let kernel = code.kernels().iter().find(|k| k.name == name).unwrap();
+        (kernel.instructions, kernel.loops.clone())
+    };
+    let (_, loops) = lengths("i64_loop");
+    assert!(loops[0] <= 11, "{loops:?}");
+    let (_, loops) = lengths("softmax");
+    assert!(
+        loops[0] <= 7 && loops[1] <= 12 && loops[2] <= 9,
+        "{loops:?}"
+    );
+    let (instructions, loops) = lengths("matmul_rt8x8");
+    assert!(instructions <= 656, "{instructions}");
+    assert!(loops[0] <= 567, "{loops:?}");
+}

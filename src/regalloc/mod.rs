@@ -28,6 +28,7 @@ mod operands;
 mod parallel;
 mod pick;
 mod registers;
+mod reservations;
 mod single_pass;
 mod survey;
 mod webs;

@@ -68,8 +68,9 @@ impl Scan<'_> {
         let kept = self.code.else_values(entry);
         let mut guarded: SmallVec<[(VReg, u8); 4]> = SmallVec::new();
         let mut number = 0;
-        for operand in results(entry) {
-            let values: Values = operand.regs.iter().copied().flatten().collect();
+        let guarding = results(entry).filter(|_| !kept.is_empty());
+        for operand in guarding {
+            let values = values_of(&operand);
             let kept_here: SmallVec<[Option<VReg>; 4]> = (0..values.len())
                 .map(|i| kept.get(number + i).copied().flatten())
                 .collect();
@@ -84,7 +85,7 @@ impl Scan<'_> {
             self.picker.assign(v, c);
         }
         for operand in results(entry) {
-            let values: Values = operand.regs.iter().copied().flatten().collect();
+            let values = values_of(&operand);
             let done = guarded.iter().any(|(v, _)| *v == values[0])
                 || now.detours.iter().any(|(v, _)| *v == values[0]);
             if !done {
@@ -235,7 +236,7 @@ impl Scan<'_> {
         now: &mut Current<'_>,
         operand: &OperandRef<'_, VReg>,
     ) -> Result<(), NoRegister> {
-        let values: Values = operand.regs.iter().copied().flatten().collect();
+        let values = values_of(operand);
         let Some(class) = values.first().map(|v| v.class()) else {
             return Ok(());
         };
@@ -348,4 +349,13 @@ fn results(entry: &Entry<VReg>) -> impl Iterator<Item = OperandRef<'_, VReg>> {
         .inst
         .operands()
         .filter(|o| o.info.direction == Direction::Out && o.regs[0].is_some())
+}
+
+/// The values of an operand, those in hard-wired registers left out.
+fn values_of(operand: &OperandRef<'_, VReg>) -> Values {
+    let mut values = Values::new();
+    for v in operand.regs.iter().flatten() {
+        values.push(*v);
+    }
+    values
 }

@@ -158,7 +158,10 @@ impl Webs {
 
     /// Gives the webs of a wide operand's values consecutive places in one run, as far as that agrees with the runs that they are in.
     fn join_tuple(&mut self, meets: &Interference<'_>, tuple: &Tuple) {
-        let roots: SmallVec<[VReg; 4]> = tuple.regs().map(|v| self.root_of(v)).collect();
+        let mut roots = SmallVec::<[VReg; 4]>::new();
+        for v in tuple.regs() {
+            roots.push(self.root_of(v));
+        }
         let width = roots.len();
         // The widest run that has room for it around one of the values, else a new one.
         let around = |(i, root): (usize, &VReg)| {

@@ -96,7 +96,7 @@ pub fn settings(kernel: &Kernel, count: usize) -> Vec<Vec<String>> {
         const CHOICES: [(&str, &[&str]); 6] = [
             ("opt_level", &["none", "speed", "speed_and_size"]),
             ("if_convert", &["true", "false"]),
-            ("regalloc", &["auto", "regalloc2", "direct"]),
+            ("regalloc_algorithm", &["backtracking", "single_pass"]),
             ("sched", &["full", "full", "serial"]),
             ("regs", &["254", "40", "24"]),
             ("verify", &["false", "false", "true"]),
