@@ -150,6 +150,7 @@ pub(in crate::regalloc) struct Plan {
     /// In order of their places.
     pub(super) stores: Vec<Store>,
     /// Values that come back in a loop: `(loop, value)`.
+    /// With [`OUTSIDE`] for all values that come back anywhere.
     pub(super) returns: HashSet<(u32, VReg)>,
     pub(super) flow: Option<Flow>,
 }
@@ -304,6 +305,7 @@ impl Plan {
     /// Notes that a value comes back in a block.
     pub(super) fn note_return(&mut self, v: VReg, block: Block, flow: &Flow) {
         let mut around = flow.innermost(block);
+        self.returns.insert((OUTSIDE, v));
         while around != OUTSIDE && self.returns.insert((around, v)) {
             around = flow.parent(around);
         }
