@@ -25,6 +25,10 @@ pub const EXCUSES: &[Excuse] = &[
         reason: "only the assembler: what it reads or writes is known at run time only, its hazards are not stated (errata I-79, I-80)",
     },
     Excuse {
+        forms: &["R2UR_R"],
+        reason: "only where more computed uniform values are alive than there are uniform registers: constants and parameters are read again instead, and no test here has so many",
+    },
+    Excuse {
         forms: &["PLOP3_U"],
         reason: "only the assembler: no instruction writes the uniform predicates that it reads (errata I-58)",
     },
