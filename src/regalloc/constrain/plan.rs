@@ -149,6 +149,8 @@ pub(in crate::regalloc) struct Plan {
     pub(super) slots: u32,
     /// In order of their places.
     pub(super) stores: Vec<Store>,
+    /// By value: whether it comes back anywhere.
+    pub(super) returning: Vec<bool>,
     /// Values that come back in a loop: `(loop, value)`.
     pub(super) returns: HashSet<(u32, VReg)>,
     pub(super) flow: Option<Flow>,
@@ -171,6 +173,7 @@ impl Default for Plan {
             slot: Vec::new(),
             slots: 0,
             stores: Vec::new(),
+            returning: Vec::new(),
             returns: HashSet::new(),
             flow: None,
         }
@@ -186,7 +189,7 @@ impl Plan {
         self.reloads.clear();
         self.home_reads.clear();
         self.evictions.clear();
-        for list in [&mut self.split, &mut self.housed] {
+        for list in [&mut self.split, &mut self.housed, &mut self.returning] {
             list.clear();
             list.resize(code.vreg_count as usize, false);
         }
@@ -303,6 +306,7 @@ impl Plan {
 
     /// Notes that a value comes back in a block.
     pub(super) fn note_return(&mut self, v: VReg, block: Block, flow: &Flow) {
+        self.returning[v.index()] = true;
         let mut around = flow.innermost(block);
         while around != OUTSIDE && self.returns.insert((around, v)) {
             around = flow.parent(around);

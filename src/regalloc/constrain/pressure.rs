@@ -1,6 +1,6 @@
 //! How many values are alive at once, and which live across calls.
 
-use super::spill::Capacity;
+use super::capacity::Capacity;
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
@@ -163,11 +163,7 @@ impl Pressure {
     /// Whether every value of `class` fits into its registers everywhere. May say no where all would fit.
     pub fn fits(&self, class: RegisterClass, capacity: &Capacity) -> bool {
         let most = self.max_live[class as usize].max(self.max_needed[class as usize]);
-        // Callees keep neither predicates nor uniform registers.
-        let across = match class {
-            RegisterClass::Gpr => capacity.across_call,
-            RegisterClass::Uniform | RegisterClass::Predicate => 0,
-        };
-        most <= capacity.registers[class as usize] && self.max_across_call[class as usize] <= across
+        let across = self.max_across_call[class as usize];
+        most <= capacity.registers[class as usize] && across <= capacity.across(class)
     }
 }

@@ -2,6 +2,7 @@
 
 mod generate;
 mod interpret;
+mod loops;
 
 use super::{Options, Path, Report, Scratch, allocate, check as checker, fit, write};
 use crate::isa::table::Direction;
