@@ -35,7 +35,6 @@ use crate::abi;
 use crate::isa::table::Effects;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Block, BlockData, Terminator, VCode};
-use constrain::capacity::Capacity;
 use constrain::{Constrained, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 use through_regalloc2::Answer;
@@ -337,7 +336,7 @@ fn fit(
         spiller,
         plan,
     } = scratch;
-    let mut capacity = Capacity::new(options.gpr_limit);
+    let mut capacity = spill::Capacity::new(options.gpr_limit);
     let original = Constrained::untouched(code);
     let displaced = uniform::has_divergent_parameters(&original.code);
     loop {

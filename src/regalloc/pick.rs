@@ -383,7 +383,7 @@ impl<'a> Picker<'a> {
                 let base = c - offset;
                 let members = info.members;
                 self.webs.set_base(run, base);
-                for (m, place) in members.iter().zip(base..=u8::MAX) {
+                for (m, place) in members.iter().zip(base..) {
                     if let Some(m) = m
                         && self.colour[m.index()] == NONE
                     {

@@ -11,7 +11,6 @@
 //! 5. [`rewrite`] writes the code, [`edges`] what stands between blocks, [`tidy`] leaves out what nobody reads.
 
 mod again;
-pub(super) mod capacity;
 mod distance;
 mod edges;
 mod flow;

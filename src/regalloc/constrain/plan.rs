@@ -149,9 +149,8 @@ pub(in crate::regalloc) struct Plan {
     pub(super) slots: u32,
     /// In order of their places.
     pub(super) stores: Vec<Store>,
-    /// By value: whether it comes back anywhere.
-    pub(super) returning: Vec<bool>,
     /// Values that come back in a loop: `(loop, value)`.
+    /// With [`OUTSIDE`] for all values that come back anywhere.
     pub(super) returns: HashSet<(u32, VReg)>,
     pub(super) flow: Option<Flow>,
 }
@@ -173,7 +172,6 @@ impl Default for Plan {
             slot: Vec::new(),
             slots: 0,
             stores: Vec::new(),
-            returning: Vec::new(),
             returns: HashSet::new(),
             flow: None,
         }
@@ -189,7 +187,7 @@ impl Plan {
         self.reloads.clear();
         self.home_reads.clear();
         self.evictions.clear();
-        for list in [&mut self.split, &mut self.housed, &mut self.returning] {
+        for list in [&mut self.split, &mut self.housed] {
             list.clear();
             list.resize(code.vreg_count as usize, false);
         }
@@ -306,8 +304,8 @@ impl Plan {
 
     /// Notes that a value comes back in a block.
     pub(super) fn note_return(&mut self, v: VReg, block: Block, flow: &Flow) {
-        self.returning[v.index()] = true;
         let mut around = flow.innermost(block);
+        self.returns.insert((OUTSIDE, v));
         while around != OUTSIDE && self.returns.insert((around, v)) {
             around = flow.parent(around);
         }

@@ -6,7 +6,7 @@
 //! take the form that reads its GPR. What nobody reads in the end is left out again ([`super::tidy`]).
 
 use super::again::is_repeatable;
-use super::flow::Flow;
+use super::flow::{Flow, OUTSIDE};
 use super::plan::{NONE, Plan, Store};
 use super::pressure::stack_pointer;
 use super::tidy::{Join, tidy};
@@ -278,9 +278,14 @@ impl Rewriter<'_> {
             several |= one.is_some_and(|one| one != name);
             one = Some(name);
         }
-        if self.flow.is_header(block) && self.plan.returning[v.index()] {
+        if self.flow.is_header(block) {
             let around = self.flow.innermost(block);
-            several |= !self.flow.is_natural(block) || self.plan.returns.contains(&(around, v));
+            // A loop that is entered in several places is no loop of the tree; its names may come from anywhere.
+            let region = match self.flow.is_natural(block) {
+                true => around,
+                false => OUTSIDE,
+            };
+            several |= self.plan.returns.contains(&(region, v));
         }
         match one {
             Some(one) if !several => one,

@@ -236,28 +236,6 @@ fn few_registers() {
     }
 }
 
-/// Loops in loops that use more values of every class than there are registers, with calls in them.
-#[test]
-fn pressure_in_loops() {
-    for (seeds, gpr_limit, calls) in [(0..30, 24, 0), (30..50, 32, 2), (50..60, 64, 1)] {
-        let options = Options {
-            path: Path::Direct,
-            gpr_limit,
-        };
-        let shape = Shape {
-            control: 45,
-            wide: 10,
-            guarded: 15,
-            calls,
-            device: calls > 1,
-            predicate_window: 14,
-            uniform_window: 80,
-            ..plain(300, 150)
-        };
-        check(seeds, &shape, &options);
-    }
-}
-
 /// Every operand of an allocation is put into another register, one at a time; the check must find each.
 #[test]
 fn planted_mistakes_are_found() {
