@@ -13,6 +13,9 @@ use cranelift_entity::EntityRef;
 /// What leaving a loop adds: more than any function has instructions in a loop.
 pub(in crate::regalloc) const LOOP: u32 = 1 << 22;
 
+/// The farthest that a parameter of a loop's header can be: every round hands it on, whether the loop reads it or not.
+const CARRIED: u32 = LOOP / 2;
+
 /// Never.
 pub(in crate::regalloc) const NEVER: u32 = u32::MAX;
 
@@ -105,9 +108,18 @@ impl Distances {
                 let length = length(code, block);
                 let (values, _) = self.starts[block.index()];
                 let (end, _) = self.starts[block.index() + 1];
-                for entry in &mut self.entries[values as usize..end as usize] {
+                let most = if flow.is_header(block) {
+                    CARRIED
+                } else {
+                    NEVER
+                };
+                let (_, params) = self.starts[block.index()];
+                for (i, entry) in (values..).zip(&mut self.entries[values as usize..end as usize]) {
                     if entry.first == NEVER {
-                        let new = further(self.ahead[entry.value.index()], length);
+                        let mut new = further(self.ahead[entry.value.index()], length);
+                        if i >= params && new != NEVER {
+                            new = new.min(most);
+                        }
                         changed |= new != entry.distance;
                         entry.distance = new;
                     }

@@ -168,11 +168,7 @@ impl Pressure {
     /// Whether every value of `class` fits into its registers everywhere. May say no where all would fit.
     pub fn fits(&self, class: RegisterClass, capacity: &Capacity) -> bool {
         let most = self.max_live[class as usize].max(self.max_needed[class as usize]);
-        // Callees keep neither predicates nor uniform registers.
-        let across = match class {
-            RegisterClass::Gpr => capacity.across_call,
-            RegisterClass::Uniform | RegisterClass::Predicate => 0,
-        };
-        most <= capacity.registers[class as usize] && self.max_across_call[class as usize] <= across
+        let across = self.max_across_call[class as usize];
+        most <= capacity.registers[class as usize] && across <= capacity.across(class)
     }
 }

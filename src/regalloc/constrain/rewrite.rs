@@ -15,7 +15,6 @@ use crate::abi;
 use crate::isa::table::Direction;
 use crate::isa::{Register, RegisterClass, VInst, VReg};
 use crate::regalloc::check::ADDED;
-use crate::regalloc::liveness::edge_arguments;
 use crate::regalloc::moves;
 use crate::vcode::{Attachment, Block, Callee, Entry, SourceLine, Terminator, VCode};
 use cranelift_entity::EntityRef;
@@ -72,42 +71,32 @@ pub(in crate::regalloc) fn apply(before: &Constrained, plan: &Plan) -> Constrain
     Constrained::rewritten(code, recorded.then_some(origin))
 }
 
-/// Where a value that is to be stored comes from.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    /// A register.
-    Name(VReg),
-    /// A slot, by its offset from R1.
-    Slot(u32),
-    /// Nowhere: it is made again.
-    Made(VReg),
-}
-
-struct Rewriter<'a> {
-    old: &'a VCode<VReg>,
+/// The writer, with what it knows at the place at hand.
+pub(super) struct Rewriter<'a> {
+    pub old: &'a VCode<VReg>,
     before: &'a Constrained,
-    plan: &'a Plan,
-    flow: &'a Flow,
+    pub plan: &'a Plan,
+    pub flow: &'a Flow,
     /// Offset of the first slot.
-    slots: u32,
-    pointer: Option<VReg>,
+    pub slots: u32,
+    pub pointer: Option<VReg>,
     /// Without instructions; blocks as before until they are rewritten.
-    code: VCode<VReg>,
-    out: Vec<Entry<VReg>>,
+    pub code: VCode<VReg>,
+    pub out: Vec<Entry<VReg>>,
     /// Where each of `out` comes from.
     origin: Vec<u32>,
     /// By value: the name it has in a register, if it is in one.
-    name: Vec<VReg>,
+    pub name: Vec<VReg>,
     /// GPRs that hold predicates and uniform values.
-    home: HashMap<VReg, VReg>,
+    pub home: HashMap<VReg, VReg>,
     /// By block, values with their names at its end.
-    names: Vec<(VReg, VReg)>,
-    name_ends: Vec<u32>,
-    joins: Vec<Join>,
+    pub names: Vec<(VReg, VReg)>,
+    pub name_ends: Vec<u32>,
+    pub joins: Vec<Join>,
     /// The first virtual register that is new.
-    first_new: u32,
+    pub first_new: u32,
     /// A slot for a cycle of copies between slots.
-    shadow: Option<u32>,
+    pub shadow: Option<u32>,
 }
 
 impl Rewriter<'_> {
@@ -171,7 +160,7 @@ impl Rewriter<'_> {
     }
 
     /// The name of a value where it is in a register.
-    fn here(&self, v: VReg) -> VReg {
+    pub(super) fn here(&self, v: VReg) -> VReg {
         if self.is_split(v) {
             self.name[v.index()]
         } else {
@@ -179,11 +168,11 @@ impl Rewriter<'_> {
         }
     }
 
-    fn fresh(&mut self, class: RegisterClass) -> VReg {
+    pub(super) fn fresh(&mut self, class: RegisterClass) -> VReg {
         self.code.new_vreg(class)
     }
 
-    fn push(&mut self, inst: VInst, line: SourceLine) {
+    pub(super) fn push(&mut self, inst: VInst, line: SourceLine) {
         self.add(Entry {
             inst,
             line,
@@ -197,11 +186,11 @@ impl Rewriter<'_> {
         self.origin.push(ADDED);
     }
 
-    fn pointer(&self) -> VReg {
+    pub(super) fn pointer(&self) -> VReg {
         self.pointer.expect("there are slots")
     }
 
-    fn slot(&self, v: VReg) -> u32 {
+    pub(super) fn slot(&self, v: VReg) -> u32 {
         debug_assert_ne!(self.plan.slot[v.index()], NONE);
         self.slots + 4 * self.plan.slot[v.index()]
     }
@@ -218,7 +207,7 @@ impl Rewriter<'_> {
         }
     }
 
-    fn copy_to_gpr(&mut self, to: VReg, from: VReg, line: SourceLine) {
+    pub(super) fn copy_to_gpr(&mut self, to: VReg, from: VReg, line: SourceLine) {
         let inst = match from.class() {
             RegisterClass::Predicate => moves::predicate_to_gpr(to, from),
             _ => moves::uniform_to_gpr(to, from),
@@ -227,12 +216,12 @@ impl Rewriter<'_> {
     }
 
     /// Brings a value back under a new name.
-    fn bring(&mut self, v: VReg, line: SourceLine) {
+    pub(super) fn bring(&mut self, v: VReg, line: SourceLine) {
         let copy = self.bring_copy(v, line);
         self.name[v.index()] = copy;
     }
 
-    fn bring_copy(&mut self, v: VReg, line: SourceLine) -> VReg {
+    pub(super) fn bring_copy(&mut self, v: VReg, line: SourceLine) -> VReg {
         let copy = self.fresh(v.class());
         if self.plan.recipes.knows(v) {
             let (inst, attachment) = self.plan.recipes.make(self.old, v, copy);
@@ -444,176 +433,6 @@ impl Rewriter<'_> {
                 None => false,
             }
         });
-    }
-
-    /// The edge from `from` to `to`: brings back what is in registers there, stores parameters at their homes. Returns the arguments.
-    fn pass(&mut self, from: Block, to: Block, line: SourceLine) -> Vec<VReg> {
-        let mut missing: Vec<VReg> = Vec::new();
-        if self.flow.is_join(to) {
-            self.plan
-                .missing(self.old, from, to, |v, _| missing.push(v));
-            missing.sort_unstable();
-            missing.dedup();
-        }
-        let stored = self.stored(from, to);
-        // What a store reads or overwrites comes back before it; the rest behind, where stores need no registers any more.
-        let early = |this: &Self, v: VReg| {
-            let slot = this.plan.slot[v.index()];
-            let read = |arg: VReg| arg == v;
-            let written = |param: VReg| slot != NONE && this.plan.slot[param.index()] == slot;
-            stored.iter().any(|(a, p)| read(*a) || written(*p))
-        };
-        let (first, second): (Vec<VReg>, Vec<VReg>) =
-            missing.into_iter().partition(|v| early(self, *v));
-        for v in &first {
-            self.bring(*v, line);
-        }
-        self.fill_slots(from, &stored, &first, line);
-        // Homes of predicates and uniform values as well.
-        let mut homes: HashMap<VReg, VReg> = HashMap::new();
-        for (arg, param) in edge_arguments(self.old, from) {
-            if self.home.contains_key(&param) && self.plan.displaced_from(param).is_some() {
-                let home = self.home_argument(arg, param, line);
-                homes.insert(param, home);
-            }
-        }
-        for v in &second {
-            self.bring(*v, line);
-        }
-        let mut args = Vec::new();
-        for (arg, param) in edge_arguments(self.old, from) {
-            let displaced =
-                param.class() == self.plan.class && self.plan.displaced_from(param).is_some();
-            if !displaced {
-                args.push(self.here(arg));
-            } else if let Some(home) = homes.get(&param) {
-                args.push(*home);
-            }
-        }
-        args
-    }
-
-    /// Arguments that have to be stored to the slots of parameters.
-    fn stored(&self, from: Block, to: Block) -> Vec<(VReg, VReg)> {
-        let plan = self.plan;
-        if plan.class != RegisterClass::Gpr || plan.displaced(self.old, to).next().is_none() {
-            return Vec::new();
-        }
-        let edges = edge_arguments(self.old, from);
-        edges
-            .filter(|(_, p)| p.class() == plan.class && plan.housed[p.index()])
-            .filter(|(_, p)| plan.displaced_from(*p).is_some())
-            .filter(|(a, p)| !plan.shares_home(*a, *p))
-            .filter(|(a, p)| {
-                let in_slot = !plan.exit.has(from, *a) && plan.slot[a.index()] != NONE;
-                !(in_slot && plan.slot[a.index()] == plan.slot[p.index()])
-            })
-            .collect()
-    }
-
-    /// The GPR that becomes the home of the parameter `param`.
-    fn home_argument(&mut self, arg: VReg, param: VReg, line: SourceLine) -> VReg {
-        if self.plan.shares_home(arg, param) {
-            return self.home[&arg];
-        }
-        let copy = self.fresh(RegisterClass::Gpr);
-        self.copy_to_gpr(copy, self.here(arg), line);
-        copy
-    }
-
-    /// Stores arguments to the slots of parameters, all at the same time in effect. The values of `back` have just come back.
-    fn fill_slots(
-        &mut self,
-        from: Block,
-        stored: &[(VReg, VReg)],
-        back: &[VReg],
-        line: SourceLine,
-    ) {
-        let mut copies: Vec<(Source, u32)> = Vec::new();
-        for &(arg, param) in stored {
-            let here =
-                self.plan.exit.has(from, arg) || Some(arg) == self.pointer || back.contains(&arg);
-            let source = if here {
-                Source::Name(self.here(arg))
-            } else if self.plan.recipes.knows(arg) {
-                Source::Made(arg)
-            } else {
-                Source::Slot(self.slot(arg))
-            };
-            copies.push((source, self.slot(param)));
-        }
-        // How many copies still read a slot.
-        let mut readers: HashMap<u32, u32> = HashMap::new();
-        for (source, _) in &copies {
-            if let Source::Slot(slot) = source {
-                *readers.entry(*slot).or_default() += 1;
-            }
-        }
-        // Values in registers first: they may be the last that hold them.
-        copies.sort_by_key(|(source, to)| (!matches!(source, Source::Name(_)), *to));
-        let by_target: HashMap<u32, usize> =
-            copies.iter().enumerate().map(|(i, c)| (c.1, i)).collect();
-        let mut done = vec![false; copies.len()];
-        for start in 0..copies.len() {
-            let mut next = Some(start);
-            while let Some(i) = next.take() {
-                let (source, to) = copies[i];
-                if done[i] || readers.get(&to).is_some_and(|n| *n > 0) {
-                    break;
-                }
-                done[i] = true;
-                self.fill_slot(source, to, line);
-                if let Source::Slot(slot) = source {
-                    *readers.get_mut(&slot).expect("counted") -= 1;
-                    next = by_target.get(&slot).copied();
-                }
-            }
-        }
-        // Cycles: the first slot is saved elsewhere.
-        for start in 0..copies.len() {
-            if done[start] {
-                continue;
-            }
-            let shadow = self.shadow();
-            let mut i = start;
-            self.fill_slot(Source::Slot(copies[start].1), shadow, line);
-            while !done[i] {
-                done[i] = true;
-                let (source, to) = copies[i];
-                let Source::Slot(slot) = source else {
-                    unreachable!("only slots are in cycles")
-                };
-                let closes = slot == copies[start].1;
-                let source = if closes { Source::Slot(shadow) } else { source };
-                self.fill_slot(source, to, line);
-                if !closes {
-                    i = by_target[&slot];
-                }
-            }
-        }
-    }
-
-    fn fill_slot(&mut self, source: Source, to: u32, line: SourceLine) {
-        let from = match source {
-            Source::Name(name) => name,
-            Source::Made(v) => self.bring_copy(v, line),
-            Source::Slot(slot) => {
-                let copy = self.fresh(RegisterClass::Gpr);
-                let inst = moves::spill_load(copy, self.pointer(), slot);
-                self.push(inst, line);
-                copy
-            }
-        };
-        let inst = moves::spill_store(from, self.pointer(), to);
-        self.push(inst, line);
-    }
-
-    fn shadow(&mut self) -> u32 {
-        let frame = &mut self.code.frame;
-        *self.shadow.get_or_insert_with(|| {
-            frame.spill_bytes += 4;
-            frame.spill_offset() + frame.spill_bytes - 4
-        })
     }
 
     /// Fills in the arguments of new parameters, once all names are known.

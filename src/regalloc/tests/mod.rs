@@ -4,6 +4,7 @@ mod campaign;
 mod forms;
 mod generate;
 mod interpret;
+mod loops;
 mod planted;
 mod reduce;
 
@@ -234,29 +235,5 @@ fn few_registers() {
             },
             &options,
         );
-    }
-}
-
-/// Loops in loops that use more values of every class than there are registers, with calls in them.
-#[test]
-fn pressure_in_loops() {
-    for (seeds, gpr_limit, calls) in [(0..30, 24, 0), (30..50, 32, 2), (50..60, 64, 1)] {
-        for options in paths() {
-            let options = Options {
-                gpr_limit,
-                ..options
-            };
-            let shape = Shape {
-                control: 45,
-                wide: 10,
-                guarded: 15,
-                calls,
-                device: calls > 1,
-                predicate_window: 14,
-                uniform_window: 80,
-                ..plain(300, 150)
-            };
-            check(seeds.clone(), &shape, &options);
-        }
     }
 }
