@@ -88,7 +88,7 @@ struct Arguments {
     /// Functions of the module of --threads.
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     functions: usize,
-    /// Print what the kernels become (instructions, registers, loops, stalls) instead of times.
+    /// Print what the kernels become (instructions, registers, loops, stalls, simulated cycles) instead of times.
     #[arg(long)]
     size: bool,
     /// Figures of another compiler beside these, as a table with the columns nu_total, regs, nu_loops and nu_stall.

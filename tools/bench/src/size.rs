@@ -1,5 +1,5 @@
-//! What kernels become: instructions, registers, innermost loops, and cycles that the control bits hold back; beside the figures of another
-//! compiler where a table of those is given.
+//! What kernels become: instructions, registers, innermost loops, cycles that the control bits hold back, and simulated cycles of the launches that are known
+//! ([`kernels`]); beside the figures of another compiler where a table of those is given.
 
 use anyhow::{Context, Result};
 use cranelift_thisgpu::clif::source::SourceFile;
@@ -8,6 +8,7 @@ use cranelift_thisgpu::isa::encode::decode;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use thisgpu_filetests::kernels;
 
 /// Figures of a kernel. The stalls are the sum of the stall fields.
 struct Figures {
@@ -15,6 +16,8 @@ struct Figures {
     registers: u32,
     loops: String,
     stalls: u32,
+    /// Of all launches, where there are any.
+    cycles: Option<u64>,
 }
 
 /// Columns of the peers' table that are compared: without unrolling (`nu_`).
@@ -27,7 +30,8 @@ const COLUMNS: [&str; 4] = ["nu_total", "regs", "nu_loops", "nu_stall"];
 pub fn table(files: &[PathBuf], compiler: &mut Compiler, peers: Option<&Path>) -> Result<String> {
     let peers = peers.map(read_peers).transpose()?;
     let mut out = String::new();
-    writeln!(out, "{:<16} {:<28} peer", "kernel", "thisgpu")?;
+    writeln!(out, "{:<16} {:<54}peer", "kernel", "thisgpu")?;
+    let mut ratios = Ratios::default();
     for path in files {
         let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
         // A file that is a test of errors does not parse; it has no kernels.
@@ -41,18 +45,62 @@ pub fn table(files: &[PathBuf], compiler: &mut Compiler, peers: Option<&Path>) -
             continue;
         };
         for kernel in code.kernels() {
-            let own = row(&figures(&code, kernel)?);
+            let own = figures(&code, kernel)?;
             let peer = peers.as_ref().and_then(|p| p.get(&kernel.name));
+            if let Some(peer) = peer {
+                ratios.add(&own, peer);
+            }
             let peer = peer.map(row).unwrap_or_default();
-            writeln!(out, "{:<16} {own:<28} {peer}", kernel.name)?;
+            let line = format!("{:<16} {:<54}{peer}", kernel.name, row(&own));
+            writeln!(out, "{}", line.trim_end())?;
         }
     }
-    Ok(out)
+    Ok(out + &ratios.to_string())
+}
+
+/// Geometric means of this compiler's figures over the peer's.
+#[derive(Default)]
+struct Ratios {
+    kernels: u32,
+    /// Sums of the logarithms of instructions, registers, stalls.
+    logarithms: [f64; 3],
+}
+
+impl Ratios {
+    fn add(&mut self, own: &Figures, peer: &Figures) {
+        let figures = |f: &Figures| [f.instructions, f.registers, f.stalls].map(f64::from);
+        self.kernels += 1;
+        for (sum, (own, peer)) in
+            (self.logarithms.iter_mut()).zip(figures(own).into_iter().zip(figures(peer)))
+        {
+            *sum += (own / peer).ln();
+        }
+    }
+}
+
+impl std::fmt::Display for Ratios {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.kernels == 0 {
+            return Ok(());
+        }
+        let [instructions, registers, stalls] = self
+            .logarithms
+            .map(|sum| (sum / f64::from(self.kernels)).exp());
+        writeln!(
+            f,
+            "geometric means of {} kernels against the peer: instructions {instructions:.3}, registers {registers:.3}, stalls {stalls:.3}",
+            self.kernels
+        )
+    }
 }
 
 fn row(figures: &Figures) -> String {
+    let cycles = figures
+        .cycles
+        .map(|c| format!("cycles {c}"))
+        .unwrap_or_default();
     format!(
-        "{:>4} {:>3} R  loops {:<8} stall {}",
+        "{:>4} {:>3} R  loops {:<8} stall {:<5} {cycles}",
         figures.instructions, figures.registers, figures.loops, figures.stalls
     )
 }
@@ -60,6 +108,8 @@ fn row(figures: &Figures) -> String {
 fn figures(code: &Code, kernel: &KernelResources) -> Result<Figures> {
     let function = code.kernel(&kernel.name)?.function();
     let stall = |word: &u128| decode(*word).map_or(0, |(_, control)| u32::from(control.stall()));
+    let example = kernels::ALL.iter().find(|e| e.name == kernel.name);
+    let stats = example.map(|e| kernels::run(e, code, true)).transpose()?;
     let loops: Vec<String> = kernel.loops.iter().map(u32::to_string).collect();
     Ok(Figures {
         instructions: kernel.instructions,
@@ -70,6 +120,7 @@ fn figures(code: &Code, kernel: &KernelResources) -> Result<Figures> {
             loops.join(",")
         },
         stalls: function.words.iter().map(stall).sum(),
+        cycles: stats.map(|s| s.cycles),
     })
 }
 
@@ -98,6 +149,7 @@ fn read_peers(path: &Path) -> Result<HashMap<String, Figures>> {
             registers: number(1)?,
             loops: cell(2).to_owned(),
             stalls: number(3)?,
+            cycles: None,
         };
         out.insert(cells[0].to_owned(), figures);
     }
