@@ -6,6 +6,7 @@
 //!   their types. They become operations on integers between casts.
 //! - `fmin` and `fmax` of f16: of constants, one of them a zero, the mid-end takes the wrong one, since to it a zero of that type equals
 //!   every number. They become operations on vectors of two equal lanes, which it does not compute.
+//! - `swiden_low` and its like from two lanes to one, which is a number: rules make a `splat` of that type. They become the extension of the lane.
 
 use super::contents::Contents;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -14,7 +15,7 @@ use cranelift_codegen::ir::{
 };
 
 /// The operations that [`Detour::of`] looks at.
-const CANDIDATES: [Opcode; 7] = [
+const CANDIDATES: [Opcode; 11] = [
     Opcode::Band,
     Opcode::Bor,
     Opcode::Bxor,
@@ -22,6 +23,10 @@ const CANDIDATES: [Opcode; 7] = [
     Opcode::Bitselect,
     Opcode::Fmin,
     Opcode::Fmax,
+    Opcode::SwidenLow,
+    Opcode::SwidenHigh,
+    Opcode::UwidenLow,
+    Opcode::UwidenHigh,
 ];
 
 /// Rewrites such operations of `func`. True if there are any.
@@ -48,6 +53,8 @@ enum Detour {
     Integers(Type),
     /// Vectors of two equal lanes.
     Lanes(Type),
+    /// The extension of a lane to this type.
+    Extension(Type),
 }
 
 impl Detour {
@@ -61,6 +68,10 @@ impl Detour {
             Opcode::Fmin | Opcode::Fmax => {
                 (ty() == types::F16).then_some(Self::Lanes(types::F16X2))
             }
+            Opcode::SwidenLow | Opcode::SwidenHigh | Opcode::UwidenLow | Opcode::UwidenHigh => {
+                let wide = func.dfg.value_type(func.dfg.first_result(inst));
+                (!wide.is_vector()).then_some(Self::Extension(wide))
+            }
             _ => None,
         }
     }
@@ -68,7 +79,7 @@ impl Detour {
     /// The type that the operation gets.
     fn ty(self) -> Type {
         match self {
-            Self::Integers(ty) | Self::Lanes(ty) => ty,
+            Self::Integers(ty) | Self::Lanes(ty) | Self::Extension(ty) => ty,
         }
     }
 
@@ -86,11 +97,22 @@ impl Detour {
             .map(|arg| match self {
                 Self::Integers(_) => pos.ins().bitcast(ty, MemFlagsData::new(), arg),
                 Self::Lanes(_) => pos.ins().splat(ty, arg),
+                Self::Extension(_) => {
+                    let high = matches!(data.opcode(), Opcode::SwidenHigh | Opcode::UwidenHigh);
+                    pos.ins().extractlane(arg, u8::from(high))
+                }
             })
             .collect();
         let ins = pos.ins();
         let (operation, _) = match (data, &args[..]) {
-            (InstructionData::Unary { opcode, .. }, &[x]) => ins.Unary(opcode, ty, x),
+            (InstructionData::Unary { opcode, .. }, &[x]) => {
+                let opcode = match opcode {
+                    Opcode::SwidenLow | Opcode::SwidenHigh => Opcode::Sextend,
+                    Opcode::UwidenLow | Opcode::UwidenHigh => Opcode::Uextend,
+                    other => other,
+                };
+                ins.Unary(opcode, ty, x)
+            }
             (InstructionData::Binary { opcode, .. }, &[x, y]) => ins.Binary(opcode, ty, x, y),
             (InstructionData::Ternary { opcode, .. }, &[x, y, z]) => {
                 ins.Ternary(opcode, ty, x, y, z)
@@ -101,6 +123,7 @@ impl Detour {
         let new = match self {
             Self::Integers(_) => pos.ins().bitcast(before, MemFlagsData::new(), result),
             Self::Lanes(_) => pos.ins().extractlane(result, 0),
+            Self::Extension(_) => result,
         };
         func.dfg.clear_results(inst);
         func.layout.remove_inst(inst);
@@ -180,6 +203,28 @@ mod tests {
             return v2
         }";
         assert!(prepared(text).contains(&Opcode::Fmax));
+    }
+
+    #[test]
+    fn the_only_lane_is_a_number() {
+        for (narrow, wide) in [("i32x2", "i64"), ("i16x2", "i32"), ("i8x2", "i16")] {
+            let lane = narrow.trim_end_matches("x2");
+            for work in ["swiden_low", "swiden_high", "uwiden_low", "uwiden_high"] {
+                let text = format!(
+                    "function %f({lane}) -> {wide} {{
+                    block0(v0: {lane}):
+                        v1 = splat.{narrow} v0
+                        v2 = {work} v1
+                        return v2
+                    }}"
+                );
+                let extension = match &work[..1] {
+                    "s" => Opcode::Sextend,
+                    _ => Opcode::Uextend,
+                };
+                assert!(prepared(&text).contains(&extension), "{text}");
+            }
+        }
     }
 
     /// Why there is a detour: the mid-end by itself. When this fails the detour has become needless.
