@@ -233,6 +233,31 @@ impl<R: Register> Inst<R> {
         };
     }
 
+    /// Sets the registers of an operand, none of them hard-wired, low word first: [`Inst::set_regs`] for what selection emits.
+    ///
+    /// # Panics
+    /// When the operand is no register, or `regs` has not the operand's width.
+    pub fn fill(&mut self, operand: &OperandInfo, regs: &[R]) {
+        assert!(
+            operand.class.is_some() && regs.len() == self.register_count(operand),
+            "{}.{}: width",
+            self.info().name,
+            operand.name
+        );
+        let first = operand.first as usize;
+        if let [reg] = regs
+            && operand.max_width <= 32
+        {
+            self.regs[first] = Some(*reg);
+        } else {
+            let most = usize::from(operand.max_width) / 32;
+            for (index, entry) in self.regs[first..first + most].iter_mut().enumerate() {
+                *entry = regs.get(index).copied();
+            }
+        }
+        self.word &= !operand.mask;
+    }
+
     /// Sets a one-register operand by role.
     ///
     /// # Panics
@@ -380,7 +405,7 @@ impl<R: Register> Iterator for Registers<'_, R> {
 
 impl FormInfo {
     /// The operand of a role.
-    pub fn operand(&'static self, role: Role) -> Option<&'static OperandInfo> {
+    pub const fn operand(&'static self, role: Role) -> Option<&'static OperandInfo> {
         match self.roles[role as usize] {
             255 => None,
             index => Some(&self.operands[index as usize]),

@@ -1,70 +1,75 @@
 //! Which form an operation takes.
 
+use super::candidate::{Candidate, MAX_SOURCES, Needs};
 use super::fold::fold;
-use super::{Source, Swap};
+use super::{Mode, Source, Swap};
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
-use crate::isa::{Form, Register, RegisterClass, Role};
+use crate::isa::{RegisterClass, Role};
 use crate::lower::source::{Base, Src};
 
-/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps.
+/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps. `needs` is what the sources are.
 pub(super) fn choose(
-    forms: &[Form],
-    swap: &Swap,
+    mode: &'static Mode,
     word: &mut u128,
-    sources: &mut [(Role, Source)],
-) -> Form {
-    if let [form] = forms {
-        return *form;
+    sources: &mut [Source],
+    needs: &mut [Needs; MAX_SOURCES],
+) -> &'static Candidate {
+    if let [candidate] = mode.candidates {
+        return candidate;
     }
-    let (mut cost, mut form) = cheapest(forms, sources).unwrap_or((u32::MAX, forms[0]));
-    if cost > 0 && change_places(swap, sources) {
-        match cheapest(forms, sources) {
-            Some((other, swapped_form)) if other < cost => {
-                (cost, form) = (other, swapped_form);
-                if let Swap::Mirror { bit, codes } = swap {
+    let mut best = cheapest(mode.candidates, sources, needs);
+    if best.is_none_or(|(cost, _)| cost > 0) && change_places(mode, sources, needs) {
+        match cheapest(mode.candidates, sources, needs) {
+            Some(swapped) if best.is_none_or(|(cost, _)| swapped.0 < cost) => {
+                best = Some(swapped);
+                if let Swap::Mirror { bit, codes } = mode.swap {
                     let code = codes[(*word >> bit) as usize & (codes.len() - 1)];
                     *word = *word & !((codes.len() as u128 - 1) << bit) | u128::from(code) << bit;
                 }
             }
             _ => {
-                change_places(swap, sources);
+                change_places(mode, sources, needs);
             }
         }
     }
-    assert!(
-        cost < u32::MAX,
-        "no form of {} takes {sources:?}",
-        form.info().name
-    );
-    form
+    match best {
+        Some((_, candidate)) => candidate,
+        None => unreachable!("no form of {mode:?} takes {sources:?}"),
+    }
 }
 
 /// Puts SrcA and SrcB in each other's place, if they may; done twice, all is as before.
-fn change_places(swap: &Swap, sources: &mut [(Role, Source)]) -> bool {
-    if matches!(swap, Swap::Never) {
+fn change_places(mode: &Mode, sources: &mut [Source], needs: &mut [Needs]) -> bool {
+    if matches!(mode.swap, Swap::Never) {
         return false;
     }
-    let place = |role: Role| sources.iter().position(|s| s.0 == role);
-    let (Some(a), Some(b), pp) = (place(Role::A), place(Role::B), place(Role::Pp)) else {
+    let place = |role: Role| mode.sources.iter().position(|&r| r == role);
+    let (Some(a), Some(b)) = (place(Role::A), place(Role::B)) else {
         return false;
     };
-    (sources[a].1, sources[b].1) = (sources[b].1, sources[a].1);
-    if let Swap::Exchange = swap
-        && let Some(pp) = pp
-        && let Source::Predicate(p) = sources[pp].1
+    sources.swap(a, b);
+    needs.swap(a, b);
+    if let Swap::Exchange = mode.swap
+        && let Some(pp) = place(Role::Pp)
+        && let Source::Predicate(p) = &mut sources[pp]
     {
-        sources[pp].1 = Source::Predicate(p.negate());
+        *p = p.negate();
     }
     true
 }
 
-fn cheapest(forms: &[Form], sources: &[(Role, Source)]) -> Option<(u32, Form)> {
-    let mut best: Option<(u32, Form)> = None;
-    for &form in forms {
-        if let Some(cost) = cost(form.info(), sources)
+/// The first of those that leave the least to do.
+fn cheapest(
+    candidates: &'static [Candidate],
+    sources: &[Source],
+    needs: &[Needs],
+) -> Option<(u32, &'static Candidate)> {
+    let mut best: Option<(u32, &'static Candidate)> = None;
+    for candidate in candidates {
+        if let Some(cost) = cost(candidate, sources, needs)
             && best.is_none_or(|(c, _)| cost < c)
         {
-            best = Some((cost, form));
+            best = Some((cost, candidate));
             if cost == 0 {
                 break;
             }
@@ -74,39 +79,32 @@ fn cheapest(forms: &[Form], sources: &[(Role, Source)]) -> Option<(u32, Form)> {
 }
 
 /// Instructions needed before the form can be used; none when it cannot take the sources.
-fn cost(form: &'static FormInfo, sources: &[(Role, Source)]) -> Option<u32> {
+fn cost(candidate: &'static Candidate, sources: &[Source], needs: &[Needs]) -> Option<u32> {
     let mut total = 0;
-    for (role, source) in sources {
-        let Source::Value(src) = source else { continue };
-        match form.operand(*role) {
-            None if src.as_imm() == Some(0) => {}
-            None => return None,
-            Some(operand) => total += moves(form, operand, src)?,
+    for (index, (&takes, &needs)) in candidate.takes.iter().zip(needs).enumerate() {
+        if takes.is_free(needs) {
+            continue;
+        }
+        if takes.never(needs) {
+            return None;
+        }
+        if let Source::Value(src) = &sources[index] {
+            total += moves(candidate.form.info(), candidate.operands[index]?, src)?;
         }
     }
     Some(total)
 }
 
-/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it.
+/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it, of which
+/// [`super::candidate::Takes`] does not know.
 fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<u32> {
     let modifiers = operand.modifiers.contain(src.modifiers());
     match operand.class {
-        Some(RegisterClass::Gpr) => Some(match src.base {
-            Base::Regs(regs) if regs.word(0).class() != RegisterClass::Gpr => return None,
-            _ if !modifiers => 1 + u32::from(src.words),
-            Base::Value { .. } | Base::Regs(_) | Base::Imm(0) => 0,
-            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => u32::from(src.words),
-        }),
+        Some(RegisterClass::Gpr) if !modifiers => Some(1 + u32::from(src.words)),
+        Some(RegisterClass::Gpr) => Some(u32::from(src.words)),
         Some(RegisterClass::Uniform) => match src.base {
-            Base::Regs(regs) if modifiers && regs.word(0).class() == RegisterClass::Uniform => {
-                Some(0)
-            }
-            Base::Uniform { .. } if modifiers => Some(0),
             Base::Imm(0) => Some(0),
-            // Only the uniform datapath stands where uniform registers may be written.
-            Base::Imm(_) | Base::Constant { .. } if modifiers && on_uniform_datapath(form) => {
-                Some(1)
-            }
+            Base::Imm(_) | Base::Constant { .. } if modifiers => Some(1),
             _ => None,
         },
         Some(RegisterClass::Predicate) => None,
@@ -123,11 +121,4 @@ fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> O
             direct.then_some(0)
         }
     }
-}
-
-/// Whether the form reads and writes no general registers.
-fn on_uniform_datapath(form: &FormInfo) -> bool {
-    form.operands
-        .iter()
-        .all(|o| o.class != Some(RegisterClass::Gpr))
 }
