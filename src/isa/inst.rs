@@ -237,25 +237,21 @@ impl<R: Register> Inst<R> {
     ///
     /// # Panics
     /// When the operand is no register, or `regs` has not the operand's width.
+    #[inline]
     pub fn fill(&mut self, operand: &OperandInfo, regs: &[R]) {
-        assert!(
-            operand.class.is_some() && regs.len() == self.register_count(operand),
-            "{}.{}: width",
-            self.info().name,
-            operand.name
-        );
-        let first = operand.first as usize;
-        if let [reg] = regs
-            && operand.max_width <= 32
-        {
-            self.regs[first] = Some(*reg);
-        } else {
-            let most = usize::from(operand.max_width) / 32;
-            for (index, entry) in self.regs[first..first + most].iter_mut().enumerate() {
-                *entry = regs.get(index).copied();
+        match regs {
+            [reg] if operand.class.is_some() && operand.max_width <= 32 => {
+                self.regs[operand.first as usize] = Some(*reg);
+                self.word &= !operand.mask;
+            }
+            _ => {
+                let mut room = [None; MAX_REGISTERS];
+                for (entry, &reg) in room.iter_mut().zip(regs) {
+                    *entry = Some(reg);
+                }
+                self.set_regs(operand, &room[..regs.len()]);
             }
         }
-        self.word &= !operand.mask;
     }
 
     /// Sets a one-register operand by role.

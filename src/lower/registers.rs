@@ -23,7 +23,7 @@ impl Lower<'_> {
         match base {
             Base::Regs(regs) => regs,
             Base::Value { value, word } | Base::Uniform { value, word } => {
-                self.regs_of(value).slice(word as usize, words as usize)
+                self.word_regs(value, word, words)
             }
             Base::Imm(value) if words == 1 => Regs::one(self.shared_immediate(value as u32)),
             // Narrow parameters stand where no operand reaches.

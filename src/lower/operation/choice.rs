@@ -1,6 +1,6 @@
 //! Which form an operation takes.
 
-use super::candidate::{Candidate, MAX_SOURCES, Needs};
+use super::candidate::{Candidate, Needs};
 use super::fold::fold;
 use super::{Mode, Source, Swap};
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
@@ -12,14 +12,16 @@ pub(super) fn choose(
     mode: &'static Mode,
     word: &mut u128,
     sources: &mut [Source],
-    needs: &mut [Needs; MAX_SOURCES],
+    needs: Needs,
 ) -> &'static Candidate {
     if let [candidate] = mode.candidates {
         return candidate;
     }
     let mut best = cheapest(mode.candidates, sources, needs);
-    if best.is_none_or(|(cost, _)| cost > 0) && change_places(mode, sources, needs) {
-        match cheapest(mode.candidates, sources, needs) {
+    if best.is_none_or(|(cost, _)| cost > 0)
+        && let Some((a, b)) = change_places(mode, sources)
+    {
+        match cheapest(mode.candidates, sources, needs.swap(a, b)) {
             Some(swapped) if best.is_none_or(|(cost, _)| swapped.0 < cost) => {
                 best = Some(swapped);
                 if let Swap::Mirror { bit, codes } = mode.swap {
@@ -28,7 +30,7 @@ pub(super) fn choose(
                 }
             }
             _ => {
-                change_places(mode, sources, needs);
+                change_places(mode, sources);
             }
         }
     }
@@ -38,72 +40,70 @@ pub(super) fn choose(
     }
 }
 
-/// Puts SrcA and SrcB in each other's place, if they may; done twice, all is as before.
-fn change_places(mode: &Mode, sources: &mut [Source], needs: &mut [Needs]) -> bool {
+/// Puts SrcA and SrcB in each other's place, if they may, and says where they are; done twice, all is as before.
+fn change_places(mode: &Mode, sources: &mut [Source]) -> Option<(usize, usize)> {
     if matches!(mode.swap, Swap::Never) {
-        return false;
+        return None;
     }
     let place = |role: Role| mode.sources.iter().position(|&r| r == role);
-    let (Some(a), Some(b)) = (place(Role::A), place(Role::B)) else {
-        return false;
-    };
+    let (a, b) = (place(Role::A)?, place(Role::B)?);
     sources.swap(a, b);
-    needs.swap(a, b);
     if let Swap::Exchange = mode.swap
         && let Some(pp) = place(Role::Pp)
         && let Source::Predicate(p) = &mut sources[pp]
     {
         *p = p.negate();
     }
-    true
+    Some((a, b))
 }
 
-/// The first of those that leave the least to do.
+/// The first of those that leave the least to do, and how much that is.
 fn cheapest(
     candidates: &'static [Candidate],
     sources: &[Source],
-    needs: &[Needs],
+    needs: Needs,
 ) -> Option<(u32, &'static Candidate)> {
-    let mut best: Option<(u32, &'static Candidate)> = None;
-    for candidate in candidates {
-        if let Some(cost) = cost(candidate, sources, needs)
-            && best.is_none_or(|(c, _)| cost < c)
-        {
-            best = Some((cost, candidate));
-            if cost == 0 {
-                break;
-            }
-        }
+    let free = candidates.iter().find(|candidate| {
+        candidate.is_free(needs)
+            || candidate.may_be_free(needs) && cost(candidate, sources) == Some(0)
+    });
+    if let Some(candidate) = free {
+        return Some((0, candidate));
     }
-    best
+    let possible = (candidates.iter()).filter(|candidate| !candidate.never_takes(needs));
+    possible
+        .filter_map(|candidate| Some((cost(candidate, sources)?, candidate)))
+        .min_by_key(|(cost, _)| *cost)
 }
 
 /// Instructions needed before the form can be used; none when it cannot take the sources.
-fn cost(candidate: &'static Candidate, sources: &[Source], needs: &[Needs]) -> Option<u32> {
+fn cost(candidate: &'static Candidate, sources: &[Source]) -> Option<u32> {
+    let form = candidate.form.info();
     let mut total = 0;
-    for (index, (&takes, &needs)) in candidate.takes.iter().zip(needs).enumerate() {
-        if takes.is_free(needs) {
-            continue;
-        }
-        if takes.never(needs) {
-            return None;
-        }
-        if let Source::Value(src) = &sources[index] {
-            total += moves(candidate.form.info(), candidate.operands[index]?, src)?;
+    for (source, operand) in sources.iter().zip(&candidate.operands) {
+        let Source::Value(src) = source else { continue };
+        match operand {
+            None if src.as_imm() == Some(0) => {}
+            None => return None,
+            Some(operand) => total += moves(form, operand, src)?,
         }
     }
     Some(total)
 }
 
-/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it, of which
-/// [`super::candidate::Takes`] does not know.
+/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it. The form is none that
+/// [`Candidate::never_takes`] it.
 fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<u32> {
     let modifiers = operand.modifiers.contain(src.modifiers());
     match operand.class {
-        Some(RegisterClass::Gpr) if !modifiers => Some(1 + u32::from(src.words)),
-        Some(RegisterClass::Gpr) => Some(u32::from(src.words)),
+        Some(RegisterClass::Gpr) => Some(match src.base {
+            _ if !modifiers => 1 + u32::from(src.words),
+            Base::Value { .. } | Base::Regs(_) | Base::Imm(0) => 0,
+            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => u32::from(src.words),
+        }),
         Some(RegisterClass::Uniform) => match src.base {
             Base::Imm(0) => Some(0),
+            Base::Regs(_) | Base::Uniform { .. } if modifiers => Some(0),
             Base::Imm(_) | Base::Constant { .. } if modifiers => Some(1),
             _ => None,
         },

@@ -14,7 +14,7 @@ pub use candidate::Candidate;
 use super::Lower;
 use super::source::{PSrc, Regs, Src};
 use crate::isa::{Inst, Role, VReg};
-use candidate::{MAX_SOURCES, Needs};
+use candidate::Needs;
 
 /// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the description.
 #[derive(Debug)]
@@ -122,17 +122,17 @@ impl Lower<'_> {
         mut word: u128,
         sources: &mut [Source],
     ) -> Outputs {
-        let mut needs = [Needs::NOTHING; MAX_SOURCES];
-        for (source, needs) in sources.iter_mut().zip(&mut needs) {
+        let mut needs = Needs::NOTHING;
+        for (index, source) in sources.iter_mut().enumerate() {
             if let Source::Value(src) = source {
                 self.look_through_copies(src);
                 if mode.complements {
                     *src = fold::as_negated(*src);
                 }
-                *needs = Needs::of(src);
+                needs.push(index, src);
             }
         }
-        let candidate = choice::choose(mode, &mut word, sources, &mut needs);
+        let candidate = choice::choose(mode, &mut word, sources, needs);
         let mut inst = Inst::<VReg>::new(candidate.form);
         inst.set_options(mode.mask, word);
         let form = candidate.form.info();

@@ -33,7 +33,10 @@ impl Lower<'_> {
             }
             Source::Predicate(p) => {
                 let operand = operand.expect("a predicate operand");
-                inst.set_regs(operand, &[p.reg]);
+                match p.reg {
+                    Some(reg) => inst.fill(operand, &[reg]),
+                    None => inst.set_regs(operand, &[None]),
+                }
                 if let Some(not) = operand.not {
                     inst.set_field(not, u64::from(p.negated));
                 } else {
@@ -85,10 +88,13 @@ impl Lower<'_> {
 
     /// A source in general registers, with modifiers that the operand has; zero is hard-wired.
     fn set_general(&mut self, inst: &mut Inst<VReg>, operand: &'static OperandInfo, src: &Src) {
-        if src.as_imm() != Some(0) {
-            let regs = self.general(src.base, src.words);
-            inst.fill(operand, regs.as_slice());
+        if src.is_plain() {
+            if src.base != Base::Imm(0) {
+                inst.fill(operand, self.general(src.base, src.words).as_slice());
+            }
+            return;
         }
+        inst.fill(operand, self.general(src.base, src.words).as_slice());
         set_modifiers(inst, operand, src);
     }
 
