@@ -186,6 +186,11 @@ impl Alignment {
         }
     }
 
+    /// Nothing is known of any value from here on.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+
     /// The largest power of two, at most [`MAX_ALIGNMENT`], that divides `address + offset`.
     pub fn alignment(&self, address: Value, offset: i32) -> u32 {
         let sum = self.of(address).add(LowBits::constant(offset.into()));

@@ -169,6 +169,11 @@ impl Provenance {
         }
     }
 
+    /// Nothing is known of any value from here on.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+
     /// The space that `address` points into.
     pub fn space(&self, func: &Function, address: Value) -> Space {
         if func.dfg.value_type(address) == types::I32 {

@@ -25,7 +25,7 @@ pub mod source;
 pub use source::{KernelOptions, SourceFile, SourceFunction};
 
 use crate::abi::{self, bank0};
-use crate::analysis::calls::{Callees, Summarize, Summary};
+use crate::analysis::calls::{self, Callees, Summarize, Summary};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::progress::{self, Progress};
@@ -138,6 +138,8 @@ pub struct Prepared {
     pub callees: Callees,
     /// Where its lanes meet.
     pub meetings: Meetings,
+    /// Whether it has anything that may read or write memory.
+    pub accesses_memory: bool,
 }
 
 /// Prepares functions one after the other, reusing memory.
@@ -278,7 +280,10 @@ impl Preparer {
             let name = &func.dfg.ext_funcs[reference].name;
             resolve::name_text(func, name, options.namer)
         };
-        let callees = Callees::of(func, &intrinsics, &name, options.summarize);
+        let callees = match contents.has(&calls::OPCODES) {
+            true => Callees::of(func, &intrinsics, &name, options.summarize),
+            false => Callees::default(),
+        };
         let graph = (&mut context.cfg, &mut context.domtree);
         flow.recompute(func, graph, kernel, &callees);
         // Legalizing and what came after it added none of these.
@@ -292,6 +297,7 @@ impl Preparer {
         }
         prepared.meetings = Meetings::of(func, flow, &callees, &progress, kernel);
         observe(Step::Finish, &prepared.func);
+        prepared.accesses_memory = contents.has_accesses();
         prepared.intrinsics = intrinsics;
         prepared.kernel = options.kernel;
         prepared.callees = callees;
@@ -312,6 +318,7 @@ impl Default for Prepared {
             flow: ControlFlow::default(),
             callees: Callees::default(),
             meetings: Meetings::default(),
+            accesses_memory: false,
         }
     }
 }
