@@ -216,9 +216,11 @@ impl Preparer {
         context.compute_domtree();
         let flags = &*FLAGS;
         let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
-        context
-            .eliminate_unreachable_code(flags)
-            .map_err(internal)?;
+        if has_branches(&context.func) {
+            context
+                .eliminate_unreachable_code(flags)
+                .map_err(internal)?;
+        }
         let budget = u32::from(options.registers / 2).saturating_sub(SPARE);
         let promoted = promote::promote(&mut context.func, &context.cfg, &context.domtree, budget);
         if promoted.cells > 0 {
@@ -250,9 +252,11 @@ impl Preparer {
                 }
             }
             // The mid-end folds branches, which may cut blocks off.
-            context
-                .eliminate_unreachable_code(flags)
-                .map_err(internal)?;
+            if has_branches(&context.func) {
+                context
+                    .eliminate_unreachable_code(flags)
+                    .map_err(internal)?;
+            }
             remove_constant_parameters(context, true)?;
             merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
             contents = Contents::of(&context.func);
@@ -361,6 +365,11 @@ impl Prepared {
         }
         errors.finish(())
     }
+}
+
+/// Whether there is more than one block: the entry is always reachable.
+fn has_branches(func: &Function) -> bool {
+    func.layout.entry_block() != func.layout.last_block()
 }
 
 /// Removes block parameters that are always the same value, and resolves all aliases, if there are any besides (`has_aliases`). Cranelift's passes

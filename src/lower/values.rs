@@ -7,7 +7,7 @@ use super::typed::{Operand, Word};
 use crate::clif::resolve::{GpuSymbol, symbol_offset};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
-use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
 
 /// The homes of a value, each made when somebody asks for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +69,7 @@ impl Lower<'_> {
 
     /// The instruction that defines a value.
     pub(super) fn def_of(&self, value: Value) -> Option<Inst> {
-        self.func.dfg.value_def(value).inst()
+        self.input.facts.users.definition(value)
     }
 
     /// The data of the instruction that defines a value.
@@ -201,16 +201,12 @@ impl Lower<'_> {
     pub(super) fn src(&self, value: Value) -> Src {
         let ty = self.type_of(value);
         let words = words_of_bits(ty.bits()) as u8;
-        let constant = match self.func.dfg.value_def(value) {
-            ValueDef::Result(inst, _) => {
-                let data = self.func.dfg.insts[inst];
-                match self.constant_by(ty, data) {
-                    Some(bits) => Some(Base::Imm(bits)),
-                    None => self.launch_value(data),
-                }
-            }
-            ValueDef::Param(block, index) => self.parameter(block, index),
-            ValueDef::Union(..) => None,
+        let constant = match self.def_data(value) {
+            Some(data) => match self.constant_by(ty, data) {
+                Some(bits) => Some(Base::Imm(bits)),
+                None => self.launch_value(data),
+            },
+            None => self.parameter(value),
         };
         let base = match constant {
             Some(base) => base,
@@ -240,8 +236,11 @@ impl Lower<'_> {
     }
 
     /// Where in constant memory a parameter is, if it is a kernel's.
-    fn parameter(&self, block: Block, index: usize) -> Option<Base> {
+    fn parameter(&self, value: Value) -> Option<Base> {
         let FunctionKind::Kernel(kernel) = &self.input.kind else {
+            return None;
+        };
+        let ValueDef::Param(block, index) = self.func.dfg.value_def(value) else {
             return None;
         };
         if Some(block) != self.func.layout.entry_block() {

@@ -179,21 +179,22 @@ impl VCodeBuilder {
         let end = self.insts.len();
         let mut first = end;
         for index in (self.unit_start..end).rev() {
-            let mut entry = self.insts[index];
+            let inst = &self.insts[index].inst;
             let (mut read, mut unread) = (false, false);
-            for reg in entry.inst.definitions() {
+            for reg in inst.definitions() {
                 let used = self.regs[reg.index()].used;
                 (read, unread) = (read | used, unread | !used);
             }
-            if !read && !entry.inst.optype().info().effects.intersects(kept) {
+            if !read && !inst.optype().info().effects.intersects(kept) {
                 continue;
             }
             first -= 1;
+            if first != index {
+                self.insts[first] = self.insts[index];
+            }
+            let entry = &mut self.insts[first];
             if unread && entry.attachment.is_none() {
-                self.drop_unread(&mut entry.inst);
-                self.insts[first] = entry;
-            } else if first != index {
-                self.insts[first] = entry;
+                drop_unread(&self.regs, &mut entry.inst);
             }
             for reg in entry.inst.uses() {
                 mark_used(&mut self.regs, reg);
@@ -212,21 +213,6 @@ impl VCodeBuilder {
             self.units.push(first as u32..end as u32);
         }
         self.unit_start = end;
-    }
-
-    /// Makes results that nobody reads RZ or PT.
-    fn drop_unread(&self, inst: &mut Inst<VReg>) {
-        for operand in inst.info().operands {
-            if operand.direction != Direction::Out || operand.class.is_none() {
-                continue;
-            }
-            let regs = inst.operand_regs(operand);
-            if regs.iter().flatten().all(|r| !self.regs[r.index()].used) {
-                let none: smallvec::SmallVec<[Option<VReg>; 4]> =
-                    smallvec::smallvec![None; regs.len()];
-                inst.set_regs(operand, &none);
-            }
-        }
     }
 
     /// Ends the block started last.
@@ -317,6 +303,20 @@ fn mark_used(regs: &mut [Known], mut reg: VReg) {
         match known.bound {
             Some(next) => reg = next,
             None => return,
+        }
+    }
+}
+
+/// Makes results that nobody reads RZ or PT.
+fn drop_unread(known: &[Known], inst: &mut Inst<VReg>) {
+    for operand in inst.info().operands {
+        if operand.direction != Direction::Out || operand.class.is_none() {
+            continue;
+        }
+        let regs = inst.operand_regs(operand);
+        if regs.iter().flatten().all(|r| !known[r.index()].used) {
+            let none: smallvec::SmallVec<[Option<VReg>; 4]> = smallvec::smallvec![None; regs.len()];
+            inst.set_regs(operand, &none);
         }
     }
 }
