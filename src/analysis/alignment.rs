@@ -149,22 +149,10 @@ impl Alignment {
     pub fn recompute(&mut self, func: &Function, flow: &ControlFlow, intrinsics: &Intrinsics) {
         self.0.clear();
         self.0.resize(func.dfg.num_values());
-        let entry = func.layout.entry_block();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in flow.reverse_postorder() {
-                for (index, param) in func.dfg.block_params(block).iter().enumerate() {
-                    if !func.dfg.value_type(*param).is_int() {
-                        continue;
-                    }
-                    let new = if Some(block) == entry {
-                        Some(LowBits::NOTHING)
-                    } else {
-                        self.join_arguments(func, flow, block, index)
-                    };
-                    changed |= self.weaken(*param, new);
-                }
+        let blocks = flow.reverse_postorder();
+        loop {
+            for &block in blocks {
+                self.join(func, flow, block);
                 for inst in func.layout.block_insts(block) {
                     let results = func.dfg.inst_results(inst);
                     let alone = results.len() == 1;
@@ -176,14 +164,42 @@ impl Alignment {
                             } else {
                                 Some(LowBits::NOTHING)
                             };
-                            changed |= self.weaken(result, new);
+                            self.weaken(result, new);
                         }
                     }
                 }
             }
-            // In reverse postorder only what comes round a cycle is not yet there when it is asked for.
-            changed &= flow.has_cycles();
+            // In reverse postorder only what comes round a cycle is not yet there when it is asked for, and only parameters take it.
+            let mut changed = false;
+            if flow.has_cycles() {
+                (blocks.iter()).for_each(|&block| changed |= self.join(func, flow, block));
+            }
+            if !changed {
+                return;
+            }
         }
+    }
+
+    /// Joins what is passed to the parameters of a block; true if a fact has become weaker.
+    fn join(&mut self, func: &Function, flow: &ControlFlow, block: Block) -> bool {
+        let is_entry = Some(block) == func.layout.entry_block();
+        let mut changed = false;
+        for (index, param) in func.dfg.block_params(block).iter().enumerate() {
+            if !func.dfg.value_type(*param).is_int() {
+                continue;
+            }
+            let new = match is_entry {
+                true => Some(LowBits::NOTHING),
+                false => self.join_arguments(func, flow, block, index),
+            };
+            changed |= self.weaken(*param, new);
+        }
+        changed
+    }
+
+    /// Nothing is known of any value from here on.
+    pub fn forget(&mut self) {
+        self.0.clear();
     }
 
     /// The largest power of two, at most [`MAX_ALIGNMENT`], that divides `address + offset`.

@@ -7,7 +7,7 @@
 use crate::clif::intrinsics::{self, Effect, Intrinsic, Lowering};
 use crate::clif::resolve::Intrinsics;
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, ValueDef};
+use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, ValueDef};
 
 /// What a function does to the lanes that call it. All of it holds of what it calls, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +87,16 @@ pub enum Callee<'a> {
 
 /// Tells of the functions outside of the one that is looked at.
 pub type Summarize<'a> = dyn Fn(Callee<'_>) -> Summary + 'a;
+
+/// The operations that call.
+pub const OPCODES: [Opcode; 6] = [
+    Opcode::Call,
+    Opcode::CallIndirect,
+    Opcode::ReturnCall,
+    Opcode::ReturnCallIndirect,
+    Opcode::TryCall,
+    Opcode::TryCallIndirect,
+];
 
 /// The calls of one function.
 #[derive(Clone, Debug)]

@@ -63,8 +63,14 @@ impl Facts {
             ..
         } = prepared;
         let kernel = prepared.is_kernel();
-        (self.provenance).recompute(func, flow, intrinsics, kernel, &|_| false);
-        self.alignment.recompute(func, flow, intrinsics);
+        // Who accesses memory asks for these, and nobody else.
+        if prepared.accesses_memory {
+            (self.provenance).recompute(func, flow, intrinsics, kernel, &|_| false);
+            self.alignment.recompute(func, flow, intrinsics);
+        } else {
+            self.provenance.forget();
+            self.alignment.forget();
+        }
         self.users.recompute(func);
         self.uniformity.recompute(&Given {
             func,

@@ -211,9 +211,12 @@ pub fn has_atomics(func: &Function, callees: &Callees) -> bool {
         .layout
         .blocks()
         .flat_map(|block| func.layout.block_insts(block));
-    insts.any(|inst| {
-        let polls = (callees.call(func, inst)).is_some_and(|call| call.summary.polls);
-        polls || reads_atomically(func, callees, inst)
+    insts.any(|inst| match func.dfg.insts[inst].opcode() {
+        Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas => true,
+        opcode if opcode.is_call() => callees
+            .call(func, inst)
+            .is_some_and(|call| call.summary.polls || call.summary.observes),
+        _ => false,
     })
 }
 

@@ -145,28 +145,42 @@ impl Provenance {
         origins.clear();
         origins.resize(func.dfg.num_values());
         let entry = func.layout.entry_block();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in flow.reverse_postorder() {
-                for (index, param) in func.dfg.block_params(block).iter().enumerate() {
-                    let new = if Some(block) == entry {
-                        context.parameter(func.dfg.value_type(*param))
-                    } else {
-                        context.join_arguments(flow, block, index, origins)
-                    };
-                    changed |= std::mem::replace(&mut origins[*param], new) != new;
-                }
+        let join = |block: Block, origins: &mut SecondaryMap<Value, Origin>| {
+            let mut changed = false;
+            for (index, param) in func.dfg.block_params(block).iter().enumerate() {
+                let new = if Some(block) == entry {
+                    context.parameter(func.dfg.value_type(*param))
+                } else {
+                    context.join_arguments(flow, block, index, origins)
+                };
+                changed |= std::mem::replace(&mut origins[*param], new) != new;
+            }
+            changed
+        };
+        let blocks = flow.reverse_postorder();
+        loop {
+            for &block in blocks {
+                join(block, origins);
                 for inst in func.layout.block_insts(block) {
                     for result in func.dfg.inst_results(inst) {
-                        let new = context.result(inst, *result, origins);
-                        changed |= std::mem::replace(&mut origins[*result], new) != new;
+                        origins[*result] = context.result(inst, *result, origins);
                     }
                 }
             }
-            // In reverse postorder only what comes round a cycle is not yet there when it is asked for.
-            changed &= flow.has_cycles();
+            // In reverse postorder only what comes round a cycle is not yet there when it is asked for, and only parameters take it.
+            let mut changed = false;
+            if flow.has_cycles() {
+                (blocks.iter()).for_each(|&block| changed |= join(block, origins));
+            }
+            if !changed {
+                return;
+            }
         }
+    }
+
+    /// Nothing is known of any value from here on.
+    pub fn forget(&mut self) {
+        self.0.clear();
     }
 
     /// The space that `address` points into.

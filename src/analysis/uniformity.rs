@@ -247,32 +247,71 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Marks the values that are divergent whatever their operands are.
+    /// Marks the values that are divergent whatever their operands are, and those computed from them. In this order who reads a value comes after it,
+    /// and need not be looked for, unless it is passed around a cycle.
     fn seed(&mut self) {
-        if let Some(entry) = self.func.layout.entry_block()
+        let (layout, dfg) = (&self.func.layout, &self.func.dfg);
+        if let Some(entry) = layout.entry_block()
             && !self.kernel
         {
-            self.func
-                .dfg
-                .block_params(entry)
-                .iter()
-                .for_each(|param| self.mark(*param));
+            self.set(dfg.block_params(entry));
         }
-        for &block in self.flow.reverse_postorder() {
-            for inst in self.func.layout.block_insts(block) {
-                if self.source(inst) == Source::Divergent {
-                    self.mark_results(inst);
+        for (order, &block) in self.flow.reverse_postorder().iter().enumerate() {
+            for inst in layout.block_insts(block) {
+                let results = dfg.inst_results(inst);
+                let divergent = |value: &Value| self.result.divergent[*value];
+                if !results.is_empty()
+                    && match self.source(inst) {
+                        Source::Uniform => false,
+                        Source::Divergent => true,
+                        Source::AsOperands => dfg.inst_args(inst).iter().any(divergent),
+                    }
+                {
+                    self.set(results);
                 }
-                if matches!(
-                    self.func.dfg.insts[inst].opcode(),
-                    Opcode::TryCall | Opcode::TryCallIndirect
-                ) {
-                    self.mark_branch(inst);
-                }
+            }
+            if let Some(last) = layout.last_inst(block) {
+                self.seed_targets(last, order);
             }
             if let Some(meeting) = self.meetings.call(block) {
                 self.come_back_apart(block, meeting);
             }
+        }
+    }
+
+    /// Marks what the branch at the end of a block divides, and what it passes on. The block is at `order` in reverse postorder.
+    fn seed_targets(&mut self, branch: Inst, order: usize) {
+        let dfg = &self.func.dfg;
+        let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        if calls.is_empty() {
+            return;
+        }
+        let try_call = matches!(
+            dfg.insts[branch].opcode(),
+            Opcode::TryCall | Opcode::TryCallIndirect
+        );
+        let mut decides = dfg.inst_fixed_args(branch).iter();
+        if try_call || decides.any(|&value| self.result.divergent[value]) {
+            self.mark_branch(branch);
+        }
+        for call in calls {
+            let target = call.block(&dfg.value_lists);
+            let is_later = self.flow.order(target).is_some_and(|target| target > order);
+            for (arg, &param) in call.args(&dfg.value_lists).zip(dfg.block_params(target)) {
+                if arg.as_value().is_some_and(|arg| self.result.divergent[arg]) {
+                    match is_later {
+                        true => self.set(&[param]),
+                        false => self.mark(param),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Marks values whose users are still to be looked at.
+    fn set(&mut self, values: &[Value]) {
+        for &value in values {
+            self.result.divergent[value] = true;
         }
     }
 

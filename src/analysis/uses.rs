@@ -7,12 +7,15 @@
 
 use super::control_flow::ControlFlow;
 use crate::clif::resolve::Intrinsics;
+use cranelift_codegen::entity::packed_option::PackedOption;
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Value};
 
-/// The instructions that read each value, block arguments included.
+/// The instruction that computes each value, and those that read it, block arguments included.
 #[derive(Default)]
 pub struct Users {
+    /// By value, what computes it; none for parameters.
+    definitions: Vec<PackedOption<Inst>>,
     /// By value, where its users start in `insts`; the last entry is where those of the last value end.
     starts: Vec<u32>,
     insts: Vec<Inst>,
@@ -35,8 +38,13 @@ impl Users {
         self.starts.clear();
         self.starts.resize(func.dfg.num_values() + 2, 0);
         self.found.clear();
+        self.definitions.clear();
+        (self.definitions).resize(func.dfg.num_values(), None.into());
         for block in func.layout.blocks() {
             for inst in func.layout.block_insts(block) {
+                for result in func.dfg.inst_results(inst) {
+                    self.definitions[result.index()] = inst.into();
+                }
                 for_each_operand(func, inst, |value| {
                     self.starts[value.index() + 2] += 1;
                     self.found.push((value, inst));
@@ -56,6 +64,11 @@ impl Users {
             *next += 1;
         }
         self.starts.pop();
+    }
+
+    /// The instruction that computes `value`; none for a parameter.
+    pub fn definition(&self, value: Value) -> Option<Inst> {
+        self.definitions[value.index()].expand()
     }
 
     /// The instructions that read `value`, in layout order; an instruction that reads it twice appears twice.
@@ -182,6 +195,7 @@ mod tests {
                     expected.remove(&value).unwrap_or_default(),
                     "seed {seed}: {value}\n{func}"
                 );
+                assert_eq!(users.definition(value), func.dfg.value_def(value).inst());
             }
         }
     }

@@ -4,18 +4,46 @@
 //! once for every step. Takes any function; what is said holds until the function changes.
 
 use cranelift_codegen::ir::{Function, Opcode, Type, Value};
+use std::sync::LazyLock;
 
 /// The opcodes and types that occur in the layout of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    /// A bit for each opcode, by its number.
-    opcodes: [u64; 4],
+    opcodes: Opcodes,
     types: Types,
     /// How many values they are.
     values: usize,
     /// The type looked at last: the next value mostly has it, too.
     last: Type,
 }
+
+/// A set of opcodes: a bit for each, by its number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Opcodes([u64; 4]);
+
+impl Opcodes {
+    fn insert(&mut self, opcode: Opcode) {
+        let number = opcode as u8;
+        self.0[usize::from(number / 64)] |= 1 << (number % 64);
+    }
+
+    fn contains(&self, opcode: Opcode) -> bool {
+        let number = opcode as u8;
+        self.0[usize::from(number / 64)] & 1 << (number % 64) != 0
+    }
+
+    fn intersects(&self, other: &Opcodes) -> bool {
+        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
+    }
+}
+
+/// The operations that may read or write memory, calls included.
+static ACCESSES: LazyLock<Opcodes> = LazyLock::new(|| {
+    let mut accesses = Opcodes::default();
+    let reaches = |opcode: &&Opcode| opcode.can_load() || opcode.can_store() || opcode.is_call();
+    (Opcode::all().iter().filter(reaches)).for_each(|&opcode| accesses.insert(opcode));
+    accesses
+});
 
 /// The types of all results and block parameters, and so of all operands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,8 +61,7 @@ impl Contents {
         for block in func.layout.blocks() {
             found.add_types(func, func.dfg.block_params(block));
             for inst in func.layout.block_insts(block) {
-                let number = func.dfg.insts[inst].opcode() as u8;
-                found.opcodes[usize::from(number / 64)] |= 1 << (number % 64);
+                found.opcodes.insert(func.dfg.insts[inst].opcode());
                 found.add_types(func, func.dfg.inst_results(inst));
             }
         }
@@ -59,10 +86,12 @@ impl Contents {
 
     /// Whether any of these operations occurs.
     pub fn has(&self, opcodes: &[Opcode]) -> bool {
-        opcodes.iter().any(|&opcode| {
-            let number = opcode as u8;
-            self.opcodes[usize::from(number / 64)] & 1 << (number % 64) != 0
-        })
+        (opcodes.iter()).any(|&opcode| self.opcodes.contains(opcode))
+    }
+
+    /// Whether anything may read or write memory: nothing else asks where addresses point.
+    pub fn has_accesses(&self) -> bool {
+        self.opcodes.intersects(&ACCESSES)
     }
 
     /// Number of results and block parameters.
@@ -119,6 +148,17 @@ mod tests {
             assert!(found.has(&[Opcode::Isub, opcode]), "{opcode}");
         }
         assert!(!found.has(&[Opcode::Isub, Opcode::Brif, Opcode::Nop]));
+        assert!(!found.has_accesses());
+        for access in [
+            "v1 = load.i32 v0",
+            "store v0, v0",
+            "v1 = atomic_load.i32 v0",
+        ] {
+            let found = contents(&format!(
+                "function %f(i64) {{ block0(v0: i64): {access}  return }}"
+            ));
+            assert!(found.has_accesses(), "{access}");
+        }
     }
 
     #[test]

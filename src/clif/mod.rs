@@ -25,7 +25,7 @@ pub mod source;
 pub use source::{KernelOptions, SourceFile, SourceFunction};
 
 use crate::abi::{self, bank0};
-use crate::analysis::calls::{Callees, Summarize, Summary};
+use crate::analysis::calls::{self, Callees, Summarize, Summary};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::progress::{self, Progress};
@@ -138,6 +138,8 @@ pub struct Prepared {
     pub callees: Callees,
     /// Where its lanes meet.
     pub meetings: Meetings,
+    /// Whether it has anything that may read or write memory.
+    pub accesses_memory: bool,
 }
 
 /// Prepares functions one after the other, reusing memory.
@@ -214,9 +216,11 @@ impl Preparer {
         context.compute_domtree();
         let flags = &*FLAGS;
         let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
-        context
-            .eliminate_unreachable_code(flags)
-            .map_err(internal)?;
+        if has_branches(&context.func) {
+            context
+                .eliminate_unreachable_code(flags)
+                .map_err(internal)?;
+        }
         let budget = u32::from(options.registers / 2).saturating_sub(SPARE);
         let promoted = promote::promote(&mut context.func, &context.cfg, &context.domtree, budget);
         if promoted.cells > 0 {
@@ -248,9 +252,11 @@ impl Preparer {
                 }
             }
             // The mid-end folds branches, which may cut blocks off.
-            context
-                .eliminate_unreachable_code(flags)
-                .map_err(internal)?;
+            if has_branches(&context.func) {
+                context
+                    .eliminate_unreachable_code(flags)
+                    .map_err(internal)?;
+            }
             remove_constant_parameters(context, true)?;
             merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
             contents = Contents::of(&context.func);
@@ -278,7 +284,10 @@ impl Preparer {
             let name = &func.dfg.ext_funcs[reference].name;
             resolve::name_text(func, name, options.namer)
         };
-        let callees = Callees::of(func, &intrinsics, &name, options.summarize);
+        let callees = match contents.has(&calls::OPCODES) {
+            true => Callees::of(func, &intrinsics, &name, options.summarize),
+            false => Callees::default(),
+        };
         let graph = (&mut context.cfg, &mut context.domtree);
         flow.recompute(func, graph, kernel, &callees);
         // Legalizing and what came after it added none of these.
@@ -292,6 +301,7 @@ impl Preparer {
         }
         prepared.meetings = Meetings::of(func, flow, &callees, &progress, kernel);
         observe(Step::Finish, &prepared.func);
+        prepared.accesses_memory = contents.has_accesses();
         prepared.intrinsics = intrinsics;
         prepared.kernel = options.kernel;
         prepared.callees = callees;
@@ -312,6 +322,7 @@ impl Default for Prepared {
             flow: ControlFlow::default(),
             callees: Callees::default(),
             meetings: Meetings::default(),
+            accesses_memory: false,
         }
     }
 }
@@ -354,6 +365,11 @@ impl Prepared {
         }
         errors.finish(())
     }
+}
+
+/// Whether there is more than one block: the entry is always reachable.
+fn has_branches(func: &Function) -> bool {
+    func.layout.entry_block() != func.layout.last_block()
 }
 
 /// Removes block parameters that are always the same value, and resolves all aliases, if there are any besides (`has_aliases`). Cranelift's passes

@@ -35,6 +35,11 @@ pub struct Intrinsics {
 }
 
 impl Intrinsics {
+    /// Whether there are none. [`Resolver`] has an entry for nothing else.
+    fn is_empty(&self) -> bool {
+        self.functions.values().all(Option::is_none) && self.symbols.values().all(Option::is_none)
+    }
+
     /// The intrinsic that `callee` is.
     pub fn function(&self, callee: FuncRef) -> Option<&'static Intrinsic> {
         self.functions[callee]
@@ -90,6 +95,9 @@ pub fn resolve(func: &mut Function, namer: &Namer) -> Result<Intrinsics, Errors>
     };
     resolver.functions(func, namer);
     resolver.symbols(func, namer);
+    if resolver.found.is_empty() {
+        return resolver.errors.finish(resolver.found);
+    }
     for block in func.layout.blocks() {
         for inst in func.layout.block_insts(block) {
             resolver.check_use(func, inst);

@@ -7,40 +7,37 @@ use super::{Compiler, FunctionInput, Unit};
 use crate::clif::source::SourceFile;
 use crate::error::Errors;
 use crate::object::Linkage;
-use std::collections::{BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 const TEXT: &str = include_str!("library.clif");
 
-/// The functions, and by each of their names which one it is.
-struct Library {
-    file: SourceFile,
-    names: HashMap<String, usize>,
-}
+/// The functions.
+static FILE: LazyLock<SourceFile> = LazyLock::new(|| {
+    SourceFile::parse("library.clif", TEXT)
+        .unwrap_or_else(|errors| unreachable!("the library is valid: {errors}"))
+});
 
-static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
-    let file = SourceFile::parse("library.clif", TEXT)
-        .unwrap_or_else(|errors| unreachable!("the library is valid: {errors}"));
+/// By each of their names, which one of the functions it is. Every unit with calls asks for names, few for the functions: those are only parsed then.
+static NAMES: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     let mut names = HashMap::new();
-    for (index, function) in file.functions.iter().enumerate() {
-        names.insert(function.name(), index);
-        // The line above the function: a single word is Cranelift's name.
-        let above = TEXT
-            .lines()
-            .take(function.line as usize - 1)
-            .filter(|line| !line.starts_with(";;"))
-            .last()
-            .and_then(|line| line.strip_prefix("; "));
-        if let Some(name) = above.filter(|name| !name.contains(' ')) {
-            names.insert(name.to_owned(), index);
+    let (mut index, mut above) = (0, None);
+    for line in TEXT.lines().filter(|line| !line.starts_with(";;")) {
+        if let Some(rest) = line.strip_prefix("function %") {
+            // A single word in the line above the function is Cranelift's name.
+            let name = rest.split('(').next();
+            names.extend(name.into_iter().chain(above).map(|name| (name, index)));
+            index += 1;
         }
+        above = (line.strip_prefix("; ")).filter(|comment| !comment.contains(' '));
     }
-    Library { file, names }
+    names
 });
 
 /// Whether the library has a function of this name.
 pub fn provides(name: &str) -> bool {
-    LIBRARY.names.contains_key(name)
+    NAMES.contains_key(name)
 }
 
 /// Adds the library's functions that `unit` refers to and does not define.
@@ -58,7 +55,7 @@ pub(super) fn complete(unit: &mut Unit) -> Result<(), Errors> {
     }
     let mut compiler = Compiler::default();
     for name in missing {
-        let function = &LIBRARY.file.functions[LIBRARY.names[&name]];
+        let function = &FILE.functions[NAMES[name.as_str()]];
         let input = FunctionInput {
             linkage: Linkage::Local,
             ..FunctionInput::of_source(function, &name)

@@ -150,15 +150,18 @@ impl Watch {
         function: &str,
         run: impl FnOnce() -> Result<T, Errors>,
     ) -> Result<T, Errors> {
-        let result = self.time(pass, run)?;
-        self.dump(pass, function, &result);
-        match self.verify.then(|| result.defect()).flatten() {
-            Some(defect) => Err(internal(
-                function,
-                format!("after {}: {defect}", pass.name()),
-            )),
-            None => Ok(result),
+        let result = self.time(pass, run);
+        if (self.verify || self.sink.is_some())
+            && let Ok(made) = &result
+        {
+            self.dump(pass, function, made);
+            if let Some(defect) = self.verify.then(|| made.defect()).flatten() {
+                let message = format!("after {}: {defect}", pass.name());
+                return Err(internal(function, message));
+            }
         }
+        // Handed on as it is: what passes make is large.
+        result
     }
 
     /// Counts the time since `start` for a pass.

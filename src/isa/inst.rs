@@ -233,6 +233,27 @@ impl<R: Register> Inst<R> {
         };
     }
 
+    /// Sets the registers of an operand, none of them hard-wired, low word first: [`Inst::set_regs`] for what selection emits.
+    ///
+    /// # Panics
+    /// When the operand is no register, or `regs` has not the operand's width.
+    #[inline]
+    pub fn fill(&mut self, operand: &OperandInfo, regs: &[R]) {
+        match regs {
+            [reg] if operand.class.is_some() && operand.max_width <= 32 => {
+                self.regs[operand.first as usize] = Some(*reg);
+                self.word &= !operand.mask;
+            }
+            _ => {
+                let mut room = [None; MAX_REGISTERS];
+                for (entry, &reg) in room.iter_mut().zip(regs) {
+                    *entry = Some(reg);
+                }
+                self.set_regs(operand, &room[..regs.len()]);
+            }
+        }
+    }
+
     /// Sets a one-register operand by role.
     ///
     /// # Panics
@@ -380,7 +401,7 @@ impl<R: Register> Iterator for Registers<'_, R> {
 
 impl FormInfo {
     /// The operand of a role.
-    pub fn operand(&'static self, role: Role) -> Option<&'static OperandInfo> {
+    pub const fn operand(&'static self, role: Role) -> Option<&'static OperandInfo> {
         match self.roles[role as usize] {
             255 => None,
             index => Some(&self.operands[index as usize]),

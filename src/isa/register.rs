@@ -77,6 +77,14 @@ impl VReg {
     pub const fn index(self) -> usize {
         ((self.0.get() >> 2) - 1) as usize
     }
+
+    /// The register of this class that is numbered so many behind it.
+    ///
+    /// # Panics
+    /// When there are no such numbers.
+    pub(crate) fn behind(self, count: usize) -> VReg {
+        VReg((self.0.checked_add((count as u32) << 2)).expect("a register that was made"))
+    }
 }
 
 impl Register for VReg {

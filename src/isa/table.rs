@@ -219,19 +219,24 @@ pub struct FieldInfo {
 }
 
 impl FieldInfo {
+    /// All ones in as many bits as the field has: at most 64.
+    const fn ones(&self) -> u64 {
+        u64::MAX >> (64 - self.width as u32)
+    }
+
     /// All ones at the field's bits.
     pub const fn mask(&self) -> u128 {
-        (u128::MAX >> (128 - self.width as u32)) << self.bit
+        (self.ones() as u128) << self.bit
     }
 
     /// The field's value in `word`.
     pub const fn get(&self, word: u128) -> u64 {
-        ((word & self.mask()) >> self.bit) as u64
+        (word >> self.bit) as u64 & self.ones()
     }
 
     /// `word` with the field set to the low bits of `value`.
     pub const fn set(&self, word: u128, value: u64) -> u128 {
-        (word & !self.mask()) | (((value as u128) << self.bit) & self.mask())
+        (word & !self.mask()) | ((value & self.ones()) as u128) << self.bit
     }
 }
 
@@ -341,6 +346,11 @@ impl Modifiers {
     /// Those that are there.
     pub const fn new(negate: bool, absolute: bool, bitnot: bool, select: bool) -> Self {
         Modifiers(negate as u8 | (absolute as u8) << 1 | (bitnot as u8) << 2 | (select as u8) << 3)
+    }
+
+    /// A bit for each of four modifiers.
+    pub const fn bits(self) -> u8 {
+        self.0
     }
 
     /// Whether there are none.

@@ -3,7 +3,7 @@
 
 use super::Lower;
 use crate::clif::intrinsics::Lowering;
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, ValueDef, types};
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
 
 impl Lower<'_> {
     /// Whether the only result of an instruction is a truth, so that `lower_truth` lowers it.
@@ -19,30 +19,38 @@ impl Lower<'_> {
         if self.type_of(value) != types::I8 {
             return false;
         }
-        let opcode = match self.func.dfg.value_def(value) {
-            ValueDef::Result(inst, index) => Some((self.func.dfg.insts[inst].opcode(), index)),
-            _ => None,
+        let Some(inst) = self.def_of(value) else {
+            return false;
         };
-        if let Some((opcode, index)) = opcode
-            && gives_truth(opcode, index)
-        {
-            return true;
-        }
-        match self.def_data(value) {
-            Some(InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }) => true,
-            Some(InstructionData::Binary {
+        let data = self.func.dfg.insts[inst];
+        match data {
+            _ if self.gives_truth(data.opcode(), inst, value) => true,
+            InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. } => true,
+            InstructionData::Binary {
                 opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
                 args: [a, b],
-            }) => self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1)),
-            Some(InstructionData::Call { .. }) => match self.def_of(value) {
-                Some(inst) => self
-                    .input
-                    .facts
-                    .intrinsics
-                    .of_call(self.func, inst)
-                    .is_some_and(|i| matches!(i.lowering, Lowering::Vote(_))),
-                None => false,
-            },
+            } => self.is_truth(a) && (self.is_truth(b) || self.constant_of(b) == Some(1)),
+            InstructionData::Call { .. } => (self.input.facts.intrinsics)
+                .of_call(self.func, inst)
+                .is_some_and(|i| matches!(i.lowering, Lowering::Vote(_))),
+            _ => false,
+        }
+    }
+
+    /// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and `vany_true`.
+    fn gives_truth(&self, opcode: Opcode, inst: Inst, result: Value) -> bool {
+        match opcode {
+            Opcode::VanyTrue => true,
+            Opcode::UaddOverflow
+            | Opcode::SaddOverflow
+            | Opcode::UsubOverflow
+            | Opcode::SsubOverflow
+            | Opcode::UmulOverflow
+            | Opcode::SmulOverflow
+            | Opcode::UaddOverflowCin
+            | Opcode::SaddOverflowCin
+            | Opcode::UsubOverflowBin
+            | Opcode::SsubOverflowBin => self.func.dfg.inst_results(inst).get(1) == Some(&result),
             _ => false,
         }
     }
@@ -88,23 +96,5 @@ impl Lower<'_> {
             }) => !(u32::from(imm) * self.type_of(arg).lane_bits()).is_multiple_of(32),
             _ => false,
         }
-    }
-}
-
-/// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and `vany_true`.
-fn gives_truth(opcode: Opcode, result: usize) -> bool {
-    match opcode {
-        Opcode::VanyTrue => true,
-        Opcode::UaddOverflow
-        | Opcode::SaddOverflow
-        | Opcode::UsubOverflow
-        | Opcode::SsubOverflow
-        | Opcode::UmulOverflow
-        | Opcode::SmulOverflow
-        | Opcode::UaddOverflowCin
-        | Opcode::SaddOverflowCin
-        | Opcode::UsubOverflowBin
-        | Opcode::SsubOverflowBin => result == 1,
-        _ => false,
     }
 }

@@ -18,40 +18,37 @@ pub const TABLE_B: u8 = 0xcc;
 /// See [`TABLE_A`].
 pub const TABLE_C: u8 = 0xaa;
 
-/// The truth table when inputs change places: input `order[i]` of the old table is at place i now.
-fn permuted(table: u8, order: [usize; 3]) -> u8 {
-    (0..8u8).fold(0, |new, index| {
-        let now = [index >> 2 & 1, index >> 1 & 1, index & 1];
-        let mut old = [0; 3];
-        for (place, &input) in order.iter().enumerate() {
-            old[input] = now[place];
-        }
-        new | (table >> (old[0] << 2 | old[1] << 1 | old[2]) & 1) << index
-    })
+/// The tables that hand an input on: the rows of the table in which it is set.
+const INPUTS: [u8; 3] = [TABLE_A, TABLE_B, TABLE_C];
+
+/// The truth table when two inputs, the first of them in front of the second, change places: so do the rows in which only one of them is set.
+fn exchanged(table: u8, first: usize, second: usize) -> u8 {
+    let only_first = INPUTS[first] & !INPUTS[second];
+    let only_second = INPUTS[second] & !INPUTS[first];
+    let distance = (4 >> first) - (4 >> second);
+    table & !(only_first | only_second)
+        | (table & only_first) >> distance
+        | (table & only_second) << distance
 }
 
-/// The truth table with an input complemented.
+/// The truth table with an input complemented: the rows in which it is set and the others change places.
 fn complemented(table: u8, input: usize) -> u8 {
-    let bit = 4 >> input;
-    (0..8u8).fold(0, |new, index| new | (table >> (index ^ bit) & 1) << index)
+    let (set, distance) = (INPUTS[input], 4 >> input);
+    (table & set) >> distance | (table & !set) << distance
 }
 
 /// The truth table when an input is known; it does not depend on it any more.
 pub(super) fn known(table: u8, input: usize, value: u8) -> u8 {
-    let bit = 4 >> input;
-    (0..8u8).fold(0, |new, index| {
-        let read = if value == 0 {
-            index & !bit
-        } else {
-            index | bit
-        };
-        new | (table >> read & 1) << index
-    })
+    let (set, distance) = (INPUTS[input], 4 >> input);
+    match value {
+        0 => table & !set | (table & !set) << distance,
+        _ => table & set | (table & set) >> distance,
+    }
 }
 
 /// The input that the table only hands on.
 pub(super) fn only_input(table: u8) -> Option<usize> {
-    [TABLE_A, TABLE_B, TABLE_C].iter().position(|&t| t == table)
+    INPUTS.iter().position(|&t| t == table)
 }
 
 /// Most leaves of a tree of bitwise operations that one LOP3 takes.
@@ -88,9 +85,7 @@ impl Lower<'_> {
             && let Some(from) = [0, 2].into_iter().find(|&i| inputs[i].is_special())
         {
             inputs.swap(1, from);
-            let mut order = [0, 1, 2];
-            order.swap(1, from);
-            table = permuted(table, order);
+            table = exchanged(table, from.min(1), from.max(1));
         }
         let [a, b, c] = inputs.map(Word::new);
         self.emit_lop3(&EXBool::Por, a, b, c, table.into(), PSrc::FALSE)
@@ -232,7 +227,7 @@ impl Lower<'_> {
             }
             None => return None,
         };
-        Some([TABLE_A, TABLE_B, TABLE_C][index])
+        Some(INPUTS[index])
     }
 }
 
@@ -303,23 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn tables_permute_and_complement() {
+    fn tables_exchange_and_complement() {
         for table in 0..=255u8 {
             for bits in 0..8u8 {
                 let x = [bits >> 2 & 1, bits >> 1 & 1, bits & 1];
-                for order in [
-                    [0, 1, 2],
-                    [1, 0, 2],
-                    [0, 2, 1],
-                    [2, 1, 0],
-                    [1, 2, 0],
-                    [2, 0, 1],
-                ] {
-                    let moved = [x[order[0]], x[order[1]], x[order[2]]];
+                for (first, second) in [(0, 1), (0, 2), (1, 2)] {
+                    let mut moved = x;
+                    moved.swap(first, second);
                     assert_eq!(
-                        apply(permuted(table, order), moved),
+                        apply(exchanged(table, first, second), moved),
                         apply(table, x),
-                        "{table:#x} {order:?} {x:?}"
+                        "{table:#x} {first} {second} {x:?}"
                     );
                 }
                 for input in 0..3 {

@@ -7,7 +7,6 @@ use super::typed::{Operand, USrc, USrc64, Word};
 use crate::isa::VReg;
 use crate::isa::generated::LoadSize;
 use cranelift_codegen::ir::{self, Value};
-use smallvec::SmallVec;
 
 /// How many immediates of loops are loaded before the loop in one function (assumed: more would cost more registers than it saves).
 const HOISTED: u32 = 8;
@@ -16,24 +15,28 @@ impl Lower<'_> {
     /// Registers that hold the source, which has no modifiers.
     pub(super) fn gpr(&mut self, src: Src) -> Regs {
         debug_assert!(src.is_plain(), "modifiers of {src:?}");
-        match src.base {
+        self.general(src.base, src.words)
+    }
+
+    /// General registers that hold so many words.
+    pub(super) fn general(&mut self, base: Base, words: u8) -> Regs {
+        match base {
             Base::Regs(regs) => regs,
             Base::Value { value, word } | Base::Uniform { value, word } => {
-                self.regs_of(value).slice(word as usize, src.words as usize)
+                self.word_regs(value, word, words)
             }
-            Base::Imm(value) if src.words == 1 => Regs::one(self.shared_immediate(value as u32)),
+            Base::Imm(value) if words == 1 => Regs::one(self.shared_immediate(value as u32)),
             // Narrow parameters stand where no operand reaches.
             Base::Constant { bank, offset } if !offset.is_multiple_of(4) => {
                 Regs::one(self.load_constant(bank, offset))
             }
             // The words of a wide operand need registers of their own. MOV.64 reads registers only (errata I-66).
-            Base::Imm(_) | Base::Constant { .. } => {
-                let mut regs = SmallVec::<[VReg; 4]>::new();
-                for word in 0..src.words {
-                    regs.push(self.move_word(src.slice(word, 1)));
-                }
-                Regs::new(&regs)
-            }
+            Base::Imm(_) | Base::Constant { .. } => Regs::from_fn(words.into(), |word| {
+                self.move_word(Src {
+                    base: base.slice(word as u8, 1),
+                    ..Src::ZERO
+                })
+            }),
         }
     }
 

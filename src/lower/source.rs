@@ -84,7 +84,10 @@ impl Regs {
 
     /// Words `first .. first + len`.
     pub(super) fn slice(self, first: usize, len: usize) -> Regs {
-        Regs::new(&self.as_slice()[first..first + len])
+        if first == 0 && len == self.len() {
+            return self;
+        }
+        Regs::from_fn(len, |index| self.word(first + index))
     }
 }
 
@@ -116,6 +119,30 @@ pub enum Base {
     },
     /// Registers of the machine function.
     Regs(Regs),
+}
+
+impl Base {
+    /// Words `first .. first + words`.
+    pub(super) fn slice(self, first: u8, words: u8) -> Base {
+        match self {
+            Base::Imm(v) => Base::Imm(
+                (v >> (32 * u32::from(first))) & (u128::MAX >> (128 - 32 * u32::from(words))),
+            ),
+            Base::Constant { bank, offset } => Base::Constant {
+                bank,
+                offset: offset + 4 * u32::from(first),
+            },
+            Base::Value { value, word } => Base::Value {
+                value,
+                word: word + first,
+            },
+            Base::Uniform { value, word } => Base::Uniform {
+                value,
+                word: word + first,
+            },
+            Base::Regs(r) => Base::Regs(r.slice(first as usize, words as usize)),
+        }
+    }
 }
 
 /// Which halves of a register a packed half operation reads (`hsel2`); for conversions which half.
@@ -193,26 +220,8 @@ impl Src {
     /// Words `first .. first + words` of an operand without modifiers.
     pub(super) fn slice(self, first: u8, words: u8) -> Src {
         debug_assert!(!self.neg && !self.abs, "a part of a negated value");
-        let base = match self.base {
-            Base::Imm(v) => Base::Imm(
-                (v >> (32 * u32::from(first))) & (u128::MAX >> (128 - 32 * u32::from(words))),
-            ),
-            Base::Constant { bank, offset } => Base::Constant {
-                bank,
-                offset: offset + 4 * u32::from(first),
-            },
-            Base::Value { value, word } => Base::Value {
-                value,
-                word: word + first,
-            },
-            Base::Uniform { value, word } => Base::Uniform {
-                value,
-                word: word + first,
-            },
-            Base::Regs(r) => Base::Regs(r.slice(first as usize, words as usize)),
-        };
         Src {
-            base,
+            base: self.base.slice(first, words),
             words,
             whole: None,
             ..self

@@ -7,14 +7,36 @@ use super::typed::{Operand, Word};
 use crate::clif::resolve::{GpuSymbol, symbol_offset};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
-use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
 
 /// The homes of a value, each made when somebody asks for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Home {
-    regs: Option<Regs>,
+    regs: Option<Run>,
     pub(super) predicate: Option<VReg>,
-    uniform: Option<Regs>,
+    uniform: Option<Run>,
+}
+
+/// Registers made together: `first` and those numbered behind it.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: VReg,
+    len: u8,
+}
+
+impl Run {
+    /// Those of the words `first .. first + len`.
+    fn slice(self, first: usize, len: usize) -> Regs {
+        debug_assert!(first + len <= usize::from(self.len));
+        match len {
+            1 => Regs::one(self.first.behind(first)),
+            _ => Regs::from_fn(len, |word| self.first.behind(first + word)),
+        }
+    }
+
+    fn regs(self) -> Regs {
+        self.slice(0, self.len.into())
+    }
 }
 
 impl Home {
@@ -47,7 +69,7 @@ impl Lower<'_> {
 
     /// The instruction that defines a value.
     pub(super) fn def_of(&self, value: Value) -> Option<Inst> {
-        self.func.dfg.value_def(value).inst()
+        self.input.facts.users.definition(value)
     }
 
     /// The data of the instruction that defines a value.
@@ -57,30 +79,53 @@ impl Lower<'_> {
 
     /// The registers that hold a value.
     pub(super) fn regs_of(&mut self, value: Value) -> Regs {
-        if let Some(regs) = self.homes[value].regs {
-            return regs;
+        self.run_of(value).regs()
+    }
+
+    /// The registers that hold so many words of a value.
+    pub(super) fn word_regs(&mut self, value: Value, word: u8, words: u8) -> Regs {
+        self.run_of(value).slice(word.into(), words.into())
+    }
+
+    fn run_of(&mut self, value: Value) -> Run {
+        match self.homes[value].regs {
+            Some(run) => run,
+            None => {
+                let run = self.new_run(value, VALUE_CLASS);
+                self.homes[value].regs = Some(run);
+                run
+            }
         }
-        let words = self.words_of(value);
-        let regs = Regs::from_fn(words, |_| self.builder.vreg(VALUE_CLASS));
-        self.homes[value].regs = Some(regs);
-        regs
     }
 
     /// The uniform registers that hold a value: one that lives there, or an immediate or parameter that is loaded where it is defined.
     pub(super) fn uniform_of(&mut self, value: Value) -> Regs {
-        if let Some(regs) = self.homes[value].uniform {
-            return regs;
+        let run = match self.homes[value].uniform {
+            Some(run) => run,
+            None => {
+                let run = self.new_run(value, RegisterClass::Uniform);
+                self.homes[value].uniform = Some(run);
+                run
+            }
+        };
+        run.regs()
+    }
+
+    /// As many new registers as a value has words.
+    fn new_run(&mut self, value: Value, class: RegisterClass) -> Run {
+        let len = self.words_of(value);
+        let first = self.builder.vreg(class);
+        (1..len).for_each(|_| _ = self.builder.vreg(class));
+        Run {
+            first,
+            len: len as u8,
         }
-        let words = self.words_of(value);
-        let regs = Regs::from_fn(words, |_| self.builder.vreg(RegisterClass::Uniform));
-        self.homes[value].uniform = Some(regs);
-        regs
     }
 
     /// Gives a value its uniform registers.
     pub(super) fn bind_uniform(&mut self, value: Value, regs: Regs) {
         if let Some(asked) = self.homes[value].uniform {
-            for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
+            for (&a, &r) in asked.regs().as_slice().iter().zip(regs.as_slice()) {
                 self.builder.bind(a, r);
             }
         }
@@ -156,16 +201,12 @@ impl Lower<'_> {
     pub(super) fn src(&self, value: Value) -> Src {
         let ty = self.type_of(value);
         let words = words_of_bits(ty.bits()) as u8;
-        let constant = match self.func.dfg.value_def(value) {
-            ValueDef::Result(inst, _) => {
-                let data = self.func.dfg.insts[inst];
-                match self.constant_by(ty, data) {
-                    Some(bits) => Some(Base::Imm(bits)),
-                    None => self.launch_value(data),
-                }
-            }
-            ValueDef::Param(block, index) => self.parameter(block, index),
-            ValueDef::Union(..) => None,
+        let constant = match self.def_data(value) {
+            Some(data) => match self.constant_by(ty, data) {
+                Some(bits) => Some(Base::Imm(bits)),
+                None => self.launch_value(data),
+            },
+            None => self.parameter(value),
         };
         let base = match constant {
             Some(base) => base,
@@ -195,8 +236,11 @@ impl Lower<'_> {
     }
 
     /// Where in constant memory a parameter is, if it is a kernel's.
-    fn parameter(&self, block: Block, index: usize) -> Option<Base> {
+    fn parameter(&self, value: Value) -> Option<Base> {
         let FunctionKind::Kernel(kernel) = &self.input.kind else {
+            return None;
+        };
+        let ValueDef::Param(block, index) = self.func.dfg.value_def(value) else {
             return None;
         };
         if Some(block) != self.func.layout.entry_block() {
@@ -316,7 +360,7 @@ impl Lower<'_> {
             Output::Regs(regs) if regs.word(0).class() == RegisterClass::Uniform => {
                 self.bind_uniform(value, regs);
                 if let Some(asked) = home.regs {
-                    for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
+                    for (&a, &r) in asked.regs().as_slice().iter().zip(regs.as_slice()) {
                         let copy = self.emit_mov(Word::new(Src::reg(r)));
                         self.builder.bind(a, copy.reg());
                     }
@@ -325,12 +369,12 @@ impl Lower<'_> {
             Output::Regs(regs) => {
                 if let Some(asked) = home.regs {
                     debug_assert!(
-                        regs.len() >= asked.len(),
+                        regs.len() >= usize::from(asked.len),
                         "{value}: {} of {} words",
                         regs.len(),
-                        asked.len()
+                        asked.len
                     );
-                    for (&a, &r) in asked.as_slice().iter().zip(regs.as_slice()) {
+                    for (&a, &r) in asked.regs().as_slice().iter().zip(regs.as_slice()) {
                         self.builder.bind(a, r);
                     }
                 }
@@ -339,7 +383,7 @@ impl Lower<'_> {
             Output::Predicate(p) => {
                 if let Some(asked) = home.regs {
                     let number = constructor_truth_word(self, p);
-                    self.builder.bind(asked.word(0), number.reg());
+                    self.builder.bind(asked.first, number.reg());
                 }
                 if let Some(asked) = home.predicate {
                     let plain = match p {

@@ -7,6 +7,7 @@ use super::{
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, PReg, RegisterClass, VReg};
 use cranelift_entity::{EntityRef, PrimaryMap};
+use std::ops::Range;
 
 /// Effects for which an instruction stays although nobody reads its results.
 const KEPT: Effects = Effects::CONTROL
@@ -21,24 +22,34 @@ const KEPT: Effects = Effects::CONTROL
 /// nobody reads are left out as they come. All vectors keep their capacity when the builder is used for the next function.
 #[derive(Debug, Default)]
 pub struct VCodeBuilder {
-    /// Instructions of finished blocks, each block's reversed, the last block first.
+    /// Instructions of finished units and of the current one, the last unit of the function first. A unit is what one CLIF instruction became; its
+    /// instructions are in order.
     insts: Vec<Entry<VReg>>,
+    /// Finished units: where in `insts` what is left of each stands.
+    units: Vec<Range<u32>>,
     attachments: PrimaryMap<AttachmentId, Attachment<VReg>>,
-    /// Finished blocks by number; the ranges are those of the reversed list.
+    /// Finished blocks by number; the ranges are those of `units`.
     blocks: Vec<Option<BlockData<VReg>>>,
-    /// Start of the current block in `insts`.
-    start: usize,
+    /// Start of the current block in `units`.
+    block_start: usize,
     /// The current block.
     current: Option<(Block, Terminator<VReg>, BlockFacts)>,
-    /// Instructions of the unit (one CLIF instruction) being emitted, in order.
-    unit: Vec<Entry<VReg>>,
+    /// Start of the current unit in `insts`.
+    unit_start: usize,
     /// Loads of the unit stay though nobody reads what they load.
     keeps_loads: bool,
     line: SourceLine,
-    /// By register: what it was bound to.
-    bound: Vec<Option<VReg>>,
-    /// By register: whether somebody reads it.
-    used: Vec<bool>,
+    /// By register: what is known of it.
+    regs: Vec<Known>,
+}
+
+/// What is known of a register so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// What it was bound to.
+    bound: Option<VReg>,
+    /// Whether somebody reads it.
+    used: bool,
 }
 
 /// What is known of a block when it is started.
@@ -60,23 +71,22 @@ impl VCodeBuilder {
     /// Prepares for a function of `blocks` blocks.
     pub fn begin(&mut self, blocks: usize) {
         self.insts.clear();
+        self.units.clear();
         self.attachments.clear();
         self.blocks.clear();
         self.blocks.resize_with(blocks, || None);
-        self.unit.clear();
         self.keeps_loads = false;
         self.current = None;
-        self.start = 0;
-        self.bound.clear();
-        self.used.clear();
+        self.block_start = 0;
+        self.unit_start = 0;
+        self.regs.clear();
         self.line = SourceLine::default();
     }
 
     /// A new register.
     pub fn vreg(&mut self, class: RegisterClass) -> VReg {
-        self.bound.push(None);
-        self.used.push(false);
-        VReg::new(class, self.bound.len() as u32 - 1)
+        self.regs.push(Known::default());
+        VReg::new(class, self.regs.len() as u32 - 1)
     }
 
     /// Says that a register asked for earlier is `actual`.
@@ -89,19 +99,17 @@ impl VCodeBuilder {
             return;
         }
         assert_eq!(asked.class(), actual.class(), "{asked} and {actual}");
-        assert!(
-            self.bound[asked.index()].is_none(),
-            "{asked} is defined twice"
-        );
-        self.bound[asked.index()] = Some(actual);
-        if self.used[asked.index()] {
+        let known = &mut self.regs[asked.index()];
+        assert!(known.bound.is_none(), "{asked} is defined twice");
+        known.bound = Some(actual);
+        if known.used {
             self.mark_used(actual);
         }
     }
 
     /// Notes that a register is read.
     pub fn mark_used(&mut self, reg: VReg) {
-        mark_used(&mut self.used, &self.bound, reg);
+        mark_used(&mut self.regs, reg);
     }
 
     /// Place of the instructions that follow.
@@ -111,7 +119,7 @@ impl VCodeBuilder {
 
     /// Adds an instruction to the current unit, behind those already in it.
     pub fn emit(&mut self, inst: Inst<VReg>) {
-        self.unit.push(Entry {
+        self.insts.push(Entry {
             inst,
             line: self.line,
             attachment: None,
@@ -121,7 +129,7 @@ impl VCodeBuilder {
     /// Adds an instruction with an attachment to the current unit.
     pub fn emit_with(&mut self, inst: Inst<VReg>, attachment: Attachment<VReg>) {
         let attachment = Some(self.attachments.push(attachment));
-        self.unit.push(Entry {
+        self.insts.push(Entry {
             inst,
             line: self.line,
             attachment,
@@ -130,7 +138,7 @@ impl VCodeBuilder {
 
     /// The last instruction of the current unit, to amend it.
     pub fn last(&mut self) -> Option<&mut Entry<VReg>> {
-        self.unit.last_mut()
+        self.insts[self.unit_start..].last_mut()
     }
 
     /// Attaches to the last instruction of the unit.
@@ -139,10 +147,7 @@ impl VCodeBuilder {
     /// When the unit is empty.
     pub fn attach_to_last(&mut self, attachment: Attachment<VReg>) {
         let id = self.attachments.push(attachment);
-        self.unit
-            .last_mut()
-            .expect("an instruction was emitted")
-            .attachment = Some(id);
+        self.last().expect("an instruction was emitted").attachment = Some(id);
     }
 
     /// Starts a block from its end.
@@ -170,45 +175,44 @@ impl VCodeBuilder {
         } else {
             KEPT
         };
-        while let Some(mut entry) = self.unit.pop() {
+        // Backwards; what stays moves up to what stayed before.
+        let end = self.insts.len();
+        let mut first = end;
+        for index in (self.unit_start..end).rev() {
+            let inst = &self.insts[index].inst;
             let (mut read, mut unread) = (false, false);
-            for reg in entry.inst.definitions() {
-                let used = self.used[reg.index()];
+            for reg in inst.definitions() {
+                let used = self.regs[reg.index()].used;
                 (read, unread) = (read | used, unread | !used);
             }
-            if !read && !entry.inst.optype().info().effects.intersects(kept) {
+            if !read && !inst.optype().info().effects.intersects(kept) {
                 continue;
             }
+            first -= 1;
+            if first != index {
+                self.insts[first] = self.insts[index];
+            }
+            let entry = &mut self.insts[first];
             if unread && entry.attachment.is_none() {
-                self.drop_unread(&mut entry.inst);
+                drop_unread(&self.regs, &mut entry.inst);
             }
             for reg in entry.inst.uses() {
-                mark_used(&mut self.used, &self.bound, reg);
+                mark_used(&mut self.regs, reg);
             }
             match entry.attachment.map(|id| &self.attachments[id]) {
-                Some(Attachment::Else(values)) => (values.iter().flatten())
-                    .for_each(|&reg| mark_used(&mut self.used, &self.bound, reg)),
-                Some(Attachment::Call(call)) => (call.uses.iter())
-                    .for_each(|&(reg, _)| mark_used(&mut self.used, &self.bound, reg)),
+                Some(Attachment::Else(values)) => {
+                    (values.iter().flatten()).for_each(|&reg| mark_used(&mut self.regs, reg))
+                }
+                Some(Attachment::Call(call)) => {
+                    (call.uses.iter()).for_each(|&(reg, _)| mark_used(&mut self.regs, reg))
+                }
                 Some(Attachment::Symbol(_) | Attachment::Label(_)) | None => {}
             }
-            self.insts.push(entry);
         }
-    }
-
-    /// Makes results that nobody reads RZ or PT.
-    fn drop_unread(&self, inst: &mut Inst<VReg>) {
-        for operand in inst.info().operands {
-            if operand.direction != Direction::Out || operand.class.is_none() {
-                continue;
-            }
-            let regs = inst.operand_regs(operand);
-            if regs.iter().flatten().all(|r| !self.used[r.index()]) {
-                let none: smallvec::SmallVec<[Option<VReg>; 4]> =
-                    smallvec::smallvec![None; regs.len()];
-                inst.set_regs(operand, &none);
-            }
+        if first < end {
+            self.units.push(first as u32..end as u32);
         }
+        self.unit_start = end;
     }
 
     /// Ends the block started last.
@@ -218,8 +222,8 @@ impl VCodeBuilder {
     pub fn end_block(&mut self, params: Vec<VReg>) {
         self.end_unit();
         let (block, terminator, facts) = self.current.take().expect("a block was started");
-        let insts = self.start as u32..self.insts.len() as u32;
-        self.start = self.insts.len();
+        let insts = self.block_start as u32..self.units.len() as u32;
+        self.block_start = self.units.len();
         self.blocks[block.index()] = Some(BlockData {
             insts,
             params,
@@ -233,7 +237,7 @@ impl VCodeBuilder {
     }
 
     fn resolve(&self, mut reg: VReg) -> VReg {
-        while let Some(next) = self.bound[reg.index()] {
+        while let Some(next) = self.regs[reg.index()].bound {
             reg = next;
         }
         reg
@@ -256,10 +260,12 @@ impl VCodeBuilder {
         for data in finished.drain(..) {
             let mut data = data.expect("every block is lowered");
             let first = insts.len() as u32;
-            let reversed = self.insts[data.insts.start as usize..data.insts.end as usize]
+            for unit in self.units[data.insts.start as usize..data.insts.end as usize]
                 .iter()
-                .rev();
-            insts.extend(reversed.copied());
+                .rev()
+            {
+                insts.extend_from_slice(&self.insts[unit.start as usize..unit.end as usize]);
+            }
             (insts[first as usize..].iter_mut())
                 .for_each(|entry| entry.inst.rename(|reg| self.resolve(reg)));
             data.insts = first..insts.len() as u32;
@@ -283,19 +289,34 @@ impl VCodeBuilder {
             attachments,
             blocks,
             entry,
-            vreg_count: self.bound.len() as u32,
+            vreg_count: self.regs.len() as u32,
             frame,
         }
     }
 }
 
 /// Notes that a register is read, and all that it is bound to.
-fn mark_used(used: &mut [bool], bound: &[Option<VReg>], mut reg: VReg) {
+fn mark_used(regs: &mut [Known], mut reg: VReg) {
     loop {
-        used[reg.index()] = true;
-        match bound[reg.index()] {
+        let known = &mut regs[reg.index()];
+        known.used = true;
+        match known.bound {
             Some(next) => reg = next,
             None => return,
+        }
+    }
+}
+
+/// Makes results that nobody reads RZ or PT.
+fn drop_unread(known: &[Known], inst: &mut Inst<VReg>) {
+    for operand in inst.info().operands {
+        if operand.direction != Direction::Out || operand.class.is_none() {
+            continue;
+        }
+        let regs = inst.operand_regs(operand);
+        if regs.iter().flatten().all(|r| !known[r.index()].used) {
+            let none: smallvec::SmallVec<[Option<VReg>; 4]> = smallvec::smallvec![None; regs.len()];
+            inst.set_regs(operand, &none);
         }
     }
 }

@@ -18,8 +18,8 @@ use cranelift_codegen::ir::{Function, Inst, Opcode, Value};
 enum Expansion {
     /// It stays.
     None,
-    /// These values take the place of its results; the cursor is still at it.
-    Values(Vec<Value>),
+    /// This value takes the place of its result.
+    Value(Value),
     /// As before, and the block was split before it.
     Split(Value),
 }
@@ -32,20 +32,38 @@ pub fn legalize(func: &mut Function, contents: &Contents) -> bool {
         return false;
     }
     let (mut changed, mut split) = (false, false);
-    let mut pos = FuncCursor::new(func);
-    while pos.next_block().is_some() {
-        while let Some(inst) = pos.next_inst() {
-            pos.use_srcloc(inst);
-            let values = match expand(&mut pos, inst) {
+    let mut insts: Vec<Inst> = Vec::new();
+    let mut next_block = func.layout.entry_block();
+    while let Some(mut block) = next_block {
+        next_block = func.layout.next_block(block);
+        insts.clear();
+        insts.extend(func.layout.block_insts(block));
+        let mut alone = false;
+        for (index, &inst) in insts.iter().enumerate() {
+            if alone {
+                func.layout.append_inst(inst, block);
+            }
+            let location = func.srcloc(inst);
+            let mut pos = FuncCursor::new(func).at_inst(inst).with_srcloc(location);
+            let value = match expand(&mut pos, inst) {
                 Expansion::None => continue,
-                Expansion::Values(values) => values,
+                Expansion::Value(value) => value,
                 Expansion::Split(value) => {
                     split = true;
-                    vec![value]
+                    value
                 }
             };
             changed = true;
-            replace(&mut pos, inst, &values);
+            // Those behind go where this one is now, one by one. What is inserted before the last instruction of a block costs the same however much it
+            // is; with others behind it those would have to be numbered again and again.
+            block = func.layout.inst_block(inst).unwrap_or(block);
+            replace(func, inst, value);
+            if !std::mem::replace(&mut alone, true) {
+                let behind = &insts[index + 1..];
+                behind
+                    .iter()
+                    .for_each(|&inst| func.layout.remove_inst(inst));
+            }
         }
     }
     if changed {
@@ -59,20 +77,17 @@ fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Expansion {
         return expansion;
     }
     match lanes::expand(pos, inst) {
-        Some(value) => Expansion::Values(vec![value]),
+        Some(value) => Expansion::Value(value),
         None => Expansion::None,
     }
 }
 
-/// Makes the results of `inst`, at which the cursor is, aliases of `values` and removes it.
-fn replace(pos: &mut FuncCursor<'_>, inst: Inst, values: &[Value]) {
-    pos.goto_inst(inst);
-    let results = pos.func.dfg.inst_results(inst).to_vec();
-    pos.func.dfg.clear_results(inst);
-    for (result, &value) in results.into_iter().zip(values) {
-        pos.func.dfg.change_to_alias(result, value);
-    }
-    pos.remove_inst_and_step_back();
+/// Makes the result of `inst` an alias of `value` and removes it.
+fn replace(func: &mut Function, inst: Inst, value: Value) {
+    let result = func.dfg.first_result(inst);
+    func.dfg.clear_results(inst);
+    func.dfg.change_to_alias(result, value);
+    func.layout.remove_inst(inst);
 }
 
 #[cfg(test)]

@@ -21,13 +21,11 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Expansion> 
         return None;
     }
     match opcode {
-        Opcode::Umulhi => Some(Expansion::Values(vec![high_product(pos, x, y)])),
+        Opcode::Umulhi => Some(Expansion::Value(high_product(pos, x, y))),
         Opcode::Smulhi => {
             let product = high_product(pos, x, y);
             let product = subtract_if_negative(pos, product, x, y);
-            Some(Expansion::Values(vec![subtract_if_negative(
-                pos, product, y, x,
-            )]))
+            Some(Expansion::Value(subtract_if_negative(pos, product, y, x)))
         }
         Opcode::Udiv => Some(Expansion::Split(divide(pos, inst, x, y, false, true))),
         Opcode::Urem => Some(Expansion::Split(divide(pos, inst, x, y, false, false))),

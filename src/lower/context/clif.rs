@@ -116,7 +116,7 @@ macro_rules! clif_methods {
             [a, b]
         }
         fn def_inst(&mut self, value: Value) -> Option<Inst> {
-            self.func.dfg.value_def(value).inst()
+            self.def_of(value)
         }
         fn result(&mut self, inst: Inst) -> Value {
             self.func.dfg.first_result(inst)

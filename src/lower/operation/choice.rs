@@ -1,84 +1,88 @@
 //! Which form an operation takes.
 
+use super::candidate::{Candidate, Needs};
 use super::fold::fold;
-use super::{Source, Swap};
+use super::{Mode, Source, Swap};
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
-use crate::isa::{Form, Register, RegisterClass, Role};
+use crate::isa::{RegisterClass, Role};
 use crate::lower::source::{Base, Src};
 
-/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps.
+/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps. `needs` is what the sources are.
 pub(super) fn choose(
-    forms: &[Form],
-    swap: &Swap,
+    mode: &'static Mode,
     word: &mut u128,
-    sources: &mut [(Role, Source)],
-) -> Form {
-    if let [form] = forms {
-        return *form;
+    sources: &mut [Source],
+    needs: Needs,
+) -> &'static Candidate {
+    if let [candidate] = mode.candidates {
+        return candidate;
     }
-    let (mut cost, mut form) = cheapest(forms, sources).unwrap_or((u32::MAX, forms[0]));
-    if cost > 0 && change_places(swap, sources) {
-        match cheapest(forms, sources) {
-            Some((other, swapped_form)) if other < cost => {
-                (cost, form) = (other, swapped_form);
-                if let Swap::Mirror { bit, codes } = swap {
+    let mut best = cheapest(mode.candidates, sources, needs);
+    if best.is_none_or(|(cost, _)| cost > 0)
+        && let Some((a, b)) = change_places(mode, sources)
+    {
+        match cheapest(mode.candidates, sources, needs.swap(a, b)) {
+            Some(swapped) if best.is_none_or(|(cost, _)| swapped.0 < cost) => {
+                best = Some(swapped);
+                if let Swap::Mirror { bit, codes } = mode.swap {
                     let code = codes[(*word >> bit) as usize & (codes.len() - 1)];
                     *word = *word & !((codes.len() as u128 - 1) << bit) | u128::from(code) << bit;
                 }
             }
             _ => {
-                change_places(swap, sources);
+                change_places(mode, sources);
             }
         }
     }
-    assert!(
-        cost < u32::MAX,
-        "no form of {} takes {sources:?}",
-        form.info().name
-    );
-    form
+    match best {
+        Some((_, candidate)) => candidate,
+        None => unreachable!("no form of {mode:?} takes {sources:?}"),
+    }
 }
 
-/// Puts SrcA and SrcB in each other's place, if they may; done twice, all is as before.
-fn change_places(swap: &Swap, sources: &mut [(Role, Source)]) -> bool {
-    if matches!(swap, Swap::Never) {
-        return false;
+/// Puts SrcA and SrcB in each other's place, if they may, and says where they are; done twice, all is as before.
+fn change_places(mode: &Mode, sources: &mut [Source]) -> Option<(usize, usize)> {
+    if matches!(mode.swap, Swap::Never) {
+        return None;
     }
-    let place = |role: Role| sources.iter().position(|s| s.0 == role);
-    let (Some(a), Some(b), pp) = (place(Role::A), place(Role::B), place(Role::Pp)) else {
-        return false;
-    };
-    (sources[a].1, sources[b].1) = (sources[b].1, sources[a].1);
-    if let Swap::Exchange = swap
-        && let Some(pp) = pp
-        && let Source::Predicate(p) = sources[pp].1
+    let place = |role: Role| mode.sources.iter().position(|&r| r == role);
+    let (a, b) = (place(Role::A)?, place(Role::B)?);
+    sources.swap(a, b);
+    if let Swap::Exchange = mode.swap
+        && let Some(pp) = place(Role::Pp)
+        && let Source::Predicate(p) = &mut sources[pp]
     {
-        sources[pp].1 = Source::Predicate(p.negate());
+        *p = p.negate();
     }
-    true
+    Some((a, b))
 }
 
-fn cheapest(forms: &[Form], sources: &[(Role, Source)]) -> Option<(u32, Form)> {
-    let mut best: Option<(u32, Form)> = None;
-    for &form in forms {
-        if let Some(cost) = cost(form.info(), sources)
-            && best.is_none_or(|(c, _)| cost < c)
-        {
-            best = Some((cost, form));
-            if cost == 0 {
-                break;
-            }
-        }
+/// The first of those that leave the least to do, and how much that is.
+fn cheapest(
+    candidates: &'static [Candidate],
+    sources: &[Source],
+    needs: Needs,
+) -> Option<(u32, &'static Candidate)> {
+    let free = candidates.iter().find(|candidate| {
+        candidate.is_free(needs)
+            || candidate.may_be_free(needs) && cost(candidate, sources) == Some(0)
+    });
+    if let Some(candidate) = free {
+        return Some((0, candidate));
     }
-    best
+    let possible = (candidates.iter()).filter(|candidate| !candidate.never_takes(needs));
+    possible
+        .filter_map(|candidate| Some((cost(candidate, sources)?, candidate)))
+        .min_by_key(|(cost, _)| *cost)
 }
 
 /// Instructions needed before the form can be used; none when it cannot take the sources.
-fn cost(form: &'static FormInfo, sources: &[(Role, Source)]) -> Option<u32> {
+fn cost(candidate: &'static Candidate, sources: &[Source]) -> Option<u32> {
+    let form = candidate.form.info();
     let mut total = 0;
-    for (role, source) in sources {
+    for (source, operand) in sources.iter().zip(&candidate.operands) {
         let Source::Value(src) = source else { continue };
-        match form.operand(*role) {
+        match operand {
             None if src.as_imm() == Some(0) => {}
             None => return None,
             Some(operand) => total += moves(form, operand, src)?,
@@ -87,26 +91,20 @@ fn cost(form: &'static FormInfo, sources: &[(Role, Source)]) -> Option<u32> {
     Some(total)
 }
 
-/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it.
+/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it. The form is none that
+/// [`Candidate::never_takes`] it.
 fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<u32> {
     let modifiers = operand.modifiers.contain(src.modifiers());
     match operand.class {
         Some(RegisterClass::Gpr) => Some(match src.base {
-            Base::Regs(regs) if regs.word(0).class() != RegisterClass::Gpr => return None,
             _ if !modifiers => 1 + u32::from(src.words),
             Base::Value { .. } | Base::Regs(_) | Base::Imm(0) => 0,
             Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => u32::from(src.words),
         }),
         Some(RegisterClass::Uniform) => match src.base {
-            Base::Regs(regs) if modifiers && regs.word(0).class() == RegisterClass::Uniform => {
-                Some(0)
-            }
-            Base::Uniform { .. } if modifiers => Some(0),
             Base::Imm(0) => Some(0),
-            // Only the uniform datapath stands where uniform registers may be written.
-            Base::Imm(_) | Base::Constant { .. } if modifiers && on_uniform_datapath(form) => {
-                Some(1)
-            }
+            Base::Regs(_) | Base::Uniform { .. } if modifiers => Some(0),
+            Base::Imm(_) | Base::Constant { .. } if modifiers => Some(1),
             _ => None,
         },
         Some(RegisterClass::Predicate) => None,
@@ -123,11 +121,4 @@ fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> O
             direct.then_some(0)
         }
     }
-}
-
-/// Whether the form reads and writes no general registers.
-fn on_uniform_datapath(form: &FormInfo) -> bool {
-    form.operands
-        .iter()
-        .all(|o| o.class != Some(RegisterClass::Gpr))
 }

@@ -4,19 +4,25 @@
 //! ([`choice`]). Only then are registers asked for ([`operands`]), so a value that became an immediate, a constant operand or a modifier
 //! ([`fold`]) is not computed at all.
 
+mod candidate;
 mod choice;
 mod fold;
 mod operands;
 
+pub use candidate::Candidate;
+
 use super::Lower;
 use super::source::{PSrc, Regs, Src};
-use crate::isa::{Form, Inst, Role, VReg};
+use crate::isa::{Inst, Role, VReg};
+use candidate::Needs;
 
 /// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the description.
 #[derive(Debug)]
 pub struct Mode {
     /// The forms of the operation that have the mode, in the order of the description.
-    pub forms: &'static [Form],
+    pub candidates: &'static [Candidate],
+    /// The roles of its sources.
+    pub sources: &'static [Role],
     /// Bits of the modifiers behind the mnemonic.
     pub mask: u128,
     /// The roles of its results.
@@ -106,7 +112,7 @@ impl Outputs {
 impl Lower<'_> {
     /// Emits one instruction in a mode and returns its results: what every generated constructor does.
     ///
-    /// `word` has the modifiers behind the mnemonic at their bits.
+    /// `word` has the modifiers behind the mnemonic at their bits; `sources` are in the order of [`Mode::sources`].
     ///
     /// # Panics
     /// When no form takes the sources: a mistake of the description, since every operation has a form of registers only.
@@ -114,24 +120,26 @@ impl Lower<'_> {
         &mut self,
         mode: &'static Mode,
         mut word: u128,
-        sources: &mut [(Role, Source)],
+        sources: &mut [Source],
     ) -> Outputs {
-        for (_, source) in &mut *sources {
+        let mut needs = Needs::NOTHING;
+        for (index, source) in sources.iter_mut().enumerate() {
             if let Source::Value(src) = source {
                 self.look_through_copies(src);
                 if mode.complements {
                     *src = fold::as_negated(*src);
                 }
+                needs.push(index, src);
             }
         }
-        let form = choice::choose(mode.forms, &mode.swap, &mut word, sources);
-        let mut inst = Inst::<VReg>::new(form);
+        let candidate = choice::choose(mode, &mut word, sources, needs);
+        let mut inst = Inst::<VReg>::new(candidate.form);
         inst.set_options(mode.mask, word);
-        let form_info = form.info();
-        for &(role, source) in &*sources {
-            self.set_source(&mut inst, form_info, role, source);
+        let form = candidate.form.info();
+        for (source, &operand) in sources.iter().zip(&candidate.operands) {
+            self.set_source(&mut inst, form, operand, source);
         }
-        let outputs = self.outputs(&mut inst, form_info, mode.results);
+        let outputs = self.outputs(&mut inst, form, mode.results);
         self.builder.emit(inst);
         outputs
     }

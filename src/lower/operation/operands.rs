@@ -12,45 +12,41 @@ use crate::lower::source::{Base, Halves, Regs, Src};
 use crate::lower::typed::{Operand, Word};
 
 impl Lower<'_> {
+    /// Puts a source where the form has it.
     pub(super) fn set_source(
         &mut self,
         inst: &mut Inst<VReg>,
         form: &'static FormInfo,
-        role: Role,
-        source: Source,
+        operand: Option<&'static OperandInfo>,
+        source: &Source,
     ) {
         match source {
             Source::Number(n) => {
-                let operand = form.operand(role).expect("a number operand");
+                let operand = operand.expect("a number operand");
                 let field = &form.fields[operand.field as usize];
                 debug_assert!(
                     field.width >= 63 || n >> field.width == 0 || n >> (field.width - 1) == -1,
                     "{n} in {}",
                     field.name
                 );
-                inst.set_field(operand.field, n as u64);
+                inst.set_field(operand.field, *n as u64);
             }
             Source::Predicate(p) => {
-                let operand = form.operand(role).expect("a predicate operand");
-                inst.set_regs(operand, &[p.reg]);
+                let operand = operand.expect("a predicate operand");
+                match p.reg {
+                    Some(reg) => inst.fill(operand, &[reg]),
+                    None => inst.set_regs(operand, &[None]),
+                }
                 if let Some(not) = operand.not {
                     inst.set_field(not, u64::from(p.negated));
                 } else {
                     debug_assert!(!p.negated, "{}.{} has no !", form.name, operand.name);
                 }
             }
-            Source::Value(src) => {
-                let Some(operand) = form.operand(role) else {
-                    debug_assert_eq!(
-                        src.as_imm(),
-                        Some(0),
-                        "{} has no operand for {src:?}",
-                        form.name
-                    );
-                    return;
-                };
-                self.set_value(inst, form, operand, src);
-            }
+            Source::Value(src) => match operand {
+                Some(operand) => self.set_value(inst, form, operand, src),
+                None => debug_assert_eq!(src.as_imm(), Some(0), "{} has no operand", form.name),
+            },
         }
     }
 
@@ -59,46 +55,47 @@ impl Lower<'_> {
         inst: &mut Inst<VReg>,
         form: &'static FormInfo,
         operand: &'static OperandInfo,
-        src: Src,
+        src: &Src,
     ) {
-        let field = &form.fields[operand.field as usize];
-        match (operand.class, field.ty) {
-            (Some(RegisterClass::Gpr), _) => {
-                let src = if operand.modifiers.contain(src.modifiers()) {
-                    src
+        match operand.class {
+            Some(RegisterClass::Gpr) if operand.modifiers.contain(src.modifiers()) => {
+                self.set_general(inst, operand, src);
+            }
+            Some(RegisterClass::Gpr) => {
+                let plain = self.plain(*src, form, operand);
+                self.set_general(inst, operand, &plain);
+            }
+            Some(_) => {
+                if let Some(regs) = self.uniform_registers(*src) {
+                    inst.fill(operand, regs.as_slice());
+                }
+                set_modifiers(inst, operand, src);
+            }
+            None => {
+                let field = &form.fields[operand.field as usize];
+                if let (FieldType::ConstantMemory, Base::Constant { bank, offset }) =
+                    (field.ty, src.base)
+                {
+                    inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
+                    set_modifiers(inst, operand, src);
                 } else {
-                    self.plain(src, form, operand)
-                };
-                if src.as_imm() != Some(0) {
-                    let regs = self.gpr(Src {
-                        neg: false,
-                        abs: false,
-                        not: false,
-                        halves: Halves::Both,
-                        ..src
-                    });
-                    inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
+                    let bits = fold(field, src).expect("chosen for an immediate");
+                    inst.set_field(operand.field, bits);
                 }
-                set_modifiers(inst, operand, &src);
-            }
-            (Some(_), _) => {
-                if let Some(regs) = self.uniform_registers(src) {
-                    inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
-                }
-                set_modifiers(inst, operand, &src);
-            }
-            (None, FieldType::ConstantMemory) => {
-                let Base::Constant { bank, offset } = src.base else {
-                    unreachable!("chosen for a constant")
-                };
-                inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
-                set_modifiers(inst, operand, &src);
-            }
-            (None, _) => {
-                let bits = fold(field, &src).expect("chosen for an immediate");
-                inst.set_field(operand.field, bits);
             }
         }
+    }
+
+    /// A source in general registers, with modifiers that the operand has; zero is hard-wired.
+    fn set_general(&mut self, inst: &mut Inst<VReg>, operand: &'static OperandInfo, src: &Src) {
+        if src.is_plain() {
+            if src.base != Base::Imm(0) {
+                inst.fill(operand, self.general(src.base, src.words).as_slice());
+            }
+            return;
+        }
+        inst.fill(operand, self.general(src.base, src.words).as_slice());
+        set_modifiers(inst, operand, src);
     }
 
     /// The source without the modifiers that the operand cannot apply.
@@ -152,7 +149,7 @@ impl Lower<'_> {
             let class = operand.class.expect("results are registers");
             let count = inst.register_count(operand);
             let regs = Regs::from_fn(count, |_| self.builder.vreg(class));
-            inst.set_regs(operand, entries(&mut [None; 4], regs.as_slice()));
+            inst.fill(operand, regs.as_slice());
             match role {
                 Role::D => outputs.d = Some(regs),
                 Role::Pu => outputs.pu = Some(regs.word(0)),
@@ -197,12 +194,4 @@ fn set_modifiers(inst: &mut Inst<VReg>, operand: &OperandInfo, src: &Src) {
         };
         inst.set_field(field, code);
     }
-}
-
-/// Registers as the entries of an operand.
-fn entries<'a>(room: &'a mut [Option<VReg>; 4], regs: &[VReg]) -> &'a [Option<VReg>] {
-    for (entry, reg) in room.iter_mut().zip(regs) {
-        *entry = Some(*reg);
-    }
-    &room[..regs.len()]
 }

@@ -197,13 +197,24 @@ pub fn modes(machine: &Machine) -> String {
     }
     let _ = writeln!(
         w,
-        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::{{Mode, Swap}};\n"
+        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::{{Candidate, Mode, Swap}};\n"
     );
     for constructor in &list {
+        let roles: Vec<String> = constructor
+            .sources
+            .iter()
+            .map(|(role, _)| format!("Role::{}", camel(role)))
+            .collect();
+        let roles = roles.join(", ");
         let forms: Vec<String> = constructor
             .forms
             .iter()
-            .map(|&f| format!("Form::{}", machine.forms[f].name))
+            .map(|&f| {
+                format!(
+                    "Candidate::new(Form::{}, &[{roles}])",
+                    machine.forms[f].name
+                )
+            })
             .collect();
         let results: Vec<String> = constructor
             .results
@@ -212,7 +223,7 @@ pub fn modes(machine: &Machine) -> String {
             .collect();
         let _ = writeln!(
             w,
-            "    /// `{}`.\n    pub static {}: Mode = Mode {{ forms: &[{}], mask: {:#x}, results: &[{}], complements: {}, swap: {} }};",
+            "    /// `{}`.\n    pub static {}: Mode = Mode {{ candidates: &[{}], sources: &[{roles}], mask: {:#x}, results: &[{}], complements: {}, swap: {} }};",
             constructor.name,
             constant(&constructor.name),
             forms.join(", "),
@@ -329,7 +340,7 @@ pub fn methods(machine: &Machine) -> String {
                     "{argument}: {reference}{}",
                     source_name(machine, *ty)
                 ));
-                sources.push(format!("(Role::{}, {value})", camel(role)));
+                sources.push(value);
             }
             let parameters: String = parameters.iter().map(|p| format!(", {p}")).collect();
             let _ = writeln!(

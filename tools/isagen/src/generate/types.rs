@@ -63,7 +63,7 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     }
     let _ = writeln!(
         w,
-        "    /// Its tables.\n    pub fn info(self) -> &'static FormInfo {{ &FORMS[self.0 as usize] }}
+        "    /// Its tables.\n    pub const fn info(self) -> &'static FormInfo {{ &FORMS[self.0 as usize] }}
     /// The form of a position in [`FORMS`].\n    pub fn from_index(index: usize) -> Option<Form> {{ (index < FORMS.len()).then_some(Form(index as u16)) }}
     /// Position in [`FORMS`].\n    pub const fn index(self) -> usize {{ self.0 as usize }}\n}}
 impl std::fmt::Debug for Form {{\n    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{ f.write_str(self.info().name) }}\n}}\n"
