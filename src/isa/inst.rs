@@ -376,6 +376,18 @@ impl<R: Register> Iterator for Registers<'_, R> {
         }
         None
     }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, R) -> B>(self, init: B, mut f: F) -> B {
+        let (mut result, mut entries) = (init, self.entries);
+        while entries != 0 {
+            if let Some(reg) = self.regs[entries.trailing_zeros() as usize] {
+                result = f(result, reg);
+            }
+            entries &= entries - 1;
+        }
+        result
+    }
 }
 
 impl FormInfo {

@@ -3,7 +3,7 @@
 use super::allocation::{Allocation, Point, number};
 use super::colouring::{Colouring, Site};
 use super::parallel::{Copy, Step, sequence};
-use super::registers::{Numbers, RegisterSet};
+use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Callee, FunctionKind, Terminator, VCode};
@@ -125,7 +125,7 @@ fn available(code: &VCode<VReg>, colouring: &Colouring) -> RegisterSet {
     let used = *colouring.used.of(RegisterClass::Gpr);
     let mut gprs = Numbers::below(used.last().map_or(0, |top| u32::from(top) + 1));
     if code.kind == FunctionKind::Device {
-        gprs = gprs.minus(Numbers::range(abi::CALLEE_SAVED).minus(used));
+        gprs = gprs.minus(CALLEE_SAVED.minus(used));
     }
     gprs.remove(abi::STACK_POINTER.number());
     *available.of_mut(RegisterClass::Gpr) = gprs;
