@@ -17,15 +17,14 @@ pub(super) fn allocate(code: &VCode<VReg>, colouring: &Colouring, out: &mut Allo
     let mut sites = colouring.sites.iter().peekable();
     for (block, data) in code.blocks.iter() {
         for (index, entry) in data.insts.clone().zip(code.block_insts(block)) {
-            let values = entry.inst.regs().iter().zip(0u8..);
-            let values = values.filter_map(|(v, place)| v.map(|v| (v, place)));
+            let values = entry.inst.entries();
             match sites.next_if(|(i, _)| *i == index) {
                 Some((_, site)) => out
                     .registers
-                    .extend(values.map(|(v, place)| moved(colouring, site, v, place))),
+                    .extend(values.map(|(place, v)| moved(colouring, site, v, place as u8))),
                 None => out
                     .registers
-                    .extend(values.map(|(v, _)| colouring.register(v))),
+                    .extend(values.map(|(_, v)| colouring.register(v))),
             }
         }
         let exit = &colouring.exits[block.index()];

@@ -3,7 +3,7 @@
 use super::Guide;
 use super::machine::{has_number, ra_class, ra_register};
 use super::pinned::Pinned;
-use super::problem::{BlockInfo, Instruction, Kind, Problem};
+use super::problem::{BlockInfo, Kind, Problem};
 use crate::abi;
 use crate::isa::generated::MAX_REGISTERS;
 use crate::isa::table::Direction;
@@ -129,6 +129,7 @@ impl Builder<'_> {
         self.elsewhere(v).is_none()
     }
 
+    #[inline]
     fn value(&mut self, v: VReg) -> ra::VReg {
         let number = &mut self.out.number[v.index()];
         if *number == UNKNOWN {
@@ -149,7 +150,7 @@ impl Builder<'_> {
         for (block, data) in code.blocks.iter() {
             let start = self.out.problem.instructions.len();
             if block == code.entry_block() {
-                self.begin(Kind::Plain);
+                self.out.problem.begin(Kind::Plain);
                 for (v, r) in &code.entry {
                     self.operand(*v, Want::Fixed(r.number()), Def);
                 }
@@ -164,14 +165,6 @@ impl Builder<'_> {
         self.out.problem.find_predecessors();
     }
 
-    fn begin(&mut self, kind: Kind) {
-        let operands = self.out.problem.operands.len() as u32;
-        self.out
-            .problem
-            .instructions
-            .push(Instruction { operands, kind });
-    }
-
     /// Adds an operand of the current instruction, if its value is handed over.
     fn operand(&mut self, v: VReg, want: Want, kind: ra::OperandKind) {
         if self.mine(v) {
@@ -180,6 +173,7 @@ impl Builder<'_> {
     }
 
     /// Adds an operand of the current instruction; returns its index. Fixed ones that are equal are one.
+    #[inline]
     fn add(&mut self, v: VReg, want: Want, kind: ra::OperandKind) -> u32 {
         let class = v.class();
         let constraint = match (want, class) {
@@ -192,19 +186,16 @@ impl Builder<'_> {
             Def => ra::OperandPos::Late,
         };
         let operand = ra::Operand::new(self.value(v), constraint, kind, position);
-        let operands = &mut self.out.problem.operands;
-        if let Want::Fixed(_) = want {
-            let current = self.out.problem.instructions.last();
-            let first = current.map_or(0, |i| i.operands as usize);
-            if let Some(known) = operands[first..].iter().position(|o| *o == operand) {
-                return (first + known) as u32;
-            }
-        }
-        operands.push(operand);
-        (operands.len() - 1) as u32
+        let problem = &mut self.out.problem;
+        let known = match want {
+            Want::Fixed(_) => problem.find(operand),
+            Want::Loose => None,
+        };
+        known.unwrap_or_else(|| problem.add(operand))
     }
 
     /// Adds an operand that has an entry, and says where its register is found.
+    #[inline]
     fn entry(&mut self, v: VReg, want: Want, kind: ra::OperandKind, otherwise: Option<PReg>) {
         let source = match self.elsewhere(v) {
             None => {
@@ -234,11 +225,9 @@ impl Builder<'_> {
         let code = self.input.code;
         let call = code.call(entry);
         let kept = code.else_values(entry);
-        self.begin(Kind::Plain);
+        self.out.problem.begin(Kind::Plain);
         let info = entry.inst.info();
-        let used = usize::from(info.register_count);
-        let values = entry.inst.regs()[..used].iter().enumerate();
-        let values = values.filter_map(|(place, v)| v.map(|v| (place, v)));
+        let values = entry.inst.entries();
         let kind = |place: usize| match info.writes >> place & 1 {
             0 => Use,
             _ => Def,
@@ -344,7 +333,7 @@ impl Builder<'_> {
             terminator,
             Terminator::Jump { .. } | Terminator::Branch { .. } | Terminator::Table { .. }
         );
-        self.begin(if is_branch {
+        self.out.problem.begin(if is_branch {
             Kind::Branch
         } else {
             Kind::Return

@@ -129,6 +129,7 @@ impl Slots {
     ///
     /// # Panics
     /// For a slot that there is not, and for an operand that has nothing.
+    #[inline]
     pub fn register(&self, allocation: ra::Allocation) -> PReg {
         if let Some(r) = allocation.as_reg() {
             return PReg::new(own_class(r.class()), r.hw_enc() as u8);
