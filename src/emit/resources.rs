@@ -59,15 +59,16 @@ impl Resources {
     /// Counts an instruction.
     pub(super) fn count(&mut self, code: &Linear, entry: &Entry<PReg>) {
         let inst = &entry.inst;
-        for reg in inst.uses().chain(inst.definitions()) {
+        let info = inst.info();
+        inst.registers(info.reads | info.writes).for_each(|reg| {
             let most = match reg.class() {
                 RegisterClass::Gpr => &mut self.registers,
                 RegisterClass::Predicate => &mut self.predicates,
                 RegisterClass::Uniform => &mut self.uniform,
             };
             *most = (*most).max(u32::from(reg.number()) + 1);
-        }
-        let effects = inst.optype().info().effects;
+        });
+        let effects = info.optype.info().effects;
         self.uses_barrier |= effects.contains(Effects::BARRIER);
         if effects.intersects(LEAVES)
             && !effects.contains(Effects::RETURN)

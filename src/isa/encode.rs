@@ -168,12 +168,10 @@ impl Inst<PReg> {
     pub fn pack(&self, control: Control) -> u128 {
         let info = self.info();
         let mut word = self.word();
-        for operand in info.operands {
-            if operand.class.is_some()
-                && let Some(first) = self.regs()[operand.first as usize]
-            {
+        for (place, reg) in self.entries() {
+            if let Some(bit) = info.register_bits[place] {
                 // The field is 0 while the register stands beside the word.
-                word |= u128::from(first.number()) << info.fields[operand.field as usize].bit;
+                word |= u128::from(reg.number()) << bit;
             }
         }
         let word = word | control.encode();

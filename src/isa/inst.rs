@@ -13,6 +13,8 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst<R> {
     form: Form,
+    /// Entries of `regs` that are not empty, a bit each: most instructions have few of those that their form has.
+    filled: u16,
     word: u128,
     regs: [Option<R>; MAX_REGISTERS],
 }
@@ -97,6 +99,7 @@ impl<R: Register> Inst<R> {
     pub fn new(form: Form) -> Self {
         Inst {
             form,
+            filled: 0,
             word: form.info().initial,
             regs: [None; MAX_REGISTERS],
         }
@@ -104,7 +107,13 @@ impl<R: Register> Inst<R> {
 
     /// An instruction from its parts; `word` holds the numbers of hard-wired registers.
     pub(crate) fn from_parts(form: Form, word: u128, regs: [Option<R>; MAX_REGISTERS]) -> Self {
-        Inst { form, word, regs }
+        let places = regs.iter().enumerate().filter(|(_, reg)| reg.is_some());
+        Inst {
+            form,
+            filled: places.fold(0, |filled, (place, _)| filled | 1 << place),
+            word,
+            regs,
+        }
     }
 
     /// Its encoding.
@@ -214,6 +223,10 @@ impl<R: Register> Inst<R> {
         let first = operand.first as usize;
         let fixed = regs[0].is_none();
         let most = (usize::from(operand.max_width) / 32).max(1);
+        self.filled &= !((1 << (first + most)) - (1 << first));
+        if !fixed {
+            self.filled |= (1 << (first + regs.len())) - (1 << first);
+        }
         if most == 1 {
             self.regs[first] = regs[0];
         } else {
@@ -300,7 +313,7 @@ impl<R: Register> Inst<R> {
     pub fn definitions(&self) -> Registers<'_, R> {
         Registers {
             regs: &self.regs,
-            entries: self.info().writes,
+            entries: self.info().writes & self.filled,
         }
     }
 
@@ -308,7 +321,7 @@ impl<R: Register> Inst<R> {
     pub fn uses(&self) -> Registers<'_, R> {
         Registers {
             regs: &self.regs,
-            entries: self.info().reads,
+            entries: self.info().reads & self.filled,
         }
     }
 
@@ -316,8 +329,17 @@ impl<R: Register> Inst<R> {
     pub fn registers(&self, entries: u16) -> Registers<'_, R> {
         Registers {
             regs: &self.regs,
-            entries,
+            entries: entries & self.filled,
         }
+    }
+
+    /// Its registers with their places among the entries.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, R)> + '_ {
+        let mut left = self.registers(self.filled);
+        std::iter::from_fn(move || {
+            let place = left.entries.trailing_zeros() as usize;
+            left.next().map(|reg| (place, reg))
+        })
     }
 
     /// Whether every entry that its operand is too narrow for is empty, as [`Inst::set_regs`] leaves it. A width changed afterwards
@@ -337,12 +359,12 @@ impl<R: Register> Inst<R> {
     /// The same instruction with its registers replaced, e.g. by allocation.
     pub fn map<S: Register>(&self, mut f: impl FnMut(R) -> S) -> Inst<S> {
         let mut regs = [None; MAX_REGISTERS];
-        let used = usize::from(self.info().register_count);
-        for (new, reg) in regs[..used].iter_mut().zip(self.regs) {
-            *new = reg.map(&mut f);
+        for (place, reg) in self.entries() {
+            regs[place] = Some(f(reg));
         }
         Inst {
             form: self.form,
+            filled: self.filled,
             word: self.word,
             regs,
         }
@@ -350,7 +372,7 @@ impl<R: Register> Inst<R> {
 
     /// Replaces every register by another of its phase.
     pub fn rename(&mut self, mut f: impl FnMut(R) -> R) {
-        let used = usize::from(self.info().register_count);
+        let used = self.info().register_bits.len();
         for reg in self.regs[..used].iter_mut().flatten() {
             *reg = f(*reg);
         }
@@ -367,11 +389,7 @@ impl<R: Register> Inst<R> {
                 regs[o.info.first as usize + i] = r.map(|r| f(o.info, i, r));
             }
         }
-        Inst {
-            form: self.form,
-            word: self.word,
-            regs,
-        }
+        Inst::from_parts(self.form, self.word, regs)
     }
 }
 
@@ -379,7 +397,7 @@ impl<R: Register> Inst<R> {
 #[derive(Clone, Debug)]
 pub struct Registers<'a, R> {
     regs: &'a [Option<R>; MAX_REGISTERS],
-    /// Entries still to come, a bit each.
+    /// Entries still to come, a bit each; none of them is empty.
     entries: u16,
 }
 
@@ -388,14 +406,24 @@ impl<R: Register> Iterator for Registers<'_, R> {
 
     #[inline]
     fn next(&mut self) -> Option<R> {
-        while self.entries != 0 {
-            let entry = self.entries.trailing_zeros() as usize;
-            self.entries &= self.entries - 1;
-            if let Some(reg) = self.regs[entry] {
-                return Some(reg);
-            }
+        if self.entries == 0 {
+            return None;
         }
-        None
+        let entry = self.entries.trailing_zeros() as usize;
+        self.entries &= self.entries - 1;
+        self.regs[entry]
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, R) -> B>(self, init: B, mut f: F) -> B {
+        let (mut result, mut entries) = (init, self.entries);
+        while entries != 0 {
+            if let Some(reg) = self.regs[entries.trailing_zeros() as usize] {
+                result = f(result, reg);
+            }
+            entries &= entries - 1;
+        }
+        result
     }
 }
 

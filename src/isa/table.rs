@@ -177,8 +177,8 @@ pub struct FormInfo {
     pub modes: &'static [ModeInfo],
     /// Forbidden combinations.
     pub exceptions: &'static [ExceptionInfo],
-    /// Entries of [`super::Inst`]'s register array in use.
-    pub register_count: u8,
+    /// For each entry of [`super::Inst`]'s register array in use the lowest bit of its number in the word; none behind an operand's first.
+    pub register_bits: &'static [Option<u8>],
     /// Entries of the register array that belong to operands that are read, a bit each.
     pub reads: u16,
     /// Entries of the register array that belong to operands that are written, a bit each.

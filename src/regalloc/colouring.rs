@@ -10,7 +10,7 @@ use super::constrain::pressure::{Pressure, stack_pointer};
 use super::liveness::{Liveness, edge_arguments, end_position, position};
 use super::parallel::Copy;
 use super::pick::{NoRegister, Picker};
-use super::registers::{Numbers, RegisterSet};
+use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use super::reservations::Tables;
 use super::webs::{NONE, Webs};
 use crate::abi;
@@ -407,7 +407,7 @@ impl Scan<'_> {
         if let Some(address) = address {
             // The epilogue restores callee-saved registers before it is used.
             let restored = match self.code.kind {
-                FunctionKind::Device => Numbers::range(abi::CALLEE_SAVED),
+                FunctionKind::Device => CALLEE_SAVED,
                 FunctionKind::Kernel(_) => Numbers::default(),
             };
             if let Some(base) = self.away_from(&address, targets, restored)? {

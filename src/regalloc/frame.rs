@@ -6,7 +6,7 @@
 //! resolved here.
 
 use super::check::ADDED;
-use super::registers::{Numbers, RegisterSet};
+use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use super::{Report, moves};
 use crate::abi;
 use crate::isa::{PInst, PReg, RegisterClass};
@@ -51,7 +51,7 @@ pub(super) fn finish(
 
 /// Places for the callee-saved registers that are named: what nobody has written nobody names.
 fn save_slots(code: &mut VCode<PReg>, named: &RegisterSet, report: &mut Report) -> Vec<Saved> {
-    let kept = Numbers::range(abi::CALLEE_SAVED);
+    let kept = CALLEE_SAVED;
     let mut used = named.of(RegisterClass::Gpr).and(kept);
     if used.is_empty() {
         return Vec::new();

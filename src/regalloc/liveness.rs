@@ -106,12 +106,10 @@ impl Liveness {
             }
             for (i, entry) in data.insts.clone().zip(code.block_insts(block)) {
                 let position = position(block, i);
-                for v in code.uses(entry) {
-                    self.note::<POSITIONS>(v, block, position);
-                }
-                for v in code.definitions(entry) {
-                    self.define(v, block, position);
-                }
+                code.uses(entry)
+                    .for_each(|v| self.note::<POSITIONS>(v, block, position));
+                code.definitions(entry)
+                    .for_each(|v| self.define(v, block, position));
             }
             let end = end_position(code, block);
             for v in data.terminator.uses() {

@@ -6,7 +6,7 @@
 
 use super::constrain::pressure::Pressure;
 use super::liveness::Liveness;
-use super::registers::{Numbers, RegisterSet};
+use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use super::reservations::{Tables, disturbs, life};
 use super::webs::{NONE, Webs};
 use crate::abi;
@@ -83,7 +83,7 @@ impl<'a> Picker<'a> {
         });
         if code.kind == FunctionKind::Device {
             // A callee-saved register costs a store and a load.
-            let cheap = all[gpr].minus(Numbers::range(abi::CALLEE_SAVED));
+            let cheap = all[gpr].minus(CALLEE_SAVED);
             let areas = &mut areas[gpr];
             areas.tight = areas.tight.and(cheap);
             areas.near = Numbers::below(step(gpr).max(40)).and(cheap);
@@ -118,7 +118,7 @@ impl<'a> Picker<'a> {
         let all = self.all[v.class() as usize];
         match (self.pressure.across_call[v.index()], v.class()) {
             (false, _) => all,
-            (true, RegisterClass::Gpr) => all.and(Numbers::range(abi::CALLEE_SAVED)),
+            (true, RegisterClass::Gpr) => all.and(CALLEE_SAVED),
             // Callees keep neither predicates nor uniform registers.
             (true, _) => Numbers::default(),
         }

@@ -1,6 +1,11 @@
 //! Sets of physical registers of one class, and of all classes.
 
+use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass};
+use std::ops::RangeInclusive;
+
+/// GPRs that callees keep.
+pub(super) const CALLEE_SAVED: Numbers = Numbers::range(abi::CALLEE_SAVED);
 
 /// A set of register numbers of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -8,22 +13,27 @@ pub(super) struct Numbers([u64; 4]);
 
 impl Numbers {
     /// Numbers below `count`.
-    pub fn below(count: u32) -> Numbers {
-        let mut set = Numbers::default();
-        for (i, word) in set.0.iter_mut().enumerate() {
-            let bits = count.saturating_sub(64 * i as u32).min(64);
-            *word = if bits == 64 {
-                u64::MAX
-            } else {
-                (1 << bits) - 1
-            };
+    pub const fn below(count: u32) -> Numbers {
+        let mut set = Numbers([0; 4]);
+        let mut word = 0;
+        while 64 * word < count && word < 4 {
+            let bits = count - 64 * word;
+            set.0[word as usize] = if bits < 64 { (1 << bits) - 1 } else { u64::MAX };
+            word += 1;
         }
         set
     }
 
     /// Numbers of a range, both ends included.
-    pub fn range(range: std::ops::RangeInclusive<u8>) -> Numbers {
-        Numbers::below(u32::from(*range.end()) + 1).minus(Numbers::below(u32::from(*range.start())))
+    pub const fn range(range: RangeInclusive<u8>) -> Numbers {
+        let mut set = Numbers::below(*range.end() as u32 + 1);
+        let below = Numbers::below(*range.start() as u32);
+        let mut word = 0;
+        while word < 4 {
+            set.0[word] &= !below.0[word];
+            word += 1;
+        }
+        set
     }
 
     pub fn is_empty(&self) -> bool {
@@ -69,16 +79,18 @@ impl Numbers {
 
     /// Members from low to high.
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        (0..4u8).flat_map(move |i| {
-            let mut word = self.0[usize::from(i)];
-            std::iter::from_fn(move || {
-                if word == 0 {
+        let Numbers(mut left) = self;
+        let mut word = 0;
+        std::iter::from_fn(move || {
+            while left[word] == 0 {
+                if word == 3 {
                     return None;
                 }
-                let bit = word.trailing_zeros() as u8;
-                word &= word - 1;
-                Some(i * 64 + bit)
-            })
+                word += 1;
+            }
+            let bit = left[word].trailing_zeros();
+            left[word] &= left[word] - 1;
+            Some(64 * word as u8 + bit as u8)
         })
     }
 

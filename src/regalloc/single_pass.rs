@@ -3,7 +3,7 @@
 use super::allocation::{Allocation, Point, number};
 use super::colouring::{Colouring, Site};
 use super::parallel::{Copy, Step, sequence};
-use super::registers::{Numbers, RegisterSet};
+use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Callee, FunctionKind, Terminator, VCode};
@@ -17,15 +17,14 @@ pub(super) fn allocate(code: &VCode<VReg>, colouring: &Colouring, out: &mut Allo
     let mut sites = colouring.sites.iter().peekable();
     for (block, data) in code.blocks.iter() {
         for (index, entry) in data.insts.clone().zip(code.block_insts(block)) {
-            let values = entry.inst.regs().iter().zip(0u8..);
-            let values = values.filter_map(|(v, place)| v.map(|v| (v, place)));
+            let values = entry.inst.entries();
             match sites.next_if(|(i, _)| *i == index) {
                 Some((_, site)) => out
                     .registers
-                    .extend(values.map(|(v, place)| moved(colouring, site, v, place))),
+                    .extend(values.map(|(place, v)| moved(colouring, site, v, place as u8))),
                 None => out
                     .registers
-                    .extend(values.map(|(v, _)| colouring.register(v))),
+                    .extend(values.map(|(_, v)| colouring.register(v))),
             }
         }
         let exit = &colouring.exits[block.index()];
@@ -125,7 +124,7 @@ fn available(code: &VCode<VReg>, colouring: &Colouring) -> RegisterSet {
     let used = *colouring.used.of(RegisterClass::Gpr);
     let mut gprs = Numbers::below(used.last().map_or(0, |top| u32::from(top) + 1));
     if code.kind == FunctionKind::Device {
-        gprs = gprs.minus(Numbers::range(abi::CALLEE_SAVED).minus(used));
+        gprs = gprs.minus(CALLEE_SAVED.minus(used));
     }
     gprs.remove(abi::STACK_POINTER.number());
     *available.of_mut(RegisterClass::Gpr) = gprs;

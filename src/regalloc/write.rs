@@ -26,8 +26,10 @@ pub(super) fn write(
     origins: Option<&mut Vec<u32>>,
     report: &mut Report,
 ) -> (VCode<PReg>, RegisterSet) {
+    // The branches that layout puts behind them have room too.
+    let most = code.insts.len() + allocation.steps.len() + 2 * code.blocks.len();
     let mut out = Writer {
-        insts: Vec::with_capacity(code.insts.len() + allocation.steps.len()),
+        insts: Vec::with_capacity(most),
         origins,
         registers: allocation.registers.iter().copied(),
         pending: &allocation.steps,

@@ -3,6 +3,7 @@
 use crate::emit::linear::{Linear, ends_path};
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role};
+use std::ops::Range;
 
 /// A 32-bit register, a predicate or a convergence barrier, numbered through all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +81,7 @@ impl Accesses<'_> {
 /// What the instructions of a function read and write, by their positions.
 #[derive(Debug, Default)]
 pub struct AccessLists {
+    /// By position plus one; the first is of no instruction.
     insts: Vec<Lists>,
     reads: Vec<Resource>,
     writes: Vec<Write>,
@@ -109,7 +111,8 @@ impl AccessLists {
         self.insts.clear();
         self.reads.clear();
         self.writes.clear();
-        self.insts.reserve(code.len());
+        self.insts.reserve(code.len() + 1);
+        self.insts.push(Lists::default());
         for run in code.runs() {
             for entry in run {
                 self.push(&entry.inst, code.leaves_function(entry));
@@ -118,17 +121,30 @@ impl AccessLists {
     }
 
     /// What each instruction reads and writes, in order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Accesses<'_>> {
-        (0..self.insts.len()).map(|position| self.get(position))
+    pub fn iter(&self) -> impl Iterator<Item = Accesses<'_>> {
+        self.insts.windows(2).map(|lists| self.between(lists))
     }
 
     /// What the instruction at a position reads and writes.
     pub fn get(&self, position: usize) -> Accesses<'_> {
-        let lists = self.insts[position];
-        let before = match position {
-            0 => Lists::default(),
-            _ => self.insts[position - 1],
-        };
+        self.between(&self.insts[position..position + 2])
+    }
+
+    /// Whether the time of an instruction among these is not fixed.
+    pub fn any_is_variable(&self, positions: Range<usize>) -> bool {
+        let mut lists = self.insts[positions.start + 1..=positions.end].iter();
+        lists.any(|lists| lists.variable)
+    }
+
+    /// Whether control may leave the function before the last instruction.
+    pub fn any_leaves_early(&self) -> bool {
+        let mut lists = self.insts.iter().rev().skip(1);
+        lists.any(|lists| lists.leaves)
+    }
+
+    /// What the second of two instructions reads and writes.
+    fn between(&self, lists: &[Lists]) -> Accesses<'_> {
+        let (before, lists) = (&lists[0], &lists[1]);
         let reads = &self.reads[before.reads_end as usize..lists.reads_end as usize];
         Accesses {
             reads,
@@ -150,21 +166,23 @@ impl AccessLists {
         let reads = self.reads.len();
         // The guard is looked at when the instruction issues, so it comes behind the others, which may be read later.
         let guard = inst.operand(Role::Pg).map_or(0, |guard| 1 << guard.first);
-        let resources = inst.registers(info.reads & !guard).map(Resource::register);
-        self.reads.extend(resources);
+        inst.registers(info.reads & !guard)
+            .for_each(|reg| self.reads.push(Resource::register(reg)));
         let slow = match latency.variable && latency.sources > 0 {
             true => self.reads.len() - reads,
             false => 0,
         };
-        let resources = inst.registers(info.reads & guard).map(Resource::register);
-        self.reads.extend(resources);
+        inst.registers(info.reads & guard)
+            .for_each(|reg| self.reads.push(Resource::register(reg)));
         if info.wide && latency.wide != latency.result {
             self.add_wide_writes(inst, latency);
         } else {
-            self.writes.extend(inst.definitions().map(|reg| Write {
-                resource: Resource::register(reg),
-                latency: result_latency(latency, Some(reg.class()), 32),
-            }));
+            inst.definitions().for_each(|reg| {
+                self.writes.push(Write {
+                    resource: Resource::register(reg),
+                    latency: result_latency(latency, Some(reg.class()), 32),
+                });
+            });
         }
         if optype.effects.intersects(SPECIAL) {
             self.add_special(inst, latency);

@@ -28,6 +28,11 @@ impl Pressure {
         Pressure(std::array::from_fn(|c| self.0[c] + other.0[c]))
     }
 
+    /// Without the other, which is part of it.
+    pub fn less(self, other: Pressure) -> Pressure {
+        Pressure(std::array::from_fn(|c| self.0[c] - other.0[c]))
+    }
+
     /// By class the larger number.
     pub fn max(self, other: Pressure) -> Pressure {
         Pressure(std::array::from_fn(|c| self.0[c].max(other.0[c])))

@@ -75,12 +75,12 @@ struct Clock {
 }
 
 impl Clock {
-    fn pass(&mut self, cycles: u16, wait: u8) {
+    fn pass(&mut self, cycles: u16, mut wait: u8) {
         self.now += u64::from(cycles);
-        let waits = (0..SCOREBOARDS)
-            .filter(|b| wait >> b & 1 != 0)
-            .map(|b| self.zero[usize::from(b)]);
-        self.now = waits.fold(self.now, u64::max);
+        while wait != 0 {
+            self.now = self.now.max(self.zero[wait.trailing_zeros() as usize]);
+            wait &= wait - 1;
+        }
     }
 
     /// A scoreboard for something that is complete in `cycles`, but not one of `taken`.
@@ -124,10 +124,7 @@ impl Scratch {
         let range = code.positions(block);
         needed.clear();
         needed.resize(range.len(), Needed::default());
-        if !range
-            .clone()
-            .any(|position| accesses.get(position).variable)
-        {
+        if !accesses.any_is_variable(range.clone()) {
             return;
         }
         next.begin(range.len() as u32);

@@ -124,7 +124,7 @@ impl Scratch {
     fn is_straight(&self, code: &Linear) -> bool {
         code.block_count() == 1
             && code.successors(0).next().is_none()
-            && !(self.accesses.iter().rev().skip(1)).any(|access| access.leaves)
+            && !self.accesses.any_leaves_early()
     }
 
     /// Makes the waits right on all paths; scoreboards are given.

@@ -130,6 +130,13 @@ struct Value {
     cycles: u32,
 }
 
+impl Issue {
+    /// Values that it writes and nobody reads.
+    pub fn dead(&self) -> Pressure {
+        self.written.less(self.alive)
+    }
+}
+
 impl Value {
     /// Whether it is read behind the run.
     fn is_needed(&self) -> bool {
@@ -205,20 +212,21 @@ impl Dependences {
         let mut convergent: Option<u32> = None;
         for (node, entry) in (0u32..).zip(run) {
             let start = (self.uses.len(), self.results.len(), self.incoming.len());
-            for reg in code.uses(entry) {
+            let optype = entry.inst.optype().info();
+            code.uses(entry).for_each(|reg| {
                 if self.read(node, (start.0, start.2), reg, behind) && renewals.is_old(reg) {
-                    let sources = entry.inst.optype().info().latency.sources;
-                    self.old_reads.push((reg, node, u32::from(sources).max(1)));
+                    let sources = u32::from(optype.latency.sources);
+                    self.old_reads.push((reg, node, sources.max(1)));
                 }
-            }
-            let effects = entry.inst.optype().info().effects;
+            });
+            let effects = optype.effects;
             self.access(start.2, node, effects);
             if effects.contains(Effects::CONVERGENT)
                 && let Some(earlier) = convergent.replace(node)
             {
                 self.edge(start.2, earlier, 1);
             }
-            for reg in code.definitions(entry) {
+            code.definitions(entry).for_each(|reg| {
                 let number = self.number(reg, behind);
                 let value = &mut self.values[number as usize];
                 value.writer = node;
@@ -227,7 +235,7 @@ impl Dependences {
                 if let Some(old) = renewals.old(reg).filter(|&old| !behind.contains(old)) {
                     self.stay_behind_reads(start.2, node, old);
                 }
-            }
+            });
             self.nodes.push(Node {
                 uses: start.0 as u32..self.uses.len() as u32,
                 results: start.1 as u32..self.results.len() as u32,

@@ -181,14 +181,18 @@ struct Ready {
 }
 
 impl Scratch {
-    /// The most values that may be alive at once: what the function needs anyway, up to the step in which registers are given out.
-    fn limit(&mut self, code: &VCode<VReg>) -> Pressure {
+    /// The most values that may be alive at once: what the function needs anyway, up to the step in which registers are given out. `peak` is
+    /// the most in a run of `len` instructions.
+    fn limit(&mut self, code: &VCode<VReg>, peak: Pressure, len: usize) -> Pressure {
         if let Some(limit) = self.limit {
             return limit;
         }
-        let mut limit = Pressure(FREE);
-        for block in code.blocks.keys() {
-            limit = limit.max(self.peak(code, block));
+        let mut limit = Pressure(FREE).max(peak);
+        let is_all = code.blocks.len() == 1 && code.insts.len() == len;
+        if !is_all {
+            for block in code.blocks.keys() {
+                limit = limit.max(self.peak(code, block));
+            }
         }
         let words = &mut limit.0[RegisterClass::Gpr as usize];
         *words = (*words).max(words.next_multiple_of(REGISTER_STEP).saturating_sub(GAPS));
@@ -211,7 +215,7 @@ impl Scratch {
 
     /// Looks for a better order of a run and leaves it, as positions in the run, in `order`; false when the old one is as good.
     fn order_run(&mut self, code: &VCode<VReg>, range: Range<usize>) -> bool {
-        let run = &code.insts[range];
+        let run = &code.insts[range.clone()];
         if run.len() < SHORTEST_RUN {
             return false;
         }
@@ -226,9 +230,11 @@ impl Scratch {
         walk.before = graph.alive_before(behind.count());
         walk.start(graph);
         walk.issued.clear();
+        let mut alive = walk.before;
         for node in 0..run.len() {
             let at = walk.issue(graph, node, walk.earliest(graph, node));
             walk.issued.push(at);
+            alive = alive.max(walk.count.plus(graph.issue(node).dead()));
         }
         let (end, peak) = (walk.end, walk.peak);
         // No order ends before the longest path does, or before everything is issued.
@@ -238,7 +244,7 @@ impl Scratch {
         }
         walk.start(graph);
         graph.link();
-        let limit = self.limit(code);
+        let limit = self.limit(code, alive, range.len());
         self.list_schedule(limit, end, limit.max(peak))
     }
 

@@ -486,6 +486,13 @@ impl<R: Register> Iterator for Uses<'_, R> {
             .or_else(|| self.kept.by_ref().copied().flatten().next())
             .or_else(|| self.call.next().map(|(r, _)| *r))
     }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, R) -> B>(self, init: B, mut f: F) -> B {
+        let result = self.operands.fold(init, &mut f);
+        let result = self.kept.copied().flatten().fold(result, &mut f);
+        self.call.map(|(r, _)| *r).fold(result, f)
+    }
 }
 
 impl VCode<VReg> {

@@ -3,7 +3,7 @@
 use super::Guide;
 use super::machine::{has_number, ra_class, ra_register};
 use super::pinned::Pinned;
-use super::problem::{BlockInfo, Instruction, Kind, Problem};
+use super::problem::{BlockInfo, Kind, Problem};
 use crate::abi;
 use crate::isa::generated::MAX_REGISTERS;
 use crate::isa::table::Direction;
@@ -32,6 +32,14 @@ enum Want {
     Loose,
     /// In the register of this number.
     Fixed(u8),
+}
+
+/// Where a value is found that regalloc2 does not hear of.
+enum Elsewhere {
+    /// Always in this register.
+    Pinned(PReg),
+    /// Where the colouring says.
+    Coloured,
 }
 
 /// The statement of a function, with what the answer is read by; kept between functions.
@@ -89,34 +97,39 @@ impl Builder<'_> {
     /// Parameters have the last numbers, because regalloc2's work on moves is quadratic in them otherwise.
     fn number_parameters(&mut self) {
         let code = self.input.code;
-        self.out.number.clear();
-        self.out.number.resize(code.vreg_count as usize, UNKNOWN);
+        let number = &mut self.out.number;
+        number.clear();
+        number.resize(code.vreg_count as usize, UNKNOWN);
+        let mut pinned = 0;
         for (v, r) in self.input.pinned.iter() {
-            self.out.number[v.index()] = PINNED + u32::from(r.number());
+            number[v.index()] = PINNED + u32::from(r.number());
+            pinned += 1;
         }
-        let params = code.blocks.values().map(|b| b.params.len()).sum::<usize>();
-        // Every value has a place in regalloc2's tables, so there should be few that do not exist.
-        let values = self.input.live.defined_values();
-        let params = ((values - params) as u32..).zip(code.blocks.values().flat_map(|b| &b.params));
-        for (number, v) in params {
-            self.out.number[v.index()] = number;
+        let params = || code.blocks.values().flat_map(|b| &b.params);
+        // Every value has a place in regalloc2's tables, so there should be few that it never hears of.
+        let values = self.input.live.defined_values() - pinned;
+        let first = (values - params().count()) as u32;
+        for (n, v) in (first..).zip(params()) {
+            number[v.index()] = n;
         }
         self.out.problem.values = values;
     }
 
+    /// Where a value is found that is not handed over: nothing for one that is.
+    fn elsewhere(&self, v: VReg) -> Option<Elsewhere> {
+        let number = self.out.number[v.index()];
+        if (PINNED..UNKNOWN).contains(&number) {
+            Some(Elsewhere::Pinned(PReg::gpr((number - PINNED) as u8)))
+        } else {
+            (!self.input.classes[v.class() as usize]).then_some(Elsewhere::Coloured)
+        }
+    }
+
     fn mine(&self, v: VReg) -> bool {
-        let number = self.out.number[v.index()];
-        self.input.classes[v.class() as usize] && !(PINNED..UNKNOWN).contains(&number)
+        self.elsewhere(v).is_none()
     }
 
-    /// The register of a pinned value.
-    fn pinned(&self, v: VReg) -> Option<PReg> {
-        let number = self.out.number[v.index()];
-        (PINNED..UNKNOWN)
-            .contains(&number)
-            .then(|| PReg::gpr((number - PINNED) as u8))
-    }
-
+    #[inline]
     fn value(&mut self, v: VReg) -> ra::VReg {
         let number = &mut self.out.number[v.index()];
         if *number == UNKNOWN {
@@ -137,7 +150,7 @@ impl Builder<'_> {
         for (block, data) in code.blocks.iter() {
             let start = self.out.problem.instructions.len();
             if block == code.entry_block() {
-                self.begin(Kind::Plain);
+                self.out.problem.begin(Kind::Plain);
                 for (v, r) in &code.entry {
                     self.operand(*v, Want::Fixed(r.number()), Def);
                 }
@@ -152,20 +165,17 @@ impl Builder<'_> {
         self.out.problem.find_predecessors();
     }
 
-    fn begin(&mut self, kind: Kind) {
-        let operands = self.out.problem.operands.len() as u32;
-        self.out
-            .problem
-            .instructions
-            .push(Instruction { operands, kind });
+    /// Adds an operand of the current instruction, if its value is handed over.
+    fn operand(&mut self, v: VReg, want: Want, kind: ra::OperandKind) {
+        if self.mine(v) {
+            self.add(v, want, kind);
+        }
     }
 
     /// Adds an operand of the current instruction; returns its index. Fixed ones that are equal are one.
-    fn operand(&mut self, v: VReg, want: Want, kind: ra::OperandKind) -> u32 {
+    #[inline]
+    fn add(&mut self, v: VReg, want: Want, kind: ra::OperandKind) -> u32 {
         let class = v.class();
-        if !self.mine(v) {
-            return 0;
-        }
         let constraint = match (want, class) {
             (Want::Fixed(number), _) => ra::OperandConstraint::FixedReg(ra_register(class, number)),
             (Want::Loose, RegisterClass::Gpr) => ra::OperandConstraint::Any,
@@ -176,26 +186,26 @@ impl Builder<'_> {
             Def => ra::OperandPos::Late,
         };
         let operand = ra::Operand::new(self.value(v), constraint, kind, position);
-        let operands = &mut self.out.problem.operands;
-        if let Want::Fixed(_) = want {
-            let current = self.out.problem.instructions.last();
-            let first = current.map_or(0, |i| i.operands as usize);
-            if let Some(known) = operands[first..].iter().position(|o| *o == operand) {
-                return (first + known) as u32;
-            }
-        }
-        operands.push(operand);
-        (operands.len() - 1) as u32
+        let problem = &mut self.out.problem;
+        let known = match want {
+            Want::Fixed(_) => problem.find(operand),
+            Want::Loose => None,
+        };
+        known.unwrap_or_else(|| problem.add(operand))
     }
 
     /// Adds an operand that has an entry, and says where its register is found.
+    #[inline]
     fn entry(&mut self, v: VReg, want: Want, kind: ra::OperandKind, otherwise: Option<PReg>) {
-        let source = if self.mine(v) {
-            self.out.fixed += u32::from(matches!(want, Want::Fixed(_)));
-            Source::Operand(self.operand(v, want, kind))
-        } else {
-            let pinned = self.pinned(v).or(otherwise);
-            Source::Register(pinned.unwrap_or_else(|| self.colour(v)))
+        let source = match self.elsewhere(v) {
+            None => {
+                self.out.fixed += u32::from(matches!(want, Want::Fixed(_)));
+                Source::Operand(self.add(v, want, kind))
+            }
+            Some(Elsewhere::Pinned(register)) => Source::Register(register),
+            Some(Elsewhere::Coloured) => {
+                Source::Register(otherwise.unwrap_or_else(|| self.colour(v)))
+            }
         };
         self.out.sources.push(source);
     }
@@ -215,22 +225,22 @@ impl Builder<'_> {
         let code = self.input.code;
         let call = code.call(entry);
         let kept = code.else_values(entry);
-        self.begin(Kind::Plain);
+        self.out.problem.begin(Kind::Plain);
         let info = entry.inst.info();
+        let values = entry.inst.entries();
+        let kind = |place: usize| match info.writes >> place & 1 {
+            0 => Use,
+            _ => Def,
+        };
+        if !(info.wide || !kept.is_empty() || call.is_some() || site.is_some()) {
+            values.for_each(|(place, v)| self.entry(v, Want::Loose, kind(place), None));
+            return;
+        }
         let mut registers = [None; MAX_REGISTERS];
         let mut wants = [Want::Loose; MAX_REGISTERS];
-        if info.wide || !kept.is_empty() || call.is_some() || site.is_some() {
-            self.fixed_places(entry, call.is_some(), site, &mut registers, &mut wants);
-        }
-        for (place, v) in entry.inst.regs().iter().enumerate() {
-            if let Some(v) = *v {
-                let kind = if info.writes >> place & 1 != 0 {
-                    Def
-                } else {
-                    Use
-                };
-                self.entry(v, wants[place], kind, registers[place]);
-            }
+        self.fixed_places(entry, call.is_some(), site, &mut registers, &mut wants);
+        for (place, v) in values {
+            self.entry(v, wants[place], kind(place), registers[place]);
         }
         for (v, place) in self.results(entry).zip(kept) {
             if let (Some(kept), Want::Fixed(register)) = (*place, wants[v]) {
@@ -323,7 +333,7 @@ impl Builder<'_> {
             terminator,
             Terminator::Jump { .. } | Terminator::Branch { .. } | Terminator::Table { .. }
         );
-        self.begin(if is_branch {
+        self.out.problem.begin(if is_branch {
             Kind::Branch
         } else {
             Kind::Return
@@ -337,8 +347,11 @@ impl Builder<'_> {
                 };
                 for (i, v) in own_uses(terminator).into_iter().enumerate() {
                     let place = address.map(|a| a[i]);
-                    let place = place.or_else(|| self.pinned(v).map(|r| r.number()));
-                    let register = place.unwrap_or_else(|| self.colour(v).number());
+                    let register = match (place, self.elsewhere(v)) {
+                        (Some(place), _) => place,
+                        (None, Some(Elsewhere::Pinned(register))) => register.number(),
+                        (None, _) => self.colour(v).number(),
+                    };
                     self.entry(v, Want::Fixed(register), Use, Some(PReg::gpr(register)));
                 }
                 for (v, r) in values {

@@ -6,7 +6,7 @@
 use super::{Guide, Request};
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
-use crate::regalloc::registers::Numbers;
+use crate::regalloc::registers::{CALLEE_SAVED, Numbers};
 use crate::vcode::{FunctionKind, Terminator, VCode};
 use regalloc2 as ra;
 use smallvec::SmallVec;
@@ -53,43 +53,48 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// The machine for a function, without the GPRs `pinned`.
+    /// The machine for the `classes` of a function that are handed over, without the GPRs `pinned`.
     pub fn new(
         request: &Request<'_>,
         guide: &Guide<'_>,
+        classes: [bool; 3],
         pinned: Numbers,
         gpr_limit: u8,
     ) -> Machine {
         let Request { code, calls, .. } = *request;
-        let mut allocatable =
-            RegisterClass::ALL.map(|class| allocatable(request, guide, gpr_limit, class));
-        allocatable[RegisterClass::Gpr as usize] =
-            allocatable[RegisterClass::Gpr as usize].minus(pinned);
-        let saved = Numbers::range(abi::CALLEE_SAVED);
-        let gpr = RegisterClass::Gpr as usize;
         let mut preferred = [ra::PRegSet::empty(); 3];
         let mut clobbered = ra::PRegSet::empty();
+        let mut gprs = Numbers::default();
         for class in RegisterClass::ALL {
-            let numbers = allocatable[class as usize];
+            if !classes[class as usize] {
+                continue;
+            }
+            let numbers = allocatable(request, guide, gpr_limit, class).minus(match class {
+                RegisterClass::Gpr => pinned,
+                RegisterClass::Predicate | RegisterClass::Uniform => Numbers::default(),
+            });
+            let lost = match class {
+                RegisterClass::Gpr => numbers.minus(CALLEE_SAVED),
+                RegisterClass::Predicate | RegisterClass::Uniform => numbers,
+            };
             for n in numbers.iter() {
                 preferred[ra_class(class) as usize].add(ra_register(class, n));
             }
-            let lost = match class {
-                RegisterClass::Gpr => numbers.minus(saved),
-                RegisterClass::Predicate | RegisterClass::Uniform => numbers,
-            };
             if calls {
                 lost.iter()
                     .for_each(|n| clobbered.add(ra_register(class, n)));
             }
+            if class == RegisterClass::Gpr {
+                gprs = numbers;
+            }
         }
-        let mut free = Numbers::below(u32::from(gpr_limit)).minus(allocatable[gpr]);
+        let mut free = Numbers::below(u32::from(gpr_limit)).minus(gprs);
         free.remove(abi::STACK_POINTER.number());
         free = free.minus(pinned);
         if let Guide::Colouring(colouring) = guide {
             free = free.minus(*colouring.used.of(RegisterClass::Gpr));
         }
-        let [cheap, dear] = [free.minus(saved), free.and(saved)];
+        let [cheap, dear] = [free.minus(CALLEE_SAVED), free.and(CALLEE_SAVED)];
         let slots = match code.kind {
             // What a slot holds may live across a call.
             _ if calls => [dear, Numbers::default()],
@@ -124,12 +129,13 @@ impl Slots {
     ///
     /// # Panics
     /// For a slot that there is not, and for an operand that has nothing.
+    #[inline]
     pub fn register(&self, allocation: ra::Allocation) -> PReg {
-        match (allocation.as_reg(), allocation.as_stack()) {
-            (Some(r), _) => PReg::new(own_class(r.class()), r.hw_enc() as u8),
-            (None, Some(slot)) => self.0[slot.index()],
-            (None, None) => unreachable!("every operand has an allocation"),
+        if let Some(r) = allocation.as_reg() {
+            return PReg::new(own_class(r.class()), r.hw_enc() as u8);
         }
+        let slot = allocation.as_stack();
+        self.0[slot.expect("every operand has an allocation").index()]
     }
 }
 
@@ -154,7 +160,6 @@ fn allocatable(
         RegisterClass::Predicate => Numbers::below(hardwired),
         RegisterClass::Uniform => Numbers::below((needed + 4).min(hardwired)),
         RegisterClass::Gpr => {
-            let saved = Numbers::range(abi::CALLEE_SAVED);
             let most = Numbers::below(NUMBERS);
             let mut all = match guide {
                 Guide::Colouring(colouring) => {
@@ -162,7 +167,9 @@ fn allocatable(
                     match code.kind {
                         FunctionKind::Kernel(_) => below,
                         // Saving a register costs a store and a load.
-                        FunctionKind::Device => below.minus(saved.minus(*colouring.used.of(class))),
+                        FunctionKind::Device => {
+                            below.minus(CALLEE_SAVED.minus(*colouring.used.of(class)))
+                        }
                     }
                 }
                 Guide::Pressure(pressure) => {
@@ -181,7 +188,7 @@ fn allocatable(
 fn by_pressure(request: &Request<'_>, needed: u32, across: u32, gpr_limit: u8) -> Numbers {
     let code = request.code;
     let all = Numbers::below(u32::from(gpr_limit));
-    let saved = all.and(Numbers::range(abi::CALLEE_SAVED));
+    let saved = all.and(CALLEE_SAVED);
     let cheap = all.minus(saved);
     let count = match code.kind {
         FunctionKind::Kernel(_) if !request.calls => return all.lowest(needed + 1),

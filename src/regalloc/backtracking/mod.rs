@@ -80,7 +80,13 @@ impl Backtracking {
     ) -> Result<(), Refusal> {
         let Request { code, live, .. } = *request;
         let pinned = Pinned::find(request, guide);
-        let machine = Machine::new(request, guide, pinned.registers(), options.gpr_limit);
+        let machine = Machine::new(
+            request,
+            guide,
+            classes,
+            pinned.registers(),
+            options.gpr_limit,
+        );
         self.statement.make(&Input {
             code,
             live,

@@ -3,10 +3,11 @@
 use regalloc2 as ra;
 use std::ops::Range;
 
-/// One instruction: where its operands begin, and what it is. The entry of the function and terminators are instructions as well.
+/// One instruction: where its operands are, and what it is. The entry of the function and terminators are instructions as well.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction {
-    pub operands: u32,
+    pub first: u32,
+    pub end: u32,
     pub kind: Kind,
 }
 
@@ -46,6 +47,31 @@ pub(super) struct Problem {
 }
 
 impl Problem {
+    /// Begins an instruction.
+    pub fn begin(&mut self, kind: Kind) {
+        let first = self.operands.len() as u32;
+        let end = first;
+        self.instructions.push(Instruction { first, end, kind });
+    }
+
+    /// Adds an operand of the last instruction; returns its index.
+    pub fn add(&mut self, operand: ra::Operand) -> u32 {
+        let index = self.operands.len() as u32;
+        self.operands.push(operand);
+        if let Some(instruction) = self.instructions.last_mut() {
+            instruction.end = index + 1;
+        }
+        index
+    }
+
+    /// The index of an operand of the last instruction that is the same.
+    pub fn find(&self, operand: ra::Operand) -> Option<u32> {
+        let first = self.instructions.last()?.first;
+        let mut own = (first..).zip(&self.operands[first as usize..]);
+        own.find(|(_, known)| **known == operand)
+            .map(|(index, _)| index)
+    }
+
     pub fn clear(&mut self) {
         self.instructions.clear();
         self.operands.clear();
@@ -122,10 +148,9 @@ impl ra::Function for Problem {
         &self.args[self.range(block.index(), |b| b.args, self.args.len())]
     }
     fn inst_operands(&self, inst: ra::Inst) -> &[ra::Operand] {
-        let start = self.instructions[inst.index()].operands as usize;
-        let next = self.instructions.get(inst.index() + 1);
-        let end = next.map_or(self.operands.len(), |i| i.operands as usize);
-        &self.operands[start..end]
+        // Asked for at every operand, so both ends are at hand.
+        let Instruction { first, end, .. } = self.instructions[inst.index()];
+        &self.operands[first as usize..end as usize]
     }
     fn inst_clobbers(&self, inst: ra::Inst) -> ra::PRegSet {
         match self.instructions[inst.index()].kind {

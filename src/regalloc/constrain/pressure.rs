@@ -92,6 +92,13 @@ pub(in crate::regalloc) fn stack_pointer(code: &VCode<VReg>) -> Option<VReg> {
         .map(|(v, _)| *v)
 }
 
+/// Makes each of `most` at least what there is now.
+fn most(most: &mut [u32; 3], now: [u32; 3]) {
+    for (most, now) in most.iter_mut().zip(now) {
+        *most = (*most).max(now);
+    }
+}
+
 impl Pressure {
     /// Walks every block backwards.
     pub fn compute(&mut self, code: &VCode<VReg>, live: &Liveness) {
@@ -110,53 +117,35 @@ impl Pressure {
             if let Some(v) = pinned {
                 alive.remove(v);
             }
-            let mut note = |alive: &LiveSet, extra: [u32; 3]| {
-                for class in RegisterClass::ALL {
-                    let count = alive.count(class) + extra[class as usize];
-                    self.max_live[class as usize] = self.max_live[class as usize].max(count);
-                }
-            };
-            note(alive, [0; 3]);
             for entry in code.block_insts(block).iter().rev() {
-                let mut dead = [0; 3];
-                for v in code.definitions(entry) {
-                    if !alive.contains(v) {
-                        dead[v.class() as usize] += 1;
-                    }
-                }
-                note(alive, dead);
-                for v in code.definitions(entry) {
+                // Not fewer than behind the instruction: a result that nobody reads needs a register too, for a moment.
+                code.definitions(entry).for_each(|v| {
+                    alive.insert(v);
+                });
+                most(&mut self.max_live, alive.count);
+                code.definitions(entry).for_each(|v| {
                     alive.remove(v);
-                }
+                });
                 if code.call(entry).is_some() {
-                    for class in RegisterClass::ALL {
-                        let most = &mut self.max_across_call[class as usize];
-                        *most = (*most).max(alive.count(class));
-                    }
+                    most(&mut self.max_across_call, alive.count);
                     for v in alive.iter() {
                         self.across_call[v.index()] = true;
                     }
                 }
-                for v in code.uses(entry) {
-                    if Some(v) != pinned {
-                        alive.insert(v);
-                    }
-                }
-                note(alive, [0; 3]);
-                for v in code.else_values(entry).iter().flatten() {
-                    let class = v.class() as usize;
-                    let kept = code.else_values(entry).len() as u32;
-                    let needed = alive.count(v.class()) + kept;
-                    self.max_needed[class] = self.max_needed[class].max(needed);
+                let uses = code.uses(entry).filter(|v| Some(*v) != pinned);
+                uses.for_each(|v| {
+                    alive.insert(v);
+                });
+                let kept = code.else_values(entry);
+                for v in kept.iter().flatten() {
+                    let needed = &mut self.max_needed[v.class() as usize];
+                    *needed = (*needed).max(alive.count(v.class()) + kept.len() as u32);
                 }
             }
-            let mut dead = [0; 3];
             for &v in &data.params {
-                if !alive.contains(v) {
-                    dead[v.class() as usize] += 1;
-                }
+                alive.insert(v);
             }
-            note(alive, dead);
+            most(&mut self.max_live, alive.count);
         }
     }
 

@@ -152,12 +152,12 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
         .fold(0, |m, f| m | mask(f));
     let _ = writeln!(
         w,
-        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_count: {}, reads: {:#x}, writes: {:#x}, wide: {},",
+        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_bits: &{:?}, reads: {:#x}, writes: {:#x}, wide: {},",
         form.name,
         machine.optypes[form.optype].name,
         form.stype.0,
         form.provenance,
-        register_entries(form),
+        register_bits(form),
         entry_mask(form, Direction::In),
         entry_mask(form, Direction::Out),
         form.operands.iter().any(|o| entries(form, o) > 1),
@@ -287,6 +287,16 @@ fn entries(form: &Form, operand: &Operand) -> usize {
 
 fn register_entries(form: &Form) -> usize {
     form.operands.iter().map(|o| entries(form, o)).sum()
+}
+
+/// For every entry where the number of its register stands in the word; none for the registers of an operand behind its first.
+fn register_bits(form: &Form) -> Vec<Option<u8>> {
+    let mut bits = Vec::with_capacity(register_entries(form));
+    for operand in form.operands.iter().filter(|o| entries(form, o) > 0) {
+        bits.push(operand.field.map(|f| form.fields[f].bit));
+        bits.resize(bits.len() + entries(form, operand) - 1, None);
+    }
+    bits
 }
 
 /// The entries of the operands of a direction, a bit each.
