@@ -255,6 +255,7 @@ impl<R: Register> Inst<R> {
         match regs {
             [reg] if operand.class.is_some() && operand.max_width <= 32 => {
                 self.regs[operand.first as usize] = Some(*reg);
+                self.filled |= 1 << operand.first;
                 self.word &= !operand.mask;
             }
             _ => {
