@@ -23,6 +23,7 @@ use crate::clif::{self, Preparer};
 use crate::emit::{self, Constants};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::Linkage;
+use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
 use crate::settings::{OptLevel, Options};
 use crate::vcode::FunctionKind;
@@ -204,6 +205,11 @@ impl Compiler {
         self.watch.sink = Some(sink);
     }
 
+    /// Collects remarks on what was not done from now on, or no longer: [`Code::remarks`].
+    pub fn collect_remarks(&mut self, on: bool) {
+        self.watch.remarks = on;
+    }
+
     /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
     pub fn time_passes(&mut self, on: bool) {
         self.watch.timed = on;
@@ -322,6 +328,7 @@ impl Compiler {
         let name = input.name;
         let mut constants = Constants::with_room(room);
 
+        preparer.remarks = Remarks::new(watch.remarks);
         let prepared = prepare(input, summaries, options, preparer, watch)?;
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
@@ -336,8 +343,9 @@ impl Compiler {
             lower::lower(&analyzed.input(name, kind, &names, options), lowering)
         })?;
         preparer.recycle(prepared);
+        let mut remarks = std::mem::take(&mut preparer.remarks);
         let code = watch.pass(Pass::Converge, name, || {
-            simt::run(code, &mut constants, options.if_convert)
+            simt::run(code, &mut constants, options.if_convert, &mut remarks)
                 .map_err(|error| stages::simt_error(name, &error))
         })?;
         let code = watch.pass(Pass::Order, name, || {
@@ -352,6 +360,7 @@ impl Compiler {
             let (code, report) =
                 allocated.map_err(|error| stages::allocation_error(name, &error))?;
             source = report.source;
+            report.remark(&mut remarks);
             Ok(code)
         })?;
         watch.timings.count_registers(source);
@@ -374,6 +383,7 @@ impl Compiler {
             code,
             constants,
             linkage: input.linkage,
+            remarks: remarks.finish(name),
         })
     }
 }

@@ -19,6 +19,7 @@ pub mod lower;
 pub mod module;
 pub mod object;
 pub mod regalloc;
+pub mod remarks;
 pub mod sched;
 pub mod settings;
 pub mod sim;

@@ -30,6 +30,7 @@ use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::progress::{self, Progress};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::remarks::Remarks;
 use contents::Contents;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -144,6 +145,8 @@ pub struct Prepared {
 
 /// Prepares functions one after the other, reusing memory.
 pub struct Preparer {
+    /// What the steps turned down; whoever prepares a function takes it afterwards.
+    pub remarks: Remarks,
     context: Context,
     /// A function that is done with; see [`Preparer::recycle`].
     recycled: Option<Box<Prepared>>,
@@ -161,6 +164,7 @@ static FLAGS: LazyLock<Flags> = LazyLock::new(|| {
 impl Default for Preparer {
     fn default() -> Self {
         Self {
+            remarks: Remarks::default(),
             context: Context::new(),
             recycled: None,
         }

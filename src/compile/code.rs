@@ -14,6 +14,7 @@ use crate::object::{
     DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, Parameter,
     ParameterKind, Relocation, RelocationKind, with_constant,
 };
+use crate::remarks::Remark;
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
 use std::collections::HashSet;
@@ -24,6 +25,7 @@ pub(super) struct Compiled {
     pub code: emit::Code,
     pub constants: Constants,
     pub linkage: Linkage,
+    pub remarks: Vec<Remark>,
 }
 
 impl Compiled {
@@ -172,6 +174,7 @@ impl Unit {
         let mut errors = ErrorList::new();
         errors.extend(self.uses_of_kernels());
         let needs = resources::of_functions(self.functions.iter().map(|f| &f.code));
+        let mut remarks = Vec::new();
         let mut object = Object {
             constants: constants.bytes().to_vec(),
             data: self.data,
@@ -179,7 +182,13 @@ impl Unit {
         };
         let mut kernels = Vec::new();
         for (compiled, needs) in self.functions.into_iter().zip(needs) {
-            let Compiled { code, linkage, .. } = compiled;
+            let Compiled {
+                code,
+                linkage,
+                remarks: found,
+                ..
+            } = compiled;
+            remarks.extend(found);
             if let FunctionKind::Kernel(_) = code.kind {
                 let report = needs.report(&code);
                 if report.local_bytes > abi::MAX_LOCAL {
@@ -197,7 +206,11 @@ impl Unit {
             }
             object.functions.push(function(code, linkage, &needs));
         }
-        errors.finish(Code { object, kernels })
+        errors.finish(Code {
+            object,
+            kernels,
+            remarks,
+        })
     }
 
     /// Puts the functions' constants one behind the other, and the places into the words that read them.
@@ -356,6 +369,7 @@ pub(super) fn kernel_info(signature: &ir::Signature, shared_bytes: u32) -> Kerne
 pub struct Code {
     object: Object,
     kernels: Vec<KernelResources>,
+    remarks: Vec<Remark>,
 }
 
 /// A kernel in [`Code`].
@@ -366,6 +380,11 @@ pub struct KernelRef<'a> {
 }
 
 impl Code {
+    /// What could have been done and was not, function by function, if it was asked for ([`super::Compiler::collect_remarks`]).
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
+    }
+
     /// The object: what a device loads.
     pub fn object(&self) -> &Object {
         &self.object

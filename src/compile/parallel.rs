@@ -110,6 +110,7 @@ impl Compiler {
                 .filter_map(|_| {
                     let mut compiler = Compiler::new(self.options.clone());
                     compiler.time_passes(self.watch.timed);
+                    compiler.collect_remarks(self.watch.remarks);
                     let helper = thread::Builder::new().stack_size(STACK);
                     // Where the system gives no more threads, those that there are do the work.
                     let work = move || (work(&mut compiler), compiler);

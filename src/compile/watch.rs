@@ -121,6 +121,8 @@ pub(super) struct Watch {
     pub timings: Timings,
     /// Whether the clock is read at all: for a small function that costs as much as a short pass.
     pub timed: bool,
+    /// Whether remarks are collected.
+    pub remarks: bool,
     pub verify: bool,
     pub dumps: Vec<Pass>,
     pub sink: Option<DumpSink>,

@@ -40,7 +40,8 @@ mod tests;
 
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
-use crate::vcode::{Block, BlockData, VCode};
+use crate::remarks::{Missed, Remarks};
+use crate::vcode::{Block, BlockData, SourceLine, VCode};
 use allocation::{Allocation, Point};
 use backtracking::{Guide, Refusal, Request};
 use constrain::{Constrained, pinned, plan, pressure, rewrite, spill, uniform};
@@ -99,6 +100,24 @@ pub struct Report {
     pub moves: u32,
     /// How the registers were found.
     pub source: Source,
+}
+
+impl Report {
+    /// Says what did not fit.
+    pub fn remark(&self, remarks: &mut Remarks) {
+        let Report {
+            spill_bytes,
+            registers,
+            ..
+        } = *self;
+        if spill_bytes > 0 {
+            remarks.missed(SourceLine(0), Missed::Register, || {
+                format!(
+                    "more values are alive at once than {registers} registers hold; {spill_bytes} bytes of local memory"
+                )
+            });
+        }
+    }
 }
 
 /// Why a function has no allocation.

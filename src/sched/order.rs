@@ -17,6 +17,8 @@ use std::ops::Range;
 
 /// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.
 const FREE: [u32; 3] = [0, 32, 4];
+/// The same where they are counted at last: an order that aims at [`FREE`] may need more for a moment. What there are without one to copy with.
+const ALL_FREE: [u32; 3] = [0, 32, 6];
 /// Registers of a step that are left to the gaps of aligned operands (*assumed*).
 const GAPS: u32 = 2;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
@@ -242,10 +244,10 @@ impl Scratch {
         if end <= longest.unwrap_or(0).max(run.len() as u32) {
             return false;
         }
-        walk.start(graph);
         graph.link();
         let limit = self.limit(code, alive, range.len());
-        self.list_schedule(limit, end, limit.max(peak))
+        self.walk.start(&self.graph);
+        self.list_schedule(limit, end, limit.max(peak).max(Pressure(ALL_FREE)))
     }
 
     /// Issues what is ready, one after the other, until all of the run is: an order that ends before `end` and never has more than `most`
@@ -309,16 +311,19 @@ impl Scratch {
 /// The position in `ready` of the instruction to issue next.
 fn choose(walk: &Walk, changes: &[[i32; 3]], ready: &[Ready], limit: Pressure) -> usize {
     // The result of one more instruction of any width must fit.
-    let full = RegisterClass::ALL.into_iter().find(|&class| {
+    let full = RegisterClass::ALL.map(|class| {
         let margin = if class == RegisterClass::Gpr { 4 } else { 1 };
         walk.count.of(class) + margin > limit.of(class)
     });
-    match full {
-        Some(class) => least(walk.now, ready, |node| {
-            changes[node as usize][class as usize]
-        }),
-        None => least(walk.now, ready, |_| 0),
+    if full == [false; 3] {
+        return least(walk.now, ready, |_| 0);
     }
+    least(walk.now, ready, |node| {
+        let changes = changes[node as usize].iter().zip(full);
+        changes
+            .map(|(change, full)| if full { *change } else { 0 })
+            .sum()
+    })
 }
 
 /// The position in `ready` of the instruction with the least change; then that which waits least at `now`, that on the longest path, and the

@@ -14,6 +14,7 @@ use crate::isa::generated::{MOVW, mov};
 use crate::isa::operand::PT;
 use crate::isa::table::Effects;
 use crate::isa::{Inst, Register, RegisterClass, Role, VReg, build};
+use crate::remarks::{Missed, Remarks};
 use crate::vcode::{Attachment, Block, Entry, Guard, Meeting, SourceLine, Terminator, VCode};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use hashbrown::HashSet;
@@ -26,8 +27,8 @@ const TOTAL: usize = 12;
 /// Most accesses to memory of both sides.
 const ACCESSES: usize = 4;
 
-/// Converts what is worth it, inner branches first.
-pub fn convert_ifs(code: VCode<VReg>) -> VCode<VReg> {
+/// Converts what is worth it, inner branches first; `remarks` hear of what is not.
+pub fn convert_ifs(code: VCode<VReg>, remarks: &mut Remarks) -> VCode<VReg> {
     let candidate = |t: &Terminator<VReg>| {
         matches!(
             t,
@@ -55,6 +56,7 @@ pub fn convert_ifs(code: VCode<VReg>) -> VCode<VReg> {
         entered,
         met,
         partial: HashSet::new(),
+        remarks,
         behind: SecondaryMap::new(),
     };
     for block in conversion.editor.blocks().rev() {
@@ -76,7 +78,8 @@ fn count_uses(code: &VCode<VReg>) -> Vec<u32> {
     uses
 }
 
-struct Conversion {
+struct Conversion<'a> {
+    remarks: &'a mut Remarks,
     editor: Editor<VReg>,
     uses: Vec<u32>,
     /// Number of edges to each block.
@@ -97,7 +100,41 @@ struct Side {
     args: Vec<VReg>,
 }
 
-impl Conversion {
+/// Why a branch stays.
+#[derive(Clone, Copy, Debug)]
+enum Refusal {
+    NoJoin,
+    Long,
+    Accesses,
+    Choice,
+    /// An instruction has a guard already.
+    Nested,
+    /// An instruction of this operation may not be guarded.
+    Instruction(&'static str),
+}
+
+impl Refusal {
+    fn text(self) -> String {
+        match self {
+            Refusal::NoJoin => {
+                "its sides do not meet in one block, or others come to them".to_owned()
+            }
+            Refusal::Long => {
+                format!(
+                    "a side has more than {SIDE} instructions, or both and their choices more than {TOTAL}"
+                )
+            }
+            Refusal::Accesses => format!("the sides have more than {ACCESSES} accesses to memory"),
+            Refusal::Choice => {
+                "the sides leave values between which lanes cannot choose".to_owned()
+            }
+            Refusal::Nested => "a side has guards already, and an instruction has one".to_owned(),
+            Refusal::Instruction(name) => format!("{name} may not run under a guard"),
+        }
+    }
+}
+
+impl Conversion<'_> {
     fn convert(&mut self, block: Block) {
         let Terminator::Branch {
             guard,
@@ -112,19 +149,24 @@ impl Conversion {
             negated: !guard.negated,
             ..guard
         };
-        let (Some((then, join)), Some((otherwise, other_join))) =
-            (self.side(taken, guard), self.side(fallthrough, opposite))
-        else {
-            return;
-        };
-        if join != other_join
-            || then.block == otherwise.block
-            || join == block
-            || !self.is_worth_it(&then, &otherwise)
-        {
-            return;
-        }
         let line = self.editor.data(block).line;
+        let sides = self.side(taken, guard);
+        let sides = sides.and_then(|then| Ok((then, self.side(fallthrough, opposite)?)));
+        let worthwhile = sides.and_then(|((then, join), (otherwise, other_join))| {
+            if join != other_join || then.block == otherwise.block || join == block {
+                return Err(Refusal::NoJoin);
+            }
+            self.is_worth_it(&then, &otherwise)?;
+            Ok((then, otherwise, join))
+        });
+        let (then, otherwise, join) = match worthwhile {
+            Ok(sides) => sides,
+            Err(refusal) => {
+                self.remarks
+                    .missed(line, Missed::Guarding, || refusal.text());
+                return;
+            }
+        };
         for side in [&otherwise, &then] {
             for entry in std::mem::take(self.editor.body(side.block)) {
                 let entry = self.guarded_if_needed(entry, side.guard);
@@ -176,24 +218,32 @@ impl Conversion {
     }
 
     /// The way through `block`, if only the branch leads there and it may be guarded.
-    fn side(&mut self, block: Block, guard: Guard<VReg>) -> Option<(Side, Block)> {
+    fn side(&mut self, block: Block, guard: Guard<VReg>) -> Result<(Side, Block), Refusal> {
         let Terminator::Jump { target, ref args } = *self.editor.terminator(block) else {
-            return None;
+            return Err(Refusal::NoJoin);
         };
         let args = args.clone();
         let only = self.entered[block.index()] == 1 && self.editor.data(block).params.is_empty();
         if self.is_long(block) {
-            return None;
+            return Err(Refusal::Long);
         }
         self.gather(block);
         let body = self.editor.body(block);
         let mut partial = HashSet::new();
-        let legal = body.iter().all(|entry| may_be_guarded(entry, &mut partial));
-        if !only || !legal {
-            return None;
+        let illegal = body
+            .iter()
+            .find(|entry| !may_be_guarded(entry, &mut partial));
+        if let Some(entry) = illegal {
+            return Err(match entry.inst.is_unguarded() {
+                true => Refusal::Instruction(entry.inst.optype().info().name),
+                false => Refusal::Nested,
+            });
+        }
+        if !only {
+            return Err(Refusal::NoJoin);
         }
         self.partial.extend(partial);
-        Some((Side { block, guard, args }, target))
+        Ok((Side { block, guard, args }, target))
     }
 
     /// Whether a block has more instructions than a side may have.
@@ -215,7 +265,7 @@ impl Conversion {
         }
     }
 
-    fn is_worth_it(&mut self, then: &Side, otherwise: &Side) -> bool {
+    fn is_worth_it(&mut self, then: &Side, otherwise: &Side) -> Result<(), Refusal> {
         let pairs = || {
             then.args
                 .iter()
@@ -238,7 +288,12 @@ impl Conversion {
                 .filter(|e| !only_computes(&e.inst))
                 .count();
         }
-        choosable && count <= TOTAL && accesses <= ACCESSES
+        match () {
+            () if !choosable => Err(Refusal::Choice),
+            () if count > TOTAL => Err(Refusal::Long),
+            () if accesses > ACCESSES => Err(Refusal::Accesses),
+            () => Ok(()),
+        }
     }
 
     /// Whether `reg` is read nowhere but in one place.

@@ -5,6 +5,7 @@ use crate::emit::testing::{add, block, equal, jump, kernel, load, store};
 use crate::isa::generated::{IExt, iadd};
 use crate::isa::operand::{PT, RZ};
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg, build};
+use crate::remarks::Remarks;
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{Guard, Terminator, VCode};
 use std::collections::HashMap;
@@ -262,7 +263,7 @@ fn converted_code_stores_the_same() {
     for _ in 0..1500 {
         let code = random_function(&mut random);
         code.verify_shape().unwrap();
-        let converted = convert_ifs(code.clone());
+        let converted = convert_ifs(code.clone(), &mut Remarks::default());
         converted.verify_shape().unwrap();
         let branches = |c: &VCode<VReg>| {
             c.blocks
@@ -304,7 +305,7 @@ fn what_must_not_be_guarded_stays_behind_its_branch() {
             (vec![], Terminator::Exit),
         ]);
         code.vreg_count = 2;
-        convert_ifs(code).blocks.len()
+        convert_ifs(code, &mut Remarks::default()).blocks.len()
     };
     let result = VReg::new(RegisterClass::Gpr, 1);
     let add = build::iadd_rr(iadd::Options::new(IExt::NoX), result, PT, RZ, RZ, !PT);

@@ -21,6 +21,7 @@ mod tests;
 
 use crate::emit::{Constants, ConstantsFull};
 use crate::isa::VReg;
+use crate::remarks::Remarks;
 use crate::vcode::VCode;
 use thiserror::Error;
 
@@ -40,7 +41,8 @@ pub enum SimtError {
     Convergence(#[from] ConvergenceError),
 }
 
-/// All passes of this module on lowered code; `if_convert` says whether short sides of branches become guarded.
+/// All passes of this module on lowered code; `if_convert` says whether short sides of branches become guarded; `remarks` hear of
+/// those that do not.
 ///
 /// # Errors
 /// See [`SimtError`].
@@ -48,8 +50,13 @@ pub fn run(
     code: VCode<VReg>,
     constants: &mut Constants,
     if_convert: bool,
+    remarks: &mut Remarks,
 ) -> Result<VCode<VReg>, SimtError> {
     let code = load_jump_tables(code, constants)?;
-    let code = if if_convert { convert_ifs(code) } else { code };
+    let code = if if_convert {
+        convert_ifs(code, remarks)
+    } else {
+        code
+    };
     Ok(insert_barriers(code)?)
 }

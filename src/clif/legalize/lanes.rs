@@ -3,7 +3,7 @@
 //! A result is put together from its lanes: `scalar_to_vector` of lane 0, then `insertlane`s, which lowering turns into a few byte
 //! permutations. What lowering does on whole registers (bitwise operations, sums, `splat`, `shuffle`, packed halves, …) stays.
 
-use super::bytes;
+use super::{bytes, known};
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
@@ -198,7 +198,10 @@ impl Expander<'_, '_> {
     }
 
     fn lane(&mut self, vector: Value, index: u8) -> Value {
-        self.pos.ins().extractlane(vector, index)
+        match known::lane(self.pos.func, vector, index) {
+            Some(lane) => lane,
+            None => self.pos.ins().extractlane(vector, index),
+        }
     }
 
     fn constant(&mut self, ty: Type, value: i64) -> Value {
@@ -267,19 +270,12 @@ impl Expander<'_, '_> {
         let opcode = data.opcode();
         let little = MemFlagsData::new().with_endianness(Endianness::Little);
         let words = I32.by(self.ty.bits() / 32)?;
-        let args: SmallVec<[Value; 4]> = args
-            .iter()
-            .map(|&arg| self.pos.ins().bitcast(words, little, arg))
-            .collect();
+        let count = words.lane_count() as u8;
+        let args: SmallVec<[SmallVec<[Value; 4]>; 4]> =
+            args.iter().map(|&arg| self.pairs(arg, words)).collect();
         let mut results: SmallVec<[Value; 4]> = SmallVec::new();
-        for word in 0..words.lane_count() as u8 {
-            let pair: SmallVec<[Value; 4]> = args
-                .iter()
-                .map(|&arg| {
-                    let word = self.pos.ins().extractlane(arg, word);
-                    self.pos.ins().bitcast(F16X2, little, word)
-                })
-                .collect();
+        for word in 0..usize::from(count) {
+            let pair: SmallVec<[Value; 4]> = args.iter().map(|pairs| pairs[word]).collect();
             let ins = self.pos.ins();
             let (done, _) = match data {
                 InstructionData::FloatCompare { cond, .. } => {
@@ -301,6 +297,25 @@ impl Expander<'_, '_> {
         }
         .build(&results);
         Some(self.pos.ins().bitcast(self.ty, little, whole))
+    }
+
+    /// The words of a vector of halves, as pairs of them.
+    fn pairs(&mut self, vector: Value, words: Type) -> SmallVec<[Value; 4]> {
+        let count = words.lane_count() as u8;
+        if let Some(half) = known::repeated(self.pos.func, vector) {
+            let pair = self.pos.ins().splat(F16X2, half);
+            return SmallVec::from_elem(pair, count.into());
+        }
+        let little = MemFlagsData::new().with_endianness(Endianness::Little);
+        let whole = self.pos.ins().bitcast(words, little, vector);
+        let pair = |word| {
+            let word = self.lane(whole, word);
+            match known::bits_of(self.pos.func, word, F16X2) {
+                Some(pair) => pair,
+                None => self.pos.ins().bitcast(F16X2, little, word),
+            }
+        };
+        (0..count).map(pair).collect()
     }
 
     /// The operation on one lane.

@@ -7,6 +7,7 @@
 //! What is left has a lowering rule, or is unsupported and says so there. Shapes over 128 bits are left alone.
 
 mod bytes;
+mod known;
 mod lanes;
 mod wide;
 

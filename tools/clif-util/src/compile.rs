@@ -40,6 +40,9 @@ pub struct Options {
     /// Print the time that each pass takes.
     #[arg(short = 'T')]
     times: bool,
+    /// Print what could have been done to the code and was not, and why.
+    #[arg(long)]
+    remarks: bool,
     /// Print every function after this pass, or after all.
     #[arg(long, value_name = "PASS", value_parser = parse_passes)]
     dump_after: Option<Passes>,
@@ -92,6 +95,7 @@ impl Options {
         let file = source::read(&self.file, &self.kernel)?;
         let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
         compiler.time_passes(self.times);
+        compiler.collect_remarks(self.remarks);
         let emit = self.emit();
         let texts = Arc::new(Mutex::new(Texts::default()));
         self.observe(&mut compiler, emit, &texts);
@@ -111,6 +115,10 @@ impl Options {
         }
         if let Some(format) = self.resource_usage {
             report.push_str(&resource_usage(&code, format)?);
+        }
+        for remark in code.remarks() {
+            let separator = if remark.line > 0 { "" } else { " " };
+            writeln!(report, "{}:{separator}{remark}", self.file.display())?;
         }
         if self.times {
             write!(report, "{}", compiler.timings())?;

@@ -153,6 +153,35 @@ fn wrong_usage_is_status_2() {
 }
 
 #[test]
+fn remarks_name_the_line_and_the_reason() {
+    let folder = Folder::new("remarks");
+    let source = kernel("matmul8");
+    let elf = folder.path("k.elf");
+    let compile = |extra: &[&str]| {
+        let all = [
+            "compile",
+            source.as_str(),
+            "--target",
+            "thisgpu",
+            "-o",
+            &elf,
+        ];
+        succeed(&[&all[..], extra].concat())
+    };
+    assert_eq!(compile(&["--set", "regs=24"]), "");
+    let remarks = compile(&["--set", "regs=24", "--remarks"]);
+    let spilled = format!("{source}: %matmul8: spilled: ");
+    assert!(
+        remarks.lines().any(|l| l.starts_with(&spilled)),
+        "{remarks}"
+    );
+    assert_eq!(
+        remarks,
+        compile(&["--set", "regs=24", "--remarks", "-j", "2"])
+    );
+}
+
+#[test]
 fn all_outputs_of_a_compilation_are_the_same_code() {
     let folder = Folder::new("emit");
     let source = kernel("saxpy_f32");
