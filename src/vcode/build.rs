@@ -190,7 +190,10 @@ impl VCodeBuilder {
                     .for_each(|&reg| mark_used(&mut self.used, &self.bound, reg)),
                 Some(Attachment::Call(call)) => (call.uses.iter())
                     .for_each(|&(reg, _)| mark_used(&mut self.used, &self.bound, reg)),
-                Some(Attachment::Symbol(_) | Attachment::Label(_)) | None => {}
+                Some(Attachment::Pack(values)) => {
+                    (values.iter()).for_each(|&reg| mark_used(&mut self.used, &self.bound, reg))
+                }
+                Some(Attachment::Symbol(_) | Attachment::Label(_) | Attachment::Bit(_)) | None => {}
             }
             self.insts.push(entry);
         }

@@ -232,6 +232,9 @@ impl Builder<'_> {
                 self.entry(v, wants[place], kind, registers[place]);
             }
         }
+        for &v in code.packed(entry) {
+            self.entry(v, Want::Loose, Use, None);
+        }
         for (v, place) in self.results(entry).zip(kept) {
             if let (Some(kept), Want::Fixed(register)) = (*place, wants[v]) {
                 self.operand(kept, Want::Fixed(register), Use);
