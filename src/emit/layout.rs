@@ -246,7 +246,7 @@ impl Layout<'_> {
                     Some(callee) => Target::Symbol(relative(label()?.role, callee)),
                     None => Target::None,
                 },
-                Attachment::Else(_) => Target::None,
+                Attachment::Else(_) | Attachment::Pack(_) | Attachment::Bit(_) => Target::None,
             };
             out.targets[id] = target;
         }

@@ -38,8 +38,8 @@ pub(super) fn number(block: Block, index: u32) -> u32 {
 /// See the module. Kept between functions.
 #[derive(Debug, Default)]
 pub(super) struct Allocation {
-    /// A register for each entry of [`crate::isa::Inst::regs`] that names a value, instruction after instruction; behind those of a block
-    /// the registers that its terminator reads in places of its own: guard, index, or low and high word of an address.
+    /// A register for each entry of [`crate::isa::Inst::regs`] that names a value and then for each predicate that is packed, instruction
+    /// after instruction; behind those of a block the registers that its terminator reads in places of its own: guard, index, or low and high word of an address.
     pub registers: Vec<PReg>,
     /// What runs between the instructions, in order.
     pub steps: Vec<(Point, Step)>,

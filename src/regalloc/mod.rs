@@ -11,7 +11,7 @@
 //!    Functions without wide operands and guarded results need none for regalloc2.
 //! 3. An [`Allocation`] is made: by regalloc2 below the number of registers that the pressure or the colouring needs, only wide operands
 //!    and guarded results in the registers of the colouring ([`backtracking`]), or from the colouring alone ([`single_pass`]). [`write`]
-//!    writes the code of either.
+//!    writes the code of either; [`unpack`] lets predicates come back together where they can.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
 //! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code to the
 //!    definition of the value that it read before.
@@ -31,6 +31,7 @@ mod registers;
 mod reservations;
 mod single_pass;
 mod survey;
+mod unpack;
 mod webs;
 mod wishes;
 mod write;
@@ -41,7 +42,7 @@ mod tests;
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::remarks::{Missed, Remarks};
-use crate::vcode::{Block, BlockData, SourceLine, VCode};
+use crate::vcode::{Attachment, Block, BlockData, SourceLine, VCode};
 use allocation::{Allocation, Point};
 use backtracking::{Guide, Refusal, Request};
 use constrain::{Constrained, pinned, plan, pressure, rewrite, spill, uniform};
@@ -224,15 +225,20 @@ fn assign(
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
-    let survey = survey::Survey::of(&code)?;
+    let mut survey = survey::Survey::of(&code)?;
     let over_budget = code.insts.len() > MOST_WORK;
     let backtracking = options.algorithm == Algorithm::Backtracking && !over_budget;
     let coloured = !backtracking || survey.needs_colouring;
     let code = pinned::separate(Constrained::untouched(code, options.verify));
-    let code = fit(code, coloured, options, scratch)?;
+    let mut code = fit(code, coloured, options, scratch)?;
+    let packs = has_packs(&code.code);
+    if packs && !coloured {
+        code = fit(code, true, options, scratch)?;
+    }
     refuse_divergent_writes(&code.code, &scratch.pressure)?;
     if backtracking {
-        return backtrack(code, &survey, options, scratch);
+        survey.needs_colouring |= packs;
+        return backtrack(code, &survey, packs, options, scratch);
     }
     single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
     scratch.allocation.source.over_budget =
@@ -249,7 +255,8 @@ fn finish(code: Constrained, allocation: &Allocation) -> (VCode<PReg>, Report, O
         ..Report::default()
     };
     let mut origin = origins.are_recorded().then(Vec::new);
-    let (code, named) = write::write(code, allocation, origin.as_mut(), &mut report);
+    let (mut code, named, tests) = write::write(code, allocation, origin.as_mut(), &mut report);
+    unpack::unpack(&mut code, &tests, origin.as_mut());
     if let Some(origin) = &mut origin {
         origins.trace_back(origin);
     }
@@ -257,10 +264,18 @@ fn finish(code: Constrained, allocation: &Allocation) -> (VCode<PReg>, Report, O
     (code, report, origin)
 }
 
-/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if the function needs one.
+/// Whether predicates are packed.
+fn has_packs(code: &VCode<VReg>) -> bool {
+    let mut attachments = code.attachments.values();
+    attachments.any(|a| matches!(a, Attachment::Pack(_)))
+}
+
+/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if the function needs one. Packed
+/// predicates have them too: regalloc2 would bring them back to other registers than those where they were, which an R2P cannot do.
 fn backtrack(
     mut code: Constrained,
     survey: &survey::Survey,
+    packs: bool,
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
@@ -268,6 +283,7 @@ fn backtrack(
     const UNIFORM: usize = RegisterClass::Uniform as usize;
     let mut coloured = survey.needs_colouring;
     let mut excluded = [false; 3];
+    excluded[RegisterClass::Predicate as usize] = packs;
     loop {
         if !coloured && excluded != [false; 3] {
             code = fit(code, true, options, scratch)?;

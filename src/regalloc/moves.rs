@@ -3,8 +3,8 @@
 use super::parallel::{Copy, Step};
 use crate::abi;
 use crate::isa::generated::{
-    BoolOp, CompOp, EXBool, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldl, lop3, mov,
-    stl, uiadd, umov,
+    BSel, BoolOp, CompOp, EXBool, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldl, lop3,
+    mov, p2r, stl, uiadd, umov,
 };
 use crate::isa::operand::{Constant, PT, RZ, not};
 use crate::isa::{Inst, PInst, PReg, Register, RegisterClass, Role, VInst, VReg, build};
@@ -13,6 +13,8 @@ use smallvec::SmallVec;
 /// Truth table of PLOP3 and LOP3 for "the first operand" and "the exclusive or of the first two" (documents 002, LOP3: bit 4a + 2b + c).
 const FIRST: u8 = 0xf0;
 const XOR: u8 = 0x3c;
+/// "Both of the first two".
+const AND: u8 = 0xc0;
 
 /// `to` = `from`; a predicate in a GPR is 0 or 1.
 ///
@@ -175,6 +177,28 @@ pub(super) fn predicate_to_gpr<R: Register>(to: R, predicate: R) -> Inst<R> {
 pub(super) fn gpr_to_predicate<R: Register>(to: R, from: R) -> Inst<R> {
     let options = isetp::Options::new(IExt::NoX, IType::S32, CompOp::Ne, BoolOp::And);
     build::isetp_ri(options, to, PT, from, 0, PT, PT)
+}
+
+/// `to` = a word in which all of `predicates` that are yet to have registers are to have their bits ([`set_mask`]).
+pub(super) fn pack<R: Register>(to: R) -> Inst<R> {
+    // The bits that the mask does not select are those of RZ.
+    build::p2r_ri(p2r::Options::new(BSel::B0), to, RZ, 0)
+}
+
+/// The predicate `to` holds if a bit of `from` that is yet to be chosen is set ([`set_mask`]).
+pub(super) fn test_bit<R: Register>(to: R, from: R) -> Inst<R> {
+    let options = lop3::Options::new(EXBool::Por);
+    build::lop3_rir(options, to, RZ, from, 0, RZ, AND, !PT)
+}
+
+/// The predicates of `mask` = the bits of `from`; all others may be lost (docs/semantics.md).
+pub(super) fn unpack(from: PReg, mask: u8) -> PInst {
+    build::r2p_ri(from, u32::from(mask))
+}
+
+/// Chooses the bits of [`pack`] and [`test_bit`], the first being P0's.
+pub(super) fn set_mask<R: Register>(inst: &mut Inst<R>, mask: u8) {
+    inst.set_number(Role::B, u64::from(mask));
 }
 
 /// The uniform register `to` = `from`, which is the same for all lanes.

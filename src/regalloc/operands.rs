@@ -129,7 +129,7 @@ impl Scan<'_> {
         at: u32,
         entry: &Entry<VReg>,
     ) -> Result<(), NoRegister> {
-        for v in entry.inst.uses() {
+        for v in self.code.uses(entry) {
             if self.dies(v, at, block) {
                 self.picker.release(v);
             }

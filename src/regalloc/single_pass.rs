@@ -26,6 +26,8 @@ pub(super) fn allocate(code: &VCode<VReg>, colouring: &Colouring, out: &mut Allo
                     .registers
                     .extend(values.map(|(_, v)| colouring.register(v))),
             }
+            let packed = code.packed(entry).iter();
+            out.registers.extend(packed.map(|v| colouring.register(*v)));
         }
         let exit = &colouring.exits[block.index()];
         match (&data.terminator, exit.address) {

@@ -78,6 +78,9 @@ impl Wishes {
                     let kept = entry.inst.definitions().zip(code.else_values(entry));
                     self.joins
                         .extend(kept.filter_map(|(a, b)| b.map(|b| Join { depth, a, b })));
+                    // Where bits are the registers' numbers one R2P brings several predicates back.
+                    let bit = code.bit(entry).zip(entry.inst.definitions().next());
+                    self.joins.extend(bit.map(|(a, b)| Join { depth, a, b }));
                 }
                 if !entry.inst.info().wide {
                     continue;

@@ -1,4 +1,4 @@
-//! Writes the allocated code: every operand in its register, copies as instructions between them.
+//! Writes the allocated code: every operand in its register, copies as instructions between them, packed predicates with their bits.
 
 use super::allocation::{Allocation, Point, number};
 use super::check::ADDED;
@@ -12,11 +12,13 @@ use crate::vcode::{
     VCode,
 };
 use cranelift_entity::PrimaryMap;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::iter::Copied;
 use std::slice::Iter;
 
 /// Writes `code` as `allocation` says. `origins` gets for each instruction its index in `code`, or [`ADDED`], if anyone wants to know. Also
-/// returned: the registers that the written code names.
+/// returned: the registers that the written code names, and the indices of instructions that test a bit of packed predicates.
 ///
 /// # Panics
 /// When the allocation is not of this code.
@@ -25,7 +27,7 @@ pub(super) fn write(
     allocation: &Allocation,
     origins: Option<&mut Vec<u32>>,
     report: &mut Report,
-) -> (VCode<PReg>, RegisterSet) {
+) -> (VCode<PReg>, RegisterSet, Vec<u32>) {
     // The branches that layout puts behind them have room too.
     let most = code.insts.len() + allocation.steps.len() + 2 * code.blocks.len();
     let mut out = Writer {
@@ -35,6 +37,8 @@ pub(super) fn write(
         pending: &allocation.steps,
         sequence: Vec::new(),
         moves: Vec::new(),
+        packs: HashMap::new(),
+        tests: Vec::new(),
         report,
     };
     let entry_block = code.entry_block();
@@ -50,7 +54,7 @@ pub(super) fn write(
         for (index, entry) in range.clone().zip(insts) {
             let number = number(block, index);
             out.copies(Point::before(number), entry.line);
-            out.instruction(entry, index);
+            out.instruction(&code.attachments, entry, index);
             out.copies(Point::behind(number), entry.line);
         }
         out.copies(Point::before(number(block, range.end)), data.line);
@@ -71,7 +75,7 @@ pub(super) fn write(
         });
     }
     debug_assert!(out.registers.len() == 0 && out.pending.is_empty());
-    let insts = out.insts;
+    let (insts, tests) = (out.insts, out.tests);
     let code = VCode {
         name: code.name,
         kind: code.kind,
@@ -82,7 +86,7 @@ pub(super) fn write(
         vreg_count: 0,
         frame: code.frame,
     };
-    (code, named)
+    (code, named, tests)
 }
 
 /// Registers that the code names, those of its terminators' values left out.
@@ -115,6 +119,10 @@ struct Writer<'a> {
     pending: &'a [(Point, Step)],
     sequence: Vec<Step>,
     moves: Vec<PInst>,
+    /// The bits of packed predicates.
+    packs: HashMap<AttachmentId, SmallVec<[u8; 6]>>,
+    /// Instructions that test one.
+    tests: Vec<u32>,
     report: &'a mut Report,
 }
 
@@ -142,15 +150,52 @@ impl Writer<'_> {
         }
     }
 
-    fn instruction(&mut self, entry: &Entry<VReg>, index: u32) {
-        let inst = entry.inst.map(|_| self.register());
+    fn instruction(
+        &mut self,
+        attachments: &PrimaryMap<AttachmentId, Attachment<VReg>>,
+        entry: &Entry<VReg>,
+        index: u32,
+    ) {
+        let mut inst = entry.inst.map(|_| self.register());
+        let mut attachment = entry.attachment;
+        if let Some(id) = attachment
+            && let Some(mask) = self.bits(id, &attachments[id])
+        {
+            moves::set_mask(&mut inst, mask);
+            attachment = None;
+        }
         self.insts.push(Entry {
             inst,
             line: entry.line,
-            attachment: entry.attachment,
+            attachment,
         });
         if let Some(origins) = &mut self.origins {
             origins.push(index);
+        }
+    }
+
+    /// The bits that an instruction with this attachment writes or tests, where it is about packed predicates.
+    fn bits(&mut self, id: AttachmentId, attachment: &Attachment<VReg>) -> Option<u8> {
+        match attachment {
+            Attachment::Pack(values) => {
+                let bits: SmallVec<[u8; 6]> = values
+                    .iter()
+                    .map(|_| 1 << self.register().number())
+                    .collect();
+                let mask = bits.iter().fold(0, |mask, bit| mask | bit);
+                self.packs.insert(id, bits);
+                Some(mask)
+            }
+            Attachment::Bit(bit) => {
+                self.tests.push(self.insts.len() as u32);
+                // What writes the bits comes first, but perhaps not where no path leads.
+                let bits = self.packs.get(&bit.pack);
+                Some(bits.map_or(0, |bits| bits[usize::from(bit.place)]))
+            }
+            Attachment::Else(_)
+            | Attachment::Call(_)
+            | Attachment::Symbol(_)
+            | Attachment::Label(_) => None,
         }
     }
 
@@ -240,6 +285,9 @@ fn attachments(
             })),
             Attachment::Symbol(symbol) => Attachment::Symbol(symbol),
             Attachment::Label(block) => Attachment::Label(block),
+            // Nothing refers to these any more.
+            Attachment::Pack(_) => Attachment::Pack(SmallVec::new()),
+            Attachment::Bit(bit) => Attachment::Bit(bit),
         });
     }
     if any_kept {

@@ -101,7 +101,10 @@ impl<R: Register> Editor<R> {
                     *target = numbers[*target].unwrap_or(Block::new(0));
                 }
                 Attachment::Call(call) => renumber(&mut call.meeting, &numbers),
-                Attachment::Else(_) | Attachment::Symbol(_) => {}
+                Attachment::Else(_)
+                | Attachment::Symbol(_)
+                | Attachment::Pack(_)
+                | Attachment::Bit(_) => {}
             }
         }
         code

@@ -206,7 +206,10 @@ impl VCodeBuilder {
                 Some(Attachment::Call(call)) => {
                     (call.uses.iter()).for_each(|&(reg, _)| mark_used(&mut self.regs, reg))
                 }
-                Some(Attachment::Symbol(_) | Attachment::Label(_)) | None => {}
+                Some(Attachment::Pack(values)) => {
+                    (values.iter()).for_each(|&reg| mark_used(&mut self.regs, reg))
+                }
+                Some(Attachment::Symbol(_) | Attachment::Label(_) | Attachment::Bit(_)) | None => {}
             }
         }
         if first < end {

@@ -104,6 +104,19 @@ pub enum Attachment<R> {
     Symbol(SymbolUse),
     /// The label field holds the distance to the start of a block (the meeting point of a BSSY).
     Label(Block),
+    /// The predicates that a P2R before register allocation writes to its result, each to the bit of the register that it will be in.
+    Pack(SmallVec<[R; 6]>),
+    /// The bit of one of them in the result, which a LOP3 before register allocation tests.
+    Bit(Bit),
+}
+
+/// A bit of a register that holds several predicates. Which one it is is known after register allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bit {
+    /// The [`Attachment::Pack`].
+    pub pack: AttachmentId,
+    /// The predicate, by its place there.
+    pub place: u8,
 }
 
 /// Operands of a call beside those of the instruction.
@@ -304,7 +317,8 @@ impl<R> Attachment<R> {
                 .iter_mut()
                 .chain(&mut call.defs)
                 .for_each(|(r, _)| visit(r)),
-            Attachment::Symbol(_) | Attachment::Label(_) => {}
+            Attachment::Pack(values) => values.iter_mut().for_each(visit),
+            Attachment::Symbol(_) | Attachment::Label(_) | Attachment::Bit(_) => {}
         }
     }
 }
@@ -430,19 +444,40 @@ impl<R: Register> VCode<R> {
         }
     }
 
-    /// Every register that an instruction reads: operands, values kept, a call's arguments.
-    pub fn uses<'a>(&'a self, entry: &'a Entry<R>) -> Uses<'a, R> {
-        let (kept, call): (&[Option<R>], &[(R, PReg)]) =
-            match entry.attachment.map(|a| &self.attachments[a]) {
-                Some(Attachment::Else(values)) => (values, &[]),
-                Some(Attachment::Call(info)) => (&[], &info.uses),
-                _ => (&[], &[]),
-            };
-        Uses {
-            operands: entry.inst.uses(),
-            kept: kept.iter(),
-            call: call.iter(),
+    /// The predicates that an instruction packs into its result.
+    pub fn packed(&self, entry: &Entry<R>) -> &[R] {
+        match entry.attachment.map(|a| &self.attachments[a]) {
+            Some(Attachment::Pack(values)) => values,
+            _ => &[],
         }
+    }
+
+    /// The predicate whose bit an instruction tests.
+    pub fn bit(&self, entry: &Entry<R>) -> Option<R> {
+        match entry.attachment.map(|a| &self.attachments[a]) {
+            Some(Attachment::Bit(Bit { pack, place })) => match &self.attachments[*pack] {
+                Attachment::Pack(values) => values.get(usize::from(*place)).copied(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Every register that an instruction reads: operands, values kept, a call's arguments, predicates that it packs.
+    pub fn uses<'a>(&'a self, entry: &'a Entry<R>) -> Uses<'a, R> {
+        let mut uses = Uses {
+            operands: entry.inst.uses(),
+            kept: [].iter(),
+            call: [].iter(),
+            packed: [].iter(),
+        };
+        match entry.attachment.map(|a| &self.attachments[a]) {
+            Some(Attachment::Else(values)) => uses.kept = values.iter(),
+            Some(Attachment::Call(info)) => uses.call = info.uses.iter(),
+            Some(Attachment::Pack(values)) => uses.packed = values.iter(),
+            _ => {}
+        }
+        uses
     }
 
     /// Every register that an instruction writes: operands and a call's results.
@@ -452,6 +487,7 @@ impl<R: Register> VCode<R> {
             operands: entry.inst.definitions(),
             kept: [].iter(),
             call: call.iter(),
+            packed: [].iter(),
         }
     }
 
@@ -474,6 +510,7 @@ pub struct Uses<'a, R> {
     operands: Registers<'a, R>,
     kept: std::slice::Iter<'a, Option<R>>,
     call: std::slice::Iter<'a, (R, PReg)>,
+    packed: std::slice::Iter<'a, R>,
 }
 
 impl<R: Register> Iterator for Uses<'_, R> {
@@ -485,13 +522,15 @@ impl<R: Register> Iterator for Uses<'_, R> {
             .next()
             .or_else(|| self.kept.by_ref().copied().flatten().next())
             .or_else(|| self.call.next().map(|(r, _)| *r))
+            .or_else(|| self.packed.next().copied())
     }
 
     #[inline]
     fn fold<B, F: FnMut(B, R) -> B>(self, init: B, mut f: F) -> B {
         let result = self.operands.fold(init, &mut f);
         let result = self.kept.copied().flatten().fold(result, &mut f);
-        self.call.map(|(r, _)| *r).fold(result, f)
+        let result = self.call.map(|(r, _)| *r).fold(result, &mut f);
+        self.packed.copied().fold(result, f)
     }
 }
 

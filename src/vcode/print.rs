@@ -59,6 +59,15 @@ impl<R: Register> fmt::Display for VCode<R> {
                     }
                     Some(Attachment::Symbol(s)) => write!(f, " // {}", s.print(&entry.inst))?,
                     Some(Attachment::Label(target)) => write!(f, " // {target}")?,
+                    Some(Attachment::Pack(values)) => {
+                        write!(
+                            f,
+                            " // {}: {}",
+                            entry.attachment.expect("there is one"),
+                            list(values)
+                        )?;
+                    }
+                    Some(Attachment::Bit(bit)) => write!(f, " // {} of {}", bit.place, bit.pack)?,
                 }
                 writeln!(f)?;
             }

@@ -232,7 +232,13 @@ impl Builder<'_> {
             0 => Use,
             _ => Def,
         };
-        if !(info.wide || !kept.is_empty() || call.is_some() || site.is_some()) {
+        let packed = code.packed(entry);
+        if !(info.wide
+            || !kept.is_empty()
+            || call.is_some()
+            || site.is_some()
+            || !packed.is_empty())
+        {
             values.for_each(|(place, v)| self.entry(v, Want::Loose, kind(place), None));
             return;
         }
@@ -241,6 +247,9 @@ impl Builder<'_> {
         self.fixed_places(entry, call.is_some(), site, &mut registers, &mut wants);
         for (place, v) in values {
             self.entry(v, wants[place], kind(place), registers[place]);
+        }
+        for &v in packed {
+            self.entry(v, Want::Loose, Use, None);
         }
         for (v, place) in self.results(entry).zip(kept) {
             if let (Some(kept), Want::Fixed(register)) = (*place, wants[v]) {

@@ -24,6 +24,8 @@ pub(super) enum Action {
     Pack { to: PReg, shift: u8, mask: u8 },
     /// All predicates are written, those that `mask` names from the bits of a register from `shift` on.
     Unpack { from: PReg, shift: u8, mask: u8 },
+    /// A predicate gets bit `bit` of a register.
+    Test { to: PReg, from: PReg, bit: u8 },
     /// R1 moves by so many bytes.
     Adjust(i32),
     /// R1 gets the value that a kernel starts with.
@@ -37,9 +39,10 @@ pub(super) type Pairs = SmallVec<[(Place, Place); 4]>;
 
 /// Predicates that exist.
 const PREDICATES: u8 = RegisterClass::Predicate.hardwired();
-/// Truth tables of LOP3 and PLOP3 (document 002): the first operand, and the exclusive or of the first two.
+/// Truth tables of LOP3 and PLOP3 (document 002): the first operand, the exclusive or of the first two, and both of them.
 const FIRST: u64 = 0xf0;
 const XOR: u64 = 0x3c;
+const BOTH: u64 = 0xc0;
 
 /// What the instruction that `rest` begins with does, and how many instructions do it together.
 ///
@@ -67,6 +70,9 @@ pub(super) fn action(rest: &[Entry<PReg>], layout: &Layout) -> Result<(Action, u
         }
         if let Some(pairs) = memory(inst, layout)? {
             return Ok((Action::Move(pairs), 1));
+        }
+        if let Some(tested) = tested(inst) {
+            return Ok((tested, 1));
         }
         if let Some(packed) = packed(inst) {
             return Ok((packed, 1));
@@ -233,6 +239,22 @@ fn memory(inst: &PInst, layout: &Layout) -> Result<Option<Pairs>, String> {
         }
     };
     Ok(Some(words.zip(&data).map(pair).collect()))
+}
+
+/// A LOP3 whose only result is whether one bit is set.
+fn tested(inst: &PInst) -> Option<Action> {
+    if inst.form() != Form::LOP3_RIR {
+        return None;
+    }
+    let (to, from) = (inst.reg(Role::Pu)?, inst.reg(Role::A)?);
+    let mask = inst.number(Role::B)? as u32;
+    let options = lop3::Options::new(EXBool::Por);
+    let expected: PInst = build::lop3_rir(options, to, RZ, from, mask, RZ, BOTH as u8, !PT);
+    (mask.is_power_of_two() && *inst == expected).then_some(Action::Test {
+        to,
+        from,
+        bit: mask.trailing_zeros() as u8,
+    })
 }
 
 /// P2R and R2P with a mask in the word. What they leave as it is counts as lost, because the documents can be read in more than one way.

@@ -157,6 +157,10 @@ impl Checker<'_> {
                 written.read(index, packed.map(|p| PReg::predicate(p).into()));
                 written.write((*to).into(), index);
             }
+            Action::Test { to, from, .. } => {
+                written.read(index, std::iter::once((*from).into()));
+                written.write((*to).into(), index);
+            }
             Action::Unpack { from, .. } => {
                 written.read(index, std::iter::once((*from).into()));
                 (0..RegisterClass::Predicate.hardwired())

@@ -208,6 +208,16 @@ impl Checker<'_> {
                 };
                 self.hand_on(question, index, 0, from.into(), content)
             }
+            Action::Test { from, bit, .. } => {
+                if question.content.bit.is_some() {
+                    return Err(self.overwritten(index));
+                }
+                let content = Content {
+                    what: question.content.what,
+                    bit: Some(bit),
+                };
+                self.hand_on(question, index, 0, from.into(), content)
+            }
             Action::Compute => self.at_computation(question, index),
             Action::Adjust(_) | Action::Start => Err(self.overwritten(index)),
         }

@@ -189,10 +189,14 @@ impl Flow {
         self.dominators.dominates(dominator.index(), block.index())
     }
 
+    /// Whether any path leads to a block.
+    pub fn is_reachable(&self, block: Block) -> bool {
+        self.dominators.is_reachable(block.index())
+    }
+
     /// The nearest block that dominates both; the first if one cannot be reached.
     pub fn common(&self, a: Block, b: Block) -> Block {
-        let reachable = |b: Block| self.dominators.is_reachable(b.index());
-        if !reachable(a) || !reachable(b) {
+        if !self.is_reachable(a) || !self.is_reachable(b) {
             return Block::new(0);
         }
         Block::new(self.dominators.common(a.index(), b.index()))

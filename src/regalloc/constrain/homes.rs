@@ -53,6 +53,7 @@ impl Plan {
         self.share_homes(&mut demand, live);
         let latest = demand.latest;
         self.place_stores(code, live, &flow, &latest);
+        self.pack(code, &flow, &latest);
         self.assign_slots(code, live);
         self.flow = Some(flow);
     }
@@ -198,7 +199,7 @@ impl Plan {
     }
 
     /// Values that are stored, with the place behind their definitions.
-    fn first_places(&self, code: &VCode<VReg>) -> Vec<(VReg, (Block, u32))> {
+    pub(super) fn first_places(&self, code: &VCode<VReg>) -> Vec<(VReg, (Block, u32))> {
         let mut places = Vec::new();
         let stored = |v: &VReg| self.housed[v.index()];
         for (block, data) in code.blocks.iter() {

@@ -7,7 +7,7 @@
 //! 1. [`pressure`] tells whether all is well, which is the rule; the rest is not run then.
 //! 2. [`flow`] and [`distance`] find loops, dominators and how far next uses are.
 //! 3. [`spill`] walks through the blocks ([`walk`]) and decides where values are in registers: the [`plan`].
-//! 4. [`homes`] decides where they are otherwise, and where they are stored.
+//! 4. [`homes`] decides where they are otherwise, and where they are stored; predicates that leave together share a home ([`packs`]).
 //! 5. [`rewrite`] writes the code, [`edges`] what stands between blocks, [`tidy`] leaves out what nobody reads.
 
 mod again;
@@ -15,6 +15,7 @@ mod distance;
 mod edges;
 mod flow;
 mod homes;
+mod packs;
 pub(super) mod pinned;
 pub(super) mod plan;
 pub(crate) mod pressure;

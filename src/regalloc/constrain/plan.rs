@@ -2,6 +2,7 @@
 
 use super::again::Recipes;
 use super::flow::{Flow, OUTSIDE};
+use super::packs::Crowds;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::{Block, VCode};
@@ -147,8 +148,15 @@ pub(in crate::regalloc) struct Plan {
     pub(super) slot: Vec<u32>,
     /// Number of slots.
     pub(super) slots: u32,
-    /// In order of their places.
+    /// In order of their places, those of a pack next to each other.
     pub(super) stores: Vec<Store>,
+    /// By value: the pack that has its home, or [`NONE`].
+    pub(super) pack_of: Vec<u32>,
+    /// Number of packs.
+    pub(super) packs: u32,
+    /// How many values may be in registers.
+    pub(super) limit: u32,
+    pub(super) crowds: Crowds,
     /// Values that come back in a loop: `(loop, value)`.
     /// With [`OUTSIDE`] for all values that come back anywhere.
     pub(super) returns: HashSet<(u32, VReg)>,
@@ -172,6 +180,10 @@ impl Default for Plan {
             slot: Vec::new(),
             slots: 0,
             stores: Vec::new(),
+            pack_of: Vec::new(),
+            packs: 0,
+            limit: 0,
+            crowds: Crowds::default(),
             returns: HashSet::new(),
             flow: None,
         }
@@ -180,8 +192,11 @@ impl Default for Plan {
 
 impl Plan {
     /// Starts over.
-    pub(super) fn begin(&mut self, code: &VCode<VReg>, class: RegisterClass) {
+    pub(super) fn begin(&mut self, code: &VCode<VReg>, class: RegisterClass, limit: u32) {
         self.class = class;
+        self.limit = limit;
+        self.packs = 0;
+        self.crowds.reset(code, class);
         self.entry.clear();
         self.exit.clear();
         self.reloads.clear();
@@ -191,7 +206,12 @@ impl Plan {
             list.clear();
             list.resize(code.vreg_count as usize, false);
         }
-        for list in [&mut self.group, &mut self.slot, &mut self.param_of] {
+        for list in [
+            &mut self.group,
+            &mut self.slot,
+            &mut self.param_of,
+            &mut self.pack_of,
+        ] {
             list.clear();
             list.resize(code.vreg_count as usize, NONE);
         }

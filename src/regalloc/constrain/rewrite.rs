@@ -16,7 +16,7 @@ use crate::isa::table::Direction;
 use crate::isa::{Register, RegisterClass, VInst, VReg};
 use crate::regalloc::check::ADDED;
 use crate::regalloc::moves;
-use crate::vcode::{Attachment, Block, Callee, Entry, SourceLine, Terminator, VCode};
+use crate::vcode::{Attachment, Bit, Block, Callee, Entry, SourceLine, Terminator, VCode};
 use cranelift_entity::EntityRef;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -49,6 +49,7 @@ pub(in crate::regalloc) fn apply(before: &Constrained, plan: &Plan) -> Constrain
         origin: Vec::with_capacity(old.insts.len()),
         name: Vec::new(),
         home: HashMap::new(),
+        bits: HashMap::new(),
         names: Vec::new(),
         name_ends: Vec::new(),
         joins: Vec::new(),
@@ -89,6 +90,8 @@ pub(super) struct Rewriter<'a> {
     pub name: Vec<VReg>,
     /// GPRs that hold predicates and uniform values.
     pub home: HashMap<VReg, VReg>,
+    /// Predicates that share homes, with their bits.
+    bits: HashMap<VReg, Bit>,
     /// By block, values with their names at its end.
     pub names: Vec<(VReg, VReg)>,
     pub name_ends: Vec<u32>,
@@ -112,6 +115,7 @@ impl Rewriter<'_> {
                 }
             }
         }
+        self.open_packs();
         let mut stores = self.plan.stores.iter().peekable();
         let mut reloads = self.plan.reloads.iter().peekable();
         let mut home_reads = self.plan.home_reads.iter().peekable();
@@ -145,6 +149,33 @@ impl Rewriter<'_> {
             self.rename_params(block);
         }
         self.pass_joined();
+    }
+
+    /// Gives the predicates of each pack one home.
+    fn open_packs(&mut self) {
+        let packed = |s: &&Store| self.plan.pack_of[s.value.index()] != NONE;
+        let mut open = None;
+        for store in self.plan.stores.iter().filter(packed) {
+            let number = self.plan.pack_of[store.value.index()];
+            let pack = match open {
+                Some((known, pack)) if known == number => pack,
+                _ => self
+                    .code
+                    .attachments
+                    .push(Attachment::Pack(SmallVec::new())),
+            };
+            open = Some((number, pack));
+            let Attachment::Pack(values) = &mut self.code.attachments[pack] else {
+                unreachable!("it has just been made");
+            };
+            let place = values.len() as u8;
+            values.push(store.value);
+            if let Some(first) = values.first().filter(|first| **first != store.value) {
+                let home = self.home[first];
+                self.home.insert(store.value, home);
+            }
+            self.bits.insert(store.value, Bit { pack, place });
+        }
     }
 
     fn values_as_they_are(&self) -> Vec<VReg> {
@@ -195,9 +226,23 @@ impl Rewriter<'_> {
         self.slots + 4 * self.plan.slot[v.index()]
     }
 
-    /// Puts a value into its home.
+    /// Puts a value into its home. That of a pack is written by the first that comes, for all of them.
     fn store(&mut self, v: VReg, line: SourceLine) {
         let here = self.here(v);
+        if let Some(bit) = self.bits.get(&v) {
+            let Attachment::Pack(values) = &mut self.code.attachments[bit.pack] else {
+                unreachable!("bits are of packs");
+            };
+            values[usize::from(bit.place)] = here;
+            if bit.place == 0 {
+                self.add(Entry {
+                    inst: moves::pack(self.home[&v]),
+                    line,
+                    attachment: Some(bit.pack),
+                });
+            }
+            return;
+        }
         match self.plan.class {
             RegisterClass::Gpr => {
                 let inst = moves::spill_store(here, self.pointer(), self.slot(v));
@@ -238,6 +283,15 @@ impl Rewriter<'_> {
         }
         let inst = match v.class() {
             RegisterClass::Gpr => moves::spill_load(copy, self.pointer(), self.slot(v)),
+            RegisterClass::Predicate if let Some(bit) = self.bits.get(&v) => {
+                let attachment = self.code.attachments.push(Attachment::Bit(*bit));
+                self.add(Entry {
+                    inst: moves::test_bit(copy, self.home[&v]),
+                    line,
+                    attachment: Some(attachment),
+                });
+                return copy;
+            }
             RegisterClass::Predicate => moves::gpr_to_predicate(copy, self.home[&v]),
             RegisterClass::Uniform => moves::gpr_to_uniform(copy, self.home[&v]),
         };

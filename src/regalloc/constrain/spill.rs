@@ -140,7 +140,7 @@ impl Spiller {
         let walk = |this: &mut Self, plan: &mut Plan, wishes: &Wishes| {
             this.left.clear();
             this.left.resize(values, false);
-            plan.begin(code, class);
+            plan.begin(code, class, limit);
             let mut walk = Walk {
                 code,
                 live,

@@ -2,7 +2,7 @@
 
 use super::distance::{LOOP, NEVER, length};
 use super::flow::Flow;
-use super::plan::{Eviction, Plan, Point};
+use super::plan::{Eviction, NONE, Plan, Point};
 use super::spill::{Spiller, Wishes};
 use super::uniform;
 use crate::isa::{Register, RegisterClass, VReg};
@@ -203,6 +203,8 @@ impl Walk<'_, '_> {
         {
             let (defs, end) = self.spiller.bounds[i];
             let at = Point::before(block, index);
+            let present = self.spiller.present.count(self.class);
+            self.plan.crowds.note_before(at, present);
             self.bring(block, Some(entry), start..defs, at);
             let early = self.early_results(entry, start..defs);
             self.reduce(self.limit, early, start..defs, at, i as u32)?;
@@ -220,6 +222,9 @@ impl Walk<'_, '_> {
             let step = i as u32 + 1;
             if self.code.call(entry).is_some() {
                 self.reduce(self.across, 0, 0..0, behind, step)?;
+                if self.across == 0 {
+                    self.plan.crowds.note(at, NONE);
+                }
             }
             self.reduce(self.limit, end - defs, 0..0, behind, step)?;
             for event in defs..end {
@@ -233,6 +238,8 @@ impl Walk<'_, '_> {
         }
         let end = self.spiller.events.len() as u32;
         let at = Point::end(self.code, block);
+        let present = self.spiller.present.count(self.class);
+        self.plan.crowds.note_before(at, present);
         self.bring(block, None, start..end, at);
         self.reduce(self.limit, 0, start..end, at, data.insts.len() as u32)?;
         for event in start..end {
@@ -381,6 +388,8 @@ impl Walk<'_, '_> {
             self.spiller.left[victim.index()] = true;
             self.plan.evictions.push(Eviction { value: victim, at });
         }
+        let count = self.spiller.present.count(self.class) + more;
+        self.plan.crowds.note(at, count);
         Ok(())
     }
 }

@@ -200,6 +200,28 @@ fn predicates_packed_in_a_register() {
     wrong(run(0x1, 0x7f, 0, 3), "P2R");
     wrong(run(0x7f, 0x1, 0, 3), "R2P");
     wrong(run(0x7f, 0x7f, 3, 0), "%p10");
+    let tested = |first: u8, second: u8, from: u8| {
+        let packed = p2r::Options::new(BSel::B0);
+        let test = |to: u8, bit: u8| {
+            let mut inst = moves::test_bit(q(to), r(from));
+            moves::set_mask(&mut inst, 1 << bit);
+            (inst, None)
+        };
+        let insts = [
+            (equal(q(0), r(4), r(5)), Some(0)),
+            (equal(q(3), r(4), r(4)), Some(1)),
+            (build::p2r_ri(packed, r(6), RZ, 0x9), None),
+            test(1, first),
+            test(0, second),
+            (build::sel_rr(r(4), r(4), r(5), q(1)), Some(2)),
+            (build::sel_rr(r(4), r(4), r(5), q(0)), Some(3)),
+        ];
+        straight(&code, &insts, 16)
+    };
+    assert_eq!(tested(0, 3, 6), Ok(()));
+    wrong(tested(3, 0, 6), "%p10");
+    wrong(tested(0, 2, 6), "P2R");
+    wrong(tested(0, 3, 4), "R4");
 }
 
 #[test]

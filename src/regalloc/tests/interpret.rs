@@ -1,6 +1,6 @@
 //! Runs functions before and after allocation, and knows nothing of the allocator.
 //!
-//! Instructions that an allocator may add or use (moves, exclusive or, additions, selections, comparisons, local memory) do what they say;
+//! Instructions that an allocator may add or use (moves, exclusive or, tests of bits, packed predicates, additions, selections, comparisons, local memory) do what they say;
 //! every other result is a hash of the instruction and its inputs. What is observed: the inputs of stores and calls, results, and
 //! registers of the caller that are not kept.
 
@@ -194,6 +194,14 @@ impl<R: Names> Machine<'_, R> {
         self.value(inst.reg(role), operand.class.expect("a register"))
     }
 
+    /// The predicates of the machine; those without a value are 0.
+    fn predicates(&self) -> impl Iterator<Item = (u8, u32)> + '_ {
+        (0..RegisterClass::Predicate.hardwired()).map(|n| {
+            let r = R::machine(PReg::predicate(n)).expect("a machine");
+            (n, self.registers.get(&r).copied().unwrap_or(0))
+        })
+    }
+
     fn flag(&self, inst: &Inst<R>, role: Role) -> bool {
         let operand = inst.operand(role).expect("the form has it");
         let not = operand.not.is_some_and(|n| inst.field(n) != 0);
@@ -314,6 +322,25 @@ impl<R: Names> Machine<'_, R> {
             }
             Form::LOP3_RRR if number(Role::Lut) == 0x3c => {
                 vec![self.one(inst, Role::A) ^ self.one(inst, Role::B)]
+            }
+            Form::LOP3_RIR if number(Role::Lut) == 0xc0 && results == 1 => {
+                let d = self.one(inst, Role::A) & number(Role::B) as u32;
+                let truth = d != 0 || self.flag(inst, Role::Pp);
+                let is_truth = inst.reg(Role::D).is_none();
+                vec![if is_truth { u32::from(truth) } else { d }]
+            }
+            Form::P2R_RI if R::MACHINE => {
+                let mask = number(Role::B) as u32;
+                let bits = self.predicates().map(|(n, value)| value << n & mask);
+                vec![self.one(inst, Role::A) & !mask | bits.sum::<u32>()]
+            }
+            Form::R2P_RI if R::MACHINE => {
+                let bits = self.one(inst, Role::A) & number(Role::B) as u32;
+                for n in 0..RegisterClass::Predicate.hardwired() {
+                    let r = R::machine(PReg::predicate(n)).expect("a machine");
+                    self.registers.insert(r, bits >> n & 1);
+                }
+                Vec::new()
             }
             Form::PLOP3_X => {
                 let index = ["a", "b", "c"].iter().zip([Role::Pa, Role::Pb, Role::Pc]);

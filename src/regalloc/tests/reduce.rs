@@ -68,7 +68,8 @@ fn without(code: &VCode<VReg>, range: std::ops::Range<usize>) -> Option<VCode<VR
             match &mut smaller.attachments[id] {
                 Attachment::Else(kept) => kept.iter_mut().flatten().for_each(|v| *v = rename(*v)),
                 Attachment::Call(call) => call.uses.iter_mut().for_each(|(v, _)| *v = rename(*v)),
-                Attachment::Symbol(_) | Attachment::Label(_) => {}
+                Attachment::Pack(values) => values.iter_mut().for_each(|v| *v = rename(*v)),
+                Attachment::Symbol(_) | Attachment::Label(_) | Attachment::Bit(_) => {}
             }
         }
     }
