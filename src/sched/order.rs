@@ -184,16 +184,18 @@ struct Ready {
 
 impl Scratch {
     /// The most values that may be alive at once: what the function needs anyway, up to the step in which registers are given out. `peak` is
-    /// the most in a run of `len` instructions.
-    fn limit(&mut self, code: &VCode<VReg>, peak: Pressure, len: usize) -> Pressure {
+    /// the most that are, where that is known.
+    fn limit(&mut self, code: &VCode<VReg>, peak: Option<Pressure>) -> Pressure {
         if let Some(limit) = self.limit {
             return limit;
         }
-        let mut limit = Pressure(FREE).max(peak);
-        let is_all = code.blocks.len() == 1 && code.insts.len() == len;
-        if !is_all {
-            for block in code.blocks.keys() {
-                limit = limit.max(self.peak(code, block));
+        let mut limit = Pressure(FREE);
+        match peak {
+            Some(peak) => limit = limit.max(peak),
+            None => {
+                for block in code.blocks.keys() {
+                    limit = limit.max(self.peak(code, block));
+                }
             }
         }
         let words = &mut limit.0[RegisterClass::Gpr as usize];
@@ -217,7 +219,7 @@ impl Scratch {
 
     /// Looks for a better order of a run and leaves it, as positions in the run, in `order`; false when the old one is as good.
     fn order_run(&mut self, code: &VCode<VReg>, range: Range<usize>) -> bool {
-        let run = &code.insts[range.clone()];
+        let run = &code.insts[range];
         if run.len() < SHORTEST_RUN {
             return false;
         }
@@ -232,11 +234,15 @@ impl Scratch {
         walk.before = graph.alive_before(behind.count());
         walk.start(graph);
         walk.issued.clear();
-        let mut alive = walk.before;
+        // A run that is all of the function tells what the function needs.
+        let is_all = code.blocks.len() == 1 && code.insts.len() == run.len();
+        let mut most = is_all.then_some(walk.before);
         for node in 0..run.len() {
             let at = walk.issue(graph, node, walk.earliest(graph, node));
             walk.issued.push(at);
-            alive = alive.max(walk.count.plus(graph.issue(node).dead()));
+            if let Some(most) = &mut most {
+                *most = most.max(walk.count.plus(graph.issue(node).dead()));
+            }
         }
         let (end, peak) = (walk.end, walk.peak);
         // No order ends before the longest path does, or before everything is issued.
@@ -245,7 +251,7 @@ impl Scratch {
             return false;
         }
         graph.link();
-        let limit = self.limit(code, alive, range.len());
+        let limit = self.limit(code, most);
         self.walk.start(&self.graph);
         self.list_schedule(limit, end, limit.max(peak).max(Pressure(ALL_FREE)))
     }
