@@ -9,6 +9,7 @@ mod alive;
 mod boards;
 pub mod control;
 mod dependence;
+mod early;
 #[cfg(test)]
 mod mutations;
 pub mod order;

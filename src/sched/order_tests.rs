@@ -6,7 +6,7 @@ use crate::emit::testing::{self, kernel};
 use crate::isa::encode::all_forms;
 use crate::isa::generated::{AccessOrder, StoreSize, sts};
 use crate::isa::table::{Direction, Effects};
-use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg, build};
+use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg, build};
 use crate::sim::semantics::tests::random::Random;
 use crate::vcode::{Entry, Terminator, VCode};
 use std::collections::{HashMap, HashSet};
@@ -40,17 +40,14 @@ fn random_inst(
     }
     let made: Vec<VReg> = inst.definitions().collect();
     for reg in made {
-        values
-            .entry(crate::isa::Register::class(reg))
-            .or_default()
-            .push(reg);
+        values.entry(reg.class()).or_default().push(reg);
     }
     inst
 }
 
-fn random_block(random: &mut Random, forms: &[Form]) -> VCode<VReg> {
+fn random_block(random: &mut Random, forms: &[Form], most: u64) -> VCode<VReg> {
     let (mut values, mut count) = (HashMap::new(), 0);
-    let len = random.below(40);
+    let len = random.below(most);
     let insts = (0..len)
         .map(|_| random_inst(random, forms, &mut values, &mut count))
         .collect();
@@ -76,18 +73,44 @@ fn must_stay_in_order(a: &Inst<VReg>, b: &Inst<VReg>) -> bool {
         && (x.intersects(writes) || y.intersects(writes))
         && !disjoint
         && !constant;
+    // A barrier of the CTA keeps memory in order, and uniform registers are written where the lanes are together.
+    let computes = |i: &Inst<VReg>| {
+        let mut results = i.definitions();
+        effects(i) == Effects::default() && results.all(|r| r.class() != RegisterClass::Uniform)
+    };
+    let crosses = |a: &Inst<VReg>, b: &Inst<VReg>| a.optype() == Optype::BAR && computes(b);
+    let stays = |a: &Inst<VReg>, b: &Inst<VReg>| keeps_its_place(a) && !crosses(a, b);
     seen || x.contains(Effects::CONVERGENT) && y.contains(Effects::CONVERGENT)
-        || keeps_its_place(a)
-        || keeps_its_place(b)
+        || stays(a, b)
+        || stays(b, a)
 }
 
 #[test]
 fn what_depends_on_each_other_stays_in_order() {
     let mut random = Random::for_test("order");
     let forms: Vec<Form> = all_forms().collect();
+    let moved = stays_in_order(&mut random, &forms, 40, 1500);
+    assert!(moved > 500, "{moved}");
+}
+
+/// Long blocks in which many values are alive, so that some are computed early.
+#[test]
+fn what_depends_on_each_other_stays_in_order_under_pressure() {
+    let mut random = Random::for_test("order under pressure");
+    let plain = |form: &Form| {
+        let inst = Inst::<VReg>::new(*form);
+        inst.optype() == Optype::BAR || !keeps_its_place(&inst)
+    };
+    let forms: Vec<Form> = all_forms().filter(plain).collect();
+    let moved = stays_in_order(&mut random, &forms, 250, 60);
+    assert!(moved > 20, "{moved}");
+}
+
+/// Orders so many random blocks of at most so many instructions; how many of them change.
+fn stays_in_order(random: &mut Random, forms: &[Form], most: u64, blocks: usize) -> usize {
     let (mut moved, mut scratch) = (0, Scratch::default());
-    for _ in 0..1500 {
-        let code = random_block(&mut random, &forms);
+    for _ in 0..blocks {
+        let code = random_block(random, forms, most);
         let done = order(code.clone(), &mut scratch);
         assert_eq!(code.insts.len(), done.insts.len());
         // Nothing is left of the function before.
@@ -126,7 +149,41 @@ fn what_depends_on_each_other_stays_in_order() {
             known.extend(entry.inst.definitions());
         }
     }
-    assert!(moved > 500, "{moved}");
+    moved
+}
+
+/// All operands of many sums are loaded before the first sum, and a barrier stands between.
+#[test]
+fn sums_are_made_early_where_operands_take_all_registers() {
+    let reg = |n| VReg::new(RegisterClass::Gpr, n);
+    let count = 80;
+    let loads = (0..count).map(|n| testing::load(reg(10 + n), [reg(0), reg(1)]));
+    let sums = (0..count).map(|n| match n {
+        0 => testing::add(reg(200), reg(2), reg(10)),
+        _ => testing::add(reg(200 + n), reg(199 + n), reg(10 + n)),
+    });
+    let barrier = Inst::new(Form::BAR_X);
+    let store = testing::store([reg(0), reg(1)], reg(199 + count));
+    let insts = loads.chain([barrier]).chain(sums).chain([store]).collect();
+    let mut code = kernel(vec![(insts, Terminator::Exit)]);
+    code.vreg_count = 300;
+    code.entry = (0..3)
+        .map(|n| (reg(n), crate::isa::PReg::gpr(4 + n as u8)))
+        .collect();
+    let done = order(code.clone(), &mut Scratch::default());
+    let most = |code: &VCode<VReg>| {
+        let mut alive = HashSet::new();
+        let walk = code.insts.iter().rev().map(|entry| {
+            entry.inst.definitions().for_each(|r| {
+                alive.remove(&r);
+            });
+            alive.extend(entry.inst.uses());
+            alive.len()
+        });
+        walk.max().unwrap_or(0)
+    };
+    assert!(most(&code) > 80, "{}", most(&code));
+    assert!(most(&done) <= 56, "{}\n{done}", most(&done));
 }
 
 #[test]
