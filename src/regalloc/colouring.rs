@@ -411,7 +411,7 @@ impl Scan<'_> {
                 FunctionKind::Kernel(_) => Numbers::default(),
             };
             if let Some(base) = self.away_from(&address, targets, restored)? {
-                for (v, c) in address.iter().zip(base..) {
+                for (v, c) in address.iter().zip(base..=u8::MAX) {
                     exit.before.push(Copy {
                         from: self.register(*v),
                         to: PReg::gpr(c),

@@ -209,7 +209,7 @@ impl Scan<'_> {
         let choices: SmallVec<[(VReg, Numbers); 4]> = values.iter().map(|&v| (v, free)).collect();
         match self.picker.pick_run(&choices) {
             Ok(base) => {
-                for (v, c) in values.iter().zip(base..) {
+                for (v, c) in values.iter().zip(base..=u8::MAX) {
                     self.picker.assign(*v, c);
                 }
                 Ok(())

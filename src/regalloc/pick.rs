@@ -267,7 +267,7 @@ impl<'a> Picker<'a> {
         }
         let now = self.live.def_position(first);
         let clear = |base: u8| {
-            let mut places = (base..).zip(values);
+            let mut places = (base..=u8::MAX).zip(values);
             places.all(|(c, (v, _))| self.is_clear(*v, c, now))
         };
         for areas in self.areas[class as usize].pairs() {
@@ -353,7 +353,7 @@ impl<'a> Picker<'a> {
             let base = c - offset;
             if info.base == NONE && base.is_multiple_of(info.width) {
                 self.webs.set_base(run, base);
-                for (m, place) in info.members.iter().zip(base..) {
+                for (m, place) in info.members.iter().zip(base..=u8::MAX) {
                     if let Some(m) = m
                         && self.webs.set_colour(*m, place)
                     {
