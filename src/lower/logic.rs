@@ -8,7 +8,7 @@ use super::context::generated_code::Context;
 use super::source::{PSrc, Src};
 use super::typed::{GprPred, Operand, Word};
 use crate::isa::generated::EXBool;
-use cranelift_codegen::ir::{InstructionData, Opcode, Value};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
 
 /// Truth-table inputs of LOP3 (document 002, LOP3): F(a, b, c) is the table with these for a, b and c.
@@ -57,6 +57,10 @@ const LEAVES: usize = 3;
 /// Shortest chain of operations whose trees are remembered (*assumed*: below it going through the chain again costs less).
 const LONG_CHAIN: usize = 8;
 
+/// How deep a tree of truths may be that is made of comparisons one behind the other (*assumed*: 2^3 comparisons that each wait for the one
+/// before; a deeper one is made in parts).
+pub(super) const JOINED: u32 = 3;
+
 /// The leaves of a tree, as they are found.
 pub(super) type Leaves = SmallVec<[Value; LEAVES]>;
 
@@ -69,8 +73,14 @@ pub struct Tree {
 }
 
 impl Lower<'_> {
-    /// LOP3 of a word and whether it is not zero.
-    pub(super) fn logic(&mut self, mut inputs: [Src; 3], mut table: u8) -> GprPred {
+    /// LOP3 of a word, and whether it is not zero, combined with another truth.
+    pub(super) fn logic(
+        &mut self,
+        mut inputs: [Src; 3],
+        mut table: u8,
+        combine: EXBool,
+        other: PSrc,
+    ) -> GprPred {
         for (i, input) in inputs.iter_mut().enumerate() {
             if input.not {
                 *input = Src {
@@ -88,7 +98,41 @@ impl Lower<'_> {
             table = exchanged(table, from.min(1), from.max(1));
         }
         let [a, b, c] = inputs.map(Word::new);
-        self.emit_lop3(&EXBool::Por, a, b, c, table.into(), PSrc::FALSE)
+        // What holds anyway is written in one way.
+        let (combine, other) = match (combine, other) {
+            (EXBool::Pand, PSrc::TRUE) => (EXBool::Por, PSrc::FALSE),
+            as_it_is => as_it_is,
+        };
+        self.emit_lop3(&combine, a, b, c, table.into(), other)
+    }
+
+    /// Whether a truth is computed for one reader in this block only, and is a comparison that takes another truth as its input, or a tree by
+    /// `opcode` of such up to a depth.
+    pub(super) fn is_comparison_for(&mut self, value: Value, opcode: Opcode, depth: u32) -> bool {
+        let Some(inst) = self.def_of(value) else {
+            return false;
+        };
+        if !self.is_used_once(value) || self.func.layout.inst_block(inst) != self.current {
+            return false;
+        }
+        match self.func.dfg.insts[inst] {
+            // The uniform datapath compares sooner, and not for single lanes.
+            InstructionData::IntCompare { args: [x, y], .. } => {
+                !matches!(self.type_of(x), types::I32 | types::I64)
+                    || !self.uniform_comparison(x, y)
+            }
+            InstructionData::FloatCompare { .. } => self.is_truth(value),
+            InstructionData::Binary {
+                opcode: own,
+                args: [x, y],
+            } => {
+                own == opcode
+                    && depth > 0
+                    && self.is_comparison_for(x, opcode, depth - 1)
+                    && self.is_comparison_for(y, opcode, depth - 1)
+            }
+            _ => false,
+        }
     }
 
     /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` with this root.
@@ -249,13 +293,29 @@ macro_rules! logic_methods {
                 (_, 0) => self.gpr(Src::ZERO).into(),
                 (_, 0xff) => self.gpr(Src::imm(u32::MAX)).into(),
                 (Some(input), _) if inputs[input].is_plain() => self.gpr(inputs[input]).into(),
-                _ => self.logic(inputs, table).regs,
+                _ => self.logic(inputs, table, EXBool::Por, PSrc::FALSE).regs,
             }
         }
-        fn logic3_test(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, table: u8) -> PSrc {
-            self.logic([a, b, c].map(NotSrc::src), table)
+        fn logic3_test_with(
+            &mut self,
+            combine: &EXBool,
+            a: NotSrc,
+            b: NotSrc,
+            c: NotSrc,
+            table: u8,
+            other: PSrc,
+        ) -> PSrc {
+            self.logic([a, b, c].map(NotSrc::src), table, *combine, other)
                 .predicate
                 .source()
+        }
+        fn joins(&mut self, op: &BoolOp, value: Value) -> bool {
+            let opcode = match op {
+                BoolOp::And => Opcode::Band,
+                BoolOp::Or => Opcode::Bor,
+                BoolOp::Xor => Opcode::Bxor,
+            };
+            self.is_comparison_for(value, opcode, $crate::lower::logic::JOINED)
         }
         fn tree_of(&mut self, value: Value) -> Tree {
             self.tree(value)
@@ -276,6 +336,7 @@ macro_rules! logic_methods {
         fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
             let opcode = self.func.dfg.insts[self.def_of(value)?].opcode();
             if self.type_of(value) != I32
+                || self.plan.is_uniform(value)
                 || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
             {
                 return None;

@@ -201,6 +201,17 @@ macro_rules! clif_methods {
         fn truth(&mut self, value: Value) -> Option<()> {
             self.is_truth(value).then_some(())
         }
+        // What extends a truth hands its number on.
+        fn one_if(&mut self, value: Value) -> Option<Value> {
+            let truth = match self.def_data(value) {
+                Some(InstructionData::Unary {
+                    opcode: Opcode::Uextend | Opcode::Sextend,
+                    arg,
+                }) => arg,
+                _ => value,
+            };
+            self.is_truth(truth).then_some(truth)
+        }
         fn once(&mut self, value: Value) -> Option<()> {
             self.is_used_once(value).then_some(())
         }
