@@ -4,6 +4,7 @@ use super::Guide;
 use super::machine::{has_number, ra_class, ra_register};
 use super::pinned::Pinned;
 use super::problem::{BlockInfo, Kind, Problem};
+use super::results::Results;
 use crate::abi;
 use crate::isa::generated::MAX_REGISTERS;
 use crate::isa::table::Direction;
@@ -50,6 +51,8 @@ pub(super) struct Statement {
     pub sources: Vec<Source>,
     /// Entries that are handed over and have to be in one register.
     pub fixed: u32,
+    /// Results that are taken to their places behind regalloc2.
+    pub results: Results,
     /// regalloc2's number of each value that it knows; [`UNKNOWN`] of the others; of pinned values [`PINNED`] + register.
     number: Vec<u32>,
 }
@@ -76,6 +79,7 @@ impl Statement {
         self.problem.clear();
         self.sources.clear();
         self.fixed = 0;
+        self.results.find(input.code);
         let mut builder = Builder {
             input: *input,
             next: 0,
@@ -347,6 +351,8 @@ impl Builder<'_> {
         } else {
             Kind::Return
         });
+        let number = self.out.problem.instructions.len() as u32 - 1;
+        let is_return = matches!(terminator, Terminator::Return { .. });
         match terminator {
             Terminator::Return { values, .. } | Terminator::TailCall { values, .. } => {
                 let address = match self.input.guide {
@@ -362,9 +368,16 @@ impl Builder<'_> {
                         (None, _) => self.colour(v).number(),
                     };
                     self.entry(v, Want::Fixed(register), Use, Some(PReg::gpr(register)));
+                    self.out.results.keep(number, PReg::gpr(register));
                 }
                 for (v, r) in values {
-                    self.operand(*v, Want::Fixed(r.number()), Use);
+                    if self.out.results.is_made_in_a_loop(*v) && self.mine(*v) && is_return {
+                        let operand = self.add(*v, Want::Loose, Use);
+                        self.out.results.take(number, operand, *r);
+                    } else {
+                        self.operand(*v, Want::Fixed(r.number()), Use);
+                        self.out.results.keep(number, *r);
+                    }
                 }
             }
             _ => {

@@ -12,6 +12,7 @@ mod build;
 mod machine;
 mod pinned;
 mod problem;
+mod results;
 
 use super::allocation::{Allocation, Point};
 use super::colouring::Colouring;
@@ -139,6 +140,8 @@ impl Backtracking {
                 };
                 (copy.from != copy.to).then_some((point, Step::Move(copy)))
             }));
+        let place = |operand: u32| slots.register(output.allocs[operand as usize]);
+        self.statement.results.add(place, out);
         out.source.entries = out.registers.len() as u32;
         let mine = |s: &&Source| matches!(s, Source::Operand(_));
         out.source.by_regalloc2 = self.statement.sources.iter().filter(mine).count() as u32;
