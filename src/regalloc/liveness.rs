@@ -1,7 +1,8 @@
 //! Which values are alive at the borders of blocks, and where each value's life ends.
 //!
-//! Only values used outside of the block that defines them have a bit in the sets (Cooper and Torczon's "global names"), so the matrix
-//! stays small. Inside a block everything follows from the sets and one walk.
+//! The sets are lists, because few of the values of a long function are alive at any one border: from every use outside of the block that defines a value
+//! the walk goes backwards to the definition (liveness by use), so the work is the size of the result. Inside a
+//! block everything follows from the sets and one walk.
 //!
 //! A *position* orders all places of a function: a block's entry, its instructions and its terminator, block after block. It is the
 //! measure for "defined while alive" questions of the colouring.
@@ -20,7 +21,7 @@ struct Value {
     block: u32,
     /// Position of the definition.
     position: u32,
-    /// Row index in the sets.
+    /// Its number in the sets.
     row: u32,
     /// Number of uses.
     uses: u32,
@@ -33,17 +34,19 @@ pub(crate) struct Liveness {
     known: Vec<Value>,
     /// The values of the sets.
     names: Vec<VReg>,
-    /// Words of a set.
-    words: usize,
-    live_in: Vec<u64>,
-    live_out: Vec<u64>,
+    live_in: Sets,
+    live_out: Sets,
     /// The last position at which a value is alive, in the linear order.
     end: Vec<u32>,
     /// Start of a value's entries in `use_positions`; one more at the end.
     use_start: Vec<u32>,
     /// Positions of uses, ascending for each value.
     use_positions: Vec<u32>,
-    defined: Vec<u64>,
+    /// Predecessors of each block, and where they begin.
+    predecessors: Vec<u32>,
+    predecessor_start: Vec<u32>,
+    /// Blocks whose predecessors are still to be visited.
+    pending: Vec<u32>,
     /// Uses of values outside of their block: `(row, block)`.
     crossing: Vec<(u32, u32)>,
     /// All uses in order: `(value, position)`.
@@ -143,14 +146,15 @@ impl Liveness {
     }
 
     fn find_sets(&mut self, code: &VCode<VReg>) {
-        self.words = self.names.len().div_ceil(64);
-        for set in [&mut self.live_in, &mut self.live_out, &mut self.defined] {
-            set.clear();
-            set.resize(code.blocks.len() * self.words, 0);
+        let blocks = code.blocks.len();
+        self.live_in.clear(blocks);
+        self.live_out.clear(blocks);
+        if !self.crossing.is_empty() {
+            self.find_predecessors(code);
+            self.solve();
         }
-        if self.words > 0 {
-            self.solve(code);
-        }
+        self.live_in.sort();
+        self.live_out.sort();
     }
 
     /// Sorts the positions of uses by value.
@@ -176,36 +180,53 @@ impl Liveness {
         starts[0] = 0;
     }
 
-    fn solve(&mut self, code: &VCode<VReg>) {
-        let words = self.words;
-        for (row, &v) in self.names.iter().enumerate() {
-            let (word, bit) = (row / 64, 1u64 << (row % 64));
-            let block = self.known[v.index()].block;
-            if block != NONE {
-                self.defined[block as usize * words + word] |= bit;
-            }
+    fn find_predecessors(&mut self, code: &VCode<VReg>) {
+        let edges = || {
+            let blocks = code.blocks.iter();
+            blocks.flat_map(|(block, data)| {
+                let successors = data.terminator.successors();
+                successors
+                    .into_iter()
+                    .map(move |s| (block.index() as u32, s.index()))
+            })
+        };
+        let starts = &mut self.predecessor_start;
+        starts.clear();
+        starts.resize(code.blocks.len() + 1, 0);
+        edges().for_each(|(_, to)| starts[to + 1] += 1);
+        for block in 0..code.blocks.len() {
+            starts[block + 1] += starts[block];
         }
+        self.predecessors.clear();
+        self.predecessors
+            .resize(starts[code.blocks.len()] as usize, 0);
+        for (from, to) in edges() {
+            self.predecessors[starts[to] as usize] = from;
+            starts[to] += 1;
+        }
+        // Each start has moved to its end, which is the next one's start.
+        starts.copy_within(..code.blocks.len(), 1);
+        starts[0] = 0;
+    }
+
+    fn solve(&mut self) {
+        // Value after value, so that one mark a block says whether the value is there.
+        self.crossing.sort_unstable();
         for &(row, block) in &self.crossing {
-            self.live_in[block as usize * words + row as usize / 64] |= 1 << (row % 64);
-        }
-        loop {
-            let mut changed = false;
-            for (block, data) in code.blocks.iter().rev() {
-                let base = block.index() * words;
-                for successor in data.terminator.successors() {
-                    let from = successor.index() * words;
-                    for w in 0..words {
-                        let new = self.live_in[from + w] & !self.live_out[base + w];
-                        if new != 0 {
-                            self.live_out[base + w] |= new;
-                            self.live_in[base + w] |= new & !self.defined[base + w];
-                            changed = true;
-                        }
+            let definition = self.known[self.names[row as usize].index()].block;
+            if !self.live_in.add(block, row) {
+                continue;
+            }
+            self.pending.push(block);
+            while let Some(block) = self.pending.pop() {
+                let range = self.predecessor_start[block as usize] as usize
+                    ..self.predecessor_start[block as usize + 1] as usize;
+                for &before in &self.predecessors[range] {
+                    let new = self.live_out.add(before, row);
+                    if new && before != definition && self.live_in.add(before, row) {
+                        self.pending.push(before);
                     }
                 }
-            }
-            if !changed {
-                return;
             }
         }
     }
@@ -222,8 +243,8 @@ impl Liveness {
         }
         for block in code.blocks.keys() {
             let position = end_position(code, block);
-            for row in ones(&self.live_out[block.index() * self.words..][..self.words]) {
-                let end = &mut self.end[self.names[row].index()];
+            for &row in self.live_out.of(block) {
+                let end = &mut self.end[self.names[row as usize].index()];
                 *end = (*end).max(position + 1);
             }
         }
@@ -231,26 +252,26 @@ impl Liveness {
 
     /// Values alive at the entry of a block, its parameters left out.
     pub fn live_in(&self, block: Block) -> impl Iterator<Item = VReg> + '_ {
-        ones(&self.live_in[block.index() * self.words..][..self.words]).map(|row| self.names[row])
+        let rows = self.live_in.of(block).iter();
+        rows.map(|row| self.names[*row as usize])
     }
 
     /// Values alive on the edges out of a block, arguments left out unless they live on.
     pub fn live_out(&self, block: Block) -> impl Iterator<Item = VReg> + '_ {
-        ones(&self.live_out[block.index() * self.words..][..self.words]).map(|row| self.names[row])
+        let rows = self.live_out.of(block).iter();
+        rows.map(|row| self.names[*row as usize])
     }
 
     /// Whether `v` is alive on the edges out of `block`.
     pub fn is_live_out(&self, v: VReg, block: Block) -> bool {
         let row = self.known[v.index()].row;
-        row != NONE
-            && self.live_out[block.index() * self.words + row as usize / 64] >> (row % 64) & 1 != 0
+        row != NONE && self.live_out.of(block).binary_search(&row).is_ok()
     }
 
     /// Whether `v` is alive at the entry of `block`; its parameters are not.
     pub fn is_live_in(&self, v: VReg, block: Block) -> bool {
         let row = self.known[v.index()].row;
-        row != NONE
-            && self.live_in[block.index() * self.words + row as usize / 64] >> (row % 64) & 1 != 0
+        row != NONE && self.live_in.of(block).binary_search(&row).is_ok()
     }
 
     /// Position of the definition.
@@ -316,19 +337,64 @@ impl Liveness {
     }
 }
 
-/// Indices of the ones of a bit set.
-fn ones(set: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    set.iter().enumerate().flat_map(|(i, &word)| {
-        let mut word = word;
-        std::iter::from_fn(move || {
-            if word == 0 {
-                return None;
-            }
-            let bit = word.trailing_zeros() as usize;
-            word &= word - 1;
-            Some(i * 64 + bit)
-        })
-    })
+/// A set of values, by their numbers, for each block. It is filled value after value.
+#[derive(Debug, Default)]
+struct Sets {
+    /// Block and value, in the order in which they were added.
+    members: Vec<(u32, u32)>,
+    /// By block the value that was added last.
+    last: Vec<u32>,
+    /// Where the values of each block begin; one more at the end.
+    start: Vec<u32>,
+    /// The values of each block, ascending.
+    rows: Vec<u32>,
+}
+
+impl Sets {
+    /// Empties the sets of so many blocks.
+    fn clear(&mut self, blocks: usize) {
+        self.members.clear();
+        self.last.clear();
+        self.last.resize(blocks, NONE);
+    }
+
+    /// Adds a value to a block's set; false if it was there.
+    fn add(&mut self, block: u32, row: u32) -> bool {
+        let new = std::mem::replace(&mut self.last[block as usize], row) != row;
+        if new {
+            self.members.push((block, row));
+        }
+        new
+    }
+
+    /// Brings the members together by block, after the last was added.
+    fn sort(&mut self) {
+        let blocks = self.last.len();
+        self.start.clear();
+        self.start.resize(blocks + 1, 0);
+        for (block, _) in &self.members {
+            self.start[*block as usize + 1] += 1;
+        }
+        for block in 0..blocks {
+            self.start[block + 1] += self.start[block];
+        }
+        self.rows.clear();
+        self.rows.resize(self.members.len(), 0);
+        for &(block, row) in &self.members {
+            let place = &mut self.start[block as usize];
+            self.rows[*place as usize] = row;
+            *place += 1;
+        }
+        // Each start has moved to its end, which is the next one's start.
+        self.start.copy_within(..blocks, 1);
+        self.start[0] = 0;
+    }
+
+    /// The values of a block.
+    fn of(&self, block: Block) -> &[u32] {
+        let range = self.start[block.index()] as usize..self.start[block.index() + 1] as usize;
+        &self.rows[range]
+    }
 }
 
 /// The arguments that a block passes with the parameters they go to.
