@@ -400,6 +400,8 @@ fn prepare(
         kernel: input.kernel,
         verify: options.enable_verifier,
         optimize: options.opt_level != OptLevel::None,
+        assume_aligned: options.assume_aligned,
+        merge_accesses: options.merge_accesses,
         registers: options.registers,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| summaries.of(callee),

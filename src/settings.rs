@@ -20,6 +20,8 @@ pub struct Options {
     pub sched: Sched,
     /// Trust that every access is naturally aligned.
     pub assume_aligned: bool,
+    /// Make adjacent accesses one wide access where that is proven to be the same.
+    pub merge_accesses: bool,
     /// Leave gaps around the stack slots that checking mode watches.
     pub stack_redzones: bool,
     /// Turn short divergent branches into guarded instructions.
@@ -38,6 +40,7 @@ impl Default for Options {
             registers: abi::MAX_GPR,
             sched: Sched::Full,
             assume_aligned: false,
+            merge_accesses: true,
             stack_redzones: false,
             if_convert: true,
             enable_verifier: true,
@@ -181,6 +184,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     named!("sched", sched: Sched, "control bits from latencies, or waiting for everything"),
     named!("assume_aligned", assume_aligned: bool, "trust that every access is naturally aligned"),
+    named!("merge_accesses", merge_accesses: bool, "make adjacent accesses one wide access (not with opt_level=none)"),
     named!("stack_redzones", stack_redzones: bool, "leave gaps around stack slots, in which --check finds every access"),
     named!("if_convert", if_convert: bool, "guard the instructions of short divergent branches"),
     named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),

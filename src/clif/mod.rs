@@ -6,6 +6,7 @@
 //! Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread ids and shared
 //! addresses are i32, which a 64-bit ISA would refuse.
 
+pub mod accesses;
 pub mod atomics;
 pub mod by_value;
 pub mod contents;
@@ -57,7 +58,8 @@ pub enum Step {
     Optimize,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
-    /// One return per device function, no more block parameters than registers hold, aliases resolved, places for lanes to meet.
+    /// One return per device function, no more block parameters than registers hold, aliases resolved, adjacent accesses merged, places for lanes to
+    /// meet.
     Finish,
 }
 
@@ -105,6 +107,10 @@ pub struct Options<'a> {
     pub verify: bool,
     /// Whether Cranelift's mid-end runs.
     pub optimize: bool,
+    /// Trust that every access is naturally aligned.
+    pub assume_aligned: bool,
+    /// Whether adjacent accesses become wide ones.
+    pub merge_accesses: bool,
     /// General-purpose registers there are.
     pub registers: u8,
     /// Names of the functions and symbols that the embedding knows by number.
@@ -119,6 +125,8 @@ impl Options<'_> {
         kernel: None,
         verify: true,
         optimize: true,
+        assume_aligned: false,
+        merge_accesses: true,
         registers: abi::MAX_GPR,
         namer: &|_| None,
         summarize: &|_| Summary::UNKNOWN,
@@ -294,6 +302,15 @@ impl Preparer {
         };
         let graph = (&mut context.cfg, &mut context.domtree);
         flow.recompute(func, graph, kernel, &callees);
+        if options.merge_accesses && options.optimize && contents.has_accesses() {
+            let given = accesses::Given {
+                flow,
+                intrinsics: &intrinsics,
+                kernel,
+                assume_aligned: options.assume_aligned,
+            };
+            accesses::merge(func, &given, &mut self.remarks);
+        }
         // Legalizing and what came after it added none of these.
         let mut progress = Progress::default();
         if contents.has(&progress::SOURCES) {

@@ -333,9 +333,12 @@ impl Lower<'_> {
                 opcode: Opcode::Extractlane,
                 arg,
                 imm,
-            }) if self.type_of(arg) == types::F16X2 => {
-                let halves = if imm == 0 { Halves::Low } else { Halves::High };
-                let vector = self.src(arg);
+            }) if self.type_of(arg).lane_type() == types::F16 => {
+                let halves = match imm % 2 {
+                    0 => Halves::Low,
+                    _ => Halves::High,
+                };
+                let vector = self.src(arg).slice(imm / 2, 1);
                 Src {
                     neg: src.neg,
                     abs: src.abs,
