@@ -19,6 +19,7 @@ pub mod places;
 pub mod promote;
 pub mod resolve;
 pub mod returns;
+pub mod rewrite;
 pub mod signatures;
 pub mod source;
 
@@ -55,6 +56,8 @@ pub enum Step {
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
+    /// What the mid-end leaves put in fewer instructions of the machine.
+    Rewrite,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
     /// One return per device function, no more block parameters than registers hold, aliases resolved, places for lanes to meet.
@@ -63,11 +66,12 @@ pub enum Step {
 
 impl Step {
     /// All steps in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Verify,
         Self::Resolve,
         Self::Promote,
         Self::Optimize,
+        Self::Rewrite,
         Self::Legalize,
         Self::Finish,
     ];
@@ -79,6 +83,7 @@ impl Step {
             Self::Resolve => "intrinsics",
             Self::Promote => "promote",
             Self::Optimize => "mid-end",
+            Self::Rewrite => "rewrite",
             Self::Legalize => "legalize",
             Self::Finish => "clif",
         }
@@ -268,6 +273,13 @@ impl Preparer {
             merge::drop_unused(&mut context.func, &intrinsics);
         }
         observe(Step::Optimize, &context.func);
+
+        if options.optimize
+            && rewrite::rewrite(&mut context.func, &context.domtree, &contents, &intrinsics)
+        {
+            contents = Contents::of(&context.func);
+        }
+        observe(Step::Rewrite, &context.func);
 
         if legalize::legalize(&mut context.func, &contents) {
             context.compute_cfg();
