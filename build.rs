@@ -56,8 +56,8 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
     rules(root, out)
 }
 
-/// Compiles the ISLE rules: Cranelift's extractors of CLIF instructions, the machine's constructors, then the rules. Overlapping and unreachable
-/// rules are errors.
+/// Compiles the ISLE rules: of lowering, Cranelift's extractors of CLIF instructions, the machine's constructors, then the rules; of rewriting,
+/// Cranelift's terms of CLIF instructions between its own terms and its rules. Overlapping and unreachable rules are errors.
 fn rules(root: &Path, out: &Path) -> Result<(), String> {
     let isle = root.join("isle");
     println!("cargo::rerun-if-changed={}", isle.display());
@@ -79,12 +79,23 @@ fn rules(root: &Path, out: &Path) -> Result<(), String> {
         .collect();
     rules.sort();
     files.extend(rules);
+    compile(&files, &out.join("rules.rs"))?;
+    let files = [
+        isle.join("clif_prelude.isle"),
+        clif.join("clif_opt.isle"),
+        clif.join("numerics.isle"),
+        isle.join("clif_opt.isle"),
+    ];
+    compile(&files, &out.join("clif_rules.rs"))
+}
+
+fn compile(files: &[PathBuf], to: &Path) -> Result<(), String> {
     let options = cranelift_isle::codegen::CodegenOptions {
         exclude_global_allow_pragmas: true,
         ..Default::default()
     };
-    let code = cranelift_isle::compile::from_files(&files, &options).map_err(|e| e.to_string())?;
-    write(&out.join("rules.rs"), &code)
+    let code = cranelift_isle::compile::from_files(files, &options).map_err(|e| e.to_string())?;
+    write(to, &code)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

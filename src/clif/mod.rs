@@ -20,6 +20,7 @@ pub mod places;
 pub mod promote;
 pub mod resolve;
 pub mod returns;
+pub mod rewrite;
 pub mod signatures;
 pub mod source;
 
@@ -56,6 +57,8 @@ pub enum Step {
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
+    /// What the mid-end leaves put in fewer instructions of the machine.
+    Rewrite,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
     /// One return per device function, no more block parameters than registers hold, aliases resolved, adjacent accesses merged, places for lanes to
@@ -65,11 +68,12 @@ pub enum Step {
 
 impl Step {
     /// All steps in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Verify,
         Self::Resolve,
         Self::Promote,
         Self::Optimize,
+        Self::Rewrite,
         Self::Legalize,
         Self::Finish,
     ];
@@ -81,6 +85,7 @@ impl Step {
             Self::Resolve => "intrinsics",
             Self::Promote => "promote",
             Self::Optimize => "mid-end",
+            Self::Rewrite => "rewrite",
             Self::Legalize => "legalize",
             Self::Finish => "clif",
         }
@@ -276,6 +281,13 @@ impl Preparer {
             merge::drop_unused(&mut context.func, &intrinsics);
         }
         observe(Step::Optimize, &context.func);
+
+        if options.optimize
+            && rewrite::rewrite(&mut context.func, &context.domtree, &contents, &intrinsics)
+        {
+            contents = Contents::of(&context.func);
+        }
+        observe(Step::Rewrite, &context.func);
 
         if legalize::legalize(&mut context.func, &contents) {
             context.compute_cfg();

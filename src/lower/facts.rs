@@ -63,12 +63,30 @@ impl Lower<'_> {
             || self.is_zero_extended(value)
     }
 
+    /// Whether the bits above the type are copies of its sign in the register: of a load that nobody reads otherwise.
+    pub(super) fn has_signs_above(&self, value: Value) -> bool {
+        let loads = |data| {
+            matches!(
+                data,
+                InstructionData::Load {
+                    opcode: Opcode::Load,
+                    ..
+                }
+            )
+        };
+        let extends = |&user: &Inst| self.func.dfg.insts[user].opcode() == Opcode::Sextend;
+        matches!(self.type_of(value), types::I8 | types::I16)
+            && self.def_data(value).is_some_and(loads)
+            && self.input.facts.users.of(value).iter().all(extends)
+    }
+
     /// Whether the bits above the type are known to be zero in the register.
     fn is_zero_extended(&self, value: Value) -> bool {
         match self.def_data(value) {
-            Some(InstructionData::Load { opcode, .. }) => {
-                opcode == Opcode::Load || opcode == Opcode::Uload8 || opcode == Opcode::Uload16
-            }
+            Some(InstructionData::Load { opcode, .. }) => match opcode {
+                Opcode::Load => !self.has_signs_above(value),
+                _ => opcode == Opcode::Uload8 || opcode == Opcode::Uload16,
+            },
             Some(InstructionData::Unary {
                 opcode: Opcode::Popcnt | Opcode::Clz | Opcode::Ctz | Opcode::Bswap,
                 ..

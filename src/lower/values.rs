@@ -409,6 +409,9 @@ macro_rules! value_methods {
         fn zeros_above(&mut self, value: Value) -> Option<()> {
             self.has_zeros_above(value).then_some(())
         }
+        fn loads_sign(&mut self, value: Value) -> bool {
+            self.has_signs_above(value)
+        }
         fn known_truth(&mut self, value: Value) -> Option<bool> {
             self.constant_of(value).map(|bits| bits != 0)
         }

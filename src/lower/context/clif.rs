@@ -221,6 +221,41 @@ macro_rules! clif_methods {
         fn shift_below_32(&mut self, amount: i64) -> Option<u32> {
             (0..32).contains(&amount).then_some(amount as u32)
         }
+        fn high_shift(&mut self, amount: i64) -> Option<u32> {
+            (1..32).contains(&amount).then_some(32 - amount as u32)
+        }
+        fn complete(&mut self, up: i64, down: i64) -> bool {
+            (1..32).contains(&up) && up + down == 32
+        }
+        // 2^n − 1: a one shifted up, less one; ones shifted up, complemented.
+        fn low_mask(&mut self, mask: Value) -> Option<Value> {
+            let shifted =
+                |lower: &Self, value: Value, constant: i128| match lower.def_data(value)? {
+                    InstructionData::Binary {
+                        opcode: Opcode::Ishl,
+                        args: [x, n],
+                    } => (lower.signed_constant_of(x)? == constant).then_some(n),
+                    _ => None,
+                };
+            if self.type_of(mask) != I32 {
+                return None;
+            }
+            match self.def_data(mask)? {
+                InstructionData::Binary {
+                    opcode: opcode @ (Opcode::Iadd | Opcode::Isub),
+                    args: [x, y],
+                } => {
+                    let less = if opcode == Opcode::Iadd { -1 } else { 1 };
+                    let n = shifted(self, x, 1)?;
+                    (self.signed_constant_of(y)? == less).then_some(n)
+                }
+                InstructionData::Unary {
+                    opcode: Opcode::Bnot,
+                    arg,
+                } => shifted(self, arg, -1),
+                _ => None,
+            }
+        }
         fn constant_amount(&mut self, ty: Type, n: Value) -> Option<u32> {
             self.constant_of(n).map(|c| c as u32 & (ty.lane_bits() - 1))
         }

@@ -1,0 +1,304 @@
+//! What the rules of rewriting ask, and how they make instructions.
+
+use super::carries::Carries;
+use super::constants::{self, all_ones};
+use cranelift_codegen::cursor::FuncCursor;
+use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
+use cranelift_codegen::ir::{
+    InstBuilder, InstBuilderBase, InstructionData, Opcode, Type, Value, types,
+};
+use generated_code::{Context, ValueArray2, ValueArray3};
+
+/// The rules, compiled.
+pub mod generated_code {
+    #![allow(
+        missing_docs,
+        unused_variables,
+        unused_imports,
+        unused_mut,
+        unreachable_code,
+        unreachable_patterns,
+        dead_code
+    )]
+    #![allow(
+        clippy::all,
+        irrefutable_let_patterns,
+        non_snake_case,
+        non_camel_case_types
+    )]
+
+    pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+    pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
+    pub use cranelift_codegen::ir::types::*;
+    pub use cranelift_codegen::ir::{
+        AtomicRmwOp, Block, BlockCall, Constant, DynamicStackSlot, ExceptionTable, FuncRef,
+        GlobalValue, Immediate, Inst, InstructionData, JumpTable, MemFlags, MemFlagsData, Opcode,
+        SigRef, StackSlot, TrapCode, Type, Value, ValueList,
+    };
+    extern crate alloc;
+
+    /// `[Value; 2]`.
+    pub type ValueArray2 = [Value; 2];
+    /// `[Value; 3]`.
+    pub type ValueArray3 = [Value; 3];
+    /// `[BlockCall; 2]`.
+    pub type BlockArray2 = [BlockCall; 2];
+    /// A result, and whether it overflowed.
+    pub type Checked = (Value, Value);
+
+    include!(concat!(env!("OUT_DIR"), "/clif_rules.rs"));
+}
+
+/// The context of the rules: where new instructions go.
+pub struct Rewriter<'a, 'f> {
+    /// In front of the instruction that is rewritten.
+    pub(super) pos: FuncCursor<'f>,
+    pub(super) carries: &'a mut Carries,
+}
+
+impl Rewriter<'_, '_> {
+    /// The type of a value and the instruction that it is the only result of.
+    pub(super) fn definition(&self, value: Value) -> Option<(Type, InstructionData)> {
+        let dfg = &self.pos.func.dfg;
+        let value = dfg.resolve_aliases(value);
+        let inst = dfg.value_def(value).inst()?;
+        match dfg.inst_results(inst) {
+            [_] => {
+                let mut data = dfg.insts[inst];
+                let operands: &mut [Value] = match &mut data {
+                    InstructionData::Unary { arg, .. } => std::slice::from_mut(arg),
+                    InstructionData::Binary { args, .. }
+                    | InstructionData::IntCompare { args, .. } => args,
+                    InstructionData::Ternary { args, .. } => args,
+                    // Rules match nothing else that has operands.
+                    _ => &mut [],
+                };
+                (operands.iter_mut()).for_each(|value| *value = dfg.resolve_aliases(*value));
+                Some((dfg.value_type(value), data))
+            }
+            _ => None,
+        }
+    }
+
+    fn bits_of(&self, value: Value) -> Option<u64> {
+        let (ty, data) = self.definition(value)?;
+        constants::bits(ty, data)
+    }
+
+    /// What an amount is made from by operations that leave it the same modulo `width`.
+    fn below_masks(&self, width: u64, mut amount: Value) -> Value {
+        loop {
+            let inner = match self.definition(amount) {
+                Some((
+                    _,
+                    InstructionData::Unary {
+                        opcode: Opcode::Uextend | Opcode::Sextend | Opcode::Ireduce,
+                        arg,
+                    },
+                )) => arg,
+                Some((
+                    _,
+                    InstructionData::Binary {
+                        opcode: Opcode::Band,
+                        args: [inner, mask],
+                    },
+                )) if self
+                    .bits_of(mask)
+                    .is_some_and(|mask| mask & (width - 1) == width - 1) =>
+                {
+                    inner
+                }
+                _ => return amount,
+            };
+            amount = self.pos.func.dfg.resolve_aliases(inner);
+        }
+    }
+
+    /// The amount whose opposite modulo `width` this one is.
+    fn opposite_of(&self, width: u64, amount: Value) -> Option<Value> {
+        match self.definition(self.below_masks(width, amount))?.1 {
+            InstructionData::Unary {
+                opcode: Opcode::Ineg,
+                arg,
+            } => Some(self.below_masks(width, arg)),
+            InstructionData::Binary {
+                opcode: Opcode::Isub,
+                args: [whole, part],
+            } if self.bits_of(whole)?.is_multiple_of(width) => Some(self.below_masks(width, part)),
+            _ => None,
+        }
+    }
+
+    /// Two constants as amounts modulo a width, if they are opposite ones.
+    fn opposite_numbers(&self, ty: Type, n: Value, m: Value) -> Option<u64> {
+        let width = u64::from(ty.bits());
+        let (n, m) = (self.bits_of(n)? % width, self.bits_of(m)? % width);
+        (n + m).is_multiple_of(width).then_some(n)
+    }
+}
+
+impl Context for Rewriter<'_, '_> {
+    cranelift_codegen::isle_numerics_methods!();
+
+    fn inst_data_value(&mut self, value: Value) -> Option<(Type, InstructionData)> {
+        self.definition(value)
+    }
+    fn inst_data(&mut self, inst: cranelift_codegen::ir::Inst) -> InstructionData {
+        self.pos.func.dfg.insts[inst]
+    }
+    fn make_effect(&mut self, _: &InstructionData) -> cranelift_codegen::ir::Inst {
+        unreachable!("no rule makes an instruction with an effect")
+    }
+    fn make_inst(&mut self, ty: Type, data: &InstructionData) -> Value {
+        let (inst, dfg) = self.pos.ins().build(*data, ty);
+        dfg.first_result(inst)
+    }
+    fn unpack_value_array_2(&mut self, array: &ValueArray2) -> (Value, Value) {
+        (array[0], array[1])
+    }
+    fn pack_value_array_2(&mut self, a: Value, b: Value) -> ValueArray2 {
+        [a, b]
+    }
+    fn unpack_value_array_3(&mut self, array: &ValueArray3) -> (Value, Value, Value) {
+        (array[0], array[1], array[2])
+    }
+    fn pack_value_array_3(&mut self, a: Value, b: Value, c: Value) -> ValueArray3 {
+        [a, b, c]
+    }
+    fn unpack_block_array_2(
+        &mut self,
+        array: &generated_code::BlockArray2,
+    ) -> (generated_code::BlockCall, generated_code::BlockCall) {
+        (array[0], array[1])
+    }
+    fn pack_block_array_2(
+        &mut self,
+        a: generated_code::BlockCall,
+        b: generated_code::BlockCall,
+    ) -> generated_code::BlockArray2 {
+        [a, b]
+    }
+
+    // Types.
+
+    fn value_type(&mut self, value: Value) -> Type {
+        self.pos.func.dfg.value_type(value)
+    }
+    fn int_any(&mut self, ty: Type) -> Option<Type> {
+        ty.is_int().then_some(ty)
+    }
+    fn int_to_64(&mut self, ty: Type) -> Option<Type> {
+        (ty.is_int() && ty.bits() <= 64).then_some(ty)
+    }
+    fn int_of_words(&mut self, ty: Type) -> Option<Type> {
+        matches!(ty, types::I32 | types::I64).then_some(ty)
+    }
+    fn float_any(&mut self, ty: Type) -> Option<Type> {
+        ty.is_float().then_some(ty)
+    }
+
+    // Constants.
+
+    fn bits(&mut self, value: Value) -> Option<u64> {
+        self.bits_of(value)
+    }
+    fn number(&mut self, value: Value) -> Option<i64> {
+        let ty = self.pos.func.dfg.value_type(value);
+        let shift = 64 - ty.bits().min(64);
+        self.bits_of(value)
+            .map(|bits| (bits << shift) as i64 >> shift)
+    }
+    fn int(&mut self, ty: Type, bits: u64) -> Value {
+        let shift = 64 - ty.bits();
+        // An immediate has the sign of its type.
+        self.pos.ins().iconst(ty, (bits << shift) as i64 >> shift)
+    }
+    fn float(&mut self, ty: Type, bits: u64) -> Value {
+        let ins = self.pos.ins();
+        match ty {
+            types::F16 => ins.f16const(Ieee16::with_bits(bits as u16)),
+            types::F32 => ins.f32const(Ieee32::with_bits(bits as u32)),
+            _ => ins.f64const(Ieee64::with_bits(bits)),
+        }
+    }
+    fn u64_ones(&mut self, bits: u64) -> u64 {
+        bits.count_ones().into()
+    }
+    fn magnitude(&mut self, number: i64) -> u64 {
+        number.unsigned_abs()
+    }
+    fn leading_zeros(&mut self, ty: Type, bits: u64) -> u64 {
+        u64::from(bits.leading_zeros() + ty.bits() - 64)
+    }
+    fn trailing_zeros(&mut self, ty: Type, bits: u64) -> u64 {
+        bits.trailing_zeros().min(ty.bits()).into()
+    }
+    fn bits_reversed(&mut self, ty: Type, bits: u64) -> u64 {
+        bits.reverse_bits() >> (64 - ty.bits())
+    }
+    fn exact_reciprocal(&mut self, value: Value) -> Option<u64> {
+        let (ty, data) = self.definition(value)?;
+        let bits = match data {
+            InstructionData::UnaryIeee16 { imm, .. } => imm.bits().into(),
+            InstructionData::UnaryIeee32 { imm, .. } => imm.bits().into(),
+            InstructionData::UnaryIeee64 { imm, .. } => imm.bits(),
+            _ => return None,
+        };
+        constants::exact_reciprocal(ty, bits)
+    }
+
+    // Amounts and masks.
+
+    fn covers_amount(&mut self, ty: Type, mask: u64) -> bool {
+        let low = u64::from(ty.bits()) - 1;
+        mask & low == low
+    }
+    fn opposite(&mut self, ty: Type, n: Value, m: Value) -> bool {
+        let width = ty.bits().into();
+        self.opposite_numbers(ty, n, m).is_some()
+            || self.opposite_of(width, m) == Some(self.below_masks(width, n))
+    }
+    fn opposite_constants(&mut self, ty: Type, n: Value, m: Value) -> bool {
+        self.opposite_numbers(ty, n, m).is_some_and(|n| n != 0)
+    }
+    fn complements(&mut self, ty: Type, a: u64, b: u64) -> bool {
+        a ^ b == all_ones(ty)
+    }
+    fn shifted_left(&mut self, ty: Type, bits: u64, by: u64) -> u64 {
+        bits << (by % u64::from(ty.bits())) & all_ones(ty)
+    }
+    fn sign_of(&mut self, sign: Value, value: Value) -> bool {
+        matches!(self.inst_data_value(sign), Some((ty, InstructionData::Binary { opcode: Opcode::Sshr, args: [x, n] }))
+            if x == value && self.bits_of(n).is_some_and(|n| n % u64::from(ty.bits()) == u64::from(ty.bits()) - 1))
+    }
+
+    // Carries.
+
+    fn summand(&mut self, sum: Value, part: Value) -> bool {
+        self.is_summand(sum, part)
+    }
+    fn carry_of(&mut self, sum: Value) -> Value {
+        self.carry(sum)
+    }
+    fn difference(&mut self, x: Value, y: Value) -> Option<Value> {
+        self.known_difference(x, y)
+    }
+    fn borrow_of(&mut self, difference: Value) -> Value {
+        self.borrow(difference)
+    }
+    fn comparison(&mut self, x: Value, y: Value) -> Option<Value> {
+        self.known_comparison(x, y)
+    }
+    fn difference_of(&mut self, comparison: Value) -> Value {
+        self.difference_of_comparison(comparison)
+    }
+    fn signed_sum(&mut self, x: Value, y: Value) -> generated_code::Checked {
+        self.pos.ins().sadd_overflow(x, y)
+    }
+    fn signed_difference(&mut self, x: Value, y: Value) -> generated_code::Checked {
+        self.pos.ins().ssub_overflow(x, y)
+    }
+    fn checked(&mut self, checked: generated_code::Checked) -> (Value, Value) {
+        checked
+    }
+}

@@ -1,0 +1,106 @@
+//! What CLIF can say in fewer instructions of the machine, and Cranelift's own rules leave as it is.
+//!
+//! Takes an optimised function without aliases and unreachable blocks. Every instruction is visited once, definitions before their users; a rule
+//! (`isle/clif_opt.isle`, by its root `rewrite`) gives another value for its result, made of new instructions in front of it. The new value is
+//! looked at again, [`AGAIN`] times at most. In the end nothing unused is left and aliases are resolved. Blocks and effects stay as they are.
+//!
+//! Rules are pure patterns; what they ask of constants, types and definitions is in [`context`], what they need of other instructions of the same
+//! block (a sum that becomes one with a carry) in [`carries`].
+
+mod carries;
+mod constants;
+mod context;
+
+use super::contents::Contents;
+use super::merge;
+use super::resolve::Intrinsics;
+use carries::Carries;
+use context::{Rewriter, generated_code};
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::dominator_tree::DominatorTree;
+use cranelift_codegen::ir::{Function, Inst, Opcode};
+
+/// How often a new value is looked at again (*assumed*: no chain of rules is longer).
+const AGAIN: usize = 3;
+
+/// The roots of the rules.
+const ROOTS: [Opcode; 21] = [
+    Opcode::Popcnt,
+    Opcode::Iabs,
+    Opcode::Clz,
+    Opcode::Ctz,
+    Opcode::Bitrev,
+    Opcode::Fdiv,
+    Opcode::Ishl,
+    Opcode::Ushr,
+    Opcode::Sshr,
+    Opcode::Rotl,
+    Opcode::Rotr,
+    Opcode::Bor,
+    Opcode::Bxor,
+    Opcode::Band,
+    Opcode::Iadd,
+    Opcode::Isub,
+    Opcode::Icmp,
+    Opcode::Ireduce,
+    Opcode::FcvtFromUint,
+    Opcode::FcvtFromSint,
+    Opcode::Select,
+];
+
+/// Applies the rules to the whole function. True if anything has changed.
+pub fn rewrite(
+    func: &mut Function,
+    domtree: &DominatorTree,
+    contents: &Contents,
+    intrinsics: &Intrinsics,
+) -> bool {
+    if !contents.has(&ROOTS) {
+        return false;
+    }
+    let mut changed = false;
+    let mut carries = Carries::default();
+    for &block in domtree.cfg_postorder().iter().rev() {
+        carries.start_block();
+        let mut next = func.layout.first_inst(block);
+        while let Some(inst) = next {
+            next = func.layout.next_inst(inst);
+            changed |= visit(func, &mut carries, inst);
+        }
+    }
+    if changed {
+        func.dfg.resolve_all_aliases();
+        merge::drop_unused(func, intrinsics);
+    }
+    changed
+}
+
+/// Replaces the result of an instruction, if a rule gives another value for it.
+fn visit(func: &mut Function, carries: &mut Carries, inst: Inst) -> bool {
+    if !ROOTS.contains(&func.dfg.insts[inst].opcode()) {
+        return false;
+    }
+    let old = func.dfg.first_result(inst);
+    let mut new = old;
+    for _ in 0..=AGAIN {
+        let location = func.srcloc(inst);
+        let pos = FuncCursor::new(func).at_inst(inst).with_srcloc(location);
+        let mut rewriter = Rewriter { pos, carries };
+        match generated_code::constructor_rewrite(&mut rewriter, new) {
+            Some(value) => new = func.dfg.resolve_aliases(value),
+            None => break,
+        }
+    }
+    if new == old {
+        carries.remember(func, inst);
+        return false;
+    }
+    debug_assert_eq!(func.dfg.value_type(new), func.dfg.value_type(old));
+    func.dfg.clear_results(inst);
+    func.dfg.change_to_alias(old, new);
+    func.layout.remove_inst(inst);
+    true
+}
+
+#[cfg(test)]
+mod tests;
