@@ -45,6 +45,8 @@ pub enum Pass {
     Promote,
     /// Cranelift's mid-end.
     MidEnd,
+    /// Loops with less to do in each turn.
+    Loops,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
     /// The function as selection sees it.
@@ -69,11 +71,12 @@ pub enum Pass {
 
 impl Pass {
     /// All passes in order.
-    pub const ALL: [Pass; 14] = [
+    pub const ALL: [Pass; 15] = [
         Pass::Verify,
         Pass::Intrinsics,
         Pass::Promote,
         Pass::MidEnd,
+        Pass::Loops,
         Pass::Legalize,
         Pass::Clif,
         Pass::Analyze,
@@ -96,6 +99,7 @@ impl Pass {
             Pass::Intrinsics => clif::Step::Resolve.name(),
             Pass::Promote => clif::Step::Promote.name(),
             Pass::MidEnd => clif::Step::Optimize.name(),
+            Pass::Loops => clif::Step::Loops.name(),
             Pass::Legalize => clif::Step::Legalize.name(),
             Pass::Clif => clif::Step::Finish.name(),
             Pass::Analyze => "analyze",
@@ -120,6 +124,7 @@ impl Pass {
             clif::Step::Resolve => Pass::Intrinsics,
             clif::Step::Promote => Pass::Promote,
             clif::Step::Optimize => Pass::MidEnd,
+            clif::Step::Loops => Pass::Loops,
             clif::Step::Legalize => Pass::Legalize,
             clif::Step::Finish => Pass::Clif,
         }

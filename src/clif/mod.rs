@@ -13,6 +13,7 @@ pub mod conversions;
 mod guard;
 pub mod intrinsics;
 pub mod legalize;
+mod loops;
 pub mod merge;
 pub mod mid_end;
 pub mod places;
@@ -55,6 +56,8 @@ pub enum Step {
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
+    /// Loops with less to do in each turn.
+    Loops,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
     /// One return per device function, no more block parameters than registers hold, aliases resolved, places for lanes to meet.
@@ -63,11 +66,12 @@ pub enum Step {
 
 impl Step {
     /// All steps in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Verify,
         Self::Resolve,
         Self::Promote,
         Self::Optimize,
+        Self::Loops,
         Self::Legalize,
         Self::Finish,
     ];
@@ -79,6 +83,7 @@ impl Step {
             Self::Resolve => "intrinsics",
             Self::Promote => "promote",
             Self::Optimize => "mid-end",
+            Self::Loops => "loops",
             Self::Legalize => "legalize",
             Self::Finish => "clif",
         }
@@ -103,7 +108,7 @@ pub struct Options<'a> {
     pub kernel: Option<KernelOptions>,
     /// Whether Cranelift's verifier runs first. Without it invalid CLIF may end in a panic.
     pub verify: bool,
-    /// Whether Cranelift's mid-end runs.
+    /// Whether Cranelift's mid-end and the passes on loops run.
     pub optimize: bool,
     /// General-purpose registers there are.
     pub registers: u8,
@@ -263,11 +268,20 @@ impl Preparer {
             }
             remove_constant_parameters(context, true)?;
             merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
-            contents = Contents::of(&context.func);
         } else {
             merge::drop_unused(&mut context.func, &intrinsics);
         }
         observe(Step::Optimize, &context.func);
+
+        if options.optimize {
+            let given = loops::Given {
+                intrinsics: &intrinsics,
+                registers: options.registers,
+            };
+            loops::improve(context, &given);
+            contents = Contents::of(&context.func);
+        }
+        observe(Step::Loops, &context.func);
 
         if legalize::legalize(&mut context.func, &contents) {
             context.compute_cfg();
