@@ -2,15 +2,22 @@
 //!
 //! [`improve`] runs, one after the other:
 //!
-//! - [`invariants`]: what a turn need not compute again moves in front of the loop.
+//! - [`invariants`]: what a turn need not compute again moves in front of the loop;
+//! - [`rotate`]: a test at the head of a loop moves to its end;
+//! - [`renew`]: the next value of a counter is computed when this one is not needed any more.
 //!
 //! A function without loops is not looked at. Only natural loops are; what may be entered at several blocks stays as it is.
 
+mod copy;
 mod invariants;
+mod renew;
+mod rotate;
 mod shape;
+mod size;
 
 use super::resolve::Intrinsics;
 use cranelift_codegen::Context;
+use shape::{Body, Uses};
 
 /// What the passes know besides the function.
 #[derive(Clone, Copy)]
@@ -30,4 +37,14 @@ pub fn improve(context: &mut Context, given: &Given<'_>) {
     }
     context.compute_loop_analysis();
     invariants::hoist(context, given);
+    let mut uses = None;
+    if rotate::rotate(context, given, &mut uses) {
+        context.compute_cfg();
+        context.compute_domtree();
+        context.compute_loop_analysis();
+    }
+    let uses = uses.unwrap_or_else(|| Uses::of(&context.func));
+    for body in Body::innermost(context) {
+        renew::renew(&mut context.func, &uses, &body);
+    }
 }
