@@ -45,6 +45,8 @@ pub enum Pass {
     Promote,
     /// Cranelift's mid-end.
     MidEnd,
+    /// Loops with less to do in each turn.
+    Loops,
     /// What the mid-end leaves put in fewer instructions of the machine.
     Rewrite,
     /// Wide divisions and operations on lanes rewritten.
@@ -71,11 +73,12 @@ pub enum Pass {
 
 impl Pass {
     /// All passes in order.
-    pub const ALL: [Pass; 15] = [
+    pub const ALL: [Pass; 16] = [
         Pass::Verify,
         Pass::Intrinsics,
         Pass::Promote,
         Pass::MidEnd,
+        Pass::Loops,
         Pass::Rewrite,
         Pass::Legalize,
         Pass::Clif,
@@ -99,6 +102,7 @@ impl Pass {
             Pass::Intrinsics => clif::Step::Resolve.name(),
             Pass::Promote => clif::Step::Promote.name(),
             Pass::MidEnd => clif::Step::Optimize.name(),
+            Pass::Loops => clif::Step::Loops.name(),
             Pass::Rewrite => clif::Step::Rewrite.name(),
             Pass::Legalize => clif::Step::Legalize.name(),
             Pass::Clif => clif::Step::Finish.name(),
@@ -124,6 +128,7 @@ impl Pass {
             clif::Step::Resolve => Pass::Intrinsics,
             clif::Step::Promote => Pass::Promote,
             clif::Step::Optimize => Pass::MidEnd,
+            clif::Step::Loops => Pass::Loops,
             clif::Step::Rewrite => Pass::Rewrite,
             clif::Step::Legalize => Pass::Legalize,
             clif::Step::Finish => Pass::Clif,

@@ -14,6 +14,7 @@ pub mod conversions;
 mod guard;
 pub mod intrinsics;
 pub mod legalize;
+mod loops;
 pub mod merge;
 pub mod mid_end;
 pub mod places;
@@ -57,6 +58,8 @@ pub enum Step {
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
+    /// Loops with less to do in each turn.
+    Loops,
     /// What the mid-end leaves put in fewer instructions of the machine.
     Rewrite,
     /// Wide divisions and operations on lanes rewritten.
@@ -68,11 +71,12 @@ pub enum Step {
 
 impl Step {
     /// All steps in order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Verify,
         Self::Resolve,
         Self::Promote,
         Self::Optimize,
+        Self::Loops,
         Self::Rewrite,
         Self::Legalize,
         Self::Finish,
@@ -85,6 +89,7 @@ impl Step {
             Self::Resolve => "intrinsics",
             Self::Promote => "promote",
             Self::Optimize => "mid-end",
+            Self::Loops => "loops",
             Self::Rewrite => "rewrite",
             Self::Legalize => "legalize",
             Self::Finish => "clif",
@@ -110,7 +115,7 @@ pub struct Options<'a> {
     pub kernel: Option<KernelOptions>,
     /// Whether Cranelift's verifier runs first. Without it invalid CLIF may end in a panic.
     pub verify: bool,
-    /// Whether Cranelift's mid-end runs.
+    /// Whether Cranelift's mid-end and the passes on loops run.
     pub optimize: bool,
     /// Trust that every access is naturally aligned.
     pub assume_aligned: bool,
@@ -276,12 +281,20 @@ impl Preparer {
             }
             remove_constant_parameters(context, true)?;
             merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
-            contents = Contents::of(&context.func);
         } else {
             merge::drop_unused(&mut context.func, &intrinsics);
         }
         observe(Step::Optimize, &context.func);
 
+        if options.optimize {
+            let given = loops::Given {
+                intrinsics: &intrinsics,
+                registers: options.registers,
+            };
+            loops::improve(context, &given);
+            contents = Contents::of(&context.func);
+        }
+        observe(Step::Loops, &context.func);
         if options.optimize
             && rewrite::rewrite(&mut context.func, &context.domtree, &contents, &intrinsics)
         {

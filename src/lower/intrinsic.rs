@@ -34,6 +34,11 @@ pub(super) fn launch_constant(intrinsic: &Intrinsic) -> Option<Base> {
     }
 }
 
+/// Whether reading `intrinsic` costs no more than a constant operand.
+pub(crate) fn is_launch_size(intrinsic: &Intrinsic) -> bool {
+    launch_constant(intrinsic).is_some()
+}
+
 /// Where in constant memory a size of the launch is.
 pub(super) fn launch_size(register: SReg) -> Option<Base> {
     let offset = match register {
