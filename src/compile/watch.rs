@@ -100,14 +100,14 @@ impl fmt::Display for Timings {
         let percent = |part: u32| 100.0 * f64::from(part) / f64::from(entries.max(1));
         writeln!(
             f,
-            "registers of {entries} operands: {:.1} % by regalloc2, {:.1} % in places that the colouring or the convention fixed",
+            "registers of {entries} operands: {:.1} % by regalloc2 ({:.1} % in places fixed for it), the rest by the colouring and the convention",
             percent(by_regalloc2),
             percent(fixed)
         )?;
         if self.over_budget > 0 {
             writeln!(
                 f,
-                "{} functions of more than {MOST_WORK} machine instructions were allocated by single_pass",
+                "functions of more than {MOST_WORK} machine instructions, allocated by single_pass: {}",
                 self.over_budget
             )?;
         }
