@@ -10,10 +10,12 @@
 
 mod address;
 mod blocks;
+mod bytes;
 mod call;
 mod constants;
 mod context;
 mod convert;
+mod dot;
 mod facts;
 mod float;
 mod intrinsic;

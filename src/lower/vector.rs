@@ -59,7 +59,6 @@ impl Lower<'_> {
 
     /// The value that an inserted lane is the limited form of, and whether the limits are those of signed lanes.
     pub(super) fn limited(&self, lanes: Insertions, lane: u32) -> Option<(Value, bool)> {
-        let bits = lanes.bits;
         let Some(InstructionData::Unary {
             opcode: Opcode::Ireduce,
             arg,
@@ -67,6 +66,11 @@ impl Lower<'_> {
         else {
             return None;
         };
+        self.limited_value(arg, lanes.bits)
+    }
+
+    /// The value that another one is limited to so many bits of, and whether the limits are those of signed numbers.
+    pub(super) fn limited_value(&self, limited: Value, bits: u32) -> Option<(Value, bool)> {
         let side = |value: Value, opcode: Opcode| match self.def_data(value)? {
             InstructionData::Binary {
                 opcode: found,
@@ -74,8 +78,14 @@ impl Lower<'_> {
             } if found == opcode => Some((x, self.signed_constant_of(limit)?)),
             _ => None,
         };
-        let (below, least) = side(arg, Opcode::Smax)?;
-        let (value, greatest) = side(below, Opcode::Smin)?;
+        let ((value, greatest), least) = match side(limited, Opcode::Smax) {
+            Some((below, least)) => (side(below, Opcode::Smin)?, least),
+            None => {
+                let (below, greatest) = side(limited, Opcode::Smin)?;
+                let (value, least) = side(below, Opcode::Smax)?;
+                ((value, greatest), least)
+            }
+        };
         let signed = (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
         let fits = self.type_of(value).bits() <= 32;
         match (least, greatest) {

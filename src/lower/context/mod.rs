@@ -10,8 +10,10 @@ mod uniform;
 
 use super::Lower;
 use super::address::address_methods;
+use super::bytes::byte_methods;
 use super::call::call_methods;
 use super::convert::convert_methods;
+use super::dot::dot_methods;
 use super::float::float_methods;
 use super::intrinsic::intrinsic_methods;
 use super::logic::logic_methods;
@@ -52,6 +54,8 @@ pub mod generated_code {
     )]
 
     pub use super::super::address::{Address, Reach};
+    pub use super::super::bytes::ByteMap;
+    pub use super::super::dot::{Dot, Factor, Rest};
     pub use super::super::intrinsic::{Object, Symbol};
     pub use super::super::logic::Tree;
     pub use super::super::memory::{ByteOrder, FramePart};
@@ -116,6 +120,8 @@ impl Context for Lower<'_> {
     float_methods!();
     convert_methods!();
     vector_methods!();
+    byte_methods!();
+    dot_methods!();
     address_methods!();
     memory_methods!();
     call_methods!();

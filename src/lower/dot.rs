@@ -1,0 +1,228 @@
+//! Dot products: sums of products of the bytes of two words, or of the halves of one with bytes of another, which IDP adds up at once.
+//!
+//! The sum may be in any order with other summands between; its inner sums must have no other users. Factors are bytes of a word, extended by zeros or
+//! by their sign however that is said (module `bytes`). All sums are modulo 2^32, as are those of the machine.
+
+use super::Lower;
+use super::bytes::Byte;
+use crate::isa::generated::LOHI;
+use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
+use smallvec::SmallVec;
+
+/// How many sums are looked at (*assumed*: four products and an accumulator for each of two words).
+const SUMS: usize = 9;
+
+/// A dot product of two words plus what else is summed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dot {
+    /// Of four bytes each; whether they are signed.
+    Four { a: Factor, b: Factor, rest: Rest },
+    /// Of two halves and two bytes.
+    Two {
+        half: LOHI,
+        a: Factor,
+        b: Factor,
+        rest: Rest,
+    },
+}
+
+/// A word whose parts are factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    pub value: Value,
+    pub word: u8,
+    pub signed: bool,
+}
+
+/// What is added to the products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    Nothing,
+    One { x: Value },
+    Two { x: Value, y: Value },
+}
+
+/// A part of a word as a factor: from which byte on, and how many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Part {
+    word: Factor,
+    first: u8,
+    bytes: u8,
+}
+
+impl Lower<'_> {
+    /// The part of a word that a word is the extension of.
+    fn extended_part(&self, value: Value) -> Option<Part> {
+        let bytes = self.bytes_of(value);
+        let Byte::Of {
+            value,
+            byte: first,
+            sign: false,
+        } = bytes[0]
+        else {
+            return None;
+        };
+        let own = |i: u8| Byte::Of {
+            value,
+            byte: first + i,
+            sign: false,
+        };
+        let len = (1..4)
+            .take_while(|&i| bytes[usize::from(i)] == own(i))
+            .count() as u8
+            + 1;
+        if len == 4 || (len == 2 && first % 2 == 1) {
+            return None;
+        }
+        let signs = Byte::Of {
+            value,
+            byte: first + len - 1,
+            sign: true,
+        };
+        let above = &bytes[usize::from(len)..4];
+        let signed = match above[0] {
+            Byte::Zero => false,
+            _ => above[0] == signs,
+        };
+        let same = above.iter().all(|&byte| byte == above[0]);
+        (same && (signed || above[0] == Byte::Zero)).then_some(Part {
+            word: Factor {
+                value,
+                word: first / 4,
+                signed,
+            },
+            first: first % 4,
+            bytes: len,
+        })
+    }
+
+    /// The factors of a product that nobody else reads.
+    fn factors(&self, product: Value) -> Option<[Part; 2]> {
+        match self.def_data(product)? {
+            InstructionData::Binary {
+                opcode: Opcode::Imul,
+                args: [x, y],
+            } if self.is_used_once(product) && !self.plan.is_uniform(product) => {
+                Some([self.extended_part(x)?, self.extended_part(y)?])
+            }
+            _ => None,
+        }
+    }
+
+    /// The dot product that a sum of words is.
+    pub(super) fn dot_product(&self, root: Value) -> Option<Dot> {
+        if self.type_of(root) != types::I32 {
+            return None;
+        }
+        let mut work: SmallVec<[Value; 8]> = SmallVec::new();
+        let mut rest: SmallVec<[Value; 8]> = SmallVec::new();
+        let mut found: SmallVec<[[Part; 2]; 4]> = SmallVec::new();
+        work.push(root);
+        for _ in 0..2 * SUMS {
+            let Some(value) = work.pop() else { break };
+            if let Some(parts) = self.factors(value) {
+                match self.joined(&found, parts) {
+                    Some(parts) => found.push(parts),
+                    None => rest.push(value),
+                }
+                if let Some((half, [a, b])) = complete(&found) {
+                    rest.extend(work);
+                    let rest = match rest[..] {
+                        [] => Rest::Nothing,
+                        [x] => Rest::One { x },
+                        [x, y] => Rest::Two { x, y },
+                        _ => return None,
+                    };
+                    return Some(match half {
+                        None => Dot::Four { a, b, rest },
+                        Some(half) => Dot::Two { half, a, b, rest },
+                    });
+                }
+                continue;
+            }
+            match self.def_data(value) {
+                Some(InstructionData::Binary {
+                    opcode: Opcode::Iadd,
+                    args,
+                }) if value == root
+                    || (self.is_used_once(value) && !self.plan.is_uniform(value)) =>
+                {
+                    work.extend(args);
+                }
+                _ => rest.push(value),
+            }
+        }
+        None
+    }
+
+    /// The parts of a further product in the order of those before, if they are other parts of the same words.
+    fn joined(&self, found: &[[Part; 2]], [x, y]: [Part; 2]) -> Option<[Part; 2]> {
+        let fits = |[a, b]: [Part; 2]| match found.first() {
+            // A half comes first.
+            None => {
+                (a.bytes == 2 && b.bytes == 1)
+                    || (a.bytes == 1 && b.bytes == 1 && a.first == b.first)
+            }
+            Some([first, second]) => {
+                let same = a.word == first.word
+                    && b.word == second.word
+                    && a.bytes == first.bytes
+                    && b.bytes == second.bytes;
+                let new = found.iter().all(|[other, _]| other.first != a.first);
+                let step = match a.bytes {
+                    2 => {
+                        i16::from(a.first) / 2 - i16::from(first.first) / 2
+                            == i16::from(b.first) - i16::from(second.first)
+                    }
+                    _ => a.first == b.first,
+                };
+                same && new && step
+            }
+        };
+        [[x, y], [y, x]].into_iter().find(|&parts| fits(parts))
+    }
+}
+
+/// The two words of a complete dot product; of halves also which bytes they go with.
+fn complete(found: &[[Part; 2]]) -> Option<(Option<LOHI>, [Factor; 2])> {
+    let [a, b] = found.first()?.map(|part| part.word);
+    match found {
+        [[first, _], ..] if first.bytes == 1 => (found.len() == 4).then_some((None, [a, b])),
+        [[x, y], _] => {
+            // The byte of the lower half.
+            let lowest = y.first.checked_sub(x.first / 2)?;
+            let half = match lowest {
+                0 => LOHI::Lo,
+                2 => LOHI::Hi,
+                _ => return None,
+            };
+            Some((Some(half), [a, b]))
+        }
+        _ => None,
+    }
+}
+
+/// Dot products.
+macro_rules! dot_methods {
+    () => {
+        fn dot_product_of(&mut self, sum: Value) -> Option<Dot> {
+            self.dot_product(sum)
+        }
+        fn factor_word(&mut self, factor: Factor) -> Word {
+            Word::new(self.src(factor.value).slice(factor.word, 1))
+        }
+        fn bytes_type(&mut self, factor: Factor) -> I8Type {
+            match factor.signed {
+                true => I8Type::S8,
+                false => I8Type::U8,
+            }
+        }
+        fn halves_type(&mut self, factor: Factor) -> I16Type {
+            match factor.signed {
+                true => I16Type::S16,
+                false => I16Type::U16,
+            }
+        }
+    };
+}
+pub(super) use dot_methods;
