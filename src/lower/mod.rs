@@ -28,6 +28,8 @@ mod uniform;
 mod values;
 mod vector;
 
+pub use address::OFFSETS;
+
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
