@@ -49,6 +49,15 @@ impl LowBits {
         self.bits.trailing_zeros().min(self.known)
     }
 
+    /// The one of two true facts that says more.
+    fn or_better(self, other: Self) -> Self {
+        if other.known > self.known {
+            other
+        } else {
+            self
+        }
+    }
+
     fn join(self, other: Self) -> Self {
         let same = (self.bits ^ other.bits).trailing_zeros();
         Self::new(self.known.min(other.known).min(same), self.bits)
@@ -149,6 +158,12 @@ impl Alignment {
     pub fn recompute(&mut self, func: &Function, flow: &ControlFlow, intrinsics: &Intrinsics) {
         self.0.clear();
         self.0.resize(func.dfg.num_values());
+        if let Some(entry) = func.layout.entry_block() {
+            for &param in func.dfg.block_params(entry) {
+                let promised = intrinsics.promised(param).map(LowBits::multiple_of);
+                self.0[param] = Some(promised.unwrap_or(LowBits::NOTHING));
+            }
+        }
         let blocks = flow.reverse_postorder();
         loop {
             for &block in blocks {
@@ -182,16 +197,16 @@ impl Alignment {
 
     /// Joins what is passed to the parameters of a block; true if a fact has become weaker.
     fn join(&mut self, func: &Function, flow: &ControlFlow, block: Block) -> bool {
-        let is_entry = Some(block) == func.layout.entry_block();
+        // What is known of the function's own parameters is there.
+        if Some(block) == func.layout.entry_block() {
+            return false;
+        }
         let mut changed = false;
         for (index, param) in func.dfg.block_params(block).iter().enumerate() {
             if !func.dfg.value_type(*param).is_int() {
                 continue;
             }
-            let new = match is_entry {
-                true => Some(LowBits::NOTHING),
-                false => self.join_arguments(func, flow, block, index),
-            };
+            let new = self.join_arguments(func, flow, block, index);
             changed |= self.weaken(*param, new);
         }
         changed
@@ -327,6 +342,13 @@ impl Alignment {
                     base.add(LowBits::constant(i32::from(offset).into()))
                 }
                 _ => LowBits::NOTHING,
+            },
+            Opcode::Call => match intrinsics.alignment(func, inst) {
+                Some((value, power)) => {
+                    let promised = LowBits::multiple_of(power);
+                    self.0[value]?.or_better(promised)
+                }
+                None => LowBits::NOTHING,
             },
             Opcode::SymbolValue => match *data {
                 // Static shared memory starts at offset 0 of its window; thread and launch values are any number.

@@ -281,6 +281,10 @@ impl Context<'_> {
             Opcode::Select | Opcode::SelectSpectreGuard => origin(1).join(origin(2)),
             Opcode::Smin | Opcode::Smax | Opcode::Umin | Opcode::Umax => origin(0).join(origin(1)),
             Opcode::StackAddr => Origin::Pointer(Pointee::Local),
+            Opcode::Call => match self.intrinsics.alignment(self.func, inst) {
+                Some((value, _)) => origins[value],
+                None => Origin::Any,
+            },
             Opcode::SymbolValue => match *data {
                 InstructionData::UnaryGlobalValue { global_value, .. } => {
                     match self.intrinsics.symbol(global_value) {

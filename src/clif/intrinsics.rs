@@ -70,6 +70,8 @@ pub enum Lowering {
     Dp4a(I8Type, I8Type),
     /// IDP2A.
     Dp2a(LOHI, I16Type, I8Type),
+    /// Nothing: the result is the first operand.
+    Aligned,
     /// PRMT.
     Permute(PRMTMode),
     /// LOP3 with the fourth operand as truth table.
@@ -102,6 +104,34 @@ pub enum Lowering {
     AtomicAdd(AtomType),
 }
 
+/// The values that a constant operand can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constants {
+    /// 0 up to this one.
+    UpTo(i64),
+    /// 1, 2, 4 and so on.
+    PowersOfTwo,
+}
+
+impl Constants {
+    /// Whether `value` is one of them.
+    pub fn contains(self, value: i64) -> bool {
+        match self {
+            Self::UpTo(last) => (0..=last).contains(&value),
+            Self::PowersOfTwo => value > 0 && value.count_ones() == 1,
+        }
+    }
+}
+
+impl fmt::Display for Constants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UpTo(last) => write!(f, "in 0..{last}"),
+            Self::PowersOfTwo => f.write_str("that is a power of two"),
+        }
+    }
+}
+
 /// One row of the table.
 #[derive(Debug)]
 pub struct Intrinsic {
@@ -111,8 +141,8 @@ pub struct Intrinsic {
     pub params: &'static [Type],
     /// The result type, if there is a result.
     pub result: Option<Type>,
-    /// Position of the parameter that must be a constant, with the number of values that it can take from 0.
-    pub constant: Option<(usize, u64)>,
+    /// Position of the parameter that must be a constant, with the values that it can take.
+    pub constant: Option<(usize, Constants)>,
     /// What may be done with a call.
     pub effect: Effect,
     /// Uniformity of the result.
@@ -193,7 +223,9 @@ pub fn markdown() -> String {
          - *uniform*: all active lanes get the same result; *as operands*: if their operands are the same.\n\
          - Thread and launch values without operands are also symbols: `gv0 = symbol %gpu_tid_x` and\n\
          `symbol_value.i32 gv0` read the same. `symbol %gpu_shared` is the kernel's shared memory, as i32 its offset,\n\
-         as i64 its generic address.\n\n\
+         as i64 its generic address.\n\
+         - `assume_aligned` is a promise: accesses by its result, and of a kernel's parameter in its first block all accesses by that, may\n\
+         become wider. Where it is broken, such an access faults as misaligned; one that would not have been widened does what it did.\n\n\
          | declaration | effect | uniformity | meaning of the result, operands a b c d |\n\
          | --- | --- | --- | --- |\n",
     );

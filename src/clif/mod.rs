@@ -327,14 +327,17 @@ impl Preparer {
         };
         let graph = (&mut context.cfg, &mut context.domtree);
         flow.recompute(func, graph, kernel, &callees);
-        if options.merge_accesses && options.optimize && contents.has_accesses() {
+        if options.optimize && contents.has_accesses() {
             let given = accesses::Given {
                 flow,
                 intrinsics: &intrinsics,
                 kernel,
                 assume_aligned: options.assume_aligned,
             };
-            accesses::merge(func, &given, &mut self.remarks);
+            accesses::split_addresses(func, &given);
+            if options.merge_accesses {
+                accesses::merge(func, &given, &mut self.remarks);
+            }
         }
         // Legalizing and what came after it added none of these.
         let mut progress = Progress::default();

@@ -6,12 +6,12 @@
 //! or launch value read as i32, or the shared memory as i32 or i64. Calls of the nullary pure intrinsics have become
 //! `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end merges and hoists them.
 
-use super::intrinsics::{self, Intrinsic, PREFIX, SHARED};
+use super::intrinsics::{self, Intrinsic, Lowering, PREFIX, SHARED};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
     ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, Inst, InstBuilder,
-    InstructionData, Opcode, UserExternalName, types,
+    InstructionData, Opcode, UserExternalName, Value, ValueDef, types,
 };
 use std::collections::HashMap;
 
@@ -32,6 +32,8 @@ pub enum GpuSymbol {
 pub struct Intrinsics {
     functions: SecondaryMap<FuncRef, Option<&'static Intrinsic>>,
     symbols: SecondaryMap<GlobalValue, Option<GpuSymbol>>,
+    /// Parameters that are promised to be multiples of a power of two.
+    multiples: Vec<(Value, u32)>,
 }
 
 impl Intrinsics {
@@ -48,6 +50,30 @@ impl Intrinsics {
     /// What a `symbol_value` of `gv` reads, if it is no ordinary data object.
     pub fn symbol(&self, gv: GlobalValue) -> Option<GpuSymbol> {
         self.symbols[gv]
+    }
+
+    /// What power of two a parameter of the function is promised to be a multiple of.
+    pub fn promised(&self, parameter: Value) -> Option<u32> {
+        let of_it = self
+            .multiples
+            .iter()
+            .filter(|(value, _)| *value == parameter);
+        of_it.map(|(_, power)| *power).max()
+    }
+
+    /// The operand that the result of `inst` is, with the power of two that it is promised to be a multiple of.
+    pub fn alignment(&self, func: &Function, inst: Inst) -> Option<(Value, u32)> {
+        let row = self.of_call(func, inst)?;
+        if row.lowering != Lowering::Aligned {
+            return None;
+        }
+        let &[value, power] = func.dfg.inst_args(inst) else {
+            return None;
+        };
+        match func.dfg.insts[func.dfg.value_def(power).inst()?] {
+            InstructionData::UnaryImm { imm, .. } => Some((value, imm.bits() as u32)),
+            _ => None,
+        }
     }
 
     /// The intrinsic that `inst` calls.
@@ -105,6 +131,7 @@ pub fn resolve(func: &mut Function, namer: &Namer) -> Result<Intrinsics, Errors>
     }
     let mut found = resolver.errors.finish(resolver.found)?;
     rewrite_special_values(func, &mut found);
+    collect_promises(func, &mut found);
     Ok(found)
 }
 
@@ -259,7 +286,7 @@ impl Resolver {
 
 /// What is wrong with the constant operand of a call, if anything is.
 fn check_constant(func: &Function, inst: Inst, intrinsic: &Intrinsic) -> Option<String> {
-    let (index, values) = intrinsic.constant?;
+    let (index, legal) = intrinsic.constant?;
     let operand = func.dfg.inst_args(inst)[index];
     let constant = func
         .dfg
@@ -273,17 +300,12 @@ fn check_constant(func: &Function, inst: Inst, intrinsic: &Intrinsic) -> Option<
             _ => None,
         });
     match constant {
-        Some(value) if (0..values as i64).contains(&value) => None,
+        Some(value) if legal.contains(value) => None,
         Some(value) => Some(format!(
-            "operand {} is {value}; it must be in 0..{}",
-            index + 1,
-            values - 1
+            "operand {} is {value}; it must be one {legal}",
+            index + 1
         )),
-        None => Some(format!(
-            "operand {} must be an iconst in 0..{}",
-            index + 1,
-            values - 1
-        )),
+        None => Some(format!("operand {} must be an iconst {legal}", index + 1)),
     }
 }
 
@@ -357,6 +379,53 @@ fn rewrite_special_values(func: &mut Function, found: &mut Intrinsics) {
                 .iconst(types::I32, i64::from(offset as u32));
         }
     }
+}
+
+/// Takes promises about parameters from the calls that every execution makes before anything else: the calls go, so that Cranelift's mid-end, to which
+/// every call may write memory, does not meet them.
+fn collect_promises(func: &mut Function, found: &mut Intrinsics) {
+    let aligned =
+        |row: &Option<&Intrinsic>| row.is_some_and(|row| row.lowering == Lowering::Aligned);
+    let Some(entry) = func.layout.entry_block() else {
+        return;
+    };
+    if !found.functions.values().any(aligned) {
+        return;
+    }
+    let mut calls: Vec<Inst> = Vec::new();
+    for inst in func.layout.block_insts(entry) {
+        let opcode = func.dfg.insts[inst].opcode();
+        match found.alignment(func, inst) {
+            Some((value, power)) => {
+                let value = func.dfg.resolve_aliases(value);
+                if matches!(func.dfg.value_def(value), ValueDef::Param(..)) {
+                    found.multiples.push((value, power));
+                    calls.push(inst);
+                }
+            }
+            None if has_effect(opcode) => break,
+            None => {}
+        }
+    }
+    for &inst in &calls {
+        let (value, result) = (func.dfg.inst_args(inst)[0], func.dfg.first_result(inst));
+        func.dfg.clear_results(inst);
+        func.dfg.change_to_alias(result, value);
+        func.layout.remove_inst(inst);
+    }
+    if !calls.is_empty() {
+        func.dfg.resolve_all_aliases();
+    }
+}
+
+/// Whether an operation may end the function, or do what others see.
+fn has_effect(opcode: Opcode) -> bool {
+    opcode.is_call()
+        || opcode.is_branch()
+        || opcode.can_trap()
+        || opcode.can_load()
+        || opcode.can_store()
+        || opcode.other_side_effects()
 }
 
 fn is_word(func: &Function, inst: Inst) -> bool {
@@ -444,7 +513,7 @@ mod tests {
             "intrinsic %gpu_tid_x: declared as (i32) -> i32 fast; declare it as %gpu_tid_x() -> i32",
             "intrinsic %gpu_tidx: unknown; did you mean %gpu_tid_x() -> i32",
             "intrinsic %gpu_lop3: operand 4 must be an iconst in 0..255",
-            "intrinsic %gpu_lop3: operand 4 is 256; it must be in 0..255",
+            "intrinsic %gpu_lop3: operand 4 is 256; it must be one in 0..255",
             "intrinsic %gpu_warpid: an intrinsic has no address",
             "intrinsic %gpu_bar_sync: gv0 is no value",
             "intrinsic %gpu_tid_x: gv1 adds 4",

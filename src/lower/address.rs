@@ -9,7 +9,7 @@ use crate::analysis::provenance::Space;
 use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value};
 
 /// Offsets that fit the signed 24 bits of an address with any piece of an access behind them.
-const OFFSETS: std::ops::Range<i64> = -(1 << 23)..(1 << 23) - 16;
+pub const OFFSETS: std::ops::Range<i64> = -(1 << 23)..(1 << 23) - 16;
 
 /// An address: a register operand and a constant offset.
 #[derive(Clone, Copy, Debug)]
@@ -83,12 +83,12 @@ impl Lower<'_> {
     /// [`Lower::address`] of known alignment.
     pub(super) fn address_with(&mut self, value: Value, offset: i32, align: u32) -> Address {
         let space = self.input.facts.provenance.space(self.func, value);
-        let (mut base, mut total) = (value, i64::from(offset));
+        let (mut base, mut total) = (self.without_promises(value), i64::from(offset));
         while let Some((inner, add)) = self.plus_constant(base) {
             let Some(sum) = total.checked_add(add).filter(|s| OFFSETS.contains(s)) else {
                 break;
             };
-            (base, total) = (inner, sum);
+            (base, total) = (self.without_promises(inner), sum);
         }
         if let Some(InstructionData::StackAddr {
             stack_slot, offset, ..

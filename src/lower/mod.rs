@@ -30,6 +30,7 @@ mod uniform;
 mod values;
 mod vector;
 
+pub use address::OFFSETS;
 pub(crate) use intrinsic::is_launch_size;
 
 use crate::analysis::alignment::Alignment;

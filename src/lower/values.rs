@@ -199,6 +199,7 @@ impl Lower<'_> {
 
     /// A value as an operand without modifiers: an immediate, a kernel parameter, or registers.
     pub(super) fn src(&self, value: Value) -> Src {
+        let value = self.without_promises(value);
         let ty = self.type_of(value);
         let words = words_of_bits(ty.bits()) as u8;
         let constant = match self.def_data(value) {
@@ -218,6 +219,17 @@ impl Lower<'_> {
             words,
             ..Src::ZERO
         }
+    }
+
+    /// The value that `value` is, whatever is promised of it on the way.
+    pub(super) fn without_promises(&self, value: Value) -> Value {
+        let mut value = value;
+        while let Some(inst) = self.def_of(value)
+            && let Some((promised, _)) = self.input.facts.intrinsics.alignment(self.func, inst)
+        {
+            value = promised;
+        }
+        value
     }
 
     /// Where in constant memory the size of the launch is that an instruction reads.

@@ -19,7 +19,7 @@ use super::registers::{GENERAL, LANES};
 use super::timed::HazardKind;
 use super::warp::Warp;
 use super::{SimConfig, Stats};
-use crate::abi::{MAX_LOCAL, bank0};
+use crate::abi::{self, MAX_LOCAL, bank0};
 use crate::isa::decode;
 use std::fmt;
 use thiserror::Error;
@@ -29,7 +29,7 @@ const MULTIPROCESSORS: u64 = 16;
 /// Warps of the CTAs that are resident together in a multiprocessor (assigned).
 const RESIDENT_WARPS: u64 = MAX_THREADS / LANES as u64;
 /// Most threads of a CTA (assigned).
-pub const MAX_THREADS: u64 = 1024;
+pub const MAX_THREADS: u64 = abi::MAX_THREADS;
 /// First parameter in constant bank 0.
 const PARAMETERS: usize = bank0::PARAMETERS as usize;
 /// Bytes of parameters, at most.

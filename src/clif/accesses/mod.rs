@@ -1,5 +1,7 @@
 //! Adjacent accesses to memory become one wide access: pairs of 8 bytes and quads of 16, whatever the pieces are.
 //!
+//! Before that, constants inside addresses become offsets ([`address`]), by which accesses side by side are known.
+//!
 //! Takes a function whose operations are all legal; changes instructions, never blocks. A block is looked at in *segments*: runs of
 //! instructions in which nothing waits, traps, calls, or orders memory ([`scan`]). In a segment the accesses to places of one base at
 //! constant offsets are sorted, and those that tile an aligned window of 16 or 8 bytes without a gap are candidates ([`group`]). Loads go up to the first
@@ -12,6 +14,7 @@
 //! What is not merged: accesses with gaps between them, since reading what the program does not read may fault or race; big-endian ones; accesses
 //! that are far apart, which would only keep registers.
 
+mod address;
 mod build;
 mod group;
 mod scan;
@@ -58,6 +61,11 @@ impl Facts {
     fn alignment(&self, func: &Function, given: &Given) -> &Alignment {
         (self.alignment).get_or_init(|| Alignment::compute(func, given.flow, given.intrinsics))
     }
+}
+
+/// Takes constants out of addresses, into the offsets of accesses; whether there were any. See [`address`].
+pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
+    address::split(func, given)
 }
 
 /// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone.

@@ -1,6 +1,6 @@
 //! The rows, and constructors that say in one word what a group of rows has in common.
 
-use super::{Effect, Intrinsic, Lowering, Uniformity};
+use super::{Constants, Effect, Intrinsic, Lowering, Uniformity};
 use crate::isa::generated::{
     AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
     MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,
@@ -164,8 +164,12 @@ pub static TABLE: &[Intrinsic] = &{
         pure("prmt_ecr", W3, I32, L::Permute(PRMTMode::Ecr), "byte i is a's byte min(i, c mod 4)"),
         pure("prmt_rc16", W3, I32, L::Permute(PRMTMode::Rc16), "half c mod 2 of a, twice"),
         Intrinsic {
-            constant: Some((3, 256)),
+            constant: Some((3, Constants::UpTo(255))),
             ..pure("lop3", &[I32, I32, I32, I32], I32, L::Lop3, "per bit: bit (a<<2 | b<<1 | c) of the constant d in 0..255")
+        },
+        Intrinsic {
+            constant: Some((1, Constants::PowersOfTwo)),
+            ..pure("assume_aligned", &[I64, I32], I64, L::Aligned, "a, with the promise that it is a multiple of the constant b, a power of two")
         },
         pure("bmsk", W2, I32, L::Bmsk(Clamp), "b ones from bit a upwards, cut at bit 31"),
         pure("bmsk_wrap", W2, I32, L::Bmsk(Wrap), "b mod 32 ones from bit a mod 32 upwards, cut at bit 31"),
