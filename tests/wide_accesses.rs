@@ -228,6 +228,18 @@ fn program(seed: u64, memory: &[u8]) -> Program {
     for _ in 0..3 + builder.below(8) {
         builder.run();
     }
+    let generic = builder.below(2) == 0;
+    if generic {
+        // Shared memory by an address of 64 bits.
+        for constant in ["32", "-16"] {
+            let (narrow, wide) = (
+                format!("iconst.i32 {constant}\n"),
+                format!("iconst.i64 {constant}\n"),
+            );
+            builder.body = builder.body.replace(&narrow, &wide);
+        }
+    }
+    let shared = if generic { "i64" } else { "i32" };
     let mut log = Vec::new();
     for (value, _, bytes) in std::mem::take(&mut builder.loaded) {
         writeln!(builder.body, "    store aligned {value}, v2+{}", log.len()).unwrap();
@@ -259,7 +271,7 @@ function %k(i64, i64, i64) {{
     gv0 = symbol %gpu_shared
 block0(v0: i64, v1: i64, v2: i64):
     v10 = stack_addr.i64 ss0
-    v11 = symbol_value.i32 gv0
+    v11 = symbol_value.{shared} gv0
 {}    return
 }}
 ",
