@@ -340,6 +340,7 @@ impl Compiler {
 
         preparer.remarks = Remarks::new(watch.remarks);
         let prepared = prepare(input, summaries, options, preparer, watch)?;
+        let mut remarks = std::mem::take(&mut preparer.remarks);
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
             let kind = match input.kernel {
@@ -350,10 +351,10 @@ impl Compiler {
                 None => FunctionKind::Device,
             };
             let names = |name: &ExternalName| input.symbol(name);
-            lower::lower(&analyzed.input(name, kind, &names, options), lowering)
+            let input = analyzed.input(name, kind, &names, options);
+            lower::lower(&input, lowering, &mut remarks)
         })?;
         preparer.recycle(prepared);
-        let mut remarks = std::mem::take(&mut preparer.remarks);
         let code = watch.pass(Pass::Converge, name, || {
             simt::run(code, &mut constants, options.if_convert, &mut remarks)
                 .map_err(|error| stages::simt_error(name, &error))

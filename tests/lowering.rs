@@ -4,6 +4,7 @@ use cranelift_thisgpu::abi;
 use cranelift_thisgpu::analysis;
 use cranelift_thisgpu::clif::{self, Preparer, source::SourceFile};
 use cranelift_thisgpu::lower::{self, Facts, Input, Scratch};
+use cranelift_thisgpu::remarks::Remarks;
 use cranelift_thisgpu::vcode::{FunctionKind, KernelInfo, Parameter};
 
 /// The VCode of the first function of `text`; a kernel when it is marked.
@@ -55,7 +56,8 @@ fn lowered(text: &str) -> String {
         assume_aligned: false,
         stack_redzones: false,
     };
-    let code = lower::lower(&input, &mut Scratch::default()).expect("every operation has a rule");
+    let code = lower::lower(&input, &mut Scratch::default(), &mut Remarks::default())
+        .expect("every operation has a rule");
     code.verify().unwrap_or_else(|e| panic!("{e}\n{code}"));
     code.to_string()
 }

@@ -228,6 +228,18 @@ fn program(seed: u64, memory: &[u8]) -> Program {
     for _ in 0..3 + builder.below(8) {
         builder.run();
     }
+    let generic = builder.below(2) == 0;
+    if generic {
+        // Shared memory by an address of 64 bits.
+        for constant in ["32", "-16"] {
+            let (narrow, wide) = (
+                format!("iconst.i32 {constant}\n"),
+                format!("iconst.i64 {constant}\n"),
+            );
+            builder.body = builder.body.replace(&narrow, &wide);
+        }
+    }
+    let shared = if generic { "i64" } else { "i32" };
     let mut log = Vec::new();
     for (value, _, bytes) in std::mem::take(&mut builder.loaded) {
         writeln!(builder.body, "    store aligned {value}, v2+{}", log.len()).unwrap();
@@ -259,7 +271,7 @@ function %k(i64, i64, i64) {{
     gv0 = symbol %gpu_shared
 block0(v0: i64, v1: i64, v2: i64):
     v10 = stack_addr.i64 ss0
-    v11 = symbol_value.i32 gv0
+    v11 = symbol_value.{shared} gv0
 {}    return
 }}
 ",
@@ -312,4 +324,56 @@ fn merged_accesses_do_what_single_ones_do() {
     }
     // Otherwise nothing was tried.
     assert!(words[0] * 20 < words[1] * 19, "{words:?}");
+}
+
+/// The remarks on a kernel with this body, of two pointers.
+fn remarks(body: &str) -> Vec<String> {
+    let text = format!(
+        "; kernel\nfunction %k(i64, i64) {{\nblock0(v0: i64, v1: i64):\n{body}\n    return\n}}\n"
+    );
+    let mut compiler = Compiler::new(Options::default());
+    compiler.collect_remarks(true);
+    let code = compiler.compile_clif(&text).unwrap();
+    code.remarks().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn remarks_say_why_accesses_stay_narrow() {
+    let all = remarks(
+        "    v2 = load.i32 aligned v0
+    v3 = load.i32 aligned v0+4
+    store aligned v2, v1
+    v4 = load.i64 aligned v1+8
+    store aligned v3, v0
+    v5 = load.i64 aligned v1+16
+    v6 = iadd v4, v5
+    store v6, v1",
+    );
+    let expected = [
+        (
+            4,
+            "not merged: the address of these 8 bytes is known to be a multiple of 4",
+        ),
+        (11, "split: 8 bytes of global memory are 8 accesses"),
+    ];
+    for (line, text) in expected {
+        let text = format!("{line}: %k: {text}");
+        assert!(
+            all.iter().any(|remark| remark.starts_with(&text)),
+            "{text}: {all:#?}"
+        );
+    }
+    let all = remarks(
+        "    v2 = load.i64x2 aligned v0
+    store aligned v2, v1
+    v4 = load.i64 aligned v0+16
+    store aligned v4, v1
+    v5 = load.i64 aligned v0+24
+    store aligned v5, v1+8",
+    );
+    assert!(
+        all.iter()
+            .any(|remark| remark.contains("6: %k: not merged: an access between")),
+        "{all:#?}"
+    );
 }

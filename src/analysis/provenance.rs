@@ -1,7 +1,7 @@
 //! The memory space that each address points into.
 //!
 //! Design rule: a pointer parameter of a kernel, and what address arithmetic makes of it, is global; `stack_addr` is
-//! local; an i32 address is shared; data objects are global; everything else is generic, which works in every space. The
+//! local; an i32 address is shared, and so is what is made of the generic address of shared memory; data objects are global; everything else is generic, which works in every space. The
 //! analysis is a forward fixpoint over a lattice of small height, from best to worst:
 //!
 //! - not yet seen;
@@ -69,6 +69,7 @@ enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pointee {
     Global,
+    Shared,
     Local,
     Constant,
 }
@@ -190,6 +191,7 @@ impl Provenance {
         }
         match self.0[address] {
             Origin::Pointer(Pointee::Global) => Space::Global,
+            Origin::Pointer(Pointee::Shared) => Space::Shared,
             Origin::Pointer(Pointee::Local) => Space::Local,
             Origin::Pointer(Pointee::Constant) => Space::Constant,
             Origin::Unknown | Origin::Null | Origin::Number | Origin::Any => Space::Generic,
@@ -289,7 +291,7 @@ impl Context<'_> {
                 InstructionData::UnaryGlobalValue { global_value, .. } => {
                     match self.intrinsics.symbol(global_value) {
                         // The generic address of shared memory.
-                        Some(GpuSymbol::Shared) => Origin::Any,
+                        Some(GpuSymbol::Shared) => Origin::Pointer(Pointee::Shared),
                         Some(GpuSymbol::Special(_)) => Origin::Number,
                         None if (self.constant_data)(global_value) => {
                             Origin::Pointer(Pointee::Constant)
@@ -383,11 +385,11 @@ mod tests {
     fn spaces_follow_the_rules() {
         use Space::*;
         let expected = [
-            Global, Generic, Global, Local, Shared, Generic, Global, Generic, Global,
+            Global, Generic, Global, Local, Shared, Shared, Global, Generic, Global,
         ];
         assert_eq!(spaces(MIXED, true), expected);
         let in_device_function = [
-            Generic, Generic, Generic, Local, Shared, Generic, Global, Generic, Generic,
+            Generic, Generic, Generic, Local, Shared, Shared, Global, Generic, Generic,
         ];
         assert_eq!(spaces(MIXED, false), in_device_function);
     }

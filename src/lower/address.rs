@@ -109,10 +109,14 @@ impl Lower<'_> {
                 };
             }
         }
-        let src = self.src(base);
+        let src = match space {
+            // In the window that the instruction knows.
+            Space::Shared => self.src(base).low(),
+            _ => self.src(base),
+        };
         if let Some(constant) = src.as_imm() {
             // An absolute address: RZ and an offset when it is small.
-            let bits = self.type_of(base).bits();
+            let bits = 32 * u32::from(src.words);
             let absolute = ((constant as i128) << (128 - bits) >> (128 - bits)) as i64;
             if let Some(sum) = absolute.checked_add(total).filter(|s| OFFSETS.contains(s)) {
                 return Address {
@@ -277,7 +281,7 @@ macro_rules! address_methods {
         fn word_everywhere(&mut self, p: Value) -> Address {
             let address = self.address_with(p, 0, 4);
             match address.space {
-                Space::Local => Address {
+                Space::Local | Space::Shared => Address {
                     base: self.src(p),
                     offset: 0,
                     space: Space::Generic,

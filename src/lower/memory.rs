@@ -9,6 +9,7 @@ use super::typed::Gpr;
 use crate::abi::{self, Redzone};
 use crate::error::{Error, Place, Problem};
 use crate::isa::generated::LoadSize;
+use crate::remarks::Missed;
 use cranelift_codegen::ir::StackSlot;
 use cranelift_codegen::ir::immediates::Offset32;
 use smallvec::SmallVec;
@@ -83,6 +84,24 @@ impl Lower<'_> {
         self.frame.redzones = zones;
     }
 
+    /// Bytes of the widest access that is known to be aligned, in an access of `bytes` bytes.
+    pub(super) fn piece(&mut self, address: Address, bytes: u32) -> u32 {
+        let whole = bytes.min(16);
+        let piece = address.align.min(whole);
+        if piece < whole {
+            let line = self.builder.line();
+            let space = address.space;
+            self.remarks.missed(line, Missed::WholeAccess, || {
+                let pieces = bytes / piece;
+                format!(
+                    "{bytes} bytes of {space} memory are {pieces} accesses, as their address is known to be a multiple of {piece} only; \
+                     the flag `aligned` or %gpu_assume_aligned can promise more"
+                )
+            });
+        }
+        piece
+    }
+
     /// A word of `bytes` bytes from pieces of one or two bytes.
     pub(super) fn load_split_word(&mut self, address: Address, piece: u32, bytes: u32) -> Gpr {
         let (size, step) = if piece == 1 {
@@ -126,7 +145,7 @@ macro_rules! memory_methods {
     () => {
         fn load_bytes(&mut self, address: Address, ty: Type) -> Regs {
             let bytes = ty.bytes();
-            let piece = address.align.min(16).min(bytes);
+            let piece = self.piece(address, bytes);
             let mut words: SmallVec<[VReg; 4]> = SmallVec::new();
             let mut at = 0;
             while at < bytes {
@@ -151,7 +170,7 @@ macro_rules! memory_methods {
         }
         fn store_bytes(&mut self, address: Address, ty: Type, data: Src) -> Unit {
             let bytes = ty.bytes();
-            let piece = address.align.min(16).min(bytes);
+            let piece = self.piece(address, bytes);
             let mut at = 0;
             while at < bytes {
                 let here = address.plus(at);

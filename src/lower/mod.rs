@@ -42,6 +42,7 @@ use crate::analysis::uses::{UseCount, UseCounts, Users, has_effect};
 use crate::clif::resolve::Intrinsics;
 use crate::error::{Error, ErrorList, Errors, Place};
 use crate::isa::{PReg, VReg};
+use crate::remarks::Remarks;
 use crate::vcode::{BlockFacts, Frame, FunctionKind, Meeting, SourceLine, VCode, VCodeBuilder};
 use blocks::BlockOrder;
 use constants::Constants;
@@ -98,11 +99,15 @@ pub struct Scratch {
     order: BlockOrder,
 }
 
-/// Lowers one function.
+/// Lowers one function; `remarks` hear of accesses in pieces.
 ///
 /// # Errors
 /// Every operation that has no rule, all at once, with opcode, type and line.
-pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Errors> {
+pub fn lower(
+    input: &Input<'_>,
+    scratch: &mut Scratch,
+    remarks: &mut Remarks,
+) -> Result<VCode<VReg>, Errors> {
     let Scratch {
         builder,
         homes,
@@ -139,6 +144,7 @@ pub fn lower(input: &Input<'_>, scratch: &mut Scratch) -> Result<VCode<VReg>, Er
         stack_pointer: None,
         return_address: None,
         errors: ErrorList::new(),
+        remarks,
     };
     lowering.lay_out_slots();
     for block in order.backwards() {
@@ -202,6 +208,7 @@ pub struct Lower<'a> {
     /// The registers of the return address, once somebody asked for them.
     return_address: Option<[VReg; 2]>,
     errors: ErrorList,
+    remarks: &'a mut Remarks,
 }
 
 impl Lower<'_> {

@@ -117,6 +117,11 @@ impl VCodeBuilder {
         self.line = line;
     }
 
+    /// The line of the instructions to come.
+    pub fn line(&self) -> SourceLine {
+        self.line
+    }
+
     /// Adds an instruction to the current unit, behind those already in it.
     pub fn emit(&mut self, inst: Inst<VReg>) {
         self.insts.push(Entry {

@@ -110,11 +110,20 @@ pub(super) fn split(func: &mut Function, given: &Given) -> bool {
 }
 
 /// The address operand of an access that has an offset.
-fn address_of(func: &Function, inst: Inst) -> Option<(Value, Offset32)> {
+pub(super) fn address_of(func: &Function, inst: Inst) -> Option<(Value, Offset32)> {
     match func.dfg.insts[inst] {
         InstructionData::Load { arg, offset, .. } => Some((arg, offset)),
         InstructionData::Store { args, offset, .. } => Some((args[1], offset)),
         _ => None,
+    }
+}
+
+/// Gives an access with an offset another address.
+pub(super) fn set_address(func: &mut Function, inst: Inst, address: Value, new: Offset32) {
+    match &mut func.dfg.insts[inst] {
+        InstructionData::Load { arg, offset, .. } => (*arg, *offset) = (address, new),
+        InstructionData::Store { args, offset, .. } => (args[1], *offset) = (address, new),
+        _ => {}
     }
 }
 
@@ -164,17 +173,13 @@ fn rewrite(func: &mut Function, rests: &HashMap<Value, (Value, i64)>) {
             };
             let rest = pos.func.dfg.resolve_aliases(rest);
             let new = Offset32::new((i64::from(i32::from(offset)) + constant) as i32);
-            match &mut pos.func.dfg.insts[inst] {
-                InstructionData::Load { arg, offset, .. } => (*arg, *offset) = (rest, new),
-                InstructionData::Store { args, offset, .. } => (args[1], *offset) = (rest, new),
-                _ => {}
-            }
+            set_address(pos.func, inst, rest, new);
         }
     }
 }
 
 /// The value of an integer constant of up to 64 bits, with its sign.
-fn iconst(func: &Function, value: Value) -> Option<i64> {
+pub(super) fn iconst(func: &Function, value: Value) -> Option<i64> {
     let inst = func.dfg.value_def(value).inst()?;
     match func.dfg.insts[inst] {
         InstructionData::UnaryImm {
@@ -188,7 +193,8 @@ fn iconst(func: &Function, value: Value) -> Option<i64> {
     }
 }
 
-fn definition(func: &Function, value: Value) -> Option<InstructionData> {
+/// What computes a value.
+pub(super) fn definition(func: &Function, value: Value) -> Option<InstructionData> {
     match func.dfg.value_def(value) {
         ValueDef::Result(inst, _) => Some(func.dfg.insts[inst]),
         _ => None,

@@ -1,6 +1,7 @@
 //! Adjacent accesses to memory become one wide access: pairs of 8 bytes and quads of 16, whatever the pieces are.
 //!
-//! Before that, constants inside addresses become offsets ([`address`]), by which accesses side by side are known.
+//! Before that, generic addresses of shared memory become words ([`narrow`]), and constants inside addresses become offsets ([`address`]), by which
+//! accesses side by side are known.
 //!
 //! Takes a function whose operations are all legal; changes instructions, never blocks. A block is looked at in *segments*: runs of
 //! instructions in which nothing waits, traps, calls, or orders memory ([`scan`]). In a segment the accesses to places of one base at
@@ -17,6 +18,7 @@
 mod address;
 mod build;
 mod group;
+mod narrow;
 mod scan;
 
 use crate::analysis::alignment::Alignment;
@@ -63,9 +65,18 @@ impl Facts {
     }
 }
 
-/// Takes constants out of addresses, into the offsets of accesses; whether there were any. See [`address`].
+/// Makes generic addresses of shared memory words, and takes constants out of addresses, into the offsets of accesses; whether there were any. See
+/// [`narrow`] and [`address`].
 pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
-    address::split(func, given)
+    let mut changed = false;
+    if narrow::concerns(func, given.intrinsics) {
+        let facts = Facts::default();
+        changed = narrow::narrow(func, given.intrinsics, facts.provenance(func, given));
+        if changed {
+            super::merge::drop_unused(func, given.intrinsics);
+        }
+    }
+    address::split(func, given) || changed
 }
 
 /// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone.
