@@ -4,8 +4,10 @@
 //! header becomes the guard in front of the loop and its copy the end of the body, so that one branch is left, and test and work stand
 //! in one block, to be ordered together:
 //!
-//!     header: t = test(i); brif t, body, out     header: t = test(i); brif t, body, out
-//!     body: i' = work(i); jump header(i')    →   body: i' = work(i); t' = test(i'); brif t', body, out
+//! ```text
+//! header: t = test(i); brif t, body, out     header: t = test(i); brif t, body, out
+//! body: i' = work(i); jump header(i')    →   body: i' = work(i); t' = test(i'); brif t', body, out
+//! ```
 //!
 //! What is executed, and in which order, stays the same, so anything may stand in the header, up to [`LARGEST`] instructions; but not operations on the active
 //! lanes, whose place says who takes part, nor atomic operations and calls, by which lanes may wait (`analysis/polling.rs` reads such loops as they are
