@@ -237,6 +237,32 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether a look at the definition leaves room for bytes of zero: most sums and conjunctions end here.
+    fn may_have_zeros(&self, value: Value) -> bool {
+        self.def_data(value).is_some_and(|data| {
+            matches!(
+                data.opcode(),
+                Opcode::Iconst
+                    | Opcode::Band
+                    | Opcode::Bor
+                    | Opcode::Bxor
+                    | Opcode::Iadd
+                    | Opcode::Bitselect
+                    | Opcode::Ishl
+                    | Opcode::Ushr
+                    | Opcode::Sshr
+                    | Opcode::Imul
+                    | Opcode::Uextend
+                    | Opcode::Bswap
+                    | Opcode::Uload8
+                    | Opcode::Uload16
+                    | Opcode::Umin
+                    | Opcode::Smin
+                    | Opcode::Smax
+            )
+        })
+    }
+
     fn is_at_least_zero(&self, value: Value) -> bool {
         matches!(self.def_data(value), Some(InstructionData::Binary { opcode: Opcode::Smax, args: [_, least] })
             if self.signed_constant_of(least).is_some_and(|n| n >= 0))
@@ -286,7 +312,9 @@ impl Lower<'_> {
                         let sign = x.bytes[from - 1].sign();
                         let bytes =
                             std::array::from_fn(|i| if i < from { x.bytes[i] } else { sign });
-                        let signs = u32::from(from < 4 && !self.has_signs_above(arg)) + (words - 1);
+                        let extended =
+                            from >= 4 || self.has_signs_above(arg) || self.is_lane_moved_down(arg);
+                        let signs = u32::from(!extended) + (words - 1);
                         Some(one(x, bytes, signs))
                     }
                     Opcode::Ireduce => {
@@ -419,6 +447,15 @@ impl Lower<'_> {
         }
     }
 
+    /// A lane that PRMT takes out of its word; the same PRMT may repeat its sign.
+    fn is_lane_moved_down(&self, value: Value) -> bool {
+        matches!(
+            self.def_data(value),
+            Some(InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, imm, .. })
+                if !(u32::from(imm) * self.type_of(value).bits()).is_multiple_of(32)
+        )
+    }
+
     /// The same of an operation on two integers.
     fn binary(
         &self,
@@ -468,6 +505,9 @@ impl Lower<'_> {
                 })
             }
             (Opcode::Bor | Opcode::Bxor | Opcode::Iadd, _) => {
+                if !self.may_have_zeros(x) || !self.may_have_zeros(y) {
+                    return None;
+                }
                 let (a, b) = (of(x, budget), of(y, budget));
                 let mut bytes = [Byte::Any; BYTES];
                 for (i, byte) in bytes.iter_mut().enumerate().take(size) {

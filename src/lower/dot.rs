@@ -53,7 +53,17 @@ struct Part {
 impl Lower<'_> {
     /// The part of a word that a word is the extension of.
     fn extended_part(&self, value: Value) -> Option<Part> {
-        let bytes = self.bytes_of(value);
+        let extends = matches!(
+            self.def_data(value)?.opcode(),
+            Opcode::Band
+                | Opcode::Uextend
+                | Opcode::Sextend
+                | Opcode::Ushr
+                | Opcode::Sshr
+                | Opcode::Uload8
+                | Opcode::Uload16
+        );
+        let bytes = extends.then(|| self.bytes_of(value))?;
         let Byte::Of {
             value,
             byte: first,

@@ -87,7 +87,9 @@ impl Rewriter<'_, '_> {
         let here = self.pos.current_inst();
         let def = func.dfg.value_def(value).inst();
         let block = |inst: Option<Inst>| inst.and_then(|inst| func.layout.inst_block(inst));
-        block(def).is_some() && block(def) == block(here) && !self.carries.is_address(func, value)
+        block(def).is_some()
+            && block(def) == block(here)
+            && !self.block.carries.is_address(func, value)
     }
 
     /// Whether `sum` is one with `part` that may become `uadd_overflow`.
@@ -135,7 +137,7 @@ impl Rewriter<'_, '_> {
 
     /// The difference before, of the same values.
     pub(super) fn known_difference(&mut self, x: Value, y: Value) -> Option<Value> {
-        let difference = *self.carries.differences.get(&(x, y))?;
+        let difference = *self.block.carries.differences.get(&(x, y))?;
         let difference = self.pos.func.dfg.resolve_aliases(difference);
         self.may_carry(difference).then_some(difference)
     }
@@ -144,7 +146,7 @@ impl Rewriter<'_, '_> {
     pub(super) fn known_comparison(&mut self, x: Value, y: Value) -> Option<Value> {
         let current = self.pos.current_inst()?;
         let difference = self.pos.func.dfg.first_result(current);
-        let comparison = *self.carries.comparisons.get(&(x, y))?;
+        let comparison = *self.block.carries.comparisons.get(&(x, y))?;
         let stays = self.pos.func.dfg.resolve_aliases(comparison) == comparison;
         (stays && self.may_carry(comparison) && self.may_carry(difference)).then_some(comparison)
     }

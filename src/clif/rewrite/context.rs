@@ -1,6 +1,6 @@
 //! What the rules of rewriting ask, and how they make instructions.
 
-use super::carries::Carries;
+use super::BlockFacts;
 use super::constants::{self, all_ones};
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
@@ -53,7 +53,7 @@ pub mod generated_code {
 pub struct Rewriter<'a, 'f> {
     /// In front of the instruction that is rewritten.
     pub(super) pos: FuncCursor<'f>,
-    pub(super) carries: &'a mut Carries,
+    pub(super) block: &'a mut BlockFacts,
 }
 
 impl Rewriter<'_, '_> {
@@ -270,6 +270,12 @@ impl Context for Rewriter<'_, '_> {
     fn sign_of(&mut self, sign: Value, value: Value) -> bool {
         matches!(self.inst_data_value(sign), Some((ty, InstructionData::Binary { opcode: Opcode::Sshr, args: [x, n] }))
             if x == value && self.bits_of(n).is_some_and(|n| n % u64::from(ty.bits()) == u64::from(ty.bits()) - 1))
+    }
+
+    fn complement_before(&mut self, value: Value) -> Option<Value> {
+        let (_, data) = self.definition(value)?;
+        let func = &*self.pos.func;
+        self.block.complements.find(func, data)
     }
 
     // Carries.

@@ -5,9 +5,10 @@
 //! looked at again, [`AGAIN`] times at most. In the end nothing unused is left and aliases are resolved. Blocks and effects stay as they are.
 //!
 //! Rules are pure patterns; what they ask of constants, types and definitions is in [`context`], what they need of other instructions of the same
-//! block (a sum that becomes one with a carry) in [`carries`].
+//! block (a sum that becomes one with a carry, the complement of what is there) in [`carries`] and [`complements`].
 
 mod carries;
+mod complements;
 mod constants;
 mod context;
 
@@ -15,6 +16,7 @@ use super::contents::Contents;
 use super::merge;
 use super::resolve::Intrinsics;
 use carries::Carries;
+use complements::Complements;
 use context::{Rewriter, generated_code};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -24,7 +26,7 @@ use cranelift_codegen::ir::{Function, Inst, Opcode};
 const AGAIN: usize = 3;
 
 /// The roots of the rules.
-const ROOTS: [Opcode; 21] = [
+const ROOTS: [Opcode; 20] = [
     Opcode::Popcnt,
     Opcode::Iabs,
     Opcode::Clz,
@@ -45,8 +47,14 @@ const ROOTS: [Opcode; 21] = [
     Opcode::Ireduce,
     Opcode::FcvtFromUint,
     Opcode::FcvtFromSint,
-    Opcode::Select,
 ];
+
+/// What is known of the block so far.
+#[derive(Default)]
+struct BlockFacts {
+    carries: Carries,
+    complements: Complements,
+}
 
 /// Applies the rules to the whole function. True if anything has changed.
 pub fn rewrite(
@@ -59,13 +67,14 @@ pub fn rewrite(
         return false;
     }
     let mut changed = false;
-    let mut carries = Carries::default();
+    let mut facts = BlockFacts::default();
     for &block in domtree.cfg_postorder().iter().rev() {
-        carries.start_block();
+        facts.carries.start_block();
+        facts.complements.start_block();
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
             next = func.layout.next_inst(inst);
-            changed |= visit(func, &mut carries, inst);
+            changed |= visit(func, &mut facts, inst);
         }
     }
     if changed {
@@ -76,7 +85,7 @@ pub fn rewrite(
 }
 
 /// Replaces the result of an instruction, if a rule gives another value for it.
-fn visit(func: &mut Function, carries: &mut Carries, inst: Inst) -> bool {
+fn visit(func: &mut Function, block: &mut BlockFacts, inst: Inst) -> bool {
     if !ROOTS.contains(&func.dfg.insts[inst].opcode()) {
         return false;
     }
@@ -85,14 +94,15 @@ fn visit(func: &mut Function, carries: &mut Carries, inst: Inst) -> bool {
     for _ in 0..=AGAIN {
         let location = func.srcloc(inst);
         let pos = FuncCursor::new(func).at_inst(inst).with_srcloc(location);
-        let mut rewriter = Rewriter { pos, carries };
+        let mut rewriter = Rewriter { pos, block };
         match generated_code::constructor_rewrite(&mut rewriter, new) {
             Some(value) => new = func.dfg.resolve_aliases(value),
             None => break,
         }
     }
     if new == old {
-        carries.remember(func, inst);
+        block.carries.remember(func, inst);
+        block.complements.remember(func, inst);
         return false;
     }
     debug_assert_eq!(func.dfg.value_type(new), func.dfg.value_type(old));

@@ -113,3 +113,42 @@ fn masks_too_narrow_for_an_amount_stay() {
     );
     assert!(opcodes.contains(&Opcode::Band));
 }
+
+#[test]
+fn the_roots_are_those_of_the_rules() {
+    let rules = include_str!("../../../isle/clif_opt.isle");
+    let mut roots: Vec<Opcode> = rules
+        .match_indices("(rewrite ")
+        .filter_map(|(start, root)| {
+            let pattern = rules[start + root.len()..].trim_start_matches("x @ ");
+            let name = pattern.strip_prefix('(')?.split([' ', ')']).next()?;
+            Some(name.parse().expect("an opcode"))
+        })
+        .collect();
+    roots.sort_by_key(|&opcode| opcode as u8);
+    roots.dedup();
+    let mut listed = super::ROOTS.to_vec();
+    listed.sort_by_key(|&opcode| opcode as u8);
+    assert_eq!(listed, roots);
+}
+
+#[test]
+fn a_complement_is_found_where_the_value_is_there_anyway() {
+    let count = |uses: &str| {
+        let opcodes = rewritten(&format!(
+            "function %f(i32, i32, i32) -> i32, i32, i32 {{
+            block0(v0: i32, v1: i32, v2: i32):
+                v3 = bnot v0
+                v4 = band v3, v1
+                v5 = bnot v1
+                v6 = bor v0, v5
+                v7 = iadd v6, v2
+                v8 = iadd v4, v2
+                return v8, v7, {uses}
+            }}"
+        ));
+        opcodes.iter().filter(|&&o| o == Opcode::Bor).count()
+    };
+    assert_eq!(count("v4"), 0);
+    assert_eq!(count("v2"), 1);
+}

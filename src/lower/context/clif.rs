@@ -221,6 +221,13 @@ macro_rules! clif_methods {
         fn shift_below_32(&mut self, amount: i64) -> Option<u32> {
             (0..32).contains(&amount).then_some(amount as u32)
         }
+        fn replaceable(&mut self, value: Value) -> bool {
+            let here = self
+                .def_of(value)
+                .and_then(|inst| self.func.layout.inst_block(inst));
+            let plain = matches!(self.below_copies(self.src(value)).base, Base::Value { value: below, .. } if below == value);
+            self.is_used_once(value) && here.is_some() && here == self.current && plain
+        }
         fn high_shift(&mut self, amount: i64) -> Option<u32> {
             (1..32).contains(&amount).then_some(32 - amount as u32)
         }
