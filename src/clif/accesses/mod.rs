@@ -79,8 +79,10 @@ pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
     address::split(func, given) || changed
 }
 
-/// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone.
+/// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone. Loads that nobody reads and
+/// that cannot trap go first: they would make others wider.
 pub fn merge(func: &mut Function, given: &Given, remarks: &mut Remarks) -> usize {
+    super::merge::drop_unused(func, given.intrinsics);
     let facts = Facts::default();
     let mut segment = Segment::default();
     let mut insts: Vec<Inst> = Vec::new();
