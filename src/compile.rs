@@ -405,6 +405,8 @@ fn prepare(
         kernel: input.kernel,
         verify: options.enable_verifier,
         optimize: options.opt_level != OptLevel::None,
+        fast: options.opt_level == OptLevel::Speed,
+        unroll: options.unroll,
         registers: options.registers,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| summaries.of(callee),
