@@ -413,6 +413,8 @@ fn prepare(
         optimize: options.opt_level != OptLevel::None,
         assume_aligned: options.assume_aligned,
         merge_accesses: options.merge_accesses,
+        fast: options.opt_level == OptLevel::Speed,
+        unroll: options.unroll,
         registers: options.registers,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| summaries.of(callee),

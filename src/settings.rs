@@ -26,6 +26,8 @@ pub struct Options {
     pub stack_redzones: bool,
     /// Turn short divergent branches into guarded instructions.
     pub if_convert: bool,
+    /// How often loops are unrolled.
+    pub unroll: Unroll,
     /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a panic.
     pub enable_verifier: bool,
     /// Verify the code after each pass.
@@ -43,6 +45,7 @@ impl Default for Options {
             merge_accesses: true,
             stack_redzones: false,
             if_convert: true,
+            unroll: Unroll::Auto,
             enable_verifier: true,
             verify: cfg!(debug_assertions),
         }
@@ -111,6 +114,44 @@ impl Named for Sched {
 
 impl Named for bool {
     const NAMES: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
+}
+
+/// How often loops are unrolled whose turns can be counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unroll {
+    /// Never, whatever the text asks for.
+    Off,
+    /// As it seems worth it, with `opt_level=speed` only, and where the text asks for it.
+    #[default]
+    Auto,
+    /// So many times, but where the text asks for another number.
+    Times(u8),
+}
+
+/// Most times that loops can be unrolled by a setting or by the text.
+pub const MOST_TIMES: u8 = 255;
+
+impl Unroll {
+    fn name(self) -> String {
+        match self {
+            Unroll::Off => "off".to_owned(),
+            Unroll::Auto => "auto".to_owned(),
+            Unroll::Times(times) => times.to_string(),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "off" => Some(Unroll::Off),
+            "auto" => Some(Unroll::Auto),
+            _ => {
+                let times = text.parse().ok()?;
+                (2..=MOST_TIMES)
+                    .contains(&times)
+                    .then_some(Unroll::Times(times))
+            }
+        }
+    }
 }
 
 /// Fewest registers that any function can be compiled for: those of the calling convention and the widest operands.
@@ -187,6 +228,13 @@ pub static SETTINGS: &[Setting] = &[
     named!("merge_accesses", merge_accesses: bool, "make adjacent accesses one wide access (not with opt_level=none)"),
     named!("stack_redzones", stack_redzones: bool, "leave gaps around stack slots, in which --check finds every access"),
     named!("if_convert", if_convert: bool, "guard the instructions of short divergent branches"),
+    Setting {
+        name: "unroll",
+        help: "how often loops are unrolled; auto: short ones, with opt_level=speed",
+        legal: || format!("off, auto, 2 to {MOST_TIMES}"),
+        get: |options| options.unroll.name(),
+        set: |options, text| Unroll::parse(text).map(|value| options.unroll = value),
+    },
     named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),
 ];

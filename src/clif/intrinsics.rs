@@ -36,6 +36,8 @@ pub enum Effect {
     Memory,
     /// Ends the kernel.
     Trap,
+    /// Says something to the compiler, and becomes nothing.
+    Hint,
 }
 
 /// Whether the active lanes of a warp get the same result.
@@ -102,6 +104,8 @@ pub enum Lowering {
     Trap,
     /// ATOM.ADD or RED.ADD of floats.
     AtomicAdd(AtomType),
+    /// Nothing: how often a loop is unrolled, taken out before the mid-end.
+    Unroll,
 }
 
 /// The values that a constant operand can take.
@@ -219,7 +223,8 @@ pub fn markdown() -> String {
          Calls to `%gpu_NAME`, or to functions that an embedding declares under that name. The table is generated from\n\
          `src/clif/intrinsics.rs`; bless it with `CRANELIFT_TEST_BLESS=1 cargo test --lib intrinsics`.\n\n\
          - *pure*: equal calls merge, unused ones go; *convergent*: acts on the active lanes, never merged, moved or\n\
-         guarded; *memory*: reads, writes or orders memory; *trap*: ends the kernel.\n\
+         guarded; *memory*: reads, writes or orders memory; *trap*: ends the kernel;\n\
+         *hint*: says something to the compiler.\n\
          - *uniform*: all active lanes get the same result; *as operands*: if their operands are the same.\n\
          - Thread and launch values without operands are also symbols: `gv0 = symbol %gpu_tid_x` and\n\
          `symbol_value.i32 gv0` read the same. `symbol %gpu_shared` is the kernel's shared memory, as i32 its offset,\n\
@@ -235,6 +240,7 @@ pub fn markdown() -> String {
             Effect::Convergent => "convergent",
             Effect::Memory => "memory",
             Effect::Trap => "trap",
+            Effect::Hint => "hint",
         };
         let uniformity = match (row.result, row.uniformity) {
             (None, _) => "",

@@ -34,6 +34,7 @@ use crate::analysis::meeting::Meetings;
 use crate::analysis::progress::{self, Progress};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::remarks::Remarks;
+use crate::settings::Unroll;
 use contents::Contents;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -121,6 +122,10 @@ pub struct Options<'a> {
     pub assume_aligned: bool,
     /// Whether adjacent accesses become wide ones.
     pub merge_accesses: bool,
+    /// Whether the code may become larger where that makes it faster.
+    pub fast: bool,
+    /// How often loops are unrolled.
+    pub unroll: Unroll,
     /// General-purpose registers there are.
     pub registers: u8,
     /// Names of the functions and symbols that the embedding knows by number.
@@ -137,6 +142,8 @@ impl Options<'_> {
         optimize: true,
         assume_aligned: false,
         merge_accesses: true,
+        fast: true,
+        unroll: Unroll::Off,
         registers: abi::MAX_GPR,
         namer: &|_| None,
         summarize: &|_| Summary::UNKNOWN,
@@ -243,6 +250,7 @@ impl Preparer {
                 .eliminate_unreachable_code(flags)
                 .map_err(internal)?;
         }
+        let mut hints = loops::Hints::take(context, &intrinsics)?;
         let budget = u32::from(options.registers / 2).saturating_sub(SPARE);
         let promoted = promote::promote(&mut context.func, &context.cfg, &context.domtree, budget);
         if promoted.cells > 0 {
@@ -255,32 +263,7 @@ impl Preparer {
         observe(Step::Promote, &context.func);
 
         if options.optimize {
-            // The mid-end may fail on them; see [`guard`]. Such a function stays as it is when that happens.
-            let unoptimized = (contents.has_short_integer_vectors()).then(|| context.func.clone());
-            let pass = || context.egraph_pass(flags, &mut ControlPlane::default());
-            match (guard::catch(pass), unoptimized) {
-                (Some(done), _) => done.map_err(internal)?,
-                (None, Some(func)) => {
-                    *context = Context::for_function(func);
-                    context.compute_cfg();
-                    context.compute_domtree();
-                }
-                (None, None) => {
-                    let place = Place::of_function(&context.func);
-                    *context = Context::new();
-                    let message =
-                        "Cranelift's mid-end gave up; opt_level=none avoids it".to_owned();
-                    return Err(Error::new(Problem::Internal(message), place).into());
-                }
-            }
-            // The mid-end folds branches, which may cut blocks off.
-            if has_branches(&context.func) {
-                context
-                    .eliminate_unreachable_code(flags)
-                    .map_err(internal)?;
-            }
-            remove_constant_parameters(context, true)?;
-            merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
+            optimize(context, &contents, &intrinsics)?;
         } else {
             merge::drop_unused(&mut context.func, &intrinsics);
         }
@@ -290,8 +273,17 @@ impl Preparer {
             let given = loops::Given {
                 intrinsics: &intrinsics,
                 registers: options.registers,
+                kernel: options.kernel.is_some(),
+                fast: options.fast,
+                unroll: options.unroll,
             };
-            loops::improve(context, &given);
+            if loops::improve(context, &given, &mut hints, &mut self.remarks) {
+                // Loops are gone, and what they counted is constant in each of their turns.
+                remove_constant_parameters(context, true)?;
+                contents = Contents::of(&context.func);
+                optimize(context, &contents, &intrinsics)?;
+                loops::settle(context, &given);
+            }
             contents = Contents::of(&context.func);
         }
         observe(Step::Loops, &context.func);
@@ -414,6 +406,42 @@ impl Prepared {
         }
         errors.finish(())
     }
+}
+
+/// Runs Cranelift's mid-end, and merges what became equal.
+fn optimize(
+    context: &mut Context,
+    contents: &Contents,
+    intrinsics: &Intrinsics,
+) -> Result<(), Errors> {
+    let flags = &*FLAGS;
+    let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
+    // The mid-end may fail on them; see [`guard`]. Such a function stays as it is when that happens.
+    let unoptimized = (contents.has_short_integer_vectors()).then(|| context.func.clone());
+    let pass = || context.egraph_pass(flags, &mut ControlPlane::default());
+    match (guard::catch(pass), unoptimized) {
+        (Some(done), _) => done.map_err(internal)?,
+        (None, Some(func)) => {
+            *context = Context::for_function(func);
+            context.compute_cfg();
+            context.compute_domtree();
+        }
+        (None, None) => {
+            let place = Place::of_function(&context.func);
+            *context = Context::new();
+            let message = "Cranelift's mid-end gave up; opt_level=none avoids it".to_owned();
+            return Err(Error::new(Problem::Internal(message), place).into());
+        }
+    }
+    // The mid-end folds branches, which may cut blocks off.
+    if has_branches(&context.func) {
+        context
+            .eliminate_unreachable_code(flags)
+            .map_err(internal)?;
+    }
+    remove_constant_parameters(context, true)?;
+    merge::merge_calls(&mut context.func, &context.domtree, intrinsics);
+    Ok(())
 }
 
 /// Whether there is more than one block: the entry is always reachable.

@@ -322,3 +322,67 @@ fn structures_that_cannot_be_copied_are_refused() {
         "{errors}"
     );
 }
+
+#[test]
+fn hints_stand_where_loops_begin() {
+    let text = |header: &str, body: &str, times: &str| {
+        format!(
+            "function %f(i32) {{
+    fn0 = %gpu_unroll(i32)
+block0(v0: i32):
+    v9 = iconst.i32 {times}
+    jump block1(v0)
+block1(v1: i32):
+    {header}
+    jump block2
+block2:
+    {body}
+    v3 = iadd v1, v9
+    brif v3, block1(v3), block3
+block3:
+    return
+}}
+"
+        )
+    };
+    let call = "call fn0(v9)";
+    assert_eq!(
+        accepted_or_errors(&text(call, "nop", "7"), &Options::DEVICE),
+        ""
+    );
+    let unoptimized = Options {
+        optimize: false,
+        ..Options::DEVICE
+    };
+    let prepared =
+        Preparer::new().prepare(parse(&text(call, "nop", "7")), &unoptimized, &mut |_, _| {});
+    let func = prepared
+        .unwrap_or_else(|errors| panic!("{errors}"))
+        .func
+        .to_string();
+    assert!(!func.contains("call"), "{func}");
+    for (header, body, times, expected) in [
+        (
+            "nop",
+            call,
+            "7",
+            "line 10: intrinsic %gpu_unroll: block2 is not where a loop begins",
+        ),
+        (
+            call,
+            "nop",
+            "256",
+            "line 7: intrinsic %gpu_unroll: operand 1 is 256; it must be in 0..255",
+        ),
+        ("call fn0(v0)", "nop", "1", "operand 1 must be an iconst"),
+        (
+            "call fn0(v9)\n    call fn0(v9)",
+            "nop",
+            "1",
+            "block1 has a second call",
+        ),
+    ] {
+        let errors = errors_of(&text(header, body, times), &Options::DEVICE);
+        assert!(errors.contains(expected), "{errors}");
+    }
+}

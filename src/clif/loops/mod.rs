@@ -4,18 +4,31 @@
 //!
 //! - [`invariants`]: what a turn need not compute again moves in front of the loop;
 //! - [`rotate`]: a test at the head of a loop moves to its end;
+//! - [`unroll`]: turns are copied whose number is known, or can be asked for;
+//! - [`overlap`]: loads of several copies are under way at once;
 //! - [`renew`]: the next value of a counter is computed when this one is not needed any more.
 //!
 //! A function without loops is not looked at. Only natural loops are; what may be entered at several blocks stays as it is.
 
+mod affine;
 mod copy;
+mod count;
+mod hints;
 mod invariants;
+mod overlap;
 mod renew;
 mod rotate;
 mod shape;
 mod size;
+mod uniform;
+mod unroll;
 
+pub(super) use hints::Hints;
+
+use super::merge;
 use super::resolve::Intrinsics;
+use crate::remarks::Remarks;
+use crate::settings::Unroll;
 use cranelift_codegen::Context;
 use shape::{Body, Uses};
 
@@ -26,25 +39,62 @@ pub struct Given<'a> {
     pub intrinsics: &'a Intrinsics,
     /// General-purpose registers there are.
     pub registers: u8,
+    /// Whether it is a kernel.
+    pub kernel: bool,
+    /// Whether the code may become larger where that makes it faster.
+    pub fast: bool,
+    /// How often loops are unrolled.
+    pub unroll: Unroll,
 }
 
 /// Improves the loops of the function in `context`, whose graph and dominator tree are up to date and stay so. Aliases are resolved before and
-/// after.
-pub fn improve(context: &mut Context, given: &Given<'_>) {
+/// after. If it returns true, the mid-end has something to fold; [`settle`] belongs behind it then.
+pub(super) fn improve(
+    context: &mut Context,
+    given: &Given<'_>,
+    hints: &mut Hints,
+    remarks: &mut Remarks,
+) -> bool {
     // Left by the mid-end. What it did since can only have removed loops.
     if context.loop_analysis.loops().next().is_none() {
-        return;
+        return false;
     }
     context.compute_loop_analysis();
     invariants::hoist(context, given);
     let mut uses = None;
-    if rotate::rotate(context, given, &mut uses) {
-        context.compute_cfg();
-        context.compute_domtree();
-        context.compute_loop_analysis();
+    if rotate::rotate(context, given, hints, &mut uses) {
+        recompute(context);
     }
+    let unrolled = unroll::unroll(context, given, hints, &mut uses, remarks);
+    if unrolled.any {
+        recompute(context);
+        // What the copies compute for tests that are left out.
+        merge::drop_unused(&mut context.func, given.intrinsics);
+    }
+    if !unrolled.folds {
+        renew(context, uses);
+    }
+    unrolled.folds
+}
+
+/// Does again what the mid-end may have undone.
+pub(super) fn settle(context: &mut Context, given: &Given<'_>) {
+    if context.loop_analysis.loops().next().is_some() {
+        context.compute_loop_analysis();
+        invariants::hoist(context, given);
+        renew(context, None);
+    }
+}
+
+fn renew(context: &mut Context, uses: Option<Uses>) {
     let uses = uses.unwrap_or_else(|| Uses::of(&context.func));
     for body in Body::innermost(context) {
         renew::renew(&mut context.func, &uses, &body);
     }
+}
+
+fn recompute(context: &mut Context) {
+    context.compute_cfg();
+    context.compute_domtree();
+    context.compute_loop_analysis();
 }

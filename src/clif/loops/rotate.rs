@@ -16,6 +16,7 @@
 
 use super::Given;
 use super::copy::Copied;
+use super::hints::Hints;
 use super::shape::{Body, Edge, Uses, close, definitions, is_constant, jump};
 use super::size::size;
 use cranelift_codegen::Context;
@@ -25,12 +26,18 @@ use cranelift_codegen::ir::{Block, Function, Inst, Opcode};
 const LARGEST: u32 = 8;
 
 /// Rotates what is worth it; true if anything has changed. The graph and what is made from it are not up to date then.
-pub(super) fn rotate(context: &mut Context, given: &Given<'_>, uses: &mut Option<Uses>) -> bool {
+pub(super) fn rotate(
+    context: &mut Context,
+    given: &Given<'_>,
+    hints: &mut Hints,
+    uses: &mut Option<Uses>,
+) -> bool {
     let mut changed = false;
     for body in Body::innermost(context) {
         let Some(exit) = exit(&context.func, given, &body) else {
             continue;
         };
+        let entry = body.only_entry(context);
         let func = &mut context.func;
         let uses = uses.get_or_insert_with(|| Uses::of(func));
         let alone = context.cfg.pred_iter(exit.to(func)).count() == 1;
@@ -40,7 +47,11 @@ pub(super) fn rotate(context: &mut Context, given: &Given<'_>, uses: &mut Option
         };
         let entered_once = context.cfg.pred_iter(inner.to(func)).count() == 1;
         close(func, uses, &body, exit, alone);
-        turn(func, uses, &body, inner, entered_once);
+        let header = turn(func, uses, &body, inner, entered_once);
+        if let Some(entry) = entry {
+            name(func, uses, body.header, entry);
+        }
+        hints.moves(body.header, header);
         changed = true;
     }
     changed
@@ -82,10 +93,16 @@ fn may_be_copied(func: &Function, given: &Given<'_>, inst: Inst) -> bool {
     !atomic && !opcode.is_call() && func.dfg.user_stack_map_entries(inst).is_none()
 }
 
-/// Copies the header to where the loop comes back to it. `inner` is the way from it into the rest of the loop, which is `entered_once` or may have others.
-fn turn(func: &mut Function, uses: &mut Uses, body: &Body, inner: Edge, entered_once: bool) {
+/// Copies the header to where the loop comes back to it, and returns the new one. `inner` is the way from it into the rest of the loop, which is `entered_once` or may have others.
+fn turn(
+    func: &mut Function,
+    uses: &mut Uses,
+    body: &Body,
+    inner: Edge,
+    entered_once: bool,
+) -> Block {
     let header = body.header;
-    enter(func, uses, body, inner, entered_once);
+    let begin = enter(func, uses, body, inner, entered_once);
     let latch = body.latches[0];
     let params = func.dfg.block_params(header).to_vec();
     let insts: Vec<Inst> = func.layout.block_insts(header).collect();
@@ -95,10 +112,27 @@ fn turn(func: &mut Function, uses: &mut Uses, body: &Body, inner: Edge, entered_
     for inst in insts {
         copied.inst(func, uses, inst, latch.from);
     }
+    begin
 }
 
-/// Makes the block behind `inner` one that can be entered from two places: what the header defines and the loop reads becomes its parameters.
-fn enter(func: &mut Function, uses: &mut Uses, body: &Body, inner: Edge, entered_once: bool) {
+/// Lets what `entry`, the only way to `header`, hands over take the places of its parameters.
+fn name(func: &mut Function, uses: &mut Uses, header: Block, entry: Edge) {
+    let params = func.dfg.block_params(header).to_vec();
+    for (param, arg) in params.into_iter().zip(entry.args(func)) {
+        uses.replace(func, (param, arg), |_, _| true);
+        func.dfg.remove_block_param(param);
+    }
+    entry.redirect(func, header, &[]);
+}
+
+/// Makes the block behind `inner`, which is returned, one that can be entered from two places: what the header defines and the loop reads becomes its parameters.
+fn enter(
+    func: &mut Function,
+    uses: &mut Uses,
+    body: &Body,
+    inner: Edge,
+    entered_once: bool,
+) -> Block {
     let header = body.header;
     let (target, mut args) = (inner.to(func), inner.args(func));
     let mut block = target;
@@ -140,4 +174,5 @@ fn enter(func: &mut Function, uses: &mut Uses, body: &Body, inner: Edge, entered
     }
     inner.redirect(func, block, &args);
     uses.add(func, inner.branch);
+    block
 }

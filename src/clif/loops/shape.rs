@@ -1,6 +1,7 @@
 //! What the passes ask of a loop, and the edits that they share.
 
 use crate::analysis::uses::for_each_operand;
+use crate::vcode::SourceLine;
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{
@@ -9,7 +10,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::loop_analysis::Loop;
 use smallvec::SmallVec;
 
-/// The integer that `value` is, if it is a constant, as Cranelift keeps it: sign-extended.
+/// The integer that `value` is, if it is a constant, sign-extended.
 pub(super) fn integer(func: &Function, value: Value) -> Option<i64> {
     let ValueDef::Result(inst, _) = func.dfg.value_def(value) else {
         return None;
@@ -18,9 +19,20 @@ pub(super) fn integer(func: &Function, value: Value) -> Option<i64> {
         InstructionData::UnaryImm {
             opcode: Opcode::Iconst,
             imm,
-        } => Some(imm.bits()),
+        } => Some(signed(func.dfg.value_type(value), imm.bits())),
         _ => None,
     }
+}
+
+/// The low bits of an integer of the type, sign-extended.
+pub(super) fn signed(ty: Type, bits: i64) -> i64 {
+    let unused = 64 - ty.bits();
+    bits << unused >> unused
+}
+
+/// The same without sign, as CLIF wants constants.
+pub(super) fn unsigned(ty: Type, bits: i64) -> u64 {
+    bits as u64 & (u64::MAX >> (64 - ty.bits()))
 }
 
 /// Whether `inst` makes a constant.
@@ -153,6 +165,61 @@ impl Body {
         }
         body
     }
+
+    /// All its instructions.
+    pub(super) fn insts<'a>(&'a self, func: &'a Function) -> impl Iterator<Item = Inst> + 'a {
+        self.blocks
+            .iter()
+            .flat_map(|&block| func.layout.block_insts(block))
+    }
+
+    /// The ways into it from outside.
+    pub(super) fn entries(&self, context: &Context) -> Vec<Edge> {
+        let func = &context.func;
+        let mut found = Vec::new();
+        for pred in context.cfg.pred_iter(self.header) {
+            if self.within.contains(pred.block) {
+                continue;
+            }
+            for index in 0..destinations(func, pred.inst).len() {
+                let edge = Edge {
+                    from: pred.block,
+                    branch: pred.inst,
+                    index,
+                };
+                if edge.to(func) == self.header {
+                    found.push(edge);
+                }
+            }
+        }
+        found
+    }
+
+    /// The way into it, if there is one only. The graph may be as it was before other loops were changed.
+    pub(super) fn only_entry(&self, context: &Context) -> Option<Edge> {
+        let preds = context.cfg.pred_iter(self.header);
+        let outside = preds
+            .filter(|pred| !self.within.contains(pred.block))
+            .count();
+        // A block in between takes a way away that the graph still has.
+        match self.entries(context)[..] {
+            [entry] if outside == 1 => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The line where it begins.
+    pub(super) fn line(&self, func: &Function) -> SourceLine {
+        let lines = func.layout.block_insts(self.header).map(|inst| {
+            let location = func.srcloc(inst);
+            if location.is_default() {
+                0
+            } else {
+                location.bits()
+            }
+        });
+        SourceLine(lines.filter(|line| *line != 0).min().unwrap_or(0))
+    }
 }
 
 /// The instructions that read each value, kept while the function changes.
@@ -270,6 +337,26 @@ pub(super) fn jump(func: &mut Function, block: Block, target: Block, args: &[Val
     let inst = func.dfg.make_inst(InstructionData::Jump {
         opcode: Opcode::Jump,
         destination,
+    });
+    func.layout.append_inst(inst, block);
+    inst
+}
+
+/// Ends `block` with a branch: to the first destination if `condition` is not 0.
+pub(super) fn branch(
+    func: &mut Function,
+    block: Block,
+    condition: Value,
+    destinations: [(Block, &[Value]); 2],
+) -> Inst {
+    let blocks = destinations.map(|(target, args)| {
+        let args: Vec<BlockArg> = args.iter().map(|&value| BlockArg::Value(value)).collect();
+        func.dfg.block_call(target, &args)
+    });
+    let inst = func.dfg.make_inst(InstructionData::Brif {
+        opcode: Opcode::Brif,
+        arg: condition,
+        blocks,
     });
     func.layout.append_inst(inst, block);
     inst

@@ -210,6 +210,10 @@ fn settings(random: &mut Random) -> Vec<String> {
         let value = match setting.name {
             // It would be a lie: accesses of a program need not be aligned.
             "assume_aligned" => continue,
+            "unroll" => {
+                let value = random.pick(&["off", "auto", "2", "3", "4", "7"]);
+                random.once_in(2).then(|| (*value).to_owned())
+            }
             "verify" => random.once_in(8).then(|| "true".to_owned()),
             "regs" => {
                 let count = random.between(REGISTERS[0], REGISTERS[1]);

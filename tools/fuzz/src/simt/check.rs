@@ -93,11 +93,12 @@ pub fn settings(kernel: &Kernel, count: usize) -> Vec<Vec<String>> {
     let mut random = Random::new(kernel.seed).fork(0x5e77);
     let mut all = Vec::new();
     for _ in 0..count {
-        const CHOICES: [(&str, &[&str]); 6] = [
+        const CHOICES: [(&str, &[&str]); 7] = [
             ("opt_level", &["none", "speed", "speed_and_size"]),
             ("if_convert", &["true", "false"]),
             ("regalloc_algorithm", &["backtracking", "single_pass"]),
             ("sched", &["full", "full", "serial"]),
+            ("unroll", &["auto", "off", "2", "3", "4"]),
             ("regs", &["254", "40", "24"]),
             ("verify", &["false", "false", "true"]),
         ];

@@ -1,0 +1,36 @@
+//! What is certainly the same in all lanes, read off a value's definition: the analysis proper (`analysis/uniformity.rs`) runs on the finished function.
+
+use super::Given;
+use crate::clif::intrinsics::Uniformity;
+use crate::clif::resolve::GpuSymbol;
+use cranelift_codegen::ir::{Function, InstructionData, Value};
+
+/// Longest chain of operations that is followed (*assumed*).
+const DEPTH: u32 = 6;
+
+/// Whether all lanes of a warp have the same `value`.
+pub(super) fn is_uniform(func: &Function, given: &Given<'_>, value: Value) -> bool {
+    within(func, given, value, DEPTH)
+}
+
+fn within(func: &Function, given: &Given<'_>, value: Value, depth: u32) -> bool {
+    let def = func.dfg.value_def(value);
+    let Some(inst) = def.inst() else {
+        // Lanes may pass a device function what they like.
+        return given.kernel && func.layout.entry_block() == Some(def.unwrap_block());
+    };
+    if let Some(symbol) = given.intrinsics.of_symbol_value(func, inst) {
+        return match symbol {
+            GpuSymbol::Special(row) => row.uniformity == Uniformity::Uniform,
+            GpuSymbol::Shared => true,
+        };
+    }
+    match func.dfg.insts[inst] {
+        InstructionData::UnaryImm { .. } => true,
+        InstructionData::Unary { .. } | InstructionData::Binary { .. } => {
+            depth > 0
+                && (func.dfg.inst_args(inst).iter()).all(|&arg| within(func, given, arg, depth - 1))
+        }
+        _ => false,
+    }
+}
