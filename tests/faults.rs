@@ -94,7 +94,7 @@ const CASES: [Case; 18] = [
     Case {
         kernel: "shared_generic",
         number: 64,
-        line: "load.i32 aligned v5 ; generic",
+        line: "load.i32 aligned v6 ; generic",
         instruction: "LD ",
         is_expected: |kind| matches!(kind, FaultKind::OutOfBounds { address: 64, .. }),
         is_place: anywhere,

@@ -5,39 +5,43 @@
 //! jump: what only computes runs in all lanes; what touches memory, and what depends on it, under the branch's guard, so that no register is
 //! read that was not written. A parameter of the join for which the sides have different arguments is chosen: the instruction that makes the one
 //! argument gets the guard and keeps the other where it is false, or there is a SEL (PLOP3 for predicates). If nothing else comes to the join
-//! it becomes part of the branching block, so that an outer branch can follow.
+//! it becomes part of the branching block, so that an outer branch can follow: what has a guard by then and keeps values where it is false only
+//! computes as well, the rest gets both guards as one (PLOP3). What both sides compute is computed once. Short sides of branches on which all
+//! lanes agree go the same way.
 //!
-//! Convergent instructions, calls, barriers and instructions that carry a guard already are never touched.
+//! Convergent instructions, calls and barriers are never touched.
+
+mod side;
 
 use super::edit::Editor;
-use crate::isa::generated::{MOVW, mov};
+use crate::isa::generated::{MOVW, mov, umov};
 use crate::isa::operand::PT;
-use crate::isa::table::Effects;
-use crate::isa::{Inst, Register, RegisterClass, Role, VReg, build};
+use crate::isa::{Inst, Register, RegisterClass, VReg, build};
 use crate::remarks::{Missed, Remarks};
 use crate::vcode::{Attachment, Block, Entry, Guard, Meeting, SourceLine, Terminator, VCode};
 use cranelift_entity::{EntityRef, SecondaryMap};
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
+use side::{Legality, Side, Treatment, has_only_results, only_computes, share};
 use smallvec::SmallVec;
 
-/// Most instructions of one side (*assumed*: about what a branch with its barrier costs a warp whose lanes agree).
+// The limits are *measured* in simulated cycles of loops of 64 turns around a branch with sides of dependent instructions, with eight warps and
+// the branch in place = 1. Where lanes disagree a guard always wins (0.60 for one instruction, 0.83 for 12). Where a warp's lanes happen to
+// agree, they pay for a side that they do not want: 0.75 for one instruction, 1.33 for four, 1.72 for six; both alike break even at the limits.
+
+/// Most instructions of one side.
 const SIDE: usize = 7;
 /// Most instructions of both sides and of the choices together.
 const TOTAL: usize = 12;
-/// Most accesses to memory of both sides.
-const ACCESSES: usize = 4;
+/// Most accesses to memory of both sides (0.92 where lanes disagree; 1.15, 1.41, 1.67 for two, three, four where they do not want them).
+const ACCESSES: usize = 3;
+/// Most instructions of one side where lanes are known to agree (0.87 and 1.00 for one, 0.83 and 1.48 for two); none of them accesses memory.
+const AGREED_SIDE: usize = 1;
+/// Most instructions of both sides and of the choices together there.
+const AGREED_TOTAL: usize = 3;
 
 /// Converts what is worth it, inner branches first; `remarks` hear of what is not.
 pub fn convert_ifs(code: VCode<VReg>, remarks: &mut Remarks) -> VCode<VReg> {
-    let candidate = |t: &Terminator<VReg>| {
-        matches!(
-            t,
-            Terminator::Branch {
-                divergent: true,
-                ..
-            }
-        )
-    };
+    let candidate = |t: &Terminator<VReg>| matches!(t, Terminator::Branch { .. });
     if !code.blocks.values().any(|b| candidate(&b.terminator)) {
         return code;
     }
@@ -56,6 +60,7 @@ pub fn convert_ifs(code: VCode<VReg>, remarks: &mut Remarks) -> VCode<VReg> {
         entered,
         met,
         partial: HashSet::new(),
+        settled: HashMap::new(),
         remarks,
         behind: SecondaryMap::new(),
     };
@@ -70,7 +75,7 @@ pub fn convert_ifs(code: VCode<VReg>, remarks: &mut Remarks) -> VCode<VReg> {
 }
 
 /// How often each register is read, by index.
-fn count_uses(code: &VCode<VReg>) -> Vec<u32> {
+pub fn count_uses(code: &VCode<VReg>) -> Vec<u32> {
     let mut uses = vec![0; code.vreg_count as usize];
     let instructions = code.insts.iter().flat_map(|e| code.uses(e));
     let ends = code.blocks.values().flat_map(|b| b.terminator.uses());
@@ -88,37 +93,45 @@ struct Conversion<'a> {
     met: Vec<usize>,
     /// Registers that are written under the guard of a side only.
     partial: HashSet<VReg>,
+    /// Registers that keep another one's value wherever they are not written, and that one.
+    settled: HashMap<VReg, VReg>,
     /// The block that became part of a block. Its instructions stay where they are until they are asked for, or a long row of merged
     /// blocks would be moved again and again.
     behind: SecondaryMap<Block, Option<Block>>,
 }
 
-/// One way from the branch to the join.
-struct Side {
-    block: Block,
-    guard: Guard<VReg>,
-    args: Vec<VReg>,
-}
-
 /// Why a branch stays.
 #[derive(Clone, Copy, Debug)]
 enum Refusal {
+    /// A way ends: nothing can be said of it.
+    NoSide,
+    /// A side has a branch that stays.
+    Branches,
+    /// A side can be come to from elsewhere.
+    Entered,
     NoJoin,
     Long,
     Accesses,
     Choice,
-    /// An instruction has a guard already.
-    Nested,
+    /// The guard of an instruction of this operation depends on what only lanes of its side have.
+    Nested(&'static str, SourceLine),
     /// An instruction of this operation may not be guarded.
-    Instruction(&'static str),
+    Instruction(&'static str, SourceLine),
 }
 
 impl Refusal {
-    fn text(self) -> String {
+    fn text(self, divergent: bool) -> String {
+        let at = |line: SourceLine| match line.0 {
+            0 => String::new(),
+            line => format!(" of line {line}"),
+        };
         match self {
-            Refusal::NoJoin => {
-                "its sides do not meet in one block, or others come to them".to_owned()
-            }
+            Refusal::NoSide | Refusal::NoJoin => "its sides do not meet in one block".to_owned(),
+            Refusal::Branches => "a side has a branch that stays".to_owned(),
+            Refusal::Entered => "others come to one of its sides".to_owned(),
+            Refusal::Long if !divergent => format!(
+                "lanes agree, and a side has more than {AGREED_SIDE} instructions, both and their choices more than {AGREED_TOTAL}, or one accesses memory"
+            ),
             Refusal::Long => {
                 format!(
                     "a side has more than {SIDE} instructions, or both and their choices more than {TOTAL}"
@@ -128,8 +141,13 @@ impl Refusal {
             Refusal::Choice => {
                 "the sides leave values between which lanes cannot choose".to_owned()
             }
-            Refusal::Nested => "a side has guards already, and an instruction has one".to_owned(),
-            Refusal::Instruction(name) => format!("{name} may not run under a guard"),
+            Refusal::Nested(name, line) => format!(
+                "{name}{} has a guard that is known in lanes of its side only",
+                at(line)
+            ),
+            Refusal::Instruction(name, line) => {
+                format!("{name}{} may not run under a guard", at(line))
+            }
         }
     }
 }
@@ -140,7 +158,7 @@ impl Conversion<'_> {
             guard,
             taken,
             fallthrough,
-            divergent: true,
+            divergent,
         } = *self.editor.terminator(block)
         else {
             return;
@@ -150,28 +168,33 @@ impl Conversion<'_> {
             ..guard
         };
         let line = self.editor.data(block).line;
+        if self.editor.data(taken).loop_depth != self.editor.data(fallthrough).loop_depth {
+            // The way out of a loop.
+            return;
+        }
         let sides = self.side(taken, guard);
         let sides = sides.and_then(|then| Ok((then, self.side(fallthrough, opposite)?)));
-        let worthwhile = sides.and_then(|((then, join), (otherwise, other_join))| {
+        let worthwhile = sides.and_then(|((mut then, join), (otherwise, other_join))| {
             if join != other_join || then.block == otherwise.block || join == block {
                 return Err(Refusal::NoJoin);
             }
-            self.is_worth_it(&then, &otherwise)?;
-            Ok((then, otherwise, join))
+            let shared = share(&otherwise, &mut then);
+            self.is_worth_it(&then, &otherwise, divergent)?;
+            Ok((then, otherwise, join, shared))
         });
-        let (then, otherwise, join) = match worthwhile {
+        let (then, otherwise, join, shared) = match worthwhile {
             Ok(sides) => sides,
+            Err(Refusal::NoSide) => return,
             Err(refusal) => {
                 self.remarks
-                    .missed(line, Missed::Guarding, || refusal.text());
+                    .missed(line, Missed::Guarding, || refusal.text(divergent));
                 return;
             }
         };
+        self.rename_kept(&then, &shared);
         for side in [&otherwise, &then] {
-            for entry in std::mem::take(self.editor.body(side.block)) {
-                let entry = self.guarded_if_needed(entry, side.guard);
-                self.editor.body(block).push(entry);
-            }
+            self.editor.body(side.block).clear();
+            self.run_before(block, side);
         }
         if let Meeting::At(met) = std::mem::take(&mut self.editor.data(block).meeting) {
             self.met[met.index()] -= 1;
@@ -219,31 +242,38 @@ impl Conversion<'_> {
 
     /// The way through `block`, if only the branch leads there and it may be guarded.
     fn side(&mut self, block: Block, guard: Guard<VReg>) -> Result<(Side, Block), Refusal> {
-        let Terminator::Jump { target, ref args } = *self.editor.terminator(block) else {
-            return Err(Refusal::NoJoin);
+        let (target, args) = match self.editor.terminator(block) {
+            Terminator::Jump { target, args } => (*target, args.clone()),
+            Terminator::Branch { .. } | Terminator::Table { .. } => return Err(Refusal::Branches),
+            _ => return Err(Refusal::NoSide),
         };
-        let args = args.clone();
         let only = self.entered[block.index()] == 1 && self.editor.data(block).params.is_empty();
         if self.is_long(block) {
             return Err(Refusal::Long);
         }
-        self.gather(block);
-        let body = self.editor.body(block);
-        let mut partial = HashSet::new();
-        let illegal = body
-            .iter()
-            .find(|entry| !may_be_guarded(entry, &mut partial));
-        if let Some(entry) = illegal {
-            return Err(match entry.inst.is_unguarded() {
-                true => Refusal::Instruction(entry.inst.optype().info().name),
-                false => Refusal::Nested,
-            });
-        }
         if !only {
-            return Err(Refusal::NoJoin);
+            return Err(Refusal::Entered);
         }
+        self.gather(block);
+        let entries = self.editor.body(block).clone();
+        let mut legality = Legality {
+            partial: &self.partial,
+            partial_here: HashSet::new(),
+        };
+        let code = self.editor.code();
+        let body = entries
+            .into_iter()
+            .map(|entry| Ok((entry, legality.treatment(code, &entry)?)))
+            .collect::<Result<_, Refusal>>()?;
+        let partial = legality.partial_here;
         self.partial.extend(partial);
-        Ok((Side { block, guard, args }, target))
+        let side = Side {
+            block,
+            guard,
+            args,
+            body,
+        };
+        Ok((side, target))
     }
 
     /// Whether a block has more instructions than a side may have.
@@ -265,7 +295,12 @@ impl Conversion<'_> {
         }
     }
 
-    fn is_worth_it(&mut self, then: &Side, otherwise: &Side) -> Result<(), Refusal> {
+    fn is_worth_it(
+        &mut self,
+        then: &Side,
+        otherwise: &Side,
+        divergent: bool,
+    ) -> Result<(), Refusal> {
         let pairs = || {
             then.args
                 .iter()
@@ -278,18 +313,23 @@ impl Conversion<'_> {
             a.class() != RegisterClass::Uniform
                 && (!both || self.is_only_argument(*a) || self.is_only_argument(*b))
         });
-        let (mut count, mut accesses) = (pairs().count(), 0);
+        let (mut count, mut accesses, mut longest) = (pairs().count(), 0, 0);
         for side in [then, otherwise] {
-            count += self.editor.body(side.block).len();
-            accesses += self
-                .editor
-                .body(side.block)
+            let length = side.body.len() + side.own_guards().len();
+            count += length;
+            longest = longest.max(length);
+            accesses += side
+                .body
                 .iter()
-                .filter(|e| !only_computes(&e.inst))
+                .filter(|(e, _)| !has_only_results(&e.inst))
                 .count();
         }
         match () {
             () if !choosable => Err(Refusal::Choice),
+            () if !divergent => {
+                let short = longest <= AGREED_SIDE && count <= AGREED_TOTAL && accesses == 0;
+                short.then_some(()).ok_or(Refusal::Long)
+            }
             () if count > TOTAL => Err(Refusal::Long),
             () if accesses > ACCESSES => Err(Refusal::Accesses),
             () => Ok(()),
@@ -301,21 +341,79 @@ impl Conversion<'_> {
         self.uses.get(reg.index()) == Some(&1)
     }
 
-    /// An instruction of a side where both sides run.
-    fn guarded_if_needed(&mut self, mut entry: Entry<VReg>, guard: Guard<VReg>) -> Entry<VReg> {
-        let partial = entry.inst.definitions().any(|r| self.partial.contains(&r));
-        if only_computes(&entry.inst) && !partial {
-            return entry;
+    /// Values that instructions of a side keep, after some of its registers became others.
+    fn rename_kept(&mut self, side: &Side, shared: &[(VReg, VReg)]) {
+        for &(old, new) in shared {
+            self.uses[new.index()] += self.uses[old.index()];
+            for (entry, _) in &side.body {
+                let attachment = entry
+                    .attachment
+                    .map(|a| &mut self.editor.code().attachments[a]);
+                if let Some(Attachment::Else(values)) = attachment {
+                    values
+                        .iter_mut()
+                        .filter(|v| **v == Some(old))
+                        .for_each(|v| *v = Some(new));
+                }
+            }
         }
-        entry.inst.set_guard(Some(guard.reg), guard.negated);
-        let results = entry.inst.definitions().count();
-        if results > 0 {
-            // Nobody reads the results where the guard is false.
-            entry.attachment = self
-                .editor
-                .attach(Attachment::Else(SmallVec::from_elem(None, results)));
+    }
+
+    /// The guard of an instruction of a side and the side's as one.
+    fn both_guards(
+        &mut self,
+        block: Block,
+        side: &Side,
+        entry: &Entry<VReg>,
+        known: &mut SmallVec<[(Guard<VReg>, VReg); 2]>,
+    ) -> VReg {
+        let (reg, negated) = entry.inst.guard();
+        let own = Guard {
+            reg: reg.expect("only an instruction with a guard has one to combine"),
+            negated,
+        };
+        if let Some((_, both)) = known.iter().find(|(guard, _)| *guard == own) {
+            return *both;
         }
-        entry
+        let both = self.editor.code().new_vreg(RegisterClass::Predicate);
+        known.push((own, both));
+        self.editor.body(block).push(Entry {
+            inst: build::plop3_x(both, own, side.guard, PT, BOTH),
+            line: entry.line,
+            attachment: None,
+        });
+        both
+    }
+
+    /// Puts the instructions of a side behind those of `block`.
+    fn run_before(&mut self, block: Block, side: &Side) {
+        let mut combined: SmallVec<[(Guard<VReg>, VReg); 2]> = SmallVec::new();
+        for &(mut entry, treatment) in &side.body {
+            match treatment {
+                Treatment::AsItIs => {}
+                Treatment::Guarded => {
+                    entry
+                        .inst
+                        .set_guard(Some(side.guard.reg), side.guard.negated);
+                    let results = entry.inst.definitions().count();
+                    if results > 0 {
+                        // Nobody reads the results where the guard is false.
+                        entry.attachment = self
+                            .editor
+                            .attach(Attachment::Else(SmallVec::from_elem(None, results)));
+                    }
+                }
+                Treatment::Combined => {
+                    let both = self.both_guards(block, side, &entry, &mut combined);
+                    entry.inst.set_guard(Some(both), false);
+                    let kept = self.editor.code().else_values(&entry);
+                    if let (&[Some(kept)], Some(made)) = (kept, entry.inst.definitions().next()) {
+                        self.settled.insert(made, kept);
+                    }
+                }
+            }
+            self.editor.body(block).push(entry);
+        }
     }
 
     /// `result` = the first of `ways` where its guard holds, else the second.
@@ -327,6 +425,12 @@ impl Conversion<'_> {
         line: SourceLine,
     ) {
         let [(a, guard), (b, _)] = ways;
+        if self.settled.get(&a) == Some(&b) && self.becomes(block, a, result) {
+            return;
+        }
+        if self.settled.get(&b) == Some(&a) && self.becomes(block, b, result) {
+            return;
+        }
         for ((made, guard), (kept, _)) in [(ways[0], ways[1]), (ways[1], ways[0])] {
             if a != b && self.keeps_at_definition(block, result, (made, guard), kept) {
                 return;
@@ -353,6 +457,19 @@ impl Conversion<'_> {
             (false, true) => self.guarded_copy(result, ways[1], a, line),
         };
         self.editor.body(block).push(entry);
+    }
+
+    /// Lets what makes `made`, which nobody else reads, make `result`.
+    fn becomes(&mut self, block: Block, made: VReg, result: VReg) -> bool {
+        if !self.is_only_argument(made) {
+            return false;
+        }
+        let mut entries = self.editor.body(block).iter_mut().rev();
+        let Some(entry) = entries.find(|e| e.inst.definitions().any(|d| d == made)) else {
+            return false;
+        };
+        entry.inst.rename(|r| if r == made { result } else { r });
+        true
     }
 
     /// `@guard result = made`, else `kept`.
@@ -432,47 +549,18 @@ impl Conversion<'_> {
     }
 }
 
-/// Whether an instruction has no effect but its results, so that it may run in lanes that do not need it.
-fn only_computes(inst: &Inst<VReg>) -> bool {
-    let effects = inst.optype().info().effects;
-    (effects == Effects::default() || effects == Effects::SPECIAL) && inst.is_unguarded()
-}
-
-/// Whether an instruction may run under a guard, or where it is not needed; collects the registers that are written under the guard only.
-fn may_be_guarded(entry: &Entry<VReg>, partial: &mut HashSet<VReg>) -> bool {
-    let memory = Effects::LOAD
-        .union(Effects::STORE)
-        .union(Effects::ATOMIC)
-        .union(Effects::GLOBAL)
-        .union(Effects::SHARED);
-    let memory = memory
-        .union(Effects::LOCAL)
-        .union(Effects::GENERIC)
-        .union(Effects::CONSTANT);
-    let inst = &entry.inst;
-    let uniform = inst
-        .definitions()
-        .any(|r| r.class() == RegisterClass::Uniform);
-    if uniform || !inst.is_unguarded() || inst.operand(Role::Pg).is_none() {
-        return false;
-    }
-    if only_computes(inst) && !inst.uses().any(|r| partial.contains(&r)) {
-        return true;
-    }
-    partial.extend(inst.definitions());
-    let accesses = inst.optype().info().effects.0 & !memory.0 == 0;
-    (only_computes(inst) || accesses)
-        && (entry.attachment.is_none() || inst.definitions().next().is_none())
-}
+/// The truth table of both of the first two inputs (document 003, PLOP3).
+const BOTH: u8 = 0xc0;
 
 /// `result = value`.
 fn copy(result: VReg, value: VReg) -> Inst<VReg> {
     /// The truth table of the first input alone.
     const FIRST: u8 = 0xf0;
-    if result.class() == RegisterClass::Predicate {
-        return build::plop3_x(result, value, PT, PT, FIRST);
+    match result.class() {
+        RegisterClass::Predicate => build::plop3_x(result, value, PT, PT, FIRST),
+        RegisterClass::Uniform => build::umov_u(umov::Options::new(MOVW::W32), result, value),
+        RegisterClass::Gpr => build::mov_r(mov::Options::new(MOVW::W32), result, value),
     }
-    build::mov_r(mov::Options::new(MOVW::W32), result, value)
 }
 
 /// `SEL result, a, b, guard`.

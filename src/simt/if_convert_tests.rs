@@ -1,13 +1,13 @@
 //! Converted code does what the code with branches did, lane by lane.
 
-use super::convert_ifs;
+use super::{convert_ifs, guard_choices};
 use crate::emit::testing::{add, block, equal, jump, kernel, load, store};
 use crate::isa::generated::{IExt, iadd};
 use crate::isa::operand::{PT, RZ};
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg, build};
 use crate::remarks::Remarks;
 use crate::sim::semantics::tests::random::Random;
-use crate::vcode::{Guard, Terminator, VCode};
+use crate::vcode::{Entry, Guard, Terminator, VCode};
 use std::collections::HashMap;
 
 /// Builds nested conditionals with values that join.
@@ -190,13 +190,13 @@ fn run(code: &VCode<VReg>, inputs: &[u32]) -> Vec<(u32, u32)> {
             };
             let (guard, negated) = inst.guard();
             if guard.is_some_and(|g| values[&g] == u32::from(negated)) {
-                let kept: Vec<(VReg, VReg)> = inst
+                // What keeps an undefined value is undefined, which is no error unless somebody reads it.
+                let kept: Vec<(VReg, u32)> = inst
                     .definitions()
                     .zip(code.else_values(entry))
-                    .filter_map(|(d, e)| e.map(|e| (d, e)))
+                    .filter_map(|(d, e)| Some((d, *values.get(e.as_ref()?)?)))
                     .collect();
-                kept.into_iter()
-                    .for_each(|(d, e)| values.extend([(d, values[&e])]));
+                values.extend(kept);
                 continue;
             }
             let (result, value) = match inst.optype() {
@@ -217,8 +217,9 @@ fn run(code: &VCode<VReg>, inputs: &[u32]) -> Vec<(u32, u32)> {
                     },
                 ),
                 Optype::PLOP3 => {
-                    let [b, c] = [Role::Pb, Role::Pc].map(|r| read(r).unwrap_or(1));
-                    let index = not(Role::Pa, word(Role::Pa)) << 2 | b << 1 | c;
+                    let [a, b, c] = [Role::Pa, Role::Pb, Role::Pc]
+                        .map(|role| not(role, read(role).unwrap_or(1)));
+                    let index = a << 2 | b << 1 | c;
                     (
                         Role::Pu,
                         inst.number(Role::Lut).unwrap() as u32 >> index & 1,
@@ -259,12 +260,20 @@ fn run(code: &VCode<VReg>, inputs: &[u32]) -> Vec<(u32, u32)> {
 #[test]
 fn converted_code_stores_the_same() {
     let mut random = Random::for_test("if-conversion");
-    let (mut before, mut after) = (0, 0);
+    let (mut before, mut after, mut chosen, mut left) = (0, 0, 0, 0);
     for _ in 0..1500 {
         let code = random_function(&mut random);
         code.verify_shape().unwrap();
         let converted = convert_ifs(code.clone(), &mut Remarks::default());
         converted.verify_shape().unwrap();
+        let guarded = guard_choices(converted.clone());
+        guarded.verify_shape().unwrap();
+        let selects = |c: &VCode<VReg>| {
+            let is_select = |e: &&Entry<VReg>| e.inst.optype() == Optype::SEL;
+            c.insts.iter().filter(is_select).count()
+        };
+        chosen += selects(&converted);
+        left += selects(&guarded);
         let branches = |c: &VCode<VReg>| {
             c.blocks
                 .values()
@@ -280,9 +289,15 @@ fn converted_code_stores_the_same() {
                 run(&converted, &inputs),
                 "{inputs:?}\n{code}\n{converted}"
             );
+            assert_eq!(
+                run(&code, &inputs),
+                run(&guarded, &inputs),
+                "{inputs:?}\n{converted}\n{guarded}"
+            );
         }
     }
     assert!(after * 2 < before, "{after} of {before} branches are left");
+    assert!(left < chosen, "{left} of {chosen} selects are left");
 }
 
 #[test]
@@ -310,7 +325,7 @@ fn what_must_not_be_guarded_stays_behind_its_branch() {
     let result = VReg::new(RegisterClass::Gpr, 1);
     let add = build::iadd_rr(iadd::Options::new(IExt::NoX), result, PT, RZ, RZ, !PT);
     assert_eq!(with(add, true), 1);
-    assert_eq!(with(add, false), 4);
+    assert_eq!(with(add, false), 1);
     for form in [
         Form::BAR_X,
         Form::VOTE_X,
@@ -324,4 +339,71 @@ fn what_must_not_be_guarded_stays_behind_its_branch() {
     let mut guarded = add;
     guarded.set_guard(Some(guard.reg), false);
     assert_eq!(with(guarded, true), 4);
+}
+
+#[test]
+fn what_both_sides_hand_on_is_copied_in_its_class() {
+    for class in [
+        RegisterClass::Gpr,
+        RegisterClass::Uniform,
+        RegisterClass::Predicate,
+    ] {
+        let guard = Guard {
+            reg: VReg::new(RegisterClass::Predicate, 0),
+            negated: false,
+        };
+        let branch = Terminator::Branch {
+            guard,
+            taken: block(1),
+            fallthrough: block(2),
+            divergent: false,
+        };
+        let pass = || Terminator::Jump {
+            target: block(3),
+            args: vec![VReg::new(class, 1)],
+        };
+        let mut code = kernel(vec![
+            (vec![], branch),
+            (vec![], pass()),
+            (vec![], pass()),
+            (vec![], Terminator::Exit),
+        ]);
+        code.vreg_count = 3;
+        code.blocks[block(3)].params = vec![VReg::new(class, 2)];
+        let converted = convert_ifs(code, &mut Remarks::default());
+        assert_eq!(converted.blocks.len(), 1);
+        let copy = &converted.insts[0].inst;
+        assert!(copy.definitions().eq([VReg::new(class, 2)]), "{copy}");
+        assert!(copy.uses().eq([VReg::new(class, 1)]), "{copy}");
+    }
+}
+
+#[test]
+fn what_both_sides_compute_is_computed_once() {
+    let [a, b, t, u] = [1, 2, 3, 4].map(|n| VReg::new(RegisterClass::Gpr, n));
+    let guard = Guard {
+        reg: VReg::new(RegisterClass::Predicate, 0),
+        negated: false,
+    };
+    let branch = Terminator::Branch {
+        guard,
+        taken: block(1),
+        fallthrough: block(2),
+        divergent: true,
+    };
+    let mut code = kernel(vec![
+        (vec![], branch),
+        (vec![add(t, a, b), store([t, t], t)], jump(3)),
+        (vec![add(u, a, b), store([u, u], a)], jump(3)),
+        (vec![], Terminator::Exit),
+    ]);
+    code.vreg_count = 5;
+    let converted = convert_ifs(code, &mut Remarks::default());
+    let adds = |e: &&Entry<VReg>| e.inst.optype() == Optype::IADD;
+    assert_eq!(
+        converted.insts.iter().filter(adds).count(),
+        1,
+        "{converted}"
+    );
+    assert_eq!(converted.insts.len(), 3, "{converted}");
 }

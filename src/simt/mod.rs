@@ -1,10 +1,12 @@
 //! What a machine function needs because its lanes run in groups.
 //!
-//! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), short sides of divergent branches become guarded ([`if_convert`]), and what is left of those branches gets convergence
+//! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), short sides of branches become guarded ([`if_convert`]), what is chosen
+//! is computed under guards ([`choices`]), and what is left of divergent branches gets convergence
 //! barriers ([`convergence`]).
 
 mod barriers;
 mod block_set;
+mod choices;
 pub mod convergence;
 mod edit;
 pub mod if_convert;
@@ -26,6 +28,7 @@ use crate::vcode::VCode;
 use thiserror::Error;
 
 pub use barriers::{BARRIERS, TooManyBarriers};
+pub use choices::guard_choices;
 pub use convergence::{ConvergenceError, insert_barriers};
 pub use if_convert::convert_ifs;
 pub use tables::load_jump_tables;
@@ -54,7 +57,7 @@ pub fn run(
 ) -> Result<VCode<VReg>, SimtError> {
     let code = load_jump_tables(code, constants)?;
     let code = if if_convert {
-        convert_ifs(code, remarks)
+        guard_choices(convert_ifs(code, remarks))
     } else {
         code
     };
