@@ -8,10 +8,12 @@
 //! - *with the rolled loop behind*, if the number is only known when it runs. A guard asks whether so many turns are to come, and so does the test at
 //!   the end of the copies; else the loop as it was makes those that are left:
 //!
-//!     guard: brif enough(i), copies(i), rolled(i)
-//!     copies(i): work(i); work(i+1); work(i+2); work(i+3); brif enough(i+4), copies(i+4), ending
-//!     ending: brif test(i+4), rolled(i+4), out
-//!     rolled(i): work(i); brif test(i+1), rolled(i+1), out
+//! ```text
+//! guard: brif enough(i), copies(i), rolled(i)
+//! copies(i): work(i); work(i+1); work(i+2); work(i+3); brif enough(i+4), copies(i+4), ending
+//! ending: brif test(i+4), rolled(i+4), out
+//! rolled(i): work(i); brif test(i+1), rolled(i+1), out
+//! ```
 //!
 //! A copy is entered only when its turn is sure to come, so nothing is speculated, and every test that is left out would have succeeded: `enough` is exact about
 //! wrapping (`Counter::limit`). Additions stay in their order. The counters of all copies are sums of the first one's and a constant, and so are addresses
