@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
-use crate::settings::{OptLevel, Options};
+use crate::settings::Options;
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
@@ -361,8 +361,8 @@ impl Compiler {
         })?;
         let code = watch.pass(Pass::Order, name, || {
             Ok(match stages::waiting(options) {
-                Waiting::Needed => sched::order::order(code, ordering),
-                Waiting::Serial => code,
+                Waiting::Needed if options.reorder => sched::order::order(code, ordering),
+                Waiting::Needed | Waiting::Serial => code,
             })
         })?;
         let mut source = regalloc::Source::default();
@@ -409,13 +409,7 @@ fn prepare(
 ) -> Result<Box<clif::Prepared>, Errors> {
     let steps = clif::Options {
         kernel: input.kernel,
-        verify: options.enable_verifier,
-        optimize: options.opt_level != OptLevel::None,
-        assume_aligned: options.assume_aligned,
-        merge_accesses: options.merge_accesses,
-        fast: options.opt_level == OptLevel::Speed,
-        unroll: options.unroll,
-        registers: options.registers,
+        settings: options,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| summaries.of(callee),
     };

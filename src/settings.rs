@@ -28,27 +28,52 @@ pub struct Options {
     pub if_convert: bool,
     /// How often loops are unrolled.
     pub unroll: Unroll,
+    /// Move what every turn of a loop computes alike in front of the loop.
+    pub hoist: bool,
+    /// Move the tests of loops to their ends.
+    pub rotate: bool,
+    /// Apply this back end's own rules on CLIF.
+    pub rewrite: bool,
+    /// Take constants out of addresses, into the offsets of accesses.
+    pub split_addresses: bool,
+    /// Reorder the instructions of blocks.
+    pub reorder: bool,
     /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a panic.
     pub enable_verifier: bool,
     /// Verify the code after each pass.
     pub verify: bool,
 }
 
+impl Options {
+    /// What holds where nothing else is asked for.
+    pub const DEFAULT: Self = Self {
+        opt_level: OptLevel::Speed,
+        regalloc_algorithm: None,
+        registers: abi::MAX_GPR,
+        sched: Sched::Full,
+        assume_aligned: false,
+        merge_accesses: true,
+        stack_redzones: false,
+        if_convert: true,
+        unroll: Unroll::Auto,
+        hoist: true,
+        rotate: true,
+        rewrite: true,
+        split_addresses: true,
+        reorder: true,
+        enable_verifier: true,
+        verify: cfg!(debug_assertions),
+    };
+
+    /// True if the passes on CLIF run that make code better.
+    pub fn optimizes(&self) -> bool {
+        self.opt_level != OptLevel::None
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            opt_level: OptLevel::Speed,
-            regalloc_algorithm: None,
-            registers: abi::MAX_GPR,
-            sched: Sched::Full,
-            assume_aligned: false,
-            merge_accesses: true,
-            stack_redzones: false,
-            if_convert: true,
-            unroll: Unroll::Auto,
-            enable_verifier: true,
-            verify: cfg!(debug_assertions),
-        }
+        Self::DEFAULT
     }
 }
 
@@ -235,6 +260,11 @@ pub static SETTINGS: &[Setting] = &[
         get: |options| options.unroll.name(),
         set: |options, text| Unroll::parse(text).map(|value| options.unroll = value),
     },
+    named!("hoist", hoist: bool, "move what every turn of a loop computes alike in front of it (not with opt_level=none)"),
+    named!("rotate", rotate: bool, "move the tests of loops to their ends (not with opt_level=none)"),
+    named!("rewrite", rewrite: bool, "apply the rules of isle/clif_opt.isle (not with opt_level=none)"),
+    named!("split_addresses", split_addresses: bool, "take constants out of addresses, into offsets (not with opt_level=none)"),
+    named!("reorder", reorder: bool, "reorder the instructions of blocks (not with sched=serial)"),
     named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),
 ];

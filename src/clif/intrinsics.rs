@@ -130,7 +130,7 @@ impl Constants {
 impl fmt::Display for Constants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UpTo(last) => write!(f, "in 0..{last}"),
+            Self::UpTo(last) => write!(f, "from 0 to {last}"),
             Self::PowersOfTwo => f.write_str("that is a power of two"),
         }
     }

@@ -34,7 +34,7 @@ use crate::analysis::meeting::Meetings;
 use crate::analysis::progress::{self, Progress};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::remarks::Remarks;
-use crate::settings::Unroll;
+use crate::settings::Options as Settings;
 use contents::Contents;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -114,20 +114,8 @@ impl fmt::Display for Step {
 pub struct Options<'a> {
     /// What the kernel mark says; `None` for a device function.
     pub kernel: Option<KernelOptions>,
-    /// Whether Cranelift's verifier runs first. Without it invalid CLIF may end in a panic.
-    pub verify: bool,
-    /// Whether Cranelift's mid-end and the passes on loops run.
-    pub optimize: bool,
-    /// Trust that every access is naturally aligned.
-    pub assume_aligned: bool,
-    /// Whether adjacent accesses become wide ones.
-    pub merge_accesses: bool,
-    /// Whether the code may become larger where that makes it faster.
-    pub fast: bool,
-    /// How often loops are unrolled.
-    pub unroll: Unroll,
-    /// General-purpose registers there are.
-    pub registers: u8,
+    /// Which passes run.
+    pub settings: &'a Settings,
     /// Names of the functions and symbols that the embedding knows by number.
     pub namer: &'a Namer<'a>,
     /// What other functions do to the lanes that call them.
@@ -138,13 +126,7 @@ impl Options<'_> {
     /// A device function of a text, optimised.
     pub const DEVICE: Options<'static> = Options {
         kernel: None,
-        verify: true,
-        optimize: true,
-        assume_aligned: false,
-        merge_accesses: true,
-        fast: true,
-        unroll: Unroll::Off,
-        registers: abi::MAX_GPR,
+        settings: &Settings::DEFAULT,
         namer: &|_| None,
         summarize: &|_| Summary::UNKNOWN,
     };
@@ -217,9 +199,10 @@ impl Preparer {
         options: &Options,
         observe: &mut dyn FnMut(Step, &Function),
     ) -> Result<Box<Prepared>, Errors> {
+        let settings = options.settings;
         refuse_emptiness(&func)?;
         refuse_dynamic_vectors(&func)?;
-        if options.verify {
+        if settings.enable_verifier {
             verify(&func)?;
         }
         refuse_wide_values(&func)?;
@@ -251,7 +234,7 @@ impl Preparer {
                 .map_err(internal)?;
         }
         let mut hints = loops::Hints::take(context, &intrinsics)?;
-        let budget = u32::from(options.registers / 2).saturating_sub(SPARE);
+        let budget = u32::from(settings.registers / 2).saturating_sub(SPARE);
         let promoted = promote::promote(&mut context.func, &context.cfg, &context.domtree, budget);
         if promoted.cells > 0 {
             contents = Contents::of(&context.func);
@@ -262,20 +245,18 @@ impl Preparer {
         merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
         observe(Step::Promote, &context.func);
 
-        if options.optimize {
+        if settings.optimizes() {
             optimize(context, &contents, &intrinsics)?;
         } else {
             merge::drop_unused(&mut context.func, &intrinsics);
         }
         observe(Step::Optimize, &context.func);
 
-        if options.optimize {
+        if settings.optimizes() {
             let given = loops::Given {
                 intrinsics: &intrinsics,
-                registers: options.registers,
                 kernel: options.kernel.is_some(),
-                fast: options.fast,
-                unroll: options.unroll,
+                settings,
             };
             if loops::improve(context, &given, &mut hints, &mut self.remarks) {
                 // Loops are gone, and what they counted is constant in each of their turns.
@@ -287,7 +268,8 @@ impl Preparer {
             contents = Contents::of(&context.func);
         }
         observe(Step::Loops, &context.func);
-        if options.optimize
+        if settings.optimizes()
+            && settings.rewrite
             && rewrite::rewrite(&mut context.func, &context.domtree, &contents, &intrinsics)
         {
             contents = Contents::of(&context.func);
@@ -319,15 +301,17 @@ impl Preparer {
         };
         let graph = (&mut context.cfg, &mut context.domtree);
         flow.recompute(func, graph, kernel, &callees);
-        if options.optimize && contents.has_accesses() {
+        if settings.optimizes() && contents.has_accesses() {
             let given = accesses::Given {
                 flow,
                 intrinsics: &intrinsics,
                 kernel,
-                assume_aligned: options.assume_aligned,
+                assume_aligned: settings.assume_aligned,
             };
-            accesses::split_addresses(func, &given);
-            if options.merge_accesses {
+            if settings.split_addresses {
+                accesses::split_addresses(func, &given);
+            }
+            if settings.merge_accesses {
                 accesses::merge(func, &given, &mut self.remarks);
             }
         }

@@ -2,11 +2,17 @@
 
 use super::*;
 use crate::analysis::testing::{Rng, random_function};
+use crate::settings::OptLevel;
 
 fn parse(text: &str) -> Function {
     let mut file = SourceFile::parse("t.clif", text).unwrap();
     file.functions.remove(0).func
 }
+
+const NOT_OPTIMIZED: Settings = Settings {
+    opt_level: OptLevel::None,
+    ..Settings::DEFAULT
+};
 
 fn kernel() -> Options<'static> {
     Options {
@@ -81,10 +87,10 @@ fn a_kernel_goes_through_all_steps() {
 fn a_preparer_can_be_used_again() {
     let mut preparer = Preparer::new();
     for seed in 0..200 {
-        for optimize in [false, true] {
+        for settings in [&NOT_OPTIMIZED, &Settings::DEFAULT] {
             let func = random_function(&mut Rng::new(seed), 8);
             let options = Options {
-                optimize,
+                settings,
                 ..Options::DEVICE
             };
             let prepared = preparer
@@ -250,9 +256,13 @@ fn dynamic_vectors_are_refused() {
 
 #[test]
 fn a_function_without_blocks_is_an_error() {
-    for verify in [true, false] {
+    for enable_verifier in [true, false] {
+        let settings = Settings {
+            enable_verifier,
+            ..Settings::DEFAULT
+        };
         let options = Options {
-            verify,
+            settings: &settings,
             ..Options::DEVICE
         };
         let errors = errors_of("function %f(i32) -> i32 {\n}\n", &options);
@@ -351,7 +361,7 @@ block3:
         ""
     );
     let unoptimized = Options {
-        optimize: false,
+        settings: &NOT_OPTIMIZED,
         ..Options::DEVICE
     };
     let prepared =
@@ -372,7 +382,7 @@ block3:
             call,
             "nop",
             "256",
-            "line 7: intrinsic %gpu_unroll: operand 1 is 256; it must be in 0..255",
+            "line 7: intrinsic %gpu_unroll: operand 1 is 256; it must be one from 0 to 255",
         ),
         ("call fn0(v0)", "nop", "1", "operand 1 must be an iconst"),
         (

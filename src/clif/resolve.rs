@@ -512,8 +512,8 @@ mod tests {
         for expected in [
             "intrinsic %gpu_tid_x: declared as (i32) -> i32 fast; declare it as %gpu_tid_x() -> i32",
             "intrinsic %gpu_tidx: unknown; did you mean %gpu_tid_x() -> i32",
-            "intrinsic %gpu_lop3: operand 4 must be an iconst in 0..255",
-            "intrinsic %gpu_lop3: operand 4 is 256; it must be one in 0..255",
+            "intrinsic %gpu_lop3: operand 4 must be an iconst from 0 to 255",
+            "intrinsic %gpu_lop3: operand 4 is 256; it must be one from 0 to 255",
             "intrinsic %gpu_warpid: an intrinsic has no address",
             "intrinsic %gpu_bar_sync: gv0 is no value",
             "intrinsic %gpu_tid_x: gv1 adds 4",

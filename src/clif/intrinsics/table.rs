@@ -221,7 +221,7 @@ pub static TABLE: &[Intrinsic] = &{
         row("membar_sys", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Sys), "orders memory towards the host too"),
         row("trap", &[], None, Effect::Trap, Uniform, L::Trap, "ends the kernel with a fault"),
         Intrinsic {
-            constant: Some((0, Constants::UpTo(256))),
+            constant: Some((0, Constants::UpTo(255))),
             ..row("unroll", &[I32], None, Effect::Hint, Uniform, L::Unroll, "the loop that begins with the block of the call is unrolled so many times, if its turns can be counted; 0 or 1: never. unroll=off is stronger")
         },
         row("atomic_add_f32", &[I64, F32], Some(F32), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F32), "old [a]; [a] := [a] + b, atomically, device scope"),

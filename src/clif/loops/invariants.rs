@@ -232,7 +232,7 @@ impl Hoisting<'_> {
     fn room(&mut self, lp: Loop) -> &mut u32 {
         let dfg = &self.context.func.dfg;
         let header = self.context.loop_analysis.loop_header(lp);
-        let registers = self.given.registers;
+        let registers = self.given.settings.registers;
         self.room[lp].get_or_insert_with(|| {
             let carried = dfg.block_param_types(header).map(words).sum();
             limit(registers, carried)

@@ -28,7 +28,7 @@ pub(super) use hints::Hints;
 use super::merge;
 use super::resolve::Intrinsics;
 use crate::remarks::Remarks;
-use crate::settings::Unroll;
+use crate::settings::Options;
 use cranelift_codegen::Context;
 use shape::{Body, Uses};
 
@@ -37,14 +37,10 @@ use shape::{Body, Uses};
 pub struct Given<'a> {
     /// Its intrinsics.
     pub intrinsics: &'a Intrinsics,
-    /// General-purpose registers there are.
-    pub registers: u8,
     /// Whether it is a kernel.
     pub kernel: bool,
-    /// Whether the code may become larger where that makes it faster.
-    pub fast: bool,
-    /// How often loops are unrolled.
-    pub unroll: Unroll,
+    /// Which passes run, for how many registers.
+    pub settings: &'a Options,
 }
 
 /// Improves the loops of the function in `context`, whose graph and dominator tree are up to date and stay so. Aliases are resolved before and
@@ -60,9 +56,9 @@ pub(super) fn improve(
         return false;
     }
     context.compute_loop_analysis();
-    invariants::hoist(context, given);
+    hoist(context, given);
     let mut uses = None;
-    if rotate::rotate(context, given, hints, &mut uses) {
+    if given.settings.rotate && rotate::rotate(context, given, hints, &mut uses) {
         recompute(context);
     }
     let unrolled = unroll::unroll(context, given, hints, &mut uses, remarks);
@@ -81,8 +77,14 @@ pub(super) fn improve(
 pub(super) fn settle(context: &mut Context, given: &Given<'_>) {
     if context.loop_analysis.loops().next().is_some() {
         context.compute_loop_analysis();
-        invariants::hoist(context, given);
+        hoist(context, given);
         renew(context, None);
+    }
+}
+
+fn hoist(context: &mut Context, given: &Given<'_>) {
+    if given.settings.hoist {
+        invariants::hoist(context, given);
     }
 }
 

@@ -33,7 +33,7 @@ use super::size::size;
 use super::uniform::is_uniform;
 use crate::clif::intrinsics::Effect;
 use crate::remarks::{Missed, Remarks};
-use crate::settings::Unroll;
+use crate::settings::{OptLevel, Unroll};
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
@@ -150,10 +150,10 @@ fn plan(
     body: &Body,
 ) -> Result<Plan, Option<&'static str>> {
     let func = &context.func;
-    let asked = match (given.unroll, hints.of(body.header)) {
+    let asked = match (given.settings.unroll, hints.of(body.header)) {
         (Unroll::Off, _) | (_, Some(0 | 1)) => return Err(None),
         (_, Some(times)) | (Unroll::Times(times), None) => Some(u32::from(times)),
-        (Unroll::Auto, None) if given.fast => None,
+        (Unroll::Auto, None) if given.settings.opt_level == OptLevel::Speed => None,
         (Unroll::Auto, None) => return Err(None),
     };
     let Some((latch, _)) = bottom(body) else {

@@ -65,8 +65,9 @@ impl Tally {
     }
 
     /// The tally of one program.
-    fn of(catalogue: &Catalogue, seed: u64) -> Tally {
-        let program = Program::new(catalogue, seed);
+    fn of(catalogue: &Catalogue, seed: u64, settings: &[String]) -> Tally {
+        let mut program = Program::new(catalogue, seed);
+        program.settings.extend_from_slice(settings);
         let mut tally = Tally::default();
         let outcome = check::check(catalogue, &program);
         if let Outcome::NoOracle(reason) = outcome {
@@ -84,12 +85,17 @@ impl Tally {
     }
 }
 
-/// Compares the programs of all seeds; `progress` hears of each one that is done, from any thread.
-pub fn run(catalogue: &Catalogue, seeds: Range<u64>, progress: &(dyn Fn(&Tally) + Sync)) -> Tally {
+/// Compares the programs of all seeds; `settings` win over those of a program; `progress` hears of each one that is done, from any thread.
+pub fn run(
+    catalogue: &Catalogue,
+    seeds: Range<u64>,
+    settings: &[String],
+    progress: &(dyn Fn(&Tally) + Sync),
+) -> Tally {
     seeds
         .into_par_iter()
         .map(|seed| {
-            let tally = Tally::of(catalogue, seed);
+            let tally = Tally::of(catalogue, seed, settings);
             progress(&tally);
             tally
         })

@@ -4,6 +4,7 @@ mod kernels;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use cranelift_thisgpu::settings::Options;
 use fuzz::campaign::{self, Tally};
 use fuzz::catalogue::{Catalogue, Oracle};
 use fuzz::check::Outcome;
@@ -27,6 +28,9 @@ struct Arguments {
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
+    /// Settings of the compiler that all functions have; others are random.
+    #[arg(long, value_name = "K=V", value_parser = legal_setting, conflicts_with = "simt")]
+    set: Vec<String>,
     /// Folder for programs whose results differ, each a test by itself.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
@@ -45,6 +49,10 @@ struct Arguments {
     /// List what a side cannot do, and nothing else.
     #[arg(long)]
     gaps: bool,
+}
+
+fn legal_setting(text: &str) -> Result<String, cranelift_thisgpu::error::Error> {
+    Options::default().set(text).map(|()| text.to_owned())
 }
 
 fn main() -> ExitCode {
@@ -77,7 +85,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.print || arguments.reduce || arguments.file.is_some() {
         let program = match &arguments.file {
             Some(path) => read(path)?,
-            None => Program::new(&catalogue, arguments.seed),
+            None => {
+                let mut program = Program::new(&catalogue, arguments.seed);
+                program.settings.extend_from_slice(&arguments.set);
+                program
+            }
         };
         return if arguments.reduce {
             print_reduced(&catalogue, &program)
@@ -93,7 +105,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let bar = progress(seeds.end - seeds.start, "programs")?;
     let found = AtomicU64::new(0);
     bar.set_message("no difference");
-    let tally = campaign::run(&catalogue, seeds, &|tally: &Tally| {
+    let tally = campaign::run(&catalogue, seeds, &arguments.set, &|tally: &Tally| {
         for (seed, difference) in &tally.differences {
             let count = found.fetch_add(1, Ordering::Relaxed) + 1;
             bar.set_message(format!("{count} with differences"));

@@ -31,7 +31,7 @@ fn random_functions_give_the_same_on_the_host() {
     let functions = number("FUZZ_FUNCTIONS", FUNCTIONS);
     let seeds = first..first + campaign::seeds_for(functions);
     println!("seeds {first} to {}", seeds.end - 1);
-    let tally = campaign::run(&catalogue, seeds, &|_| {});
+    let tally = campaign::run(&catalogue, seeds, &[], &|_| {});
     if let Some((seed, difference)) = tally.differences.first() {
         panic!(
             "seed {seed}: {:#?}\n{}\nfuzz --reduce --seed {seed} makes it smaller",

@@ -88,14 +88,24 @@ pub struct Passed {
     pub partial: u64,
 }
 
+/// Passes that can be left out.
+const PASSES: [&str; 7] = [
+    "if_convert",
+    "merge_accesses",
+    "hoist",
+    "rotate",
+    "rewrite",
+    "split_addresses",
+    "reorder",
+];
+
 /// So many settings for a kernel, by its seed.
 pub fn settings(kernel: &Kernel, count: usize) -> Vec<Vec<String>> {
     let mut random = Random::new(kernel.seed).fork(0x5e77);
     let mut all = Vec::new();
     for _ in 0..count {
-        const CHOICES: [(&str, &[&str]); 7] = [
+        const CHOICES: [(&str, &[&str]); 6] = [
             ("opt_level", &["none", "speed", "speed_and_size"]),
-            ("if_convert", &["true", "false"]),
             ("regalloc_algorithm", &["backtracking", "single_pass"]),
             ("sched", &["full", "full", "serial"]),
             ("unroll", &["auto", "off", "2", "3", "4"]),
@@ -103,7 +113,13 @@ pub fn settings(kernel: &Kernel, count: usize) -> Vec<Vec<String>> {
             ("verify", &["false", "false", "true"]),
         ];
         let choice = CHOICES.map(|(name, values)| format!("{name}={}", random.pick(values)));
-        all.push(choice.to_vec());
+        let mut choice = choice.to_vec();
+        for pass in PASSES {
+            if random.once_in(6) {
+                choice.push(format!("{pass}=false"));
+            }
+        }
+        all.push(choice);
     }
     all
 }
