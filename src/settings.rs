@@ -30,6 +30,8 @@ pub struct Options {
     pub unroll: Unroll,
     /// Move what every turn of a loop computes alike in front of the loop.
     pub hoist: bool,
+    /// Make counters of products with counters of loops.
+    pub reduce_strength: bool,
     /// Move the tests of loops to their ends.
     pub rotate: bool,
     /// Apply this back end's own rules on CLIF.
@@ -57,6 +59,7 @@ impl Options {
         if_convert: true,
         unroll: Unroll::Auto,
         hoist: true,
+        reduce_strength: true,
         rotate: true,
         rewrite: true,
         split_addresses: true,
@@ -261,6 +264,7 @@ pub static SETTINGS: &[Setting] = &[
         set: |options, text| Unroll::parse(text).map(|value| options.unroll = value),
     },
     named!("hoist", hoist: bool, "move what every turn of a loop computes alike in front of it (not with opt_level=none)"),
+    named!("reduce_strength", reduce_strength: bool, "make counters of products with counters of loops (not with opt_level=none)"),
     named!("rotate", rotate: bool, "move the tests of loops to their ends (not with opt_level=none)"),
     named!("rewrite", rewrite: bool, "apply the rules of isle/clif_opt.isle (not with opt_level=none)"),
     named!("split_addresses", split_addresses: bool, "take constants out of addresses, into offsets (not with opt_level=none)"),

@@ -218,9 +218,22 @@ impl Lower<'_> {
             .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
     }
 
-    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind.
+    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind, and adds nothing to a loop.
     fn is_used_once(&self, value: Value) -> bool {
-        self.input.facts.users.of(value).len() == 1
+        self.input.facts.users.of(value).len() == 1 && !self.is_from_outside_the_loop(value)
+    }
+
+    /// Whether the value is computed in fewer turns than what is being lowered, which would compute it in each of its own.
+    fn is_from_outside_the_loop(&self, value: Value) -> bool {
+        let flow = &self.input.facts.flow;
+        let home = (self.func.dfg.value_def(value).inst())
+            .and_then(|inst| self.func.layout.inst_block(inst));
+        match (home, self.current) {
+            (Some(home), Some(here)) if home != here => {
+                flow.loop_depth(home) < flow.loop_depth(here)
+            }
+            _ => false,
+        }
     }
 
     /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted for the whole function when

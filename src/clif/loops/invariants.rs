@@ -4,7 +4,8 @@
 //!
 //! - thread ids, which it copies into each block that reads them, and which S2R reads slowly. One read serves the function from where it stands;
 //! - calls of pure intrinsics, which it takes for calls of anything;
-//! - additions of constants and logic with them, which it repeats in every block. They stay where they cost nothing: as addresses, in other logic.
+//! - additions of constants and logic with them, which it repeats in every block. They stay where they cost nothing: as addresses, in other logic;
+//! - what is computed from these.
 //!
 //! Operations that may trap, loads, and convergent ones stay. Constants do as well, since they become immediates; those that a moved operation reads
 //! are made again in front of it. An operation goes out of as many loops as its operands allow, to the end of the block that dominates the loop's
@@ -60,7 +61,8 @@ type Key = (Computation, SmallVec<[Operand; 4]>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Computation {
-    Operation(Opcode, Type),
+    /// The opcode, its controlling type, and that of the result.
+    Operation(Opcode, Type, Type),
     /// Of this intrinsic.
     Call(FuncRef),
     /// A thread id.
@@ -115,7 +117,11 @@ impl Hoisting<'_> {
             return;
         }
         let dfg = &self.context.func.dfg;
-        let needed = words(dfg.value_type(dfg.first_result(inst)));
+        let needed = match dfg.insts[inst].opcode() {
+            // Parts of what they read, or zeros beside it.
+            Opcode::Ireduce | Opcode::Uextend | Opcode::Bitcast => 0,
+            _ => words(dfg.value_type(dfg.first_result(inst))),
+        };
         let room = self.room(lp);
         if *room < needed {
             return;
@@ -129,12 +135,18 @@ impl Hoisting<'_> {
     fn key(&self, inst: Inst) -> Option<Key> {
         let func = &self.context.func;
         let intrinsics = self.given.intrinsics;
+        let &[result] = func.dfg.inst_results(inst) else {
+            return None;
+        };
+        let result = func.dfg.value_type(result);
         let computation = match func.dfg.insts[inst] {
-            InstructionData::Binary {
-                opcode:
-                    opcode @ (Opcode::Iadd | Opcode::Isub | Opcode::Band | Opcode::Bor | Opcode::Bxor),
-                ..
-            } => Computation::Operation(opcode, func.dfg.ctrl_typevar(inst)),
+            InstructionData::Binary { opcode, .. }
+            | InstructionData::Unary { opcode, .. }
+            | InstructionData::Ternary { opcode, .. }
+                if depends_on_operands_only(opcode) =>
+            {
+                Computation::Operation(opcode, func.dfg.ctrl_typevar(inst), result)
+            }
             InstructionData::Call { func_ref, .. }
                 if intrinsics
                     .of_call(func, inst)
@@ -264,6 +276,11 @@ impl Hoisting<'_> {
         func.layout.remove_inst(inst);
         func.layout.insert_inst(inst, last);
     }
+}
+
+/// Whether what the operation computes may be computed elsewhere, and earlier.
+fn depends_on_operands_only(opcode: Opcode) -> bool {
+    !(opcode.can_trap() || opcode.can_load() || opcode.can_store() || opcode.other_side_effects())
 }
 
 /// A copy of what makes a constant, before `at`.

@@ -3,6 +3,7 @@
 //! [`improve`] runs, one after the other:
 //!
 //! - [`invariants`]: what a turn need not compute again moves in front of the loop;
+//! - [`reduce`]: products with a counter become counters;
 //! - [`rotate`]: a test at the head of a loop moves to its end;
 //! - [`unroll`]: turns are copied whose number is known, or can be asked for;
 //! - [`overlap`]: loads of several copies are under way at once;
@@ -16,6 +17,7 @@ mod count;
 mod hints;
 mod invariants;
 mod overlap;
+mod reduce;
 mod renew;
 mod rotate;
 mod shape;
@@ -58,6 +60,9 @@ pub(super) fn improve(
     context.compute_loop_analysis();
     hoist(context, given);
     let mut uses = None;
+    if given.settings.reduce_strength && reduce::reduce(context, given, &mut uses) {
+        merge::drop_unused(&mut context.func, given.intrinsics);
+    }
     if given.settings.rotate && rotate::rotate(context, given, hints, &mut uses) {
         recompute(context);
     }

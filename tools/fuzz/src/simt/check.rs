@@ -89,10 +89,11 @@ pub struct Passed {
 }
 
 /// Passes that can be left out.
-const PASSES: [&str; 7] = [
+const PASSES: [&str; 8] = [
     "if_convert",
     "merge_accesses",
     "hoist",
+    "reduce_strength",
     "rotate",
     "rewrite",
     "split_addresses",
