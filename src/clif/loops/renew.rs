@@ -21,6 +21,8 @@ pub(super) fn renew(func: &mut Function, uses: &Uses, body: &Body) {
         let moves = matches!(func.dfg.insts[update], InstructionData::Binary { .. })
             && func.layout.inst_block(update) == Some(latch.from)
             && !func.dfg.insts[update].opcode().can_trap()
+            // What reads another result, a carry, is not looked at.
+            && func.dfg.inst_results(update).len() == 1
             && func.dfg.inst_args(update).contains(&old);
         if !moves {
             continue;
