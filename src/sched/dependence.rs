@@ -87,7 +87,8 @@ impl Renewals {
         }
     }
 
-    fn old(&self, new: VReg) -> Option<VReg> {
+    /// The value that another takes the place of in the next turn.
+    pub fn old(&self, new: VReg) -> Option<VReg> {
         self.values.get(new.index()).and_then(|v| v.0)
     }
 
@@ -182,7 +183,7 @@ const ANY_SPACE: Effects = Effects::GLOBAL
     .union(Effects::GENERIC);
 
 /// Cycles from the issue of `inst` until a register that it writes can be used.
-fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
+pub(super) fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
     let info = inst.info();
     let latency = &info.optype.info().latency;
     let wide = || {

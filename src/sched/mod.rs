@@ -5,6 +5,7 @@
 //! too much.
 
 pub mod access;
+mod ahead;
 mod alive;
 mod boards;
 pub mod control;

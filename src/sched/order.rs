@@ -9,6 +9,7 @@
 //! faster than the old one and needs no more registers. What a loop hands on stays behind the last read of what it replaces
 //! ([`Renewals`]), because a copy in every iteration costs more than the time that would be filled.
 
+use super::ahead;
 use super::alive::{Alive, Pressure};
 use super::dependence::{Dependences, Readers, Renewals, keeps_its_place};
 use super::early;
@@ -40,6 +41,7 @@ const SHORTEST_RUN: usize = 3;
 pub struct Scratch {
     live: Liveness,
     early: early::Scratch,
+    ahead: ahead::Scratch,
     /// Whether a block needs so much less than it did that it may have some of that back.
     has_room: bool,
     /// Values alive behind the instructions that are looked at.
@@ -67,12 +69,13 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
     if code.blocks.values().all(|b| b.insts.len() < SHORTEST_RUN) {
         return code;
     }
+    scratch.limit = None;
+    scratch.has_room = false;
     scratch.renewals.find(&code);
     if code.blocks.len() > 1 {
         scratch.live.compute_sets(&code);
+        scratch.compute_ahead(&mut code);
     }
-    scratch.limit = None;
-    scratch.has_room = false;
     for block in code.blocks.keys() {
         if code.blocks[block].insts.len() >= LONG {
             scratch.has_room |= scratch.compute_early(&mut code, block);
@@ -232,6 +235,30 @@ impl Scratch {
         let behind = &mut self.behind;
         enter_from_behind(behind, &self.live, code, block);
         self.early.compute_early(code, range, behind)
+    }
+
+    /// Computes ahead of branches what stands behind them.
+    fn compute_ahead(&mut self, code: &mut VCode<VReg>) {
+        let pairs = self.ahead.pairs(code);
+        if pairs.is_empty() {
+            return;
+        }
+        self.ahead.start(code);
+        let limit = self.limit(code, None);
+        let known = ahead::Known {
+            live: &self.live,
+            renewals: &self.renewals,
+        };
+        for pair in pairs {
+            enter_from_behind(&mut self.counted, &self.live, code, pair.from);
+            let room = limit.beyond(self.counted.count());
+            self.ahead.look(code, known, pair, room);
+        }
+        // The order may need as much as before, or what it needs now.
+        self.limit = None;
+        if self.ahead.finish(code) {
+            self.live.compute_sets(code);
+        }
     }
 
     /// The most values that are alive at once in a block.
