@@ -220,6 +220,11 @@ impl Compiler {
         self.watch.remarks = on;
     }
 
+    /// Finds from now on how long the blocks of functions take, or no longer: [`Code::cycles`].
+    pub fn model_cycles(&mut self, on: bool) {
+        self.watch.cycles = on;
+    }
+
     /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
     pub fn time_passes(&mut self, on: bool) {
         self.watch.timed = on;
@@ -386,6 +391,7 @@ impl Compiler {
                 &mut emission.control,
             ))
         })?;
+        let cycles = watch.cycles.then(|| sched::model::cycles(&code));
         let code = watch.pass(Pass::Emit, name, || {
             emit::emit(code, options.verify, &mut constants, emission)
                 .map_err(|error| stages::emit_error(name, &error))
@@ -395,6 +401,7 @@ impl Compiler {
             constants,
             linkage: input.linkage,
             remarks: remarks.finish(name),
+            cycles,
         })
     }
 }

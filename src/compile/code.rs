@@ -15,6 +15,7 @@ use crate::object::{
     ParameterKind, Relocation, RelocationKind, with_constant,
 };
 use crate::remarks::Remark;
+use crate::sched::model::FunctionCycles;
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
 use std::collections::HashSet;
@@ -26,6 +27,8 @@ pub(super) struct Compiled {
     pub constants: Constants,
     pub linkage: Linkage,
     pub remarks: Vec<Remark>,
+    /// How long its blocks take, if that was asked for.
+    pub cycles: Option<FunctionCycles>,
 }
 
 impl Compiled {
@@ -174,7 +177,7 @@ impl Unit {
         let mut errors = ErrorList::new();
         errors.extend(self.uses_of_kernels());
         let needs = resources::of_functions(self.functions.iter().map(|f| &f.code));
-        let mut remarks = Vec::new();
+        let (mut remarks, mut cycles) = (Vec::new(), Vec::new());
         let mut object = Object {
             constants: constants.bytes().to_vec(),
             data: self.data,
@@ -186,9 +189,11 @@ impl Unit {
                 code,
                 linkage,
                 remarks: found,
+                cycles: model,
                 ..
             } = compiled;
             remarks.extend(found);
+            cycles.extend(model);
             if let FunctionKind::Kernel(_) = code.kind {
                 let report = needs.report(&code);
                 if report.local_bytes > abi::MAX_LOCAL {
@@ -210,6 +215,7 @@ impl Unit {
             object,
             kernels,
             remarks,
+            cycles,
         })
     }
 
@@ -370,6 +376,7 @@ pub struct Code {
     object: Object,
     kernels: Vec<KernelResources>,
     remarks: Vec<Remark>,
+    cycles: Vec<FunctionCycles>,
 }
 
 /// A kernel in [`Code`].
@@ -380,6 +387,12 @@ pub struct KernelRef<'a> {
 }
 
 impl Code {
+    /// How long the blocks of each function take by the scheduler's model ([`crate::sched::model`]), if it was asked for
+    /// ([`super::Compiler::model_cycles`]).
+    pub fn cycles(&self) -> &[FunctionCycles] {
+        &self.cycles
+    }
+
     /// What could have been done and was not, function by function, if it was asked for ([`super::Compiler::collect_remarks`]).
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks

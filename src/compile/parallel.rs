@@ -111,6 +111,7 @@ impl Compiler {
                     let mut compiler = Compiler::new(self.options.clone());
                     compiler.time_passes(self.watch.timed);
                     compiler.collect_remarks(self.watch.remarks);
+                    compiler.model_cycles(self.watch.cycles);
                     let helper = thread::Builder::new().stack_size(STACK);
                     // Where the system gives no more threads, those that there are do the work.
                     let work = move || (work(&mut compiler), compiler);

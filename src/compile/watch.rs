@@ -123,6 +123,8 @@ pub(super) struct Watch {
     pub timed: bool,
     /// Whether remarks are collected.
     pub remarks: bool,
+    /// Whether it is found how long blocks take.
+    pub cycles: bool,
     pub verify: bool,
     pub dumps: Vec<Pass>,
     pub sink: Option<DumpSink>,

@@ -33,6 +33,13 @@ impl Pressure {
         Pressure(std::array::from_fn(|c| self.0[c] - other.0[c]))
     }
 
+    /// What is left of this beside the other; none where that is more.
+    pub fn beyond(self, other: Pressure) -> Pressure {
+        Pressure(std::array::from_fn(|c| {
+            self.0[c].saturating_sub(other.0[c])
+        }))
+    }
+
     /// By class the larger number.
     pub fn max(self, other: Pressure) -> Pressure {
         Pressure(std::array::from_fn(|c| self.0[c].max(other.0[c])))

@@ -1,7 +1,8 @@
 //! Which scoreboard each instruction of variable latency signals.
 //!
-//! One walk over the code in its final order with an estimate of the time. A result takes a scoreboard on which nothing is on its way; if there
-//! is none, that whose last result arrives nearest in time, so that who waits for one waits little for the other. Any choice is correct.
+//! One walk over the code in its final order with an estimate of the time. A result takes a scoreboard that nobody has to wait for any more; if
+//! there is none, that whose last result arrives nearest in time, so that who waits for one waits little for the other. A scoreboard whose
+//! results have arrived, but which has not been waited for, is no better: who waits for it would wait for the new result. Any choice is correct.
 
 use super::access::{AccessLists, Accesses, Resource};
 use super::control::Wish;
@@ -72,11 +73,14 @@ struct Clock {
     now: u64,
     /// When each scoreboard is zero again.
     zero: [u64; SCOREBOARDS as usize],
+    /// Scoreboards that somebody may still wait for: who does waits for what they are given in the meantime, too.
+    open: u8,
 }
 
 impl Clock {
     fn pass(&mut self, cycles: u16, mut wait: u8) {
         self.now += u64::from(cycles);
+        self.open &= !wait;
         while wait != 0 {
             self.now = self.now.max(self.zero[wait.trailing_zeros() as usize]);
             wait &= wait - 1;
@@ -89,7 +93,7 @@ impl Clock {
         let candidates = (0..SCOREBOARDS).filter(|b| taken >> b & 1 == 0);
         let best = candidates.min_by_key(|&b| {
             let zero = self.zero[usize::from(b)];
-            if zero <= self.now {
+            if zero <= self.now && self.open >> b & 1 == 0 {
                 (0, 0)
             } else {
                 (1, zero.abs_diff(end))
@@ -98,6 +102,7 @@ impl Clock {
         let best = best.expect("more than one scoreboard");
         let zero = &mut self.zero[usize::from(best)];
         *zero = (*zero).max(end);
+        self.open |= 1 << best;
         1 << best
     }
 }

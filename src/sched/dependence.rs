@@ -5,7 +5,7 @@
 
 use super::alive::{Alive, Pressure};
 use crate::isa::table::{Direction, Effects};
-use crate::isa::{Inst, Register, RegisterClass, VReg};
+use crate::isa::{Inst, Optype, Register, RegisterClass, VReg};
 use crate::vcode::{Entry, Terminator, VCode};
 use std::ops::Range;
 
@@ -59,6 +59,12 @@ pub struct Dependences {
     /// Nodes that read values which others renew, with those values and the cycles until they have been read.
     old_reads: Vec<(VReg, u32, u32)>,
     spaces: [Space; SPACES.len()],
+    /// The last barrier of the CTA.
+    barrier: Option<u32>,
+    /// All of them.
+    barriers: Vec<u32>,
+    /// It, and the nodes since that stay on their side of one.
+    sided: Vec<u32>,
 }
 
 /// Values that loops hand on from one iteration to the next: which one takes the place of which.
@@ -87,7 +93,8 @@ impl Renewals {
         }
     }
 
-    fn old(&self, new: VReg) -> Option<VReg> {
+    /// The value that another takes the place of in the next turn.
+    pub fn old(&self, new: VReg) -> Option<VReg> {
         self.values.get(new.index()).and_then(|v| v.0)
     }
 
@@ -167,6 +174,21 @@ pub fn keeps_its_place(inst: &Inst<VReg>) -> bool {
     inst.optype().info().effects.intersects(fixed)
 }
 
+/// Whether nothing moves across an instruction. A barrier of the CTA keeps its place, but what only computes may move across it: it only keeps memory
+/// in order.
+pub fn is_fence(inst: &Inst<VReg>) -> bool {
+    inst.optype() != Optype::BAR && keeps_its_place(inst)
+}
+
+/// Whether an instruction may move across a barrier of the CTA.
+pub fn crosses_barriers(inst: &Inst<VReg>) -> bool {
+    // A uniform register may only be written where the lanes are together.
+    inst.optype().info().effects == Effects::default()
+        && inst
+            .definitions()
+            .all(|v| v.class() != RegisterClass::Uniform)
+}
+
 /// Kinds of memory; the last overlaps with all.
 const SPACES: [Effects; 4] = [
     Effects::GLOBAL,
@@ -182,7 +204,7 @@ const ANY_SPACE: Effects = Effects::GLOBAL
     .union(Effects::GENERIC);
 
 /// Cycles from the issue of `inst` until a register that it writes can be used.
-fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
+pub(super) fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
     let info = inst.info();
     let latency = &info.optype.info().latency;
     let wide = || {
@@ -210,6 +232,7 @@ impl Dependences {
     ) {
         self.clear(code.vreg_count as usize, run.len());
         let mut convergent: Option<u32> = None;
+        let has_barriers = run.iter().any(|e| e.inst.optype() == Optype::BAR);
         for (node, entry) in (0u32..).zip(run) {
             let start = (self.uses.len(), self.results.len(), self.incoming.len());
             let optype = entry.inst.optype().info();
@@ -221,6 +244,9 @@ impl Dependences {
             });
             let effects = optype.effects;
             self.access(start.2, node, effects);
+            if has_barriers && !crosses_barriers(&entry.inst) {
+                self.keep_side(start.2, node, &entry.inst);
+            }
             if effects.contains(Effects::CONVERGENT)
                 && let Some(earlier) = convergent.replace(node)
             {
@@ -269,6 +295,9 @@ impl Dependences {
         self.uses.clear();
         self.results.clear();
         self.old_reads.clear();
+        self.sided.clear();
+        self.barrier = None;
+        self.barriers.clear();
         self.incoming.clear();
         self.outgoing.clear();
         for space in &mut self.spaces {
@@ -361,6 +390,21 @@ impl Dependences {
         }
     }
 
+    /// Adds the edges that keep a node on its side of the barriers of the CTA, or a barrier behind what stands before it.
+    fn keep_side(&mut self, start: usize, node: u32, inst: &Inst<VReg>) {
+        if inst.optype() == Optype::BAR {
+            for i in 0..self.sided.len() {
+                self.edge(start, self.sided[i], 1);
+            }
+            self.sided.clear();
+            self.barrier = Some(node);
+            self.barriers.push(node);
+        } else if let Some(barrier) = self.barrier {
+            self.edge(start, barrier, 1);
+        }
+        self.sided.push(node);
+    }
+
     /// Adds the edges that keep an access to memory in order with earlier ones: a write with every access that may be to the same place
     /// since the write before, a read with the last write.
     fn access(&mut self, start: usize, node: u32, effects: Effects) {
@@ -415,6 +459,11 @@ impl Dependences {
                 *place += 1;
             }
         }
+    }
+
+    /// Whether a node is a barrier of the CTA: the sooner a warp is there, the sooner others go on.
+    pub fn is_barrier(&self, node: usize) -> bool {
+        !self.barriers.is_empty() && self.barriers.contains(&(node as u32))
     }
 
     /// Number of nodes.

@@ -10,8 +10,8 @@
 //! Every instruction is issued once and looked at once for each of its operands: the time is linear. What is not moved up keeps its order.
 
 use super::alive::{Alive, Pressure};
-use crate::isa::table::Effects;
-use crate::isa::{Optype, Register, RegisterClass, VReg};
+use super::dependence::{crosses_barriers, is_fence};
+use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::{Entry, VCode};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -83,21 +83,6 @@ fn operands(code: &VCode<VReg>, entry: &Entry<VReg>) -> Values {
     values
 }
 
-/// Whether an instruction may be computed before what stands before it.
-fn only_computes(entry: &Entry<VReg>) -> bool {
-    let mut results = entry.inst.definitions();
-    // A uniform register may only be written where the lanes are together.
-    entry.inst.optype().info().effects == Effects::default()
-        && results.all(|v| v.class() != RegisterClass::Uniform)
-}
-
-/// Whether nothing moves across an instruction. Barriers of the CTA only keep memory in order.
-fn is_fence(entry: &Entry<VReg>) -> bool {
-    const FENCES: Effects = Effects::CONTROL.union(Effects::PREDICATES);
-    let optype = entry.inst.optype();
-    optype != Optype::BAR && optype.info().effects.intersects(FENCES)
-}
-
 impl Scratch {
     /// Reorders the instructions of a block where that makes room for more warps, and says whether it did. What is `alive` goes from behind them to
     /// before them.
@@ -114,7 +99,10 @@ impl Scratch {
         let mut end = range.end;
         while end > range.start {
             let mut before = code.insts[range.start..end].iter();
-            let first = range.start + before.rposition(is_fence).map_or(0, |fence| fence + 1);
+            let first = range.start
+                + before
+                    .rposition(|e| is_fence(&e.inst))
+                    .map_or(0, |fence| fence + 1);
             if first < end {
                 changed |= self.part(code, first..end, alive);
             }
@@ -231,7 +219,7 @@ impl Scratch {
     /// Whether an instruction can be issued now and leaves no more values alive of any class.
     fn costs_nothing(&self, code: &VCode<VReg>, insts: &[Entry<VReg>], node: usize) -> bool {
         let entry = &insts[node];
-        if self.issued[node] || self.waiting[node] > 0 || !only_computes(entry) {
+        if self.issued[node] || self.waiting[node] > 0 || !crosses_barriers(&entry.inst) {
             return false;
         }
         let mut change = [0i32; 3];

@@ -2,14 +2,18 @@
 //!
 //! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls, scoreboards and wait
 //! masks for code in its final order; [`verify`] derives from the finished words alone whether they suffice, [`redundancy`] which of them are
-//! too much.
+//! too much. [`model`] says how long the blocks take.
 
 pub mod access;
+mod ahead;
 mod alive;
 mod boards;
 pub mod control;
 mod dependence;
 mod early;
+pub mod model;
+#[cfg(test)]
+mod model_tests;
 #[cfg(test)]
 mod mutations;
 pub mod order;

@@ -7,10 +7,12 @@
 //! values are alive as the function needs anyway (up to the step in which registers are given out), the instruction that frees most goes first
 //! instead: more registers would mean fewer warps, which hide more than an order can. The new order is kept only if it is estimated to be
 //! faster than the old one and needs no more registers. What a loop hands on stays behind the last read of what it replaces
-//! ([`Renewals`]), because a copy in every iteration costs more than the time that would be filled.
+//! ([`Renewals`]), because a copy in every iteration costs more than the time that would be filled. What only computes moves
+//! across barriers of the CTA, which keep memory in order.
 
+use super::ahead;
 use super::alive::{Alive, Pressure};
-use super::dependence::{Dependences, Readers, Renewals, keeps_its_place};
+use super::dependence::{Dependences, Readers, Renewals, is_fence};
 use super::early;
 use crate::abi::REGISTER_STEP;
 use crate::isa::{RegisterClass, VReg};
@@ -30,6 +32,11 @@ const ROOM: u32 = 2;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
 const LONGEST_RUN: usize = 400;
 
+/// Rank of what goes first whatever else there is: a barrier of the CTA, for which other warps wait.
+const FIRST: u64 = 0;
+/// More than any wait, and any change to the number of values alive.
+const OTHERS: i64 = 1 << 62;
+
 /// Shortest block in which values are computed [`early`] (*assumed*): others have no room for many.
 const LONG: usize = 32;
 /// Shortest run that has more than one order worth a look.
@@ -40,6 +47,7 @@ const SHORTEST_RUN: usize = 3;
 pub struct Scratch {
     live: Liveness,
     early: early::Scratch,
+    ahead: ahead::Scratch,
     /// Whether a block needs so much less than it did that it may have some of that back.
     has_room: bool,
     /// Values alive behind the instructions that are looked at.
@@ -67,12 +75,13 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
     if code.blocks.values().all(|b| b.insts.len() < SHORTEST_RUN) {
         return code;
     }
+    scratch.limit = None;
+    scratch.has_room = false;
     scratch.renewals.find(&code);
     if code.blocks.len() > 1 {
         scratch.live.compute_sets(&code);
+        scratch.compute_ahead(&mut code);
     }
-    scratch.limit = None;
-    scratch.has_room = false;
     for block in code.blocks.keys() {
         if code.blocks[block].insts.len() >= LONG {
             scratch.has_room |= scratch.compute_early(&mut code, block);
@@ -90,7 +99,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
             let mut first = end;
             while first > start
                 && end - first < LONGEST_RUN
-                && !keeps_its_place(&code.insts[first - 1].inst)
+                && !is_fence(&code.insts[first - 1].inst)
             {
                 first -= 1;
             }
@@ -234,6 +243,30 @@ impl Scratch {
         self.early.compute_early(code, range, behind)
     }
 
+    /// Computes ahead of branches what stands behind them.
+    fn compute_ahead(&mut self, code: &mut VCode<VReg>) {
+        let pairs = self.ahead.pairs(code);
+        if pairs.is_empty() {
+            return;
+        }
+        self.ahead.start(code);
+        let limit = self.limit(code, None);
+        let known = ahead::Known {
+            live: &self.live,
+            renewals: &self.renewals,
+        };
+        for pair in pairs {
+            enter_from_behind(&mut self.counted, &self.live, code, pair.from);
+            let room = limit.beyond(self.counted.count());
+            self.ahead.look(code, known, pair, room);
+        }
+        // The order may need as much as before, or what it needs now.
+        self.limit = None;
+        if self.ahead.finish(code) {
+            self.live.compute_sets(code);
+        }
+    }
+
     /// The most values that are alive at once in a block.
     fn peak(&mut self, code: &VCode<VReg>, block: Block) -> Pressure {
         let alive = &mut self.counted;
@@ -322,7 +355,10 @@ impl Scratch {
         let is_ready = |node: usize, earliest: u32| Ready {
             node: node as u32,
             earliest,
-            rank: u64::from(!graph.height(node)) << 32 | node as u64,
+            rank: match graph.is_barrier(node) {
+                true => FIRST,
+                false => u64::from(!graph.height(node)) << 32 | node as u64,
+            },
         };
         ready.clear();
         let first = (0..graph.len()).filter(|&node| waiting[node] == 0);
@@ -381,7 +417,13 @@ fn choose(walk: &Walk, changes: &[[i32; 3]], ready: &[Ready], limit: Pressure) -
 fn least(now: u32, ready: &[Ready], change: impl Fn(u32) -> i32) -> usize {
     let key = |next: &Ready| {
         let wait = i64::from(next.earliest.saturating_sub(now));
-        (i64::from(change(next.node)) << 32 | wait, next.rank)
+        match next.rank {
+            FIRST => (wait, next.rank),
+            _ => (
+                OTHERS + (i64::from(change(next.node)) << 32 | wait),
+                next.rank,
+            ),
+        }
     };
     let (mut best, mut first) = (0, key(&ready[0]));
     for (index, next) in ready.iter().enumerate().skip(1) {

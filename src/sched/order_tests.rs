@@ -260,3 +260,108 @@ fn what_a_loop_hands_on_stays_behind_the_last_read_of_what_it_replaces() {
     // Where the sum is not the next address, it fills the time until the load is there.
     assert_eq!(place(0), Some(1));
 }
+
+/// A kernel whose loop tests the bound at its top and a bit of `%1` behind it; the last block ends the kernel.
+fn testing_twice() -> VCode<VReg> {
+    let gpr = |n| VReg::new(RegisterClass::Gpr, n);
+    let predicate = |n| VReg::new(RegisterClass::Predicate, n);
+    let branch = |condition, taken, fallthrough| Terminator::Branch {
+        guard: crate::vcode::Guard {
+            reg: predicate(condition),
+            negated: false,
+        },
+        taken: testing::block(taken),
+        fallthrough: testing::block(fallthrough),
+        divergent: false,
+    };
+    let jump = |target, args: &[u32]| Terminator::Jump {
+        target: testing::block(target),
+        args: args.iter().map(|&n| gpr(n)).collect(),
+    };
+    let mut code = kernel(vec![
+        (vec![], jump(1, &[0])),
+        (
+            vec![testing::equal(predicate(2), gpr(1), gpr(5))],
+            branch(2, 5, 2),
+        ),
+        (
+            vec![
+                testing::equal(predicate(3), gpr(1), gpr(6)),
+                testing::add(gpr(4), gpr(1), gpr(6)),
+                testing::store([gpr(5), gpr(6)], gpr(6)),
+            ],
+            branch(3, 3, 4),
+        ),
+        (vec![testing::store([gpr(5), gpr(6)], gpr(5))], jump(4, &[])),
+        (vec![], jump(1, &[4])),
+        (vec![], Terminator::Exit),
+    ]);
+    for block in 1..5 {
+        code.blocks[testing::block(block)].loop_depth = 1;
+    }
+    code.blocks[testing::block(1)].params = vec![gpr(1)];
+    code.entry = [0, 5, 6]
+        .map(|n| (gpr(n), crate::isa::PReg::gpr(4 + n as u8)))
+        .to_vec();
+    code.vreg_count = 10;
+    code
+}
+
+/// Which operations stand in a block.
+fn operations(code: &VCode<VReg>, block: usize) -> Vec<Optype> {
+    let insts = code.block_insts(testing::block(block)).iter();
+    insts.map(|e| e.inst.optype()).collect()
+}
+
+#[test]
+fn what_only_computes_fills_the_time_before_a_branch() {
+    let done = order(testing_twice(), &mut Scratch::default());
+    let [first, second] = [1, 2].map(|block| operations(&done, block));
+    assert_eq!(
+        first,
+        [Optype::ISETP, Optype::ISETP, Optype::IADD],
+        "{done}"
+    );
+    assert_eq!(second, [Optype::STG], "{done}");
+}
+
+#[test]
+fn what_replaces_a_value_that_is_still_read_is_not_computed_ahead() {
+    let mut code = testing_twice();
+    // Behind the loop, the old value is wanted.
+    let gpr = |n| VReg::new(RegisterClass::Gpr, n);
+    let last = testing::store([gpr(5), gpr(6)], gpr(1));
+    code.insts.push(Entry {
+        inst: last,
+        ..code.insts[0]
+    });
+    code.blocks[testing::block(5)].insts = 5..6;
+    let done = order(code, &mut Scratch::default());
+    assert_eq!(
+        operations(&done, 1),
+        [Optype::ISETP, Optype::ISETP],
+        "{done}"
+    );
+    assert!(operations(&done, 2).contains(&Optype::IADD), "{done}");
+}
+
+#[test]
+fn nothing_is_computed_ahead_that_has_to_be_waited_for() {
+    let mut code = testing_twice();
+    // The bit is of a value whose time is not known: another parameter of the loop.
+    let gpr = |n| VReg::new(RegisterClass::Gpr, n);
+    code.blocks[testing::block(1)].params.push(gpr(7));
+    for (block, args) in [(0, [0, 0]), (4, [4, 6])] {
+        code.blocks[testing::block(block)].terminator = Terminator::Jump {
+            target: testing::block(1),
+            args: args.map(gpr).to_vec(),
+        };
+    }
+    code.insts[1].inst = testing::equal(VReg::new(RegisterClass::Predicate, 3), gpr(7), gpr(6));
+    let done = order(code, &mut Scratch::default());
+    assert_eq!(
+        operations(&done, 1),
+        [Optype::ISETP, Optype::IADD],
+        "{done}"
+    );
+}

@@ -43,6 +43,9 @@ pub struct Options {
     /// Print what could have been done to the code and was not, and why.
     #[arg(long)]
     remarks: bool,
+    /// Print how many cycles each block takes by the scheduler's model, and each turn of a loop.
+    #[arg(long)]
+    cycles: bool,
     /// Print every function after this pass, or after all.
     #[arg(long, value_name = "PASS", value_parser = parse_passes)]
     dump_after: Option<Passes>,
@@ -96,6 +99,7 @@ impl Options {
         let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
         compiler.time_passes(self.times);
         compiler.collect_remarks(self.remarks);
+        compiler.model_cycles(self.cycles);
         let emit = self.emit();
         let texts = Arc::new(Mutex::new(Texts::default()));
         self.observe(&mut compiler, emit, &texts);
@@ -115,6 +119,9 @@ impl Options {
         }
         if let Some(format) = self.resource_usage {
             report.push_str(&resource_usage(&code, format)?);
+        }
+        for function in code.cycles() {
+            write!(report, "{function}")?;
         }
         for remark in code.remarks() {
             let separator = if remark.line > 0 { "" } else { " " };

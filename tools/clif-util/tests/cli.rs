@@ -182,6 +182,36 @@ fn remarks_name_the_line_and_the_reason() {
 }
 
 #[test]
+fn cycles_of_blocks_are_printed_beside_the_code() {
+    let folder = Folder::new("cycles");
+    let elf = folder.path("k.elf");
+    let source = kernel("collatz");
+    let report = |extra: &[&str]| {
+        let common = [
+            "compile",
+            source.as_str(),
+            "--target",
+            "thisgpu",
+            "-o",
+            &elf,
+        ];
+        succeed(&[&common, extra].concat())
+    };
+    assert_eq!(report(&[]), "");
+    let cycles = report(&["--cycles"]);
+    assert!(
+        cycles.starts_with("collatz: cycles of one warp alone\n  0x0000, line "),
+        "{cycles}"
+    );
+    assert_eq!(
+        cycles.matches("cycles a turn of the loop").count(),
+        1,
+        "{cycles}"
+    );
+    assert_eq!(cycles, report(&["--cycles", "-j", "2"]));
+}
+
+#[test]
 fn all_outputs_of_a_compilation_are_the_same_code() {
     let folder = Folder::new("emit");
     let source = kernel("saxpy_f32");

@@ -1,0 +1,177 @@
+//! The model against the timed simulator, with one warp.
+//!
+//! There is no tolerance: one warp has its scheduler to itself, and memory takes as long as the table says.
+
+use super::model::FunctionCycles;
+use crate::compile::{Code, Compiler};
+use crate::driver::{Device, Grid};
+use crate::settings::Options;
+use crate::sim::SimConfig;
+
+/// Without unrolling, so that a turn of the text is a turn of the code.
+fn compile(text: &str) -> Code {
+    let mut options = Options::default();
+    options.set("unroll=off").expect("a setting");
+    let mut compiler = Compiler::new(options);
+    compiler.model_cycles(true);
+    compiler.compile_clif(text).expect("it compiles")
+}
+
+/// Cycles of a launch of one warp, with a buffer and a number.
+fn simulated(code: &Code, name: &str, number: i32) -> u64 {
+    let device = Device::simulator(SimConfig {
+        timed: true,
+        ..SimConfig::default()
+    });
+    let module = device.load(code).expect("it loads");
+    let buffer = device.upload(&[3.0f32; 256]).expect("there is memory");
+    let kernel = module.kernel(name).expect("it is there");
+    let launch = kernel.launch(Grid::new([1; 3], [32, 1, 1]));
+    let report = launch.arg(&buffer).arg(number).run().expect("it runs");
+    assert_eq!(report.stats.hazards, 0, "{:?}", report.hazards);
+    report.stats.cycles
+}
+
+fn only(code: &Code) -> &FunctionCycles {
+    let [function] = code.cycles() else {
+        panic!("one function");
+    };
+    function
+}
+
+/// Loads, products of three latencies, doubles, special functions, conversions, shared memory, a fence, stores.
+const STRAIGHT: [&str; 3] = [
+    "; kernel
+function %straight(i64, i32) {
+    fn0 = %gpu_tid_x() -> i32
+block0(v0: i64, v1: i32):
+    v2 = call fn0()
+    v3 = uextend.i64 v2
+    v4 = iconst.i64 2
+    v5 = ishl v3, v4
+    v6 = iadd v0, v5
+    v7 = load.f32 aligned v6
+    v8 = load.f32 aligned v6+512
+    v9 = fmul v7, v8
+    v10 = fcvt_from_sint.f32 v1
+    v11 = fadd v9, v10
+    store aligned v11, v6
+    return
+}",
+    "; kernel
+function %straight(i64, i32) {
+    fn0 = %gpu_tid_x() -> i32
+    fn1 = %gpu_ex2_f32(f32) -> f32
+block0(v0: i64, v1: i32):
+    v2 = call fn0()
+    v3 = uextend.i64 v2
+    v4 = iconst.i64 2
+    v5 = ishl v3, v4
+    v6 = iadd v0, v5
+    v7 = load.f32 aligned v6
+    v8 = fpromote.f64 v7
+    v9 = fmul v8, v8
+    v10 = fdemote.f32 v9
+    v11 = call fn1(v10)
+    store aligned v11, v6
+    fence
+    v12 = load.i32 aligned v6
+    v13 = imul v12, v1
+    store aligned v13, v6
+    return
+}",
+    "; kernel shared=128
+function %straight(i64, i32) {
+    gv0 = symbol %gpu_shared
+    fn0 = %gpu_tid_x() -> i32
+    fn2 = %gpu_bar_sync()
+block0(v0: i64, v1: i32):
+    v2 = call fn0()
+    v3 = uextend.i64 v2
+    v4 = iconst.i64 2
+    v5 = ishl v3, v4
+    v6 = iadd v0, v5
+    v7 = symbol_value.i64 gv0
+    v8 = iadd v7, v5
+    v9 = load.i32 aligned v6
+    store aligned v9, v8
+    call fn2()
+    v10 = load.i32 aligned v7
+    v11 = popcnt v10
+    v12 = icmp slt v11, v1
+    v13 = select v12, v10, v11
+    store aligned v13, v6
+    return
+}",
+];
+
+#[test]
+fn straight_code_takes_as_long_as_in_the_timed_simulator() {
+    for text in STRAIGHT {
+        let code = compile(text);
+        let function = only(&code);
+        let [block] = &function.blocks[..] else {
+            panic!("one block\n{function}");
+        };
+        let cycles = simulated(&code, "straight", 5);
+        assert_eq!(u64::from(block.cycles), cycles, "{text}\n{function}");
+        assert_eq!(block.turn, None);
+    }
+}
+
+/// A turn that waits for a load, and one that only computes and has a block of its own for every other turn.
+const LOOPS: [&str; 2] = [
+    "; kernel
+function %turns(i64, i32) {
+block0(v0: i64, v1: i32):
+    v2 = f32const 0.0
+    jump block1(v0, v2, v1)
+block1(v3: i64, v4: f32, v5: i32):
+    v6 = load.f32 aligned v3
+    v7 = fadd v4, v6
+    v8 = iconst.i64 4
+    v9 = iadd v3, v8
+    v10 = iconst.i32 -1
+    v11 = iadd v5, v10
+    brif v11, block1(v9, v7, v11), block2
+block2:
+    store aligned v7, v0
+    return
+}",
+    "; kernel
+function %turns(i64, i32) {
+block0(v0: i64, v1: i32):
+    v2 = iconst.i32 1
+    jump block1(v2, v1)
+block1(v4: i32, v5: i32):
+    v6 = iconst.i32 5
+    v7 = imul v4, v6
+    v8 = imul v7, v4
+    v9 = iconst.i32 -1
+    v10 = iadd v5, v9
+    brif v10, block1(v8, v10), block2
+block2:
+    store aligned v8, v0
+    return
+}",
+];
+
+#[test]
+fn turns_take_as_long_as_in_the_timed_simulator() {
+    for text in LOOPS {
+        let code = compile(text);
+        let function = only(&code);
+        let turns: Vec<u32> = function.blocks.iter().filter_map(|b| b.turn).collect();
+        let [turn] = turns[..] else {
+            panic!("one loop\n{function}");
+        };
+        let [few, many] = [20, 30].map(|turns| simulated(&code, "turns", turns));
+        assert_eq!(many - few, 10 * u64::from(turn), "{text}\n{function}");
+    }
+}
+
+#[test]
+fn nothing_is_modelled_unless_asked_for() {
+    let code = Compiler::default().compile_clif(STRAIGHT[0]);
+    assert_eq!(code.expect("it compiles").cycles(), []);
+}
