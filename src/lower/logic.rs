@@ -135,6 +135,28 @@ impl Lower<'_> {
         }
     }
 
+    /// What `(x >> n) & m` of words reads where only a test for any bit wants it: `x`, and the mask in its place.
+    pub(super) fn bits_below_shift(&self, value: Value) -> Option<(Value, u32)> {
+        let InstructionData::Binary {
+            opcode: Opcode::Band,
+            args: [field, mask],
+        } = self.def_data(value)?
+        else {
+            return None;
+        };
+        let mask = self.constant_of(mask)? as u32;
+        let InstructionData::Binary {
+            opcode: Opcode::Ushr,
+            args: [x, amount],
+        } = self.def_data(field)?
+        else {
+            return None;
+        };
+        let amount = self.constant_of(amount)? as u32 % u32::BITS;
+        // Bits of the mask that are lost met zeros that the shift brought in.
+        self.is_used_once(field).then_some((x, mask << amount))
+    }
+
     /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` with this root.
     pub(super) fn tree(&mut self, root: Value) -> Option<Tree> {
         self.remember_chain(root);
@@ -340,6 +362,16 @@ macro_rules! logic_methods {
                 || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
             {
                 return None;
+            }
+            if let Some((shifted, mask)) = self.bits_below_shift(value) {
+                let inputs = [self.src(shifted), Src::imm(mask), Src::ZERO];
+                let [a, b, c] = inputs.map(NotSrc::new);
+                return Some((
+                    a,
+                    b,
+                    c,
+                    $crate::lower::logic::TABLE_A & $crate::lower::logic::TABLE_B,
+                ));
             }
             let tree = self.tree(value)?;
             let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);

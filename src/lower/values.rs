@@ -401,7 +401,12 @@ impl Lower<'_> {
                     self.builder.bind(asked.first, number.reg());
                 }
                 if let Some(asked) = home.predicate {
-                    let plain = match p {
+                    let held = if self.holds_opposite(value) {
+                        p.negate()
+                    } else {
+                        p
+                    };
+                    let plain = match held {
                         PSrc {
                             reg: Some(reg),
                             negated: false,
@@ -427,7 +432,7 @@ macro_rules! value_methods {
         fn known_truth(&mut self, value: Value) -> Option<bool> {
             self.constant_of(value).map(|bits| bits != 0)
         }
-        // The predicate that the definition of a truth writes.
+        // The predicate that the definition of a truth writes, or its opposite where that is what it holds.
         fn truth_predicate(&mut self, value: Value) -> PSrc {
             let reg = match self.homes[value].predicate {
                 Some(reg) => reg,
@@ -437,7 +442,12 @@ macro_rules! value_methods {
                     reg
                 }
             };
-            PSrc::new(reg)
+            let held = PSrc::new(reg);
+            if self.holds_opposite(value) {
+                held.negate()
+            } else {
+                held
+            }
         }
     };
 }
