@@ -190,6 +190,16 @@ impl Lower<'_> {
         }
     }
 
+    /// The number that a constant of f32 or f64 is.
+    pub(super) fn float_constant(&self, value: Value) -> Option<f64> {
+        let bits = self.constant_of(value)?;
+        match self.type_of(value) {
+            types::F32 => Some(f32::from_bits(bits as u32).into()),
+            types::F64 => Some(f64::from_bits(bits as u64)),
+            _ => None,
+        }
+    }
+
     /// The value of a scalar integer constant, sign-extended from its type.
     pub(super) fn signed_constant_of(&self, value: Value) -> Option<i128> {
         let bits = self.type_of(value).bits();

@@ -257,6 +257,13 @@ impl Context for Rewriter<'_, '_> {
         constants::exact_reciprocal(ty, bits)
     }
 
+    fn reciprocal_in_double(&mut self, value: Value) -> Option<u64> {
+        match self.definition(value)?.1 {
+            InstructionData::UnaryIeee32 { imm, .. } => constants::reciprocal_in_double(imm.bits()),
+            _ => None,
+        }
+    }
+
     // Amounts and masks.
 
     fn covers_amount(&mut self, ty: Type, mask: u64) -> bool {
