@@ -244,7 +244,7 @@ macro_rules! clif_methods {
             (!limit.is_nan() && !positive_zero).then_some(())
         }
         fn high_shift(&mut self, amount: i64) -> Option<u32> {
-            (1..32).contains(&amount).then_some(32 - amount as u32)
+            (1..32).contains(&amount).then(|| 32 - amount as u32)
         }
         fn complete(&mut self, up: i64, down: i64) -> bool {
             (1..32).contains(&up) && up + down == 32
