@@ -55,6 +55,21 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether the predicate of a truth holds the opposite: the carry of `a + ~b + 1` is set where `a - b` does not borrow.
+    pub(super) fn holds_opposite(&self, truth: Value) -> bool {
+        let Some(inst) = self.def_of(truth) else {
+            return false;
+        };
+        match self.func.dfg.insts[inst].opcode() {
+            Opcode::UsubOverflow | Opcode::UsubOverflowBin => {
+                let args = self.func.dfg.inst_args(inst);
+                self.type_of(args[0]).bits() >= 32
+                    && self.func.dfg.inst_results(inst).get(1) == Some(&truth)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a value read as a word or as words needs no bits above its type cleared.
     pub(super) fn has_zeros_above(&self, value: Value) -> bool {
         self.type_of(value).bits() >= 32

@@ -19,7 +19,7 @@ pub const TABLE_B: u8 = 0xcc;
 pub const TABLE_C: u8 = 0xaa;
 
 /// The tables that hand an input on: the rows of the table in which it is set.
-const INPUTS: [u8; 3] = [TABLE_A, TABLE_B, TABLE_C];
+pub(super) const INPUTS: [u8; 3] = [TABLE_A, TABLE_B, TABLE_C];
 
 /// The truth table when two inputs, the first of them in front of the second, change places: so do the rows in which only one of them is set.
 fn exchanged(table: u8, first: usize, second: usize) -> u8 {
@@ -52,10 +52,7 @@ pub(super) fn only_input(table: u8) -> Option<usize> {
 }
 
 /// Most leaves of a tree of bitwise operations that one LOP3 takes.
-const LEAVES: usize = 3;
-
-/// Shortest chain of operations whose trees are remembered (*assumed*: below it going through the chain again costs less).
-const LONG_CHAIN: usize = 8;
+pub(super) const LEAVES: usize = 3;
 
 /// How deep a tree of truths may be that is made of comparisons one behind the other (*assumed*: 2^3 comparisons that each wait for the one
 /// before; a deeper one is made in parts).
@@ -135,11 +132,34 @@ impl Lower<'_> {
         }
     }
 
-    /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` with this root.
+    /// What `(x >> n) & m` of words reads where only a test for any bit wants it: `x`, and the mask in its place.
+    pub(super) fn bits_below_shift(&self, value: Value) -> Option<(Value, u32)> {
+        let InstructionData::Binary {
+            opcode: Opcode::Band,
+            args: [field, mask],
+        } = self.def_data(value)?
+        else {
+            return None;
+        };
+        let mask = self.constant_of(mask)? as u32;
+        let InstructionData::Binary {
+            opcode: Opcode::Ushr,
+            args: [x, amount],
+        } = self.def_data(field)?
+        else {
+            return None;
+        };
+        let amount = self.constant_of(amount)? as u32 % u32::BITS;
+        // Bits of the mask that are lost met zeros that the shift brought in.
+        self.is_used_once(field).then_some((x, mask << amount))
+    }
+
+    /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` with this root that one LOP3 makes.
     pub(super) fn tree(&mut self, root: Value) -> Option<Tree> {
-        self.remember_chain(root);
-        let mut list = SmallVec::new();
-        let table = self.collect(root, true, &mut list)?;
+        let (table, list) = match self.whole_tree(root) {
+            Some(whole) => whole,
+            None => self.best_cut(root)?,
+        };
         let mut leaves = [None; LEAVES];
         for (leaf, value) in leaves.iter_mut().zip(list) {
             *leaf = Some(value);
@@ -152,126 +172,6 @@ impl Lower<'_> {
         let nothing = Src::wide_imm(0, words);
         tree.leaves
             .map(|leaf| leaf.map_or(nothing, |value| self.src(value)))
-    }
-
-    /// Remembers the trees of a chain of operations, each the first operand of the next, the innermost first. How much of a chain fits into one tree is
-    /// only known from its end, and each tree of a chain would go there again.
-    fn remember_chain(&mut self, root: Value) {
-        let mut chain: SmallVec<[Value; LONG_CHAIN]> = SmallVec::new();
-        let mut value = root;
-        loop {
-            let first = match self.def_data(value) {
-                Some(InstructionData::Binary {
-                    opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor,
-                    args: [first, _],
-                }) => first,
-                Some(InstructionData::Unary {
-                    opcode: Opcode::Bnot,
-                    arg,
-                }) => arg,
-                _ => break,
-            };
-            if !self.is_used_once(first) || self.trees.contains_key(&first) {
-                break;
-            }
-            chain.push(first);
-            value = first;
-        }
-        if chain.len() < LONG_CHAIN {
-            return;
-        }
-        for &value in chain.iter().rev() {
-            let mut leaves = SmallVec::new();
-            let table = self.collect(value, false, &mut leaves);
-            self.trees.insert(value, (table, leaves));
-        }
-    }
-
-    /// The truth table of `value` over `leaves`, which it extends; none when a fourth leaf would be needed.
-    fn collect(&self, value: Value, root: bool, leaves: &mut Leaves) -> Option<u8> {
-        if !root
-            && leaves.is_empty()
-            && !self.trees.is_empty()
-            && let Some((table, known)) = self.trees.get(&value)
-        {
-            leaves.clone_from(known);
-            return *table;
-        }
-        let fold = root || (self.is_used_once(value) && !self.is_truth(value));
-        if fold && let Some(data) = self.def_data(value) {
-            let before = leaves.len();
-            let table = match data {
-                InstructionData::Binary {
-                    opcode,
-                    args: [x, y],
-                } => {
-                    let combine: Option<fn(u8, u8) -> u8> = match opcode {
-                        Opcode::Band => Some(|a, b| a & b),
-                        Opcode::Bor => Some(|a, b| a | b),
-                        Opcode::Bxor => Some(|a, b| a ^ b),
-                        _ => None,
-                    };
-                    match combine {
-                        Some(f) => self.collect_both(x, y, leaves).map(|(a, b)| f(a, b)),
-                        None => None,
-                    }
-                }
-                InstructionData::Unary {
-                    opcode: Opcode::Bnot,
-                    arg,
-                } => self.collect(arg, false, leaves).map(|t| !t),
-                InstructionData::Ternary {
-                    opcode: Opcode::Bitselect,
-                    args: [c, x, y],
-                } => self.collect_select(c, x, y, leaves),
-                _ => None,
-            };
-            if table.is_some() {
-                return table;
-            }
-            leaves.truncate(before);
-        }
-        self.leaf(value, leaves)
-    }
-
-    /// Both operands of a binary operation: the first folded as far as it leaves a place for the second.
-    fn collect_both(&self, x: Value, y: Value, leaves: &mut Leaves) -> Option<(u8, u8)> {
-        let before = leaves.clone();
-        if let Some(a) = self.collect(x, false, leaves)
-            && let Some(b) = self.collect(y, false, leaves)
-        {
-            return Some((a, b));
-        }
-        *leaves = before.clone();
-        if let Some(a) = self.leaf(x, leaves)
-            && let Some(b) = self.collect(y, false, leaves)
-        {
-            return Some((a, b));
-        }
-        *leaves = before;
-        Some((self.leaf(x, leaves)?, self.leaf(y, leaves)?))
-    }
-
-    fn collect_select(&self, c: Value, x: Value, y: Value, leaves: &mut Leaves) -> Option<u8> {
-        let (c, x, y) = (
-            self.leaf(c, leaves)?,
-            self.leaf(x, leaves)?,
-            self.leaf(y, leaves)?,
-        );
-        Some((c & x) | (!c & y))
-    }
-
-    /// The table of a leaf; none when it would be the fourth.
-    fn leaf(&self, value: Value, leaves: &mut Leaves) -> Option<u8> {
-        let index = match leaves.iter().position(|&l| l == value) {
-            Some(index) => index,
-            None if leaves.len() < LEAVES => {
-                leaves.push(value);
-                leaves.len() - 1
-            }
-            None => return None,
-        };
-        Some(INPUTS[index])
     }
 }
 
@@ -340,6 +240,16 @@ macro_rules! logic_methods {
                 || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
             {
                 return None;
+            }
+            if let Some((shifted, mask)) = self.bits_below_shift(value) {
+                let inputs = [self.src(shifted), Src::imm(mask), Src::ZERO];
+                let [a, b, c] = inputs.map(NotSrc::new);
+                return Some((
+                    a,
+                    b,
+                    c,
+                    $crate::lower::logic::TABLE_A & $crate::lower::logic::TABLE_B,
+                ));
             }
             let tree = self.tree(value)?;
             let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);

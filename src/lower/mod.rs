@@ -15,6 +15,7 @@ mod call;
 mod constants;
 mod context;
 mod convert;
+mod cuts;
 mod dot;
 mod facts;
 mod float;
@@ -48,8 +49,8 @@ use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
 use cranelift_entity::SecondaryMap;
+use cuts::Cuts;
 use hashbrown::HashMap;
-use logic::Leaves;
 use source::Regs;
 use std::cell::OnceCell;
 use values::Home;
@@ -128,7 +129,7 @@ pub fn lower(
         builder,
         homes,
         use_counts: OnceCell::new(),
-        trees: HashMap::new(),
+        cuts: HashMap::new(),
         constants,
         current: None,
         call_meeting: Meeting::Together,
@@ -184,8 +185,8 @@ pub struct Lower<'a> {
     homes: &'a mut SecondaryMap<Value, Home>,
     /// See [`Lower::is_used_in_one_effect`].
     use_counts: OnceCell<UseCounts>,
-    /// Truth tables and leaves of values in long chains of bitwise operations; see [`Lower::tree`].
-    trees: HashMap<Value, (Option<u8>, Leaves)>,
+    /// The cuts of bitwise operations in trees that are more than one LOP3; see [`cuts`].
+    cuts: HashMap<Value, Cuts>,
     /// Immediates to be loaded at the start of each block.
     constants: &'a mut SecondaryMap<ir::Block, Constants>,
     /// The block being lowered.

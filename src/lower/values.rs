@@ -190,6 +190,16 @@ impl Lower<'_> {
         }
     }
 
+    /// The number that a constant of f32 or f64 is.
+    pub(super) fn float_constant(&self, value: Value) -> Option<f64> {
+        let bits = self.constant_of(value)?;
+        match self.type_of(value) {
+            types::F32 => Some(f32::from_bits(bits as u32).into()),
+            types::F64 => Some(f64::from_bits(bits as u64)),
+            _ => None,
+        }
+    }
+
     /// The value of a scalar integer constant, sign-extended from its type.
     pub(super) fn signed_constant_of(&self, value: Value) -> Option<i128> {
         let bits = self.type_of(value).bits();
@@ -401,7 +411,12 @@ impl Lower<'_> {
                     self.builder.bind(asked.first, number.reg());
                 }
                 if let Some(asked) = home.predicate {
-                    let plain = match p {
+                    let held = if self.holds_opposite(value) {
+                        p.negate()
+                    } else {
+                        p
+                    };
+                    let plain = match held {
                         PSrc {
                             reg: Some(reg),
                             negated: false,
@@ -427,7 +442,7 @@ macro_rules! value_methods {
         fn known_truth(&mut self, value: Value) -> Option<bool> {
             self.constant_of(value).map(|bits| bits != 0)
         }
-        // The predicate that the definition of a truth writes.
+        // The predicate that the definition of a truth writes, or its opposite where that is what it holds.
         fn truth_predicate(&mut self, value: Value) -> PSrc {
             let reg = match self.homes[value].predicate {
                 Some(reg) => reg,
@@ -437,7 +452,12 @@ macro_rules! value_methods {
                     reg
                 }
             };
-            PSrc::new(reg)
+            let held = PSrc::new(reg);
+            if self.holds_opposite(value) {
+                held.negate()
+            } else {
+                held
+            }
         }
     };
 }

@@ -15,6 +15,7 @@
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
 //! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code to the
 //!    definition of the value that it read before.
+//! 6. [`wide_moves`] makes MOV.64 of two moves.
 
 mod allocation;
 mod backtracking;
@@ -33,6 +34,7 @@ mod single_pass;
 mod survey;
 mod unpack;
 mod webs;
+mod wide_moves;
 mod wishes;
 mod write;
 
@@ -212,10 +214,11 @@ pub fn allocate(
     }
     let original = options.verify.then(|| code.clone());
     let code = assign(code, options, scratch)?;
-    let (code, report, origin) = finish(code, &scratch.allocation);
+    let (mut code, report, origin) = finish(code, &scratch.allocation);
     if let (Some(original), Some(origin)) = (&original, &origin) {
         check::check(original, &code, origin, options.gpr_limit).map_err(RegallocError::Check)?;
     }
+    wide_moves::widen(&mut code);
     Ok((code, report))
 }
 

@@ -106,7 +106,7 @@ fn replace(code: &mut VCode<PReg>, group: Range<u32>, mask: Set, gone: &mut [boo
 }
 
 /// Leaves instructions out.
-fn remove(code: &mut VCode<PReg>, gone: &[bool]) {
+pub(super) fn remove(code: &mut VCode<PReg>, gone: &[bool]) {
     let mut left = 0;
     for data in code.blocks.values_mut() {
         let range = data.insts.start as usize..data.insts.end as usize;

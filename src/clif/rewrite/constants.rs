@@ -28,6 +28,18 @@ fn layout(ty: Type) -> Option<(u32, u32)> {
     }
 }
 
+/// The bits of the reciprocal of an f32 as f64, if they are off by at most 2^-54 of it.
+pub(super) fn reciprocal_in_double(float: u32) -> Option<u64> {
+    let c = f64::from(f32::from_bits(float));
+    if !c.is_finite() || c == 0.0 {
+        return None;
+    }
+    let r = 1.0 / c;
+    // Exact: the product of 24 and 53 bits less one has at most 53.
+    let error = c.mul_add(r, -1.0).abs();
+    (error <= 2f64.powi(-54)).then(|| r.to_bits())
+}
+
 /// The bits of the reciprocal of a float, if both are powers of two and normal.
 pub(super) fn exact_reciprocal(ty: Type, float: u64) -> Option<u64> {
     let (fraction, exponent_bits) = layout(ty)?;
@@ -62,5 +74,65 @@ mod tests {
         );
         assert_eq!(exact_reciprocal(types::F16, 0xc000), Some(0xb800));
         assert_eq!(exact_reciprocal(types::F32, 3f32.to_bits().into()), None);
+    }
+}
+
+#[cfg(test)]
+mod double_reciprocals {
+    use super::reciprocal_in_double;
+
+    /// The product in f64 that takes the place of a quotient by `c`, rounded to f32.
+    fn quotient(x: f32, r: f64) -> f32 {
+        (f64::from(x) * r) as f32
+    }
+
+    /// All significands of normal dividends, and all subnormal results that are next to a midpoint.
+    #[test]
+    fn products_with_reciprocals_are_quotients() {
+        for c in [3.0f32, 5.0, 10.0, 0.1, 255.0, 1e-40] {
+            let Some(r) = reciprocal_in_double(c.to_bits()).map(f64::from_bits) else {
+                continue;
+            };
+            for significand in 0..1u32 << 23 {
+                // Normal dividends, and those around the smallest normal number.
+                for exponent in [0u32, 1, 2, 127] {
+                    let x = f32::from_bits(exponent << 23 | significand);
+                    let (a, b) = (quotient(x, r), x / c);
+                    assert!(a.to_bits() == b.to_bits(), "{x:e} / {c:e}: {a:e}, {b:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_such_reciprocal_is_refused() {
+        for c in [0.0, -0.0, f32::INFINITY, f32::NAN] {
+            assert_eq!(reciprocal_in_double(c.to_bits()), None, "{c}");
+        }
+        assert!(reciprocal_in_double(3.0f32.to_bits()).is_some());
+    }
+
+    /// Without the bound on its error a reciprocal takes some midpoint between subnormal results to the wrong side.
+    #[test]
+    fn the_bound_is_needed() {
+        let refused = (3u32..1000).step_by(2).map(|odd| 2 * odd).filter(|c| {
+            let bits = (*c as f32).to_bits();
+            reciprocal_in_double(bits).is_none()
+        });
+        // Odd multiples of half the smallest number, times c.
+        let goes_wrong = |c: u32| {
+            let r = 1.0 / f64::from(c);
+            let mut dividends = (1..1u32 << 12).step_by(2).map(|half| half * (c / 2));
+            dividends.any(|x| {
+                let x = f32::from_bits(x);
+                quotient(x, r).to_bits() != (x / c as f32).to_bits()
+            })
+        };
+        let (mut all, mut wrong) = (0, 0);
+        for c in refused {
+            all += 1;
+            wrong += u32::from(goes_wrong(c));
+        }
+        assert!(wrong > 0, "{wrong} of {all}");
     }
 }

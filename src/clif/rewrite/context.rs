@@ -5,7 +5,8 @@ use super::constants::{self, all_ones};
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
 use cranelift_codegen::ir::{
-    InstBuilder, InstBuilderBase, InstructionData, Opcode, Type, Value, types,
+    Endianness, InstBuilder, InstBuilderBase, InstructionData, MemFlagsData, Opcode, Type, Value,
+    types,
 };
 use generated_code::{Context, ValueArray2, ValueArray3};
 
@@ -68,7 +69,10 @@ impl Rewriter<'_, '_> {
                 let operands: &mut [Value] = match &mut data {
                     InstructionData::Unary { arg, .. } => std::slice::from_mut(arg),
                     InstructionData::Binary { args, .. }
-                    | InstructionData::IntCompare { args, .. } => args,
+                    | InstructionData::IntCompare { args, .. }
+                    | InstructionData::FloatCompare { args, .. }
+                    | InstructionData::TernaryImm8 { args, .. } => args,
+                    InstructionData::BinaryImm8 { arg, .. } => std::slice::from_mut(arg),
                     InstructionData::Ternary { args, .. } => args,
                     // Rules match nothing else that has operands.
                     _ => &mut [],
@@ -78,6 +82,12 @@ impl Rewriter<'_, '_> {
             }
             _ => None,
         }
+    }
+
+    /// The bits of a value as another type of the same size.
+    fn reinterpreted(&mut self, ty: Type, value: Value) -> Value {
+        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+        self.pos.ins().bitcast(ty, flags, value)
     }
 
     fn bits_of(&self, value: Value) -> Option<u64> {
@@ -247,6 +257,13 @@ impl Context for Rewriter<'_, '_> {
         constants::exact_reciprocal(ty, bits)
     }
 
+    fn reciprocal_in_double(&mut self, value: Value) -> Option<u64> {
+        match self.definition(value)?.1 {
+            InstructionData::UnaryIeee32 { imm, .. } => constants::reciprocal_in_double(imm.bits()),
+            _ => None,
+        }
+    }
+
     // Amounts and masks.
 
     fn covers_amount(&mut self, ty: Type, mask: u64) -> bool {
@@ -270,6 +287,37 @@ impl Context for Rewriter<'_, '_> {
     fn sign_of(&mut self, sign: Value, value: Value) -> bool {
         matches!(self.inst_data_value(sign), Some((ty, InstructionData::Binary { opcode: Opcode::Sshr, args: [x, n] }))
             if x == value && self.bits_of(n).is_some_and(|n| n % u64::from(ty.bits()) == u64::from(ty.bits()) - 1))
+    }
+
+    fn condition(&mut self, value: Value) -> Option<()> {
+        let (ty, data) = self.definition(value)?;
+        let compares = matches!(
+            data,
+            InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. }
+        );
+        (ty == types::I8 && compares).then_some(())
+    }
+
+    // Halves.
+
+    fn lane_of_halves(&mut self, value: Value) -> Option<(Value, u32)> {
+        match self.definition(value)?.1 {
+            InstructionData::BinaryImm8 {
+                opcode: Opcode::Extractlane,
+                arg,
+                imm,
+            } if self.value_type(arg) == types::F16X2 => Some((arg, imm.into())),
+            _ => None,
+        }
+    }
+    fn second_lane(&mut self, lane: u8) -> Option<()> {
+        (lane == 1).then_some(())
+    }
+    fn as_word(&mut self, value: Value) -> Value {
+        self.reinterpreted(types::I32, value)
+    }
+    fn as_halves(&mut self, value: Value) -> Value {
+        self.reinterpreted(types::F16X2, value)
     }
 
     fn complement_before(&mut self, value: Value) -> Option<Value> {

@@ -26,7 +26,7 @@ use cranelift_codegen::ir::{Function, Inst, Opcode};
 const AGAIN: usize = 3;
 
 /// The roots of the rules.
-const ROOTS: [Opcode; 20] = [
+const ROOTS: [Opcode; 23] = [
     Opcode::Popcnt,
     Opcode::Iabs,
     Opcode::Clz,
@@ -45,6 +45,9 @@ const ROOTS: [Opcode; 20] = [
     Opcode::Isub,
     Opcode::Icmp,
     Opcode::Ireduce,
+    Opcode::Sextend,
+    Opcode::Smax,
+    Opcode::Insertlane,
     Opcode::FcvtFromUint,
     Opcode::FcvtFromSint,
 ];

@@ -226,10 +226,25 @@ macro_rules! clif_methods {
                 .def_of(value)
                 .and_then(|inst| self.func.layout.inst_block(inst));
             let plain = matches!(self.below_copies(self.src(value)).base, Base::Value { value: below, .. } if below == value);
-            self.is_used_once(value) && here.is_some() && here == self.current && plain
+            // What came in registers and is not wanted again, or is computed here.
+            let comes = match self.func.dfg.value_def(value) {
+                cranelift_codegen::ir::ValueDef::Param(block, _) => Some(block),
+                _ => here,
+            };
+            self.is_used_once(value) && comes.is_some() && comes == self.current && plain
+        }
+        fn highest_of(&mut self, value: Value) -> Option<()> {
+            let limit = self.float_constant(value)?;
+            let negative_zero = limit == 0.0 && limit.is_sign_negative();
+            (!limit.is_nan() && !negative_zero).then_some(())
+        }
+        fn lowest_of(&mut self, value: Value) -> Option<()> {
+            let limit = self.float_constant(value)?;
+            let positive_zero = limit == 0.0 && limit.is_sign_positive();
+            (!limit.is_nan() && !positive_zero).then_some(())
         }
         fn high_shift(&mut self, amount: i64) -> Option<u32> {
-            (1..32).contains(&amount).then_some(32 - amount as u32)
+            (1..32).contains(&amount).then(|| 32 - amount as u32)
         }
         fn complete(&mut self, up: i64, down: i64) -> bool {
             (1..32).contains(&up) && up + down == 32
