@@ -226,6 +226,8 @@ struct Chooser<'a> {
     progress: &'a Progress,
     /// Blocks from whose start a release can be reached.
     before_release: SecondaryMap<Block, bool>,
+    /// Where lanes meet that must not meet before a block, once it has been asked for.
+    late: SecondaryMap<Block, Option<Meeting>>,
     visits_left: usize,
 }
 
@@ -259,6 +261,7 @@ impl<'a> Chooser<'a> {
             callees,
             progress,
             before_release,
+            late: SecondaryMap::new(),
             visits_left: flow.reverse_postorder().len() * VISITS_PER_BLOCK,
         }
     }
@@ -274,16 +277,27 @@ impl<'a> Chooser<'a> {
         gathers || !self.before_release[block]
     }
 
-    /// The first of `block` and its post-dominators at which lanes may meet.
-    fn late_meeting(&self, block: Block) -> Meeting {
+    /// The first of `block` and its post-dominators at which lanes may meet. Each block is looked at once for all that ask.
+    fn late_meeting(&mut self, block: Block) -> Meeting {
+        let mut passed: Vec<Block> = Vec::new();
         let mut next = Some(block);
-        while let Some(block) = next {
+        let found = loop {
+            let Some(block) = next else {
+                break Meeting::Nowhere;
+            };
+            if let Some(known) = self.late[block] {
+                break known;
+            }
+            passed.push(block);
             if self.may_meet_at(block) {
-                return Meeting::At(block);
+                break Meeting::At(block);
             }
             next = self.flow.immediate_post_dominator(block);
+        };
+        for block in passed {
+            self.late[block] = Some(found);
         }
-        Meeting::Nowhere
+        found
     }
 
     /// Whether lanes may poll on their way from the end of `block` to `meeting`.

@@ -3,10 +3,11 @@
 
 use super::*;
 use crate::analysis::calls::{Callees, Summary};
-use crate::analysis::meeting::Meetings;
+use crate::analysis::meeting::{Meeting, Meetings};
 use crate::analysis::progress::Progress;
 use crate::analysis::testing::{Rng, random_function};
 use crate::clif::resolve;
+use cranelift_codegen::ir::InstructionData;
 use cranelift_codegen::ir::condcodes::IntCC;
 use std::collections::HashMap;
 

@@ -8,7 +8,7 @@ use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting;
 use crate::analysis::progress::Progress;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::{Function, InstBuilder};
+use cranelift_codegen::ir::{Block, Function, InstBuilder};
 
 /// Splits blocks of `func`. True if the graph has changed.
 pub fn split(
@@ -18,12 +18,13 @@ pub fn split(
     progress: &Progress,
 ) -> bool {
     let places = meeting::places(func, flow, callees, progress);
-    for &inst in &places {
+    let blocks: Vec<Block> = places.iter().map(|_| func.dfg.make_block()).collect();
+    // From the last on: what is split off is told its new block, and is not told again.
+    for (&inst, &rest) in places.iter().zip(&blocks).rev() {
         let Some(block) = func.layout.inst_block(inst) else {
             continue;
         };
         let location = func.srcloc(inst);
-        let rest = func.dfg.make_block();
         if func.layout.is_cold(block) {
             func.layout.set_cold(rest);
         }

@@ -17,7 +17,7 @@ use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
 /// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
-pub const INCOMING: &str = "$frame.incoming";
+pub const INCOMING: &str = crate::vcode::Frame::INCOMING;
 
 impl<'f> Lower<'f> {
     /// The place of the next argument or result: values below 32 bits take a word.

@@ -15,7 +15,7 @@ use cranelift_codegen::ir::immediates::Offset32;
 use smallvec::SmallVec;
 
 /// Name of the stack slots in symbol attachments; the frame layout knows the offset.
-pub const SLOTS: &str = "$frame.slots";
+pub const SLOTS: &str = crate::vcode::Frame::SLOTS;
 
 /// The order of bytes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

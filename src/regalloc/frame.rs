@@ -10,12 +10,12 @@ use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use super::{Report, moves};
 use crate::abi;
 use crate::isa::{PInst, PReg, RegisterClass};
-use crate::vcode::{Attachment, Block, Entry, FunctionKind, Terminator, VCode};
+use crate::vcode::{Attachment, Block, Entry, Frame, FunctionKind, Terminator, VCode};
 
 /// Symbol of the stack slots; the addend is the offset among them.
-pub const SLOTS: &str = "$frame.slots";
+pub const SLOTS: &str = Frame::SLOTS;
 /// Symbol of the incoming stack arguments; the addend is the offset among them.
-pub const INCOMING: &str = "$frame.incoming";
+pub const INCOMING: &str = Frame::INCOMING;
 
 /// A register or an aligned run of registers with its place in local memory.
 struct Saved {

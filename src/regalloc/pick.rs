@@ -5,13 +5,20 @@
 //! aligned pairs stay whole. The first value of a web or run chooses for all of it, as if they were alive already.
 
 use super::constrain::pressure::Pressure;
-use super::liveness::Liveness;
+use super::liveness::{Liveness, edge_arguments, end_position};
 use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use super::reservations::{Tables, disturbs, life};
 use super::webs::{NONE, Webs};
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
-use crate::vcode::{FunctionKind, VCode};
+use crate::vcode::{Block, FunctionKind, Terminator, VCode};
+use smallvec::SmallVec;
+
+/// Arguments of an edge of which [`Picker::rivals`] looks at all chains (*assumed*; bounds the work).
+const MOST_ARGUMENTS: usize = 16;
+
+/// Edges back to the starts of loops up to which [`Picker::rivals`] is asked for (*assumed*; bounds the work).
+const MOST_ROUNDS: usize = 8;
 
 /// Values whose class has no register left, or no aligned run.
 pub(super) struct NoRegister(pub RegisterClass);
@@ -19,6 +26,7 @@ pub(super) struct NoRegister(pub RegisterClass);
 /// Registers of the machine that may be chosen.
 #[derive(Debug)]
 pub(super) struct Picker<'a> {
+    code: &'a VCode<VReg>,
     pub live: &'a Liveness,
     pub pressure: &'a Pressure,
     pub webs: &'a mut Webs,
@@ -34,6 +42,8 @@ pub(super) struct Picker<'a> {
     /// Where to look, by class.
     areas: [Areas; 3],
     tables: &'a mut Tables,
+    /// Blocks that pass values to the start of a loop for its next round; none where there are more than [`MOST_ROUNDS`].
+    rounds: SmallVec<[Block; MOST_ROUNDS]>,
 }
 
 /// Registers to look at one set after the other.
@@ -55,7 +65,7 @@ impl Areas {
 
 impl<'a> Picker<'a> {
     pub fn new(
-        code: &VCode<VReg>,
+        code: &'a VCode<VReg>,
         gpr_limit: u8,
         live: &'a Liveness,
         pressure: &'a Pressure,
@@ -94,7 +104,19 @@ impl<'a> Picker<'a> {
                 tables.hint(v.class(), register, life(live, webs, v));
             }
         }
+        let jumps_back = |&block: &Block| match &code.blocks[block].terminator {
+            Terminator::Jump { target, args } => *target <= block && !args.is_empty(),
+            _ => false,
+        };
+        let mut rounds: SmallVec<[Block; MOST_ROUNDS]> = SmallVec::new();
+        let back = code.blocks.keys().filter(jumps_back);
+        rounds.extend(back.take(MOST_ROUNDS + 1));
+        if rounds.len() > MOST_ROUNDS {
+            rounds.clear();
+        }
         Picker {
+            code,
+            rounds,
             live,
             pressure,
             webs,
@@ -208,12 +230,28 @@ impl<'a> Picker<'a> {
             }
         };
         let hint = self.webs.hint(v);
-        if hint != NONE && free.contains(hint) && self.is_clear(v, hint, now) {
+        // A web that lives across calls has a register that callees keep, where that is free: all of it, or a loop copies in every turn.
+        let hinted = if open.is_empty() { free } else { open };
+        if hint != NONE && hinted.contains(hint) && self.is_clear(v, hint, now) {
             return Ok(hint);
         }
         // Beside a register that is taken or never given out, not beside the end of the file.
         let beside = self.file[class as usize].minus(free).partners();
+        let rivals = self.rivals(v);
+        if !rivals.is_empty() {
+            let [areas, _] = self.areas[class as usize].pairs();
+            let best = areas.iter().find_map(|area| {
+                let candidates = open.minus(rivals).and(*area);
+                candidates.find(|c| self.is_undisturbed(v, c, now))
+            });
+            if let Some(c) = best {
+                return Ok(c);
+            }
+        }
         for areas in self.areas[class as usize].pairs() {
+            if !open.is_empty() && areas.iter().all(|area| open.and(*area).is_empty()) {
+                continue;
+            }
             let find = |good: &dyn Fn(u8) -> bool| {
                 areas.iter().find_map(|area| {
                     let candidates = open.and(*area);
@@ -230,6 +268,50 @@ impl<'a> Picker<'a> {
             }
         }
         Err(NoRegister(class))
+    }
+
+    /// Registers in which `v` would change places with other values when a loop goes round: it is passed to a parameter whose register holds
+    /// what moves on to these. A value that only moves costs one copy less than one that changes places.
+    fn rivals(&self, v: VReg) -> Numbers {
+        let mut moved_on = Numbers::default();
+        // One that chooses for others, too, has more to see to.
+        if self.rounds.is_empty() || self.webs.has_company(v) {
+            return moved_on;
+        }
+        let rounds = self.rounds.iter().copied();
+        let mut passing = rounds.filter(|&block| {
+            let end = end_position(self.code, block);
+            self.live.uses(v).binary_search(&end).is_ok()
+        });
+        let Some(block) = passing.next() else {
+            return moved_on;
+        };
+        let same_class = |&(_, param): &(VReg, VReg)| param.class() == v.class();
+        let edge = || {
+            let arguments = edge_arguments(self.code, block).filter(same_class);
+            arguments.take(MOST_ARGUMENTS)
+        };
+        let Some((_, target)) = edge().find(|(arg, _)| *arg == v) else {
+            return moved_on;
+        };
+        let own = self.colour(target);
+        if own == NONE {
+            return moved_on;
+        }
+        moved_on.insert(own);
+        loop {
+            let before = moved_on;
+            for (arg, param) in edge() {
+                let (from, to) = (self.colour(arg), self.colour(param));
+                if arg != v && from != NONE && to != NONE && moved_on.contains(from) {
+                    moved_on.insert(to);
+                }
+            }
+            if moved_on == before {
+                moved_on.remove(own);
+                return moved_on;
+            }
+        }
     }
 
     /// An aligned run for values that one operand defines together; each has registers of its own to choose from.

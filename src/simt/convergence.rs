@@ -4,8 +4,9 @@
 //! a place for them get a block first. A call is such a region too, because lanes may come back from it one by one: the callee of an indirect call may
 //! differ, and a callee may end in a tail call. Where lanes meet, if they do, is in the blocks ([`Meeting`]). Barriers are callee-saved: a device function puts aside those that it uses.
 
-use super::barriers::{Assignment, Extent, LiveRange, TooManyBarriers, assign};
+use super::barriers::{BARRIERS, Extent, LiveRange, TooManyBarriers, assign};
 use super::edit::Editor;
+use super::masks::{Home, Masks};
 use super::meeting::Meetings;
 use super::regions::{Extents, Place, PlaceKind, Regions, regions};
 use crate::isa::table::Effects;
@@ -39,8 +40,12 @@ pub(super) fn insert_barriers_around(
     let ranges = sorted_ranges(&code, &meetings, regions);
     let assignments = assign(&ranges, code.blocks.len())?;
     let mut editor = Editor::new(code);
+    let mut masks = Masks::default();
     for (range, assignment) in ranges.iter().zip(&assignments) {
-        insert(&mut editor, range, *assignment);
+        let home = assignment
+            .saves_outer
+            .then(|| masks.home(&mut editor, level(range)));
+        insert(&mut editor, range, assignment.number, home);
     }
     let used: BTreeSet<u8> = assignments.iter().map(|a| a.number).collect();
     if editor.code().kind == FunctionKind::Device {
@@ -285,25 +290,22 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Regions) -> V
     ranges
 }
 
-/// Sets the barrier where the region starts, and waits for it where it ends.
-fn insert(
-    editor: &mut Editor<VReg>,
-    range: &LiveRange,
-    Assignment {
-        number,
-        saves_outer,
-    }: Assignment,
-) {
+/// How many of the regions around one put masks aside, as far as it is known: regions that may overlap in any way have no levels.
+fn level(range: &LiveRange) -> u32 {
+    match range.extent {
+        Extent::Nested { around, .. } => around.saturating_sub(u32::from(BARRIERS)),
+        Extent::Set(_) => 0,
+    }
+}
+
+/// Sets the barrier `number` where the region starts, and waits for it where it ends; `home` takes the mask of a region around.
+fn insert(editor: &mut Editor<VReg>, range: &LiveRange, number: u8, home: Option<Home>) {
     let meeting = Block::new(range.meeting);
-    let mask = saves_outer.then(|| editor.code().new_vreg(RegisterClass::Gpr));
     for start in range.starts.iter().map(|&s| Block::new(s)) {
         let line = editor.data(start).line;
-        if let Some(mask) = mask {
-            editor.body(start).push(Entry {
-                inst: build::bmov_x(mask, number),
-                line,
-                attachment: None,
-            });
+        if let Some(home) = home {
+            let saving = home.save(editor, number, line);
+            editor.body(start).extend(saving);
         }
         let label = editor.attach(Attachment::Label(meeting));
         editor.body(start).push(Entry {
@@ -313,16 +315,14 @@ fn insert(
         });
     }
     let line = editor.line_at_start(meeting);
-    let closing = [build::bsync_x(number)]
-        .into_iter()
-        .chain(mask.map(|mask| build::bmov_r(number, mask)));
-    let closing: Vec<_> = closing
-        .map(|inst| Entry {
-            inst,
-            line,
-            attachment: None,
-        })
-        .collect();
+    let mut closing = vec![Entry {
+        inst: build::bsync_x(number),
+        line,
+        attachment: None,
+    }];
+    if let Some(home) = home {
+        closing.extend(home.restore(editor, number, line));
+    }
     editor.body(meeting).splice(0..0, closing);
 }
 

@@ -12,6 +12,7 @@ mod edit;
 pub mod if_convert;
 #[cfg(test)]
 mod if_convert_tests;
+mod masks;
 mod meeting;
 mod nesting;
 #[cfg(test)]

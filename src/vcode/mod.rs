@@ -293,6 +293,11 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Symbol of the stack slots; the addend is the offset among them.
+    pub const SLOTS: &str = "$frame.slots";
+    /// Symbol of the incoming stack arguments; the addend is the offset among them.
+    pub const INCOMING: &str = "$frame.incoming";
+
     /// Size in bytes, a multiple of 16.
     pub fn size(&self) -> u32 {
         (self.outgoing_bytes.next_multiple_of(16)

@@ -8,19 +8,20 @@
 //! Addresses that others read, too, stay as they are: they would have to be computed beside the rest. So do those whose constants instructions have no
 //! room for.
 
+mod bounds;
+mod rests;
+
 use super::Given;
-use crate::abi;
 use crate::analysis::uses::for_each_operand;
-use crate::clif::intrinsics::Lowering;
 use crate::clif::merge;
-use crate::clif::resolve::{GpuSymbol, Intrinsics};
-use crate::isa::generated::SReg;
+use crate::clif::resolve::Intrinsics;
 use crate::lower::OFFSETS;
+use bounds::greatest;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
-    Block, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, ValueDef,
+    Block, Function, Inst, InstructionData, Opcode, Type, Value, ValueDef,
 };
 use hashbrown::HashMap;
 
@@ -315,96 +316,6 @@ impl Split<'_> {
         };
         if fits { constant } else { 0 }
     }
-
-    /// `value` without its constants; none where nothing is left.
-    fn rest(
-        &mut self,
-        pos: &mut FuncCursor<'_>,
-        given: &Given,
-        block: Block,
-        value: Value,
-    ) -> Option<Value> {
-        if iconst(pos.func, value).is_some() {
-            return None;
-        }
-        // Constants that cancel each other out stay.
-        if self.constants.get(&value).is_none_or(|(sum, _)| *sum == 0) {
-            return Some(value);
-        }
-        let ty = pos.func.dfg.value_type(value);
-        let (opcode, a, b) = match definition(pos.func, value)? {
-            InstructionData::Binary {
-                opcode: opcode @ (Opcode::Ishl | Opcode::Imul),
-                args: [a, b],
-            } => (opcode, self.rest(pos, given, block, a)?, Some(b)),
-            InstructionData::Binary {
-                opcode,
-                args: [a, b],
-            } => {
-                let (a, b) = (
-                    self.rest(pos, given, block, a),
-                    self.rest(pos, given, block, b),
-                );
-                match (a, b) {
-                    (Some(a), Some(b)) => (opcode, a, Some(b)),
-                    (None, Some(b)) if opcode == Opcode::Isub => (Opcode::Ineg, b, None),
-                    (a, b) => return a.or(b),
-                }
-            }
-            // A word that is extended with its sign has none, or it would not be here.
-            InstructionData::Unary { arg, .. } => match definition(pos.func, arg)? {
-                InstructionData::Binary {
-                    args: [word, _], ..
-                } => (Opcode::Uextend, word, None),
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let operation = operation(pos.func, opcode, ty, a, b);
-        if let Some(&(home, known)) = self.known.get(&operation)
-            && given.flow.dominates(home, block)
-        {
-            return Some(known);
-        }
-        let made = match (opcode, b) {
-            (Opcode::Iadd, Some(b)) => pos.ins().iadd(a, b),
-            (Opcode::Isub, Some(b)) => pos.ins().isub(a, b),
-            (Opcode::Imul, Some(b)) => pos.ins().imul(a, b),
-            (_, Some(b)) => pos.ins().ishl(a, b),
-            (Opcode::Uextend, None) => pos.ins().uextend(ty, a),
-            (_, None) => pos.ins().ineg(a),
-        };
-        self.known.insert(operation, (block, made));
-        self.made.insert(made);
-        Some(made)
-    }
-
-    /// Takes notice of an operation of the function. What this pass has made already takes its place.
-    fn remember(&mut self, func: &mut Function, given: &Given, block: Block, inst: Inst) {
-        let (opcode, a, b) = match func.dfg.insts[inst] {
-            InstructionData::Binary {
-                opcode: opcode @ (Opcode::Iadd | Opcode::Isub | Opcode::Imul | Opcode::Ishl),
-                args: [a, b],
-            } => (opcode, a, Some(b)),
-            InstructionData::Unary {
-                opcode: opcode @ (Opcode::Uextend | Opcode::Ineg),
-                arg,
-            } => (opcode, arg, None),
-            _ => return,
-        };
-        let result = func.dfg.first_result(inst);
-        let operation = operation(func, opcode, func.dfg.value_type(result), a, b);
-        let known = self.known.get(&operation).copied();
-        match known.filter(|(home, _)| given.flow.dominates(*home, block)) {
-            Some((_, known)) if self.made.contains(known) => {
-                func.dfg.clear_results(inst);
-                func.dfg.change_to_alias(result, known);
-                func.layout.remove_inst(inst);
-            }
-            Some(_) => {}
-            None => _ = self.known.insert(operation, (block, result)),
-        }
-    }
 }
 
 fn operation(func: &Function, opcode: Opcode, ty: Type, a: Value, b: Option<Value>) -> Operation {
@@ -440,55 +351,5 @@ fn without_top(func: &Function, address: Value) -> Value {
     match iconst(func, value) {
         Some(_) => address,
         None => value,
-    }
-}
-
-/// No value of the word `value`, read without sign, is greater.
-fn greatest(func: &Function, intrinsics: &Intrinsics, value: Value, depth: u32) -> u64 {
-    let most = u64::from(u32::MAX);
-    let ty = func.dfg.value_type(value);
-    if depth == 0 || !ty.is_int() || ty.bits() > 32 {
-        return most;
-    }
-    let of = |value| greatest(func, intrinsics, value, depth - 1);
-    let limit = most >> (32 - ty.bits());
-    let found = match definition(func, value) {
-        Some(InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64 & limit,
-        Some(InstructionData::UnaryGlobalValue { global_value, .. }) => {
-            match intrinsics.symbol(global_value) {
-                Some(GpuSymbol::Special(row)) => greatest_special(row.lowering),
-                _ => most,
-            }
-        }
-        Some(InstructionData::Unary {
-            opcode: Opcode::Uextend,
-            arg,
-        }) => of(arg),
-        Some(InstructionData::Binary {
-            opcode,
-            args: [a, b],
-        }) => match (opcode, iconst(func, b)) {
-            (Opcode::Band, _) => of(a).min(of(b)),
-            (Opcode::Iadd, _) => of(a) + of(b),
-            (Opcode::Ishl, Some(amount)) => of(a) << (amount as u32 & (ty.bits() - 1)),
-            (Opcode::Ushr, Some(amount)) => of(a) >> (amount as u32 & (ty.bits() - 1)),
-            (Opcode::Imul, _) => of(a).saturating_mul(of(b)),
-            (Opcode::Umin, _) => of(a).min(of(b)),
-            _ => most,
-        },
-        _ => most,
-    };
-    // What may wrap may be anything.
-    if found > limit { limit } else { found }
-}
-
-/// The greatest value of a thread or launch value.
-fn greatest_special(lowering: Lowering) -> u64 {
-    use SReg::*;
-    match lowering {
-        Lowering::Special(SrTidX | SrTidY | SrTidZ) => abi::MAX_THREADS - 1,
-        Lowering::Special(SrNtidX | SrNtidY | SrNtidZ) => abi::MAX_THREADS,
-        Lowering::Special(SrLaneid | SrWarpid) => 31,
-        _ => u64::from(u32::MAX),
     }
 }

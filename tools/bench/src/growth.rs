@@ -13,7 +13,7 @@ use cranelift_thisgpu::settings::Options;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Instructions of the functions, about.
+/// Instructions of the functions, about, unless others are asked for.
 pub const SIZES: [usize; 3] = [1_000, 10_000, 50_000];
 /// Factor in time an instruction from the smallest to the largest size that is told.
 const FACTOR: f64 = 2.0;
@@ -46,16 +46,33 @@ impl Measured {
     }
 }
 
-/// The table of all shapes whose name contains `filter`.
+/// What is measured.
+pub struct Growth<'a> {
+    /// Settings of the compiler.
+    pub settings: &'a [String],
+    /// What the names of the shapes contain.
+    pub filter: &'a str,
+    /// Instructions of the functions, about.
+    pub sizes: &'a [usize],
+    /// The most time that one child may take.
+    pub limit: Duration,
+    /// Rounds a function; the fastest counts.
+    pub rounds: u32,
+}
+
+/// Prints the table of the shapes.
 ///
 /// # Errors
 /// When children cannot be started.
-pub fn table(settings: &[String], filter: &str, limit: Duration, rounds: u32) -> Result<()> {
+pub fn table(growth: &Growth<'_>) -> Result<()> {
     println!("shape                     insts  us/inst   mid-end  allocate      rest  peak MiB");
-    for shape in SHAPES.iter().filter(|shape| shape.name.contains(filter)) {
+    for shape in SHAPES
+        .iter()
+        .filter(|shape| shape.name.contains(growth.filter))
+    {
         let mut rows: Vec<Measured> = Vec::new();
-        for size in SIZES {
-            match child(shape, size, settings, limit, rounds)? {
+        for &size in growth.sizes {
+            match child(shape, size, growth)? {
                 Ok(measured) => {
                     let part = |time| measured.per_inst(time);
                     let (mid_end, allocate) =
@@ -93,13 +110,13 @@ pub fn table(settings: &[String], filter: &str, limit: Duration, rounds: u32) ->
 }
 
 /// Measures in another process; the inner error is what became of it.
-fn child(
-    shape: &Shape,
-    size: usize,
-    settings: &[String],
-    limit: Duration,
-    rounds: u32,
-) -> Result<Result<Measured, String>> {
+fn child(shape: &Shape, size: usize, growth: &Growth<'_>) -> Result<Result<Measured, String>> {
+    let Growth {
+        settings,
+        limit,
+        rounds,
+        ..
+    } = *growth;
     let program = std::env::current_exe().context("this program's own path")?;
     let mut command = Command::new(program);
     command.args(["--growth-child", shape.name, &size.to_string()]);

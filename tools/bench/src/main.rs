@@ -43,7 +43,7 @@ struct Arguments {
     /// Functions that are generated.
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     generated: Vec<Generated>,
-    /// CLIF instructions of generated functions, about.
+    /// CLIF instructions of generated functions, about, with --growth too.
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = growth::SIZES)]
     sizes: Vec<usize>,
     /// The first seed of random functions.
@@ -140,8 +140,13 @@ fn run(arguments: &Arguments) -> Result<()> {
         return growth::measure(shape, size.parse()?, &options, arguments.rounds);
     }
     if let Some(filter) = &arguments.growth {
-        let limit = Duration::from_secs(arguments.limit);
-        return growth::table(&arguments.settings, filter, limit, arguments.rounds);
+        return growth::table(&growth::Growth {
+            settings: &arguments.settings,
+            filter,
+            sizes: &arguments.sizes,
+            limit: Duration::from_secs(arguments.limit),
+            rounds: arguments.rounds,
+        });
     }
     let paths = if arguments.paths.is_empty() && arguments.generated.is_empty() {
         vec![PathBuf::from("filetests")]
