@@ -155,9 +155,8 @@ impl<'a> Reduction<'a> {
         let (left, right) = (self.is_known(a), self.is_known(b));
         match opcode {
             Opcode::Iadd | Opcode::Isub => {
-                (left || right)
-                    && (left || self.is_invariant(func, a))
-                    && (right || self.is_invariant(func, b))
+                let steady = |known, value| known || self.is_invariant(func, value);
+                (left && steady(right, b)) || (right && steady(left, a))
             }
             Opcode::Imul => {
                 (left && self.is_invariant(func, b)) || (right && self.is_invariant(func, a))
