@@ -5,14 +5,21 @@ use cranelift_thisgpu::analysis;
 use cranelift_thisgpu::clif::{self, Preparer, source::SourceFile};
 use cranelift_thisgpu::lower::{self, Facts, Input, Scratch};
 use cranelift_thisgpu::remarks::Remarks;
+use cranelift_thisgpu::settings::{Options, Unroll};
 use cranelift_thisgpu::vcode::{FunctionKind, KernelInfo, Parameter};
 
 /// The VCode of the first function of `text`; a kernel when it is marked.
 fn lowered(text: &str) -> String {
     let file = SourceFile::parse("test.clif", text).expect("valid CLIF");
     let function = &file.functions[0];
+    // Loops are lowered as they are written.
+    let settings = Options {
+        unroll: Unroll::Off,
+        ..Options::DEFAULT
+    };
     let options = clif::Options {
         kernel: function.kernel,
+        settings: &settings,
         ..clif::Options::DEVICE
     };
     let prepared = Preparer::new()
