@@ -12,13 +12,15 @@ mod stages;
 pub(crate) mod summaries;
 mod watch;
 
+pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
+pub use crate::remarks::Remark;
+pub use crate::sched::model::FunctionCycles;
 use code::Compiled;
 pub use code::{Code, KernelRef, Unit};
 pub use resources::{KernelResources, RECURSION_BYTES};
 pub use watch::{Dump, DumpSink, Timings};
 
 use crate::analysis::Facts;
-use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 use crate::clif::{self, Preparer};
 use crate::emit::{self, Constants};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
@@ -29,8 +31,8 @@ use crate::settings::Options;
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
+use hashbrown::HashMap;
 use stages::Analyzed;
-use std::collections::HashMap;
 use summaries::Summaries;
 use watch::Watch;
 

@@ -51,6 +51,9 @@ pub enum Problem {
         /// What is wrong, with the legal values.
         message: String,
     },
+    /// A target that this is not.
+    #[error("{0}")]
+    Target(String),
     /// A mistake of the compiler itself.
     #[error("internal error: {0}; please report it with the input")]
     Internal(String),

@@ -14,19 +14,17 @@ use crate::compile::{Code, Compiler, FunctionInput, Unit};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::{self, DataContents, DataObject, RelocationKind};
 use crate::settings::Options;
+use crate::target::{self, CALL_CONV};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{self, UserExternalName};
-use cranelift_codegen::isa::{self, CallConv, OwnedTargetIsa, TargetFrontendConfig, TargetIsa};
+use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetFrontendConfig, TargetIsa};
 use cranelift_codegen::{CodegenError, Context, settings};
 use cranelift_module::{
     DataDescription, DataId, FuncId, FuncOrDataId, Init, Linkage, Module, ModuleDeclarations,
     ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
 };
-use std::collections::{HashMap, HashSet};
-use target_lexicon::PointerWidth;
+use hashbrown::{HashMap, HashSet};
 
-/// Calling convention of functions that the front end does not give one.
-const CALL_CONV: CallConv = CallConv::Fast;
 /// Alignment of data whose description asks for none.
 const DATA_ALIGN: u32 = 16;
 
@@ -194,6 +192,8 @@ fn thread_local(name: &str) -> ModuleError {
 }
 
 impl Module for GpuModule {
+    /// A stand-in: Cranelift's riscv64, which answers for 64-bit pointers and for nothing else. No code is made with it. The target's own
+    /// answers are [`Module::target_config`], [`target::triple`] and [`Compiler::options`].
     fn isa(&self) -> &dyn TargetIsa {
         &*self.stand_in
     }
@@ -207,11 +207,7 @@ impl Module for GpuModule {
     }
 
     fn target_config(&self) -> TargetFrontendConfig {
-        TargetFrontendConfig {
-            default_call_conv: CALL_CONV,
-            pointer_width: PointerWidth::U64,
-            ..self.stand_in.frontend_config()
-        }
+        target::frontend_config()
     }
 
     fn make_context(&self) -> Context {
@@ -396,7 +392,7 @@ impl Module for GpuModule {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "driver", feature = "sim"))]
 mod tests {
     use super::*;
     use crate::driver::{Device, Grid};

@@ -14,7 +14,7 @@
 //! | `.extern NAME` | another object defines it |
 
 use super::apply::{Assembled, assemble};
-use super::diagnostic::{Diagnostic, Span, closest};
+use super::diagnostic::{Diagnostic, Span};
 use super::lexer::{Token, TokenKind};
 use super::line::Line;
 use super::name::register;
@@ -22,6 +22,7 @@ use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;
 use crate::object::{Linkage, Parameter, ParameterKind};
+use crate::text::closest;
 use std::collections::BTreeMap;
 
 /// What the lines of a text say.

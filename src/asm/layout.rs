@@ -2,7 +2,7 @@
 
 use super::advice::advice;
 use super::apply::SymbolUse;
-use super::diagnostic::{Diagnostic, closest, line_starts};
+use super::diagnostic::Diagnostic;
 use super::directives::{Data, Function, Program};
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
@@ -12,7 +12,9 @@ use crate::object::{
     DataContents, DataObject, Kernel, Line, Object, ObjectFunction, Relocation, RelocationKind,
     Resources, constant_read,
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use crate::text::{closest, line_starts};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 /// The object of a program, and the line of each word. With errors among the diagnostics it is not complete.
 pub(super) fn layout(
@@ -224,6 +226,7 @@ fn resources(object: &mut Object, written: &[Function]) {
                 .collect()
         })
         .collect();
+    drop(indices);
     for (i, function) in object.functions.iter_mut().enumerate() {
         let mut reached = BTreeSet::from([i]);
         let mut open = vec![i];

@@ -9,7 +9,8 @@ use crate::isa::{Control, Inst, PReg, decode};
 use crate::object::{
     DataContents, Linkage, Object, ObjectFunction, ParameterKind, Relocation, RelocationKind,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use thiserror::Error;
 

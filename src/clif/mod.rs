@@ -25,7 +25,7 @@ pub mod rewrite;
 pub mod signatures;
 pub mod source;
 
-pub use source::{KernelOptions, SourceFile, SourceFunction};
+pub use source::KernelOptions;
 
 use crate::abi::{self, bank0};
 use crate::analysis::calls::{self, Callees, Summarize, Summary};

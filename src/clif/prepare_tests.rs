@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::analysis::testing::{Rng, random_function};
+use crate::clif::source::SourceFile;
 use crate::settings::OptLevel;
 
 fn parse(text: &str) -> Function {

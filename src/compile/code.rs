@@ -18,7 +18,7 @@ use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// A compiled function by itself.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ impl Unit {
 
     /// Names that functions refer to and nothing here defines, some more than once.
     pub(super) fn undefined(&self) -> impl Iterator<Item = &str> {
-        let defined: std::collections::HashSet<&str> = self
+        let defined: hashbrown::HashSet<&str> = self
             .function_names()
             .chain(self.data.iter().map(|data| data.name.as_str()))
             .collect();

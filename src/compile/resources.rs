@@ -6,8 +6,9 @@
 use crate::emit;
 use crate::object;
 use crate::vcode::SymbolKind;
+use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Local memory for the frames of a recursion (*assigned*); a deeper one ends in a stack overflow fault.

@@ -1,10 +1,13 @@
 //! A device and its memory.
 
+#[cfg(feature = "sim")]
+use super::Simulator;
 use super::allocations::{Allocation, Allocations, Origin};
 use super::argument::{DevicePointer, Element};
 use super::kernel::Module;
-use super::{DeviceError, Driver, DriverError, Simulator};
+use super::{DeviceError, Driver, DriverError};
 use crate::object::Object;
+#[cfg(feature = "sim")]
 use crate::sim::SimConfig;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +64,7 @@ impl Drop for Life {
 
 impl Device {
     /// A simulated device.
+    #[cfg(feature = "sim")]
     pub fn simulator(config: SimConfig) -> Device {
         Device::new(Simulator::new(config))
     }

@@ -1,8 +1,9 @@
 //! Errors of the device interface.
 
 use super::DriverError;
+use crate::launch::{Fault, Report};
 use crate::object::{LinkError, ReadError};
-use crate::sim::{Fault, Report};
+use crate::text::count;
 use thiserror::Error;
 
 /// What went wrong with a device, a module or a launch.
@@ -42,7 +43,7 @@ pub enum DeviceError {
         known: String,
     },
     /// More or fewer arguments than parameters.
-    #[error("kernel `{kernel}` takes {expected} arguments, {given} were given")]
+    #[error("kernel `{kernel}` takes {}, {given} {} given", count(*expected as u64, "argument"), was(*given))]
     ArgumentCount {
         /// The kernel.
         kernel: String,
@@ -89,6 +90,11 @@ pub enum DeviceError {
         /// What was counted until then.
         report: Box<Report>,
     },
+}
+
+/// `was` or `were`, for a number of things.
+fn was(number: usize) -> &'static str {
+    if number == 1 { "was" } else { "were" }
 }
 
 fn list(errors: &[LinkError]) -> String {

@@ -6,8 +6,8 @@ use super::error::DeviceError;
 use super::link::{Linked, link};
 use super::{DriverError, ModuleId};
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
+use crate::launch::{LaunchError, LaunchRequest, Progress, Report};
 use crate::object::{self, Object, Resources};
-use crate::sim::{LaunchError, LaunchRequest, Progress, Report};
 use std::sync::Arc;
 
 /// Loaded code. Clones are the same module; it is unloaded with the last of them and of its kernels.

@@ -3,11 +3,11 @@
 use super::allocations::Origin;
 use super::device::{Buffer, Device};
 use super::error::DeviceError;
+use crate::abi::ALLOCATION_ALIGN;
 use crate::isa::encode::WORD_BYTES;
+use crate::launch::Image;
+use crate::launch::image::{Function, Line};
 use crate::object::{DataContents, LinkError, Object};
-use crate::sim::Image;
-use crate::sim::global::ALLOCATION_ALIGN;
-use crate::sim::image::{Function, Line};
 use std::collections::{BTreeMap, HashMap};
 
 /// Linked code and the memory of its data objects, in the object's order.

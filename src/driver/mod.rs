@@ -27,8 +27,9 @@ mod device;
 mod error;
 mod kernel;
 pub mod link;
+#[cfg(feature = "sim")]
 mod simulator;
-#[cfg(test)]
+#[cfg(all(test, feature = "sim", feature = "asm"))]
 mod tests;
 
 pub use allocations::{Allocation, Origin};
@@ -36,10 +37,11 @@ pub use argument::{Argument, DevicePointer, Element};
 pub use device::{Buffer, Device};
 pub use error::DeviceError;
 pub use kernel::{Grid, Kernel, Launch, Module};
+#[cfg(feature = "sim")]
 pub use simulator::Simulator;
 
-use crate::sim::global::MemoryError;
-use crate::sim::{Image, LaunchError, LaunchRequest, Report};
+use crate::launch::MemoryError;
+use crate::launch::{Image, LaunchError, LaunchRequest, Report};
 use thiserror::Error;
 
 /// A module loaded by a [`Driver`].

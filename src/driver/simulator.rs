@@ -1,7 +1,8 @@
 //! The simulator as a driver.
 
 use super::{Driver, DriverError, ModuleId};
-use crate::sim::{Global, Image, LaunchRequest, Loaded, Report, SimConfig};
+use crate::launch::{Image, LaunchRequest, Report};
+use crate::sim::{Global, Loaded, SimConfig};
 use std::collections::BTreeMap;
 
 /// A simulated device.

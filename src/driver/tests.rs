@@ -1,9 +1,10 @@
 //! Tests of the device interface on assembled kernels.
 
 use super::{Buffer, Device, DeviceError, DevicePointer, Grid};
+use crate::launch::{FaultKind, Progress};
 use crate::object::{DataContents, Object, Relocation, RelocationKind};
-use crate::sim::semantics::tests::random::Random;
-use crate::sim::{FaultKind, Progress, SimConfig};
+use crate::sim::SimConfig;
+use crate::testing::Random;
 
 const KERNELS: &str = "
 .kernel saxpy

@@ -4,7 +4,6 @@
 //! are read off the description's effects, enumerations and fields.
 
 use super::decoded::{NOWHERE, WORD_BYTES, sign_extend};
-use super::fault::Window;
 use super::registers::{LaneLoop, Pure};
 use super::semantics::Reference;
 use crate::isa::generated::*;
@@ -13,6 +12,7 @@ use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::semantics::PureOperation;
 use crate::isa::table::{Effects, FieldType, FormInfo};
 use crate::isa::{Illegal, Inst};
+use crate::launch::Window;
 
 /// A memory access.
 #[derive(Clone, Copy, Debug)]

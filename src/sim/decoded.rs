@@ -5,13 +5,13 @@
 //! that is no instruction becomes an action that faults when it is reached.
 
 use super::action::{Action, action};
-use super::fault::Window;
 use super::footprint::Footprint;
 use super::registers::{BROADCAST, DISCARD, Operand, Operands, PT, URZ, ZERO};
 use super::semantics::Reference;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Direction, FieldType, OperandInfo};
 use crate::isa::{Control, Inst, Optype, Role, decode};
+use crate::launch::Window;
 
 /// Bytes of an instruction.
 pub const WORD_BYTES: u64 = crate::isa::encode::WORD_BYTES as u64;

@@ -8,13 +8,14 @@ use super::action::Action;
 use super::bytes::Bytes;
 use super::check::Checker;
 use super::decoded::{BroadcastSource, NOWHERE, Op, Program, WORD_BYTES};
-use super::fault::{FaultKind, Stop};
 use super::global::Global;
 use super::memory::little_endian;
 use super::registers::{GENERAL, LANES, Operand, lanes};
 use super::warp::Warp;
 use crate::isa::Role;
 use crate::isa::generated::SReg;
+use crate::launch::FaultKind;
+use crate::sim::stop::Stop;
 
 /// Shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

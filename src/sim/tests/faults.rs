@@ -1,9 +1,10 @@
 //! Every kind of fault: found, placed, and the device lives on.
 
-use super::super::fault::{AccessKind, Window};
-use super::super::image::{Function, Line};
-use super::super::{FaultKind, SimConfig};
+use super::super::SimConfig;
 use super::{ADDRESS, Bench};
+use crate::launch::FaultKind;
+use crate::launch::image::{Function, Line};
+use crate::launch::{AccessKind, Window};
 
 /// Runs a program of two warps that must fault, then checks that memory outlived it.
 fn fault_with(config: SimConfig, text: &str) -> super::super::Fault {
@@ -376,7 +377,7 @@ fn register_indices_out_of_range() {
 
 #[test]
 fn impossible_launches() {
-    use super::super::LaunchError;
+    use crate::launch::LaunchError;
     let mut bench = Bench::new("EXIT_X", &[]);
     let request = super::LaunchRequest {
         kernel: "test",

@@ -2,7 +2,7 @@
 
 use crate::input;
 use anyhow::Result;
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;

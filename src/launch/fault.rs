@@ -1,7 +1,6 @@
 //! Faults: why a launch stopped, as a value.
 //!
-//! Inside the machine a fault is a [`Stop`], the reason and the lane; the launch adds what it knows of the place ([`Fault`]). After a
-//! fault the device and all its memory stay usable.
+//! After a fault the device and all its memory stay usable.
 
 use crate::isa::Illegal;
 use cranelift_codegen::ir::TrapCode;
@@ -200,30 +199,6 @@ fn trap_name(code: u8) -> String {
     NonZeroU8::new(code).map_or("no trap code".to_string(), |code| {
         TrapCode::from_raw(code).to_string()
     })
-}
-
-/// A reason and the lane it belongs to: how the machine stops.
-#[derive(Debug)]
-pub struct Stop {
-    /// Why.
-    pub kind: FaultKind,
-    /// The lowest lane concerned.
-    pub lane: u8,
-}
-
-impl Stop {
-    /// A boxed stop, so that results stay small.
-    pub fn new(kind: FaultKind, lane: usize) -> Box<Stop> {
-        Box::new(Stop {
-            kind,
-            lane: lane as u8,
-        })
-    }
-
-    /// A stop that concerns all lanes of a mask.
-    pub fn lanes(kind: FaultKind, mask: u32) -> Box<Stop> {
-        Stop::new(kind, (mask.trailing_zeros() & 31) as usize)
-    }
 }
 
 /// The place of an instruction for a reader.

@@ -45,11 +45,13 @@ impl Progress {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    pub(super) fn begin(&self, blocks: u64) {
+    /// For devices: a launch of so many blocks begins.
+    pub fn begin(&self, blocks: u64) {
         self.blocks.store(blocks, Ordering::Relaxed);
     }
 
-    pub(super) fn count(&self, finished: u64, instructions: u64) {
+    /// For devices: so many blocks have ended, so many instructions have been issued.
+    pub fn count(&self, finished: u64, instructions: u64) {
         self.finished.store(finished, Ordering::Relaxed);
         self.instructions.store(instructions, Ordering::Relaxed);
     }
