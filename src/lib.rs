@@ -24,4 +24,5 @@ pub mod sched;
 pub mod settings;
 pub mod sim;
 pub mod simt;
+mod suggest;
 pub mod vcode;

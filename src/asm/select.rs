@@ -4,12 +4,13 @@
 //! written, in any order; where two could take one (`.S8.U8` of IDP), the order of the syntax decides. Among the forms and modes left,
 //! the kinds of the operands choose. What does not fit is explained by the attempt that came furthest.
 
-use super::diagnostic::{Diagnostic, Span, closest};
+use super::diagnostic::{Diagnostic, Span};
 use super::matching::{Match, match_operands};
 use super::syntax::Written;
 use crate::isa::Form;
 use crate::isa::generated::OPTYPES;
 use crate::isa::table::{ModeInfo, ModifierInfo, OptypeInfo};
+use crate::suggest::closest;
 
 /// A form and mode that takes the modifiers, with the word that they make.
 pub(super) struct Candidate {
