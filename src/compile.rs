@@ -4,20 +4,25 @@
 //! (`--dump-after`) and verifies itself (after each pass in debug builds, or with `--set verify=true`). Functions are compiled
 //! one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a text are reported together.
 
+mod cache;
 mod code;
 pub mod library;
 mod parallel;
 mod resources;
 mod stages;
 pub(crate) mod summaries;
+mod warning;
 mod watch;
 
 pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 pub use crate::remarks::Remark;
 pub use crate::sched::model::FunctionCycles;
+pub use crate::object::RECURSION_BYTES;
+pub use cache::{Cache, CacheKey};
 use code::Compiled;
 pub use code::{Code, KernelRef, Unit};
-pub use resources::{KernelResources, RECURSION_BYTES};
+pub use resources::KernelResources;
+pub use warning::Warning;
 pub use watch::{Dump, DumpSink, Timings};
 
 use crate::analysis::Facts;
@@ -33,6 +38,7 @@ use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
 use hashbrown::HashMap;
 use stages::Analyzed;
+use std::sync::Arc;
 use summaries::Summaries;
 use watch::Watch;
 
@@ -190,6 +196,7 @@ pub struct Compiler {
     allocation: regalloc::Scratch,
     emission: emit::Scratch,
     watch: Watch,
+    cache: Option<Arc<Cache>>,
 }
 
 impl Compiler {
@@ -227,6 +234,12 @@ impl Compiler {
         self.watch.cycles = on;
     }
 
+    /// Looks for files in a cache from now on before they are compiled, and keeps them there ([`Compiler::file`] and what is made of it); or no
+    /// longer. With dumps everything is compiled.
+    pub fn use_cache(&mut self, cache: Option<Arc<Cache>>) {
+        self.cache = cache;
+    }
+
     /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
     pub fn time_passes(&mut self, on: bool) {
         self.watch.timed = on;
@@ -258,23 +271,47 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::file`], in the same order.
     pub fn file_on(&mut self, file: &SourceFile, threads: usize) -> Result<Code, Errors> {
+        let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
+        let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names))
+            .map(|(function, name)| FunctionInput::of_source(function, name))
+            .collect();
+        let Some(cache) = self.cache.clone().filter(|_| self.watch.sink.is_none()) else {
+            return self.file_afresh(file, &inputs, threads);
+        };
+        let key = self.cache_key(&inputs);
+        if let Some(code) = cache.get(&key) {
+            return Ok(code.with_text(file));
+        }
+        let code = self.file_afresh(file, &inputs, threads)?;
+        if let Err(error) = cache.put(&key, &code) {
+            log::warn!("cache: {} is not kept: {error}", file.name);
+        }
+        Ok(code)
+    }
+
+    /// Compiles all functions of a file without a look at the cache.
+    fn file_afresh(
+        &mut self,
+        file: &SourceFile,
+        inputs: &[FunctionInput<'_>],
+        threads: usize,
+    ) -> Result<Code, Errors> {
         let mut unit = Unit::new();
         unit.announce_file(file);
-        let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
         let mut lines: HashMap<&str, u32> = HashMap::new();
         // By function, the line of an earlier one of its name.
-        let twice: Vec<Option<u32>> = (file.functions.iter().zip(&names))
-            .map(|(function, name)| lines.insert(name, function.line))
+        let twice: Vec<Option<u32>> = (file.functions.iter().zip(inputs))
+            .map(|(function, input)| lines.insert(input.name, function.line))
             .collect();
-        let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names).zip(&twice))
+        let once: Vec<FunctionInput<'_>> = (inputs.iter().zip(&twice))
             .filter(|(_, twice)| twice.is_none())
-            .map(|((function, name), _)| FunctionInput::of_source(function, name))
+            .map(|(input, _)| *input)
             .collect();
-        let mut compiled = self.compile_all(&inputs, &mut unit, threads).into_iter();
+        let mut compiled = self.compile_all(&once, &mut unit, threads).into_iter();
         let mut errors = ErrorList::new();
-        for ((function, name), twice) in file.functions.iter().zip(&names).zip(twice) {
+        for ((function, input), twice) in file.functions.iter().zip(inputs).zip(twice) {
             if let Some(first) = twice {
-                let message = format!("%{name} is defined twice, first in line {first}");
+                let message = format!("%{} is defined twice, first in line {first}", input.name);
                 let place = Place::default().at_line(function.line);
                 errors.push(Error::new(Problem::Syntax(message), place));
             } else if let Some(Err(found)) = compiled.next() {
@@ -284,6 +321,7 @@ impl Compiler {
         errors
             .finish(())
             .and_then(|()| unit.finish())
+            .map(|code| code.with_text(file))
             .map_err(|errors| errors.in_file(&file.name))
     }
 
@@ -341,6 +379,7 @@ impl Compiler {
             allocation,
             emission,
             watch,
+            cache: _,
         } = self;
         let name = input.name;
         let mut constants = Constants::with_room(room);
@@ -399,7 +438,11 @@ impl Compiler {
                 .map_err(|error| stages::emit_error(name, &error))
         })?;
         Ok(Compiled {
-            code,
+            code: if options.lines {
+                code
+            } else {
+                code.without_lines()
+            },
             constants,
             linkage: input.linkage,
             remarks: remarks.finish(name),

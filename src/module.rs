@@ -9,6 +9,7 @@
 //! no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
 
 use crate::analysis::calls::Summary;
+use crate::clif;
 use crate::clif::source::KernelOptions;
 use crate::compile::{Code, Compiler, FunctionInput, Unit};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
@@ -24,6 +25,7 @@ use cranelift_module::{
     ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
 };
 use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 /// Alignment of data whose description asks for none.
 const DATA_ALIGN: u32 = 16;
@@ -36,6 +38,10 @@ pub struct GpuModule {
     kernels: HashMap<FuncId, KernelOptions>,
     defined_functions: HashSet<FuncId>,
     defined_data: HashSet<DataId>,
+    /// Functions that return nothing, as they were defined: those may be made kernels later.
+    without_results: HashMap<FuncId, ir::Function>,
+    /// Functions that were made kernels after they had been defined.
+    marked_late: BTreeSet<FuncId>,
     /// Functions that call some that were not defined yet, and what was taken of their callees.
     early: Vec<(FuncId, ir::Function, Vec<Summary>)>,
     stand_in: OwnedTargetIsa,
@@ -65,14 +71,19 @@ impl GpuModule {
             kernels: HashMap::new(),
             defined_functions: HashSet::new(),
             defined_data: HashSet::new(),
+            without_results: HashMap::new(),
+            marked_late: BTreeSet::new(),
             early: Vec::new(),
             stand_in,
         })
     }
 
-    /// Makes a declared function a kernel. It must not be defined yet.
+    /// Makes a declared function a kernel. It may be defined already: then it is compiled again when the module is finished.
     pub fn declare_kernel(&mut self, function: FuncId, options: KernelOptions) {
-        self.kernels.insert(function, options);
+        let before = self.kernels.insert(function, options);
+        if before != Some(options) && self.defined_functions.contains(&function) {
+            self.marked_late.insert(function);
+        }
     }
 
     /// Puts together what was defined.
@@ -96,8 +107,43 @@ impl GpuModule {
             }
         }
         errors.finish(())?;
+        self.compile_marked_late()?;
         self.compile_again()?;
         self.unit.finish()
+    }
+
+    /// Functions that were made kernels after they had been compiled as functions.
+    fn compile_marked_late(&mut self) -> Result<(), Errors> {
+        let mut errors = ErrorList::new();
+        for id in std::mem::take(&mut self.marked_late) {
+            let declaration = self.declarations.get_function_decl(id);
+            let name = declaration.linkage_name(id).into_owned();
+            let Some(func) = self.without_results.get(&id) else {
+                let place = Place {
+                    function: Some(format!("%{name}").into()),
+                    ..Place::default()
+                };
+                errors.push(clif::kernel_with_results(place, &declaration.signature));
+                continue;
+            };
+            let declarations = &self.declarations;
+            let input = FunctionInput {
+                func,
+                name: &name,
+                kernel: self.kernels.get(&id).copied(),
+                linkage: linkage(declaration.linkage),
+                namer: &|user: &UserExternalName| {
+                    Self::symbol(declarations, user.namespace, user.index)
+                },
+            };
+            if let Some(index) = self.unit.take_out(&name) {
+                match self.compiler.compile_function(&input, &mut self.unit) {
+                    Ok(()) => self.unit.put_back(index),
+                    Err(found) => errors.extend(found),
+                }
+            }
+        }
+        errors.finish(())
     }
 
     /// Functions that call some that were defined later: lanes may come back from those one by one, which is known only now. Few functions
@@ -312,6 +358,9 @@ impl Module for GpuModule {
         if early {
             self.early.push((id, context.func.clone(), taken));
         }
+        if context.func.signature.returns.is_empty() {
+            self.without_results.insert(id, context.func.clone());
+        }
         self.defined_functions.insert(id);
         Ok(())
     }
@@ -403,6 +452,11 @@ mod tests {
 
     /// A module with a table in data, a function that reads it, and a kernel that calls the function for every thread.
     fn module() -> GpuModule {
+        module_marked(true).0
+    }
+
+    /// The module, and its kernel, which is made one before it is defined or not at all.
+    fn module_marked(before: bool) -> (GpuModule, FuncId) {
         let mut module = GpuModule::new(Options::default()).unwrap();
         let table = module
             .declare_data("table", Linkage::Local, false, false)
@@ -432,7 +486,9 @@ mod tests {
         let kernel = module
             .declare_function("squares", Linkage::Export, &signature)
             .unwrap();
-        module.declare_kernel(kernel, KernelOptions::default());
+        if before {
+            module.declare_kernel(kernel, KernelOptions::default());
+        }
 
         let mut functions = FunctionBuilderContext::new();
         let mut context = module.make_context();
@@ -484,7 +540,7 @@ mod tests {
         builder.seal_all_blocks();
         builder.finalize(module.target_config());
         module.define_function(kernel, &mut context).unwrap();
-        module
+        (module, kernel)
     }
 
     #[test]
@@ -502,6 +558,32 @@ mod tests {
         assert_eq!(
             device.download::<i32>(&out).unwrap(),
             [1, 4, 9, 16, 25, 36, 49, 64]
+        );
+    }
+
+    #[test]
+    fn a_kernel_is_the_same_whether_it_is_marked_before_or_after_its_definition() {
+        let (mut module, kernel) = module_marked(false);
+        module.declare_kernel(kernel, KernelOptions::default());
+        let before = module_marked(true).0.finish().unwrap();
+        assert_eq!(module.finish().unwrap(), before);
+        let (mut module, kernel) = module_marked(true);
+        module.declare_kernel(kernel, KernelOptions { shared_bytes: 64 });
+        let code = module.finish().unwrap();
+        assert_eq!(code.kernels()[0].shared_bytes, 64);
+    }
+
+    #[test]
+    fn a_function_with_results_is_no_kernel_later_either() {
+        let mut module = module();
+        let FuncOrDataId::Func(square) = module.get_name("square").unwrap() else {
+            panic!("a function")
+        };
+        module.declare_kernel(square, KernelOptions::default());
+        let errors = module.finish().unwrap_err().to_string();
+        assert!(
+            errors.contains("a kernel returns nothing") && errors.contains("%square"),
+            "{errors}"
         );
     }
 

@@ -4,11 +4,12 @@
 //! ([`crate::compile::Compiler::collect_remarks`]); the text of a reason is made only then.
 
 use crate::vcode::SourceLine;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
 /// What was not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Missed {
     /// Two or more accesses to memory next to each other as one.
     Merging,
@@ -35,7 +36,7 @@ impl fmt::Display for Missed {
 }
 
 /// A remark on a function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     /// The function, without `%`.
     pub function: String,

@@ -42,6 +42,8 @@ pub struct Options {
     pub split_addresses: bool,
     /// Reorder the instructions of blocks.
     pub reorder: bool,
+    /// Say in the object which instructions are of which line of the source.
+    pub lines: bool,
     /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a panic.
     pub enable_verifier: bool,
     /// Verify the code after each pass.
@@ -66,6 +68,7 @@ impl Options {
         rewrite: true,
         split_addresses: true,
         reorder: true,
+        lines: true,
         enable_verifier: true,
         verify: cfg!(debug_assertions),
     };
@@ -271,6 +274,7 @@ pub static SETTINGS: &[Setting] = &[
     named!("rewrite", rewrite: bool, "apply the rules of isle/clif_opt.isle (not with opt_level=none)"),
     named!("split_addresses", split_addresses: bool, "take constants out of addresses, into offsets (not with opt_level=none)"),
     named!("reorder", reorder: bool, "reorder the instructions of blocks (not with sched=serial)"),
+    named!("lines", lines: bool, "say in the object which instructions are of which line of the source"),
     named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),
 ];

@@ -6,6 +6,8 @@
 //! | `.param SIZE [ptr] [at OFFSET]` | a parameter of the kernel, at the next naturally aligned offset |
 //! | `.shared N`, `.local N` | bytes of static shared memory of the kernel, of local memory of a thread |
 //! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
+//! | `… own M` behind these and `.local N` | what the function uses by itself; without it as much as with its callees |
+//! | `.spilled N`, `.indirect`, `.loops N…` | bytes of its spill slots; it calls by address; instructions of its innermost loops |
 //! | `.line N` | the next instruction begins line N of the source; 0 is unknown |
 //! | `.const` | constants of bank 3 follow |
 //! | `.data NAME [readonly] [local] [align N]` | a data object in global memory follows |
@@ -55,9 +57,15 @@ pub(super) struct Function {
     pub kernel: bool,
     pub parameters: Vec<Parameter>,
     pub shared: u32,
-    pub local: u32,
-    pub registers: Option<u32>,
-    pub barriers: Option<u32>,
+    pub local: Written,
+    pub registers: Written,
+    pub barriers: Written,
+    /// Bytes of spill slots.
+    pub spilled: u32,
+    /// It calls by address.
+    pub indirect: bool,
+    /// Instructions of its innermost loops.
+    pub loops: Vec<u32>,
     pub instructions: Vec<Assembled<PReg>>,
     /// Place of each instruction.
     pub spans: Vec<Span>,
@@ -65,6 +73,22 @@ pub(super) struct Function {
     pub labels: BTreeMap<String, (usize, Span)>,
     /// Instructions before, and line.
     pub lines: Vec<(usize, u32)>,
+}
+
+/// What a directive says that a function uses.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Written {
+    /// With its callees.
+    pub all: Option<u32>,
+    /// By itself.
+    pub own: Option<u32>,
+}
+
+impl Written {
+    /// What the function uses by itself; `found` where nothing is written.
+    pub fn own_or(self, found: u32) -> u32 {
+        self.own.or(self.all).unwrap_or(found)
+    }
 }
 
 /// A data object as written.
@@ -81,7 +105,7 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 16] = [
+const DIRECTIVES: [&str; 19] = [
     ".kernel",
     ".func",
     ".param",
@@ -89,6 +113,9 @@ const DIRECTIVES: [&str; 16] = [
     ".local",
     ".registers",
     ".barriers",
+    ".spilled",
+    ".indirect",
+    ".loops",
     ".line",
     ".const",
     ".data",
@@ -216,24 +243,50 @@ impl Program {
                 Ok(())
             }
             ".param" => self.parameter(span, line),
-            ".shared" | ".local" | ".registers" | ".barriers" => {
+            ".shared" | ".spilled" => {
                 let (number, _) = one(number(line, 32))?;
-                let number = number as u32;
                 let function = self.function(span)?;
                 match word {
-                    ".shared" if function.kernel => function.shared = number,
-                    ".shared" => {
+                    ".spilled" => function.spilled = number as u32,
+                    _ if function.kernel => function.shared = number as u32,
+                    _ => {
                         return Err(vec![Diagnostic::new(
                             span,
                             "only a kernel has static shared memory",
                         )]);
                     }
-                    ".local" => function.local = number,
-                    ".registers" => function.registers = Some(number),
-                    _ => function.barriers = Some(number),
                 }
                 Ok(())
             }
+            ".local" | ".registers" | ".barriers" => {
+                let all = Some(one(number(line, 32))?.0 as u32);
+                let own = match line.peek() {
+                    Some(TokenKind::Word("own")) => {
+                        line.next();
+                        Some(one(number(line, 32))?.0 as u32)
+                    }
+                    _ => None,
+                };
+                let function = self.function(span)?;
+                let written = match word {
+                    ".local" => &mut function.local,
+                    ".registers" => &mut function.registers,
+                    _ => &mut function.barriers,
+                };
+                *written = Written { all, own };
+                Ok(())
+            }
+            ".indirect" => {
+                self.function(span)?.indirect = true;
+                Ok(())
+            }
+            ".loops" => loop {
+                let (instructions, _) = one(number(line, 32))?;
+                self.function(span)?.loops.push(instructions as u32);
+                if !line.eat(',') {
+                    return Ok(());
+                }
+            },
             ".line" => {
                 let (number, _) = one(number(line, 32))?;
                 let function = self.function(span)?;

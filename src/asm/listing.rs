@@ -139,15 +139,30 @@ fn header(function: &ObjectFunction, out: &mut String) {
             let _ = writeln!(out, "    .shared {}", kernel.shared_bytes);
         }
     }
-    let resources = function.resources;
-    if resources.local_bytes != 0 {
-        let _ = writeln!(out, "    .local {}", resources.local_bytes);
+    let (all, own) = (function.resources, &function.own);
+    let uses = |out: &mut String, directive: &str, all: u32, own: u32| {
+        let own = if own == all {
+            String::new()
+        } else {
+            format!(" own {own}")
+        };
+        let _ = writeln!(out, "    {directive} {all}{own}");
+    };
+    if all.local_bytes != 0 || own.local_bytes != 0 {
+        uses(out, ".local", all.local_bytes, own.local_bytes);
     }
-    let _ = writeln!(
-        out,
-        "    .registers {}\n    .barriers {}",
-        resources.registers, resources.barriers
-    );
+    uses(out, ".registers", all.registers, own.registers);
+    uses(out, ".barriers", all.barriers, own.barriers);
+    if own.spill_bytes != 0 {
+        let _ = writeln!(out, "    .spilled {}", own.spill_bytes);
+    }
+    if own.calls_by_address {
+        out.push_str("    .indirect\n");
+    }
+    if !own.loops.is_empty() {
+        let loops: Vec<String> = own.loops.iter().map(u32::to_string).collect();
+        let _ = writeln!(out, "    .loops {}", loops.join(", "));
+    }
 }
 
 /// A decoded word.

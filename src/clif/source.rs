@@ -7,13 +7,18 @@
 //! lines.
 
 use super::guard;
+use crate::compile::Warning;
 use crate::error::{Error, ErrorList, Errors, Place, Problem, line_of};
+use crate::text::closest;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_codegen::isa::CallConv;
 use cranelift_reader::{Details, ParseOptions, RunCommand, parse_run_command, parse_test};
 use std::sync::Arc;
+
+/// The word of a kernel mark.
+const KERNEL: &str = "kernel";
 
 /// Largest number of a value, block or other entity that is accepted. The reader makes all entities up to the number, so
 /// a single `v4000000000` would fill the memory.
@@ -28,6 +33,8 @@ pub struct SourceFile {
     pub header: Header,
     /// The functions in the order of the text.
     pub functions: Vec<SourceFunction>,
+    /// Comments before functions that are nearly kernel marks.
+    pub warnings: Vec<Warning>,
 }
 
 /// The header, one entry per line and in order.
@@ -106,11 +113,13 @@ impl SourceFile {
         // Some editors begin a file with a mark of its byte order.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (header, body) = split_header(text);
-        read_body(&header, &body)
+        let mut warnings = Vec::new();
+        read_body(&header, &body, &name, &mut warnings)
             .map(|functions| Self {
                 name: name.clone(),
                 header,
                 functions,
+                warnings,
             })
             .map_err(|errors| errors.in_file(&name))
     }
@@ -238,7 +247,12 @@ fn syntax(message: impl Into<String>, line: u32) -> Error {
 }
 
 /// Parses the functions of a text without a header.
-fn read_body(header: &Header, body: &str) -> Result<Vec<SourceFunction>, Errors> {
+fn read_body(
+    header: &Header,
+    body: &str,
+    name: &Arc<str>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<SourceFunction>, Errors> {
     check_entity_numbers(body)?;
     let lines = LineIndex::new(body);
     // Upstream's reader takes the host's convention where a file is to be run.
@@ -287,6 +301,12 @@ fn read_body(header: &Header, body: &str) -> Result<Vec<SourceFunction>, Errors>
                 text: comment.text.to_owned(),
             })
             .collect();
+        if let Some((line, text)) = mark
+            && let Some(message) = near_mark(text)
+        {
+            let place = Place::of_function(&func).in_file(name).at_line(line);
+            warnings.push(Warning::new(message, place));
+        }
         let kernel = match mark {
             Some((line, text)) => kernel_mark(text, line).unwrap_or_else(|error| {
                 errors.push(error);
@@ -354,10 +374,27 @@ fn locate_insts(func: &mut Function, inst_lines: &SecondaryMap<Inst, u32>) {
     }
 }
 
+/// What is odd about a comment before a function that looks like a kernel mark.
+fn near_mark(text: &str) -> Option<String> {
+    let comment = text.trim_start_matches(';');
+    let first = comment.split_whitespace().next()?;
+    if first == KERNEL {
+        let exact = text.starts_with("; ");
+        return (!exact).then(|| format!("this is read as a kernel mark; write `; {KERNEL}`"));
+    }
+    let word = first.trim_end_matches(|c: char| c.is_ascii_punctuation());
+    let near = word.eq_ignore_ascii_case("kernels") || closest(word, [KERNEL]).is_some();
+    near.then(|| {
+        format!(
+            "`; {first}` is no kernel mark, so this is a device function; a kernel is marked by `; {KERNEL}`"
+        )
+    })
+}
+
 /// Reads `; kernel KEY=VALUE…`; `None` if the comment is no kernel mark.
 fn kernel_mark(text: &str, line: u32) -> Result<Option<KernelOptions>, Error> {
     let mut words = text.trim_start_matches(';').split_whitespace();
-    if words.next() != Some("kernel") {
+    if words.next() != Some(KERNEL) {
         return Ok(None);
     }
     let mut options = KernelOptions::default();
@@ -603,5 +640,37 @@ block0:
             .unwrap();
         assert_eq!(line_of(func.srcloc(inst)), Some(0x123));
         assert_eq!(file.functions[0].inst_lines[inst], 3);
+    }
+
+    #[test]
+    fn near_misses_of_the_kernel_mark_warn() {
+        let read = |comment: &str| {
+            let text = format!("{comment}\nfunction %f() {{\nblock0:\n    return\n}}\n");
+            SourceFile::parse("x.clif", &text).unwrap()
+        };
+        for (comment, kernel) in [
+            (";kernel", true),
+            ("; Kernel", false),
+            ("; kernels", false),
+            ("; kernel: x", false),
+            ("; kernal shared=8", false),
+        ] {
+            let file = read(comment);
+            assert_eq!(file.functions[0].kernel.is_some(), kernel, "{comment}");
+            let warnings: Vec<String> = file.warnings.iter().map(Warning::to_string).collect();
+            assert!(
+                matches!(&warnings[..], [w] if w.starts_with("x.clif:1: ") && w.contains("`; kernel`")),
+                "{comment}: {warnings:?}"
+            );
+        }
+        for comment in [
+            "; kernel",
+            "; kernel shared=8",
+            "; internal",
+            "; adds; kernel",
+            "",
+        ] {
+            assert_eq!(read(comment).warnings, [], "{comment}");
+        }
     }
 }

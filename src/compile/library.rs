@@ -7,6 +7,7 @@ use super::{Compiler, FunctionInput, Unit};
 use crate::clif::source::SourceFile;
 use crate::error::Errors;
 use crate::object::Linkage;
+use crate::settings::Options;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -53,7 +54,11 @@ pub(super) fn complete(unit: &mut Unit) -> Result<(), Errors> {
     if missing.is_empty() {
         return Ok(());
     }
-    let mut compiler = Compiler::default();
+    let lines = unit.functions().any(|code| !code.lines.is_empty());
+    let mut compiler = Compiler::new(Options {
+        lines,
+        ..Options::default()
+    });
     for name in missing {
         let function = &FILE.functions[NAMES[name.as_str()]];
         let input = FunctionInput {

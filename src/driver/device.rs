@@ -6,7 +6,7 @@ use super::allocations::{Allocation, Allocations, Origin};
 use super::argument::{DevicePointer, Element};
 use super::kernel::Module;
 use super::{DeviceError, Driver, DriverError};
-use crate::object::Object;
+use crate::object::{Linker, Object};
 #[cfg(feature = "sim")]
 use crate::sim::SimConfig;
 use std::panic::Location;
@@ -170,6 +170,22 @@ impl Device {
     /// Symbols without a value; no room.
     pub fn load(&self, code: &impl AsRef<Object>) -> Result<Module, DeviceError> {
         Module::load(self.clone(), code.as_ref())
+    }
+
+    /// Links code and loads it: several [`Object`]s, or what has them. Messages call them `object 1` and so on; a
+    /// [`Linker`] gives them names.
+    ///
+    /// # Errors
+    /// What does not link, see [`Linker::link`]; no room.
+    pub fn load_all<'a, C: AsRef<Object> + 'a>(
+        &self,
+        codes: impl IntoIterator<Item = &'a C>,
+    ) -> Result<Module, DeviceError> {
+        let mut linker = Linker::new();
+        for (index, code) in codes.into_iter().enumerate() {
+            linker = linker.add(format!("object {}", index + 1), code);
+        }
+        self.load(&linker.link().map_err(DeviceError::Link)?)
     }
 
     /// Loads an ELF object.

@@ -1,6 +1,9 @@
 //! The note `thisgpu`: what a driver must know to launch, in MessagePack (maps with the names of the fields as keys).
 
-use super::{Kernel, Line, Object, ObjectFunction, Parameter, ParameterKind, Redzone, Resources};
+use super::{
+    Kernel, Line, Object, ObjectFunction, OwnResources, Parameter, ParameterKind, Redzone,
+    Resources,
+};
 use serde::{Deserialize, Serialize};
 
 /// Owner of the note, and with `.note.` before it the name of its section.
@@ -27,6 +30,7 @@ pub(super) struct KernelNote {
     pub parameters: Vec<(u32, u32, ParameterKind)>,
     #[serde(flatten)]
     pub resources: Resources,
+    pub own: Option<OwnResources>,
     pub shared: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redzones: Vec<Redzone>,
@@ -37,6 +41,7 @@ pub(super) struct FunctionNote {
     pub name: String,
     #[serde(flatten)]
     pub resources: Resources,
+    pub own: Option<OwnResources>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redzones: Vec<Redzone>,
 }
@@ -51,6 +56,7 @@ impl Note {
                 .map(|p| (p.offset, p.size, p.kind))
                 .collect(),
             resources: function.resources,
+            own: Some(function.own.clone()),
             shared: kernel.shared_bytes,
             redzones: function.redzones.clone(),
         });
@@ -62,6 +68,7 @@ impl Note {
                 .map(|f| FunctionNote {
                     name: f.name.clone(),
                     resources: f.resources,
+                    own: Some(f.own.clone()),
                     redzones: f.redzones.clone(),
                 })
                 .collect(),
@@ -80,16 +87,28 @@ impl Note {
                 shared_bytes: note.shared,
             });
             function.resources = note.resources;
+            function.own = own(&note.own, note.resources);
             function.redzones = note.redzones.clone();
             return true;
         }
         let note = self.functions.iter().find(|f| f.name == function.name);
         if let Some(note) = note {
             function.resources = note.resources;
+            function.own = own(&note.own, note.resources);
             function.redzones = note.redzones.clone();
         }
         note.is_some()
     }
+}
+
+/// What a function needs by itself; where the note does not say it, as much as with all that it calls.
+fn own(said: &Option<OwnResources>, all: Resources) -> OwnResources {
+    said.clone().unwrap_or_else(|| OwnResources {
+        registers: all.registers,
+        local_bytes: all.local_bytes,
+        barriers: all.barriers,
+        ..OwnResources::default()
+    })
 }
 
 /// Contents of the section of lines: by function.

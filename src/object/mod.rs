@@ -6,14 +6,20 @@
 //! `thisgpu` with the resources in MessagePack ([`metadata`]), and the lines of the source. All numbers are *assigned*.
 
 mod link;
+mod linker;
 mod metadata;
 mod read;
+mod resources;
 mod write;
 
-pub use link::{LinkError, Symbols};
+pub use link::{CODE_START, LinkError, Symbols};
 pub(crate) use link::{constant_read, with_constant};
+pub use linker::Linker;
+pub(crate) use linker::{suggestion, unresolved};
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
+pub(crate) use resources::Needs;
+pub use resources::RECURSION_BYTES;
 pub use write::WriteError;
 
 pub use crate::abi::Redzone;
@@ -45,6 +51,8 @@ pub struct ObjectFunction {
     pub kernel: Option<Kernel>,
     /// What it needs of the machine.
     pub resources: Resources,
+    /// What it needs by itself.
+    pub own: OwnResources,
     /// Its instructions.
     pub words: Vec<u128>,
     /// Places that linking fills in, in ascending order; offsets are those of words.
@@ -106,6 +114,32 @@ pub struct Resources {
     pub local_bytes: u32,
     /// Barriers of the CTA: 1 with any `BAR`.
     pub barriers: u32,
+}
+
+/// What a function needs without what it calls: what [`Resources`] are computed from where objects are linked
+/// ([`Object::count_resources`]). Whom it calls and whose addresses it takes its relocations say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwnResources {
+    /// General-purpose registers: the highest number used, plus one.
+    pub registers: u32,
+    /// Predicates: the highest number used, plus one.
+    pub predicates: u32,
+    /// Uniform registers: the highest number used, plus one.
+    pub uniform: u32,
+    /// Its frame in local memory in bytes, spill slots included.
+    #[serde(rename = "local")]
+    pub local_bytes: u32,
+    /// Spill slots in bytes.
+    #[serde(rename = "spilled")]
+    pub spill_bytes: u32,
+    /// Barriers of the CTA.
+    pub barriers: u32,
+    /// Whether it calls by address: then it may call every function whose address is taken.
+    #[serde(rename = "indirect")]
+    pub calls_by_address: bool,
+    /// Instructions of each innermost loop, in the order of the code.
+    pub loops: Vec<u32>,
 }
 
 /// A place that linking fills in.
@@ -241,6 +275,12 @@ impl Object {
             .filter(|name| !defined.contains(name))
             .collect();
         missing.into_iter().collect()
+    }
+}
+
+impl AsRef<Object> for Object {
+    fn as_ref(&self) -> &Object {
+        self
     }
 }
 

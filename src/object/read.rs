@@ -23,8 +23,8 @@ pub enum ReadError {
         /// `e_machine`.
         found: u16,
     },
-    /// Not 64 bits, little-endian, relocatable.
-    #[error("only relocatable 64-bit little-endian files are supported")]
+    /// Not 64 bits, little-endian, relocatable or linked.
+    #[error("only relocatable and linked 64-bit little-endian files are supported")]
     Kind,
     /// A section that cannot be what its name says.
     #[error("section `{section}`: {reason}")]
@@ -61,7 +61,7 @@ impl Object {
         }
         if !builder.is_64
             || builder.endian != object::Endianness::Little
-            || builder.header.e_type != elf::ET_REL
+            || ![elf::ET_REL, elf::ET_EXEC].contains(&builder.header.e_type)
         {
             return Err(ReadError::Kind);
         }
