@@ -15,9 +15,9 @@ mod warning;
 mod watch;
 
 pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
+pub use crate::object::RECURSION_BYTES;
 pub use crate::remarks::Remark;
 pub use crate::sched::model::FunctionCycles;
-pub use crate::object::RECURSION_BYTES;
 pub use cache::{Cache, CacheKey};
 use code::Compiled;
 pub use code::{Code, KernelRef, Unit};

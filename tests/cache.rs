@@ -1,6 +1,6 @@
 //! Compiled code in a folder: what a key depends on, what a cached object answers, and what becomes of bad entries and full folders.
 
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::SourceFile;
 use cranelift_thisgpu::compile::{Cache, CacheKey, Code, Compiler, FunctionInput};
 use cranelift_thisgpu::settings::Options;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Several objects as one: names, constants, what kernels need over the whole call graph, and what does not link.
 
+use cranelift_thisgpu::SourceFile;
 use cranelift_thisgpu::asm;
-use cranelift_thisgpu::clif::source::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, RECURSION_BYTES, Unit};
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::object::{Linker, Object};

@@ -61,7 +61,9 @@ pub(super) fn widen(code: &mut VCode<PReg>) {
     };
     for data in code.blocks.values() {
         let insts = &code.insts[data.insts.start as usize..data.insts.end as usize];
-        let moves = insts.iter().filter(|entry| entry.inst.optype() == Optype::MOV);
+        let moves = insts
+            .iter()
+            .filter(|entry| entry.inst.optype() == Optype::MOV);
         if moves.take(2).count() < 2 {
             continue;
         }
