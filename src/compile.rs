@@ -23,7 +23,7 @@ pub use watch::{Dump, DumpSink, Timings};
 use crate::analysis::Facts;
 use crate::clif::{self, Preparer};
 use crate::emit::{self, Constants};
-use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::error::{Error, Errors, Place, Problem};
 use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
@@ -181,6 +181,7 @@ impl<'a> FunctionInput<'a> {
 
 /// Compiles functions, one after the other.
 #[derive(Default)]
+#[must_use = "a compiler does nothing until it is given functions"]
 pub struct Compiler {
     options: Options,
     preparer: Preparer,
@@ -240,9 +241,9 @@ impl Compiler {
     /// Compiles a CLIF text.
     ///
     /// # Errors
-    /// A syntax error, or everything that is wrong or unsupported in any of its functions.
+    /// Everything that is wrong or unsupported in any of its functions. Of a function that cannot be read it is the first mistake.
     pub fn compile_clif(&mut self, text: &str) -> Result<Code, Errors> {
-        self.file(&SourceFile::parse("<clif>", text)?)
+        self.file(&SourceFile::parse_partly("<clif>", text))
     }
 
     /// Compiles all functions of a file.
@@ -271,7 +272,7 @@ impl Compiler {
             .map(|((function, name), _)| FunctionInput::of_source(function, name))
             .collect();
         let mut compiled = self.compile_all(&inputs, &mut unit, threads).into_iter();
-        let mut errors = ErrorList::new();
+        let mut errors = file.faults.clone();
         for ((function, name), twice) in file.functions.iter().zip(&names).zip(twice) {
             if let Some(first) = twice {
                 let message = format!("%{name} is defined twice, first in line {first}");
@@ -282,9 +283,10 @@ impl Compiler {
             }
         }
         errors
+            .in_order_of_lines()
             .finish(())
             .and_then(|()| unit.finish())
-            .map_err(|errors| errors.in_file(&file.name))
+            .map_err(|errors| errors.in_file(&file.name).with_text(&file.text))
     }
 
     /// Compiles one function; `kernel` makes it a kernel.

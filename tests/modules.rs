@@ -1,6 +1,11 @@
 //! Modules of many functions on several threads, and units that were compiled apart.
 
-#![cfg(all(feature = "asm", feature = "driver", feature = "module", feature = "sim"))]
+#![cfg(all(
+    feature = "asm",
+    feature = "driver",
+    feature = "module",
+    feature = "sim"
+))]
 
 use cranelift_codegen::ir::UserExternalName;
 use cranelift_thisgpu::asm;
