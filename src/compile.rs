@@ -28,7 +28,7 @@ pub use watch::{Dump, DumpSink, Timings};
 use crate::analysis::Facts;
 use crate::clif::{self, Preparer};
 use crate::emit::{self, Constants};
-use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::error::{Error, Errors, Place, Problem};
 use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
@@ -187,6 +187,7 @@ impl<'a> FunctionInput<'a> {
 
 /// Compiles functions, one after the other.
 #[derive(Default)]
+#[must_use = "a compiler does nothing until it is given functions"]
 pub struct Compiler {
     options: Options,
     preparer: Preparer,
@@ -253,9 +254,9 @@ impl Compiler {
     /// Compiles a CLIF text.
     ///
     /// # Errors
-    /// A syntax error, or everything that is wrong or unsupported in any of its functions.
+    /// Everything that is wrong or unsupported in any of its functions. Of a function that cannot be read it is the first mistake.
     pub fn compile_clif(&mut self, text: &str) -> Result<Code, Errors> {
-        self.file(&SourceFile::parse("<clif>", text)?)
+        self.file(&SourceFile::parse_partly("<clif>", text))
     }
 
     /// Compiles all functions of a file.
@@ -275,7 +276,9 @@ impl Compiler {
         let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names))
             .map(|(function, name)| FunctionInput::of_source(function, name))
             .collect();
-        let Some(cache) = self.cache.clone().filter(|_| self.watch.sink.is_none()) else {
+        // What is wrong with a text is not in the key.
+        let cached = self.watch.sink.is_none() && !file.is_partial();
+        let Some(cache) = self.cache.clone().filter(|_| cached) else {
             return self.file_afresh(file, &inputs, threads);
         };
         let key = self.cache_key(&inputs);
@@ -308,7 +311,7 @@ impl Compiler {
             .map(|(input, _)| *input)
             .collect();
         let mut compiled = self.compile_all(&once, &mut unit, threads).into_iter();
-        let mut errors = ErrorList::new();
+        let mut errors = file.faults.clone();
         for ((function, input), twice) in file.functions.iter().zip(inputs).zip(twice) {
             if let Some(first) = twice {
                 let message = format!("%{} is defined twice, first in line {first}", input.name);
@@ -319,10 +322,11 @@ impl Compiler {
             }
         }
         errors
+            .in_order_of_lines()
             .finish(())
             .and_then(|()| unit.finish())
             .map(|code| code.with_text(file))
-            .map_err(|errors| errors.in_file(&file.name))
+            .map_err(|errors| errors.in_file(&file.name).with_text(&file.text))
     }
 
     /// Compiles one function; `kernel` makes it a kernel.

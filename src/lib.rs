@@ -15,8 +15,9 @@
 //!      block0(v0: i64):
 //!          v1 = call fn0()
 //!          v2 = uextend.i64 v1
-//!          v3 = ishl_imm v2, 2
-//!          v4 = iadd v0, v3
+//!          v3 = iconst.i64 4
+//!          v7 = imul v2, v3
+//!          v4 = iadd v0, v7
 //!          v5 = load.f32 aligned v4
 //!          v6 = fadd v5, v5
 //!          store aligned v6, v4

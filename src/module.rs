@@ -326,6 +326,7 @@ impl Module for GpuModule {
         if self.defined_functions.contains(&id) {
             return Err(ModuleError::DuplicateDefinition(name));
         }
+        let func_name = context.func.name.to_string();
         let declarations = &self.declarations;
         let input = FunctionInput {
             func: &context.func,
@@ -354,7 +355,7 @@ impl Module for GpuModule {
         let taken = self.unit.summaries().of_callees(&input);
         self.compiler
             .compile_function(&input, &mut self.unit)
-            .map_err(module_error)?;
+            .map_err(|errors| module_error(errors.in_function(&func_name, &name)))?;
         if early {
             self.early.push((id, context.func.clone(), taken));
         }

@@ -92,6 +92,17 @@ fn edits(a: &str, b: &str) -> usize {
     table[a.len()][b.len()]
 }
 
+/// Where a word begins, in bytes, that is not part of a longer one.
+pub fn word_at(text: &str, word: &str) -> Option<usize> {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word)
+        .map(|(start, _)| start)
+        .find(|&start| {
+            let end = start + word.len();
+            !text[..start].ends_with(part) && !text[end..].starts_with(part)
+        })
+}
+
 /// "did you mean", for the end of a message: the known word that a mistyped one probably means, or nothing.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     closest(word, known).map_or(String::new(), |near| format!("; did you mean `{near}`?"))

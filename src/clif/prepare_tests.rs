@@ -159,7 +159,7 @@ fn bad_functions_are_errors_with_their_lines() {
     let errors = errors_of(unknown, &Options::DEVICE);
     assert_eq!(
         errors,
-        "line 4: intrinsic %gpu_barsync: unknown; did you mean %gpu_bar_sync() or %gpu_warp_sync(i32)? (in function %f)"
+        "line 4: intrinsic %gpu_barsync: unknown; did you mean %gpu_bar_sync()? (in function %f)"
     );
 }
 

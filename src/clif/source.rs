@@ -9,12 +9,14 @@
 use super::guard;
 use crate::compile::Warning;
 use crate::error::{Error, ErrorList, Errors, Place, Problem, line_of};
-use crate::text::closest;
+use crate::text::{closest, did_you_mean};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_codegen::isa::CallConv;
-use cranelift_reader::{Details, ParseOptions, RunCommand, parse_run_command, parse_test};
+use cranelift_reader::{
+    Details, ParseOptions, RunCommand, TestFile, parse_run_command, parse_test,
+};
 use std::sync::Arc;
 
 /// The word of a kernel mark.
@@ -35,6 +37,10 @@ pub struct SourceFile {
     pub functions: Vec<SourceFunction>,
     /// Comments before functions that are nearly kernel marks.
     pub warnings: Vec<Warning>,
+    /// The text, for messages.
+    pub(crate) text: String,
+    /// What is wrong with the functions that are left out ([`SourceFile::parse_partly`]).
+    pub(crate) faults: ErrorList,
 }
 
 /// The header, one entry per line and in order.
@@ -107,21 +113,37 @@ impl SourceFile {
     /// Reads `text`; `name` is only used in messages.
     ///
     /// # Errors
-    /// The first syntax error of the text, with its line, or all faulty kernel marks.
+    /// The first syntax error of each function, with its line, and all faulty kernel marks.
     pub fn parse(name: &str, text: &str) -> Result<Self, Errors> {
-        let name: Arc<str> = name.into();
+        let mut file = Self::parse_partly(name, text);
+        let faults = std::mem::take(&mut file.faults);
+        let errors = faults.finish(());
+        errors
+            .map(|()| file)
+            .map_err(|errors| errors.in_file(&name.into()).with_text(text))
+    }
+
+    /// Reads what can be read of `text`. What is wrong with the rest comes with the errors of compiling it.
+    pub fn parse_partly(name: &str, text: &str) -> Self {
         // Some editors begin a file with a mark of its byte order.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (header, body) = split_header(text);
+        let name: Arc<str> = name.into();
+        let mut faults = ErrorList::new();
         let mut warnings = Vec::new();
-        read_body(&header, &body, &name, &mut warnings)
-            .map(|functions| Self {
-                name: name.clone(),
-                header,
-                functions,
-                warnings,
-            })
-            .map_err(|errors| errors.in_file(&name))
+        Self {
+            functions: read_body(&header, &body, &name, &mut faults, &mut warnings),
+            name,
+            header,
+            warnings,
+            text: text.to_owned(),
+            faults,
+        }
+    }
+
+    /// Whether a part of the text could not be read.
+    pub fn is_partial(&self) -> bool {
+        !self.faults.is_empty()
     }
 
     /// Marks the named functions as kernels, without options where the text has no mark. Names may begin with `%`.
@@ -138,14 +160,16 @@ impl SourceFile {
                     function.kernel.get_or_insert_default();
                 }
                 None => {
-                    let known: Vec<String> = self
-                        .functions
-                        .iter()
-                        .map(|f| format!("%{}", f.name()))
-                        .collect();
-                    let message = format!(
-                        "there is no function %{wanted}; the file has {}",
+                    let names: Vec<String> = self.functions.iter().map(|f| f.name()).collect();
+                    let known: Vec<String> = names.iter().map(|name| format!("%{name}")).collect();
+                    let known = if known.is_empty() {
+                        "none".to_owned()
+                    } else {
                         known.join(", ")
+                    };
+                    let message = format!(
+                        "there is no function %{wanted}; the file has {known}{}",
+                        did_you_mean(wanted, names.iter().map(String::as_str))
                     );
                     let place = Place::default().in_file(&self.name);
                     errors.push(Error::new(Problem::Kernel(message), place));
@@ -246,30 +270,60 @@ fn syntax(message: impl Into<String>, line: u32) -> Error {
     )
 }
 
-/// Parses the functions of a text without a header.
+/// Parses the functions of a text without a header. A function with a mistake is left out, and the mistake goes to `errors`.
 fn read_body(
     header: &Header,
     body: &str,
     name: &Arc<str>,
+    errors: &mut ErrorList,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<SourceFunction>, Errors> {
-    check_entity_numbers(body)?;
-    let lines = LineIndex::new(body);
+) -> Vec<SourceFunction> {
+    if let Err(found) = check_entity_numbers(body) {
+        errors.extend(found);
+        return Vec::new();
+    }
+    let convention = default_convention(header);
+    let repaired;
+    let (file, body) = match parse(body, convention) {
+        Ok(file) => (file, body),
+        Err(error) => {
+            let Some(text) = without_faults(body, error, convention, errors) else {
+                return Vec::new();
+            };
+            repaired = text;
+            match parse(&repaired, convention) {
+                Ok(file) => (file, repaired.as_str()),
+                Err(error) => {
+                    errors.push(error);
+                    return Vec::new();
+                }
+            }
+        }
+    };
+    functions(file, body, name, errors, warnings)
+}
+
+/// The calling convention of functions that name none.
+fn default_convention(header: &Header) -> CallConv {
     // Upstream's reader takes the host's convention where a file is to be run.
     let runs = header
         .tests
         .iter()
         .any(|test| test.words.first().is_some_and(|word| word == "run"));
-    let convention = if runs {
+    if runs {
         CallConv::SystemV
     } else {
         CallConv::Fast
-    };
+    }
+}
+
+/// Cranelift's reader.
+fn parse(body: &str, convention: CallConv) -> Result<TestFile<'_>, Error> {
     let options = ParseOptions {
         default_calling_convention: convention,
         ..ParseOptions::default()
     };
-    let file = guard::catch(|| parse_test(body, options))
+    guard::catch(|| parse_test(body, options))
         .ok_or_else(|| {
             syntax(
                 "the CLIF reader gave up on this text; check the types of the instructions",
@@ -277,13 +331,67 @@ fn read_body(
             )
         })?
         .map_err(|error| {
-            syntax(
-                error.message,
-                line_number(error.location.line_number.max(1) - 1),
-            )
-        })?;
+            let line = line_number(error.location.line_number.max(1) - 1);
+            syntax(error.message, line)
+        })
+}
 
-    let mut errors = ErrorList::new();
+/// Functions with mistakes that are left out of one text, at most.
+const MOST_FAULTS: usize = 50;
+
+/// The text with blank lines in place of the functions that cannot be read, `error` the first mistake; none if the rest cannot be read
+/// either.
+fn without_faults(
+    body: &str,
+    error: Error,
+    convention: CallConv,
+    errors: &mut ErrorList,
+) -> Option<String> {
+    let mut lines: Vec<&str> = body.split('\n').collect();
+    let mut error = error;
+    for _ in 0..MOST_FAULTS {
+        let line = error.place.line;
+        errors.push(error);
+        let range = function_around(&lines, line?.saturating_sub(1) as usize)?;
+        lines[range].fill("");
+        let text = lines.join("\n");
+        match parse(&text, convention) {
+            Ok(_) => return Some(text),
+            Err(next) => error = next,
+        }
+    }
+    None
+}
+
+/// The lines of the function that `line` is in, with the comments before it.
+fn function_around(lines: &[&str], line: usize) -> Option<std::ops::Range<usize>> {
+    let begins = |line: &&str| line.split_whitespace().next() == Some("function");
+    let is_comment = |line: &&str| line.trim_start().starts_with(';');
+    let head = lines.get(..=line)?.iter().rposition(begins)?;
+    let comments = lines[..head]
+        .iter()
+        .rev()
+        .take_while(|line| is_comment(line))
+        .count();
+    let rest = &lines[head + 1..];
+    let next = rest.iter().position(begins).unwrap_or(rest.len());
+    let end = rest[..next]
+        .iter()
+        .rposition(|line| line.trim_start().starts_with('}'))
+        .map_or(next, |end| end + 1);
+    // A mistake behind the end of a function belongs to nothing that could be left out.
+    (line <= head + end).then_some(head - comments..head + 1 + end)
+}
+
+/// What the reader has read, with lines and kernel marks.
+fn functions(
+    file: TestFile<'_>,
+    body: &str,
+    name: &Arc<str>,
+    errors: &mut ErrorList,
+    warnings: &mut Vec<Warning>,
+) -> Vec<SourceFunction> {
+    let lines = LineIndex::new(body);
     let mut mark = file
         .preamble_comments
         .last()
@@ -339,7 +447,7 @@ fn read_body(
             inst_lines,
         });
     }
-    errors.finish(functions)
+    functions
 }
 
 /// The line of every instruction.

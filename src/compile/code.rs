@@ -16,6 +16,7 @@ use crate::object::{
 };
 use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
+use crate::text::did_you_mean;
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
 use hashbrown::HashSet;
@@ -480,7 +481,10 @@ impl Code {
                     names.join(", ")
                 };
                 Error::new(
-                    Problem::Kernel(format!("there is no kernel `{wanted}`; kernels: {known}")),
+                    Problem::Kernel(format!(
+                        "there is no kernel `{wanted}`; kernels: {known}{}",
+                        did_you_mean(wanted, names)
+                    )),
                     Place::default(),
                 )
             })

@@ -8,13 +8,14 @@ use thiserror::Error;
 
 /// What went wrong with a device, a module or a launch.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum DeviceError {
     /// The driver refused.
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// The file is no object of this machine.
     #[error("cannot load the object: {0}")]
-    Read(#[from] ReadError),
+    Read(ReadError),
     /// Symbols without a value.
     #[error("cannot link: {}", list(.0))]
     Link(Vec<LinkError>),
@@ -90,6 +91,13 @@ pub enum DeviceError {
         /// What was counted until then.
         report: Box<Report>,
     },
+}
+
+// It is no source of the error, whose text has its text.
+impl From<ReadError> for DeviceError {
+    fn from(error: ReadError) -> Self {
+        DeviceError::Read(error)
+    }
 }
 
 /// `was` or `were`, for a number of things.

@@ -8,6 +8,7 @@ use super::{DriverError, ModuleId};
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::launch::{LaunchError, LaunchRequest, Progress, Report};
 use crate::object::{self, Object, Resources};
+use crate::text::did_you_mean;
 use std::sync::Arc;
 
 /// Loaded code. Clones are the same module; it is unloaded with the last of them and of its kernels.
@@ -81,7 +82,7 @@ impl Module {
                 let known = if known.is_empty() {
                     "none".to_string()
                 } else {
-                    known
+                    known + &did_you_mean(name, self.kernels())
                 };
                 Err(DeviceError::NoKernel {
                     name: name.to_string(),

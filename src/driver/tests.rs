@@ -134,7 +134,7 @@ fn arguments_are_checked() {
     };
     assert_eq!(
         text(kernel.launch(grid).arg(1.0f32).run()),
-        "kernel `saxpy` takes 4 arguments, 1 were given"
+        "kernel `saxpy` takes 4 arguments, 1 was given"
     );
     assert_eq!(
         text(

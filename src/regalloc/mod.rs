@@ -47,7 +47,7 @@ use crate::remarks::{Missed, Remarks};
 use crate::vcode::{Attachment, Block, BlockData, SourceLine, VCode};
 use allocation::{Allocation, Point};
 use backtracking::{Guide, Refusal, Request};
-use constrain::{Constrained, pinned, plan, pressure, rewrite, spill, uniform};
+use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
 pub use allocation::Source;
@@ -401,7 +401,7 @@ fn fit(
         plan,
         ..
     } = scratch;
-    let mut capacity = spill::Capacity::new(options.gpr_limit);
+    let mut capacity = capacity::Capacity::new(options.gpr_limit);
     let displaced = uniform::has_divergent_parameters(&original.code);
     loop {
         if coloured {

@@ -4,10 +4,10 @@
 //! next one. Families with more to say have their own files: memory in [`super::access`], lanes among each other in [`super::convergent`], control
 //! in [`super::warp`].
 
-use super::action::Action;
+use super::action::{Action, NOWHERE};
 use super::bytes::Bytes;
 use super::check::Checker;
-use super::decoded::{BroadcastSource, NOWHERE, Op, Program, WORD_BYTES};
+use super::decoded::{BroadcastSource, Op, Program, WORD_BYTES};
 use super::global::Global;
 use super::memory::little_endian;
 use super::registers::{GENERAL, LANES, Operand, lanes};

@@ -1,6 +1,6 @@
 //! How many values are alive at once, and which live across calls.
 
-use super::spill::Capacity;
+use super::capacity::Capacity;
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;

@@ -101,7 +101,7 @@ fn parse_passes(text: &str) -> Result<Passes, String> {
 impl Options {
     /// Compiles the file.
     pub fn run(self) -> Result<Outcome> {
-        let file = source::read(&self.file, &self.kernel)?;
+        let file = source::read_partly(&self.file, &self.kernel)?;
         let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
         compiler.time_passes(self.times);
         compiler.collect_remarks(self.remarks);
