@@ -15,6 +15,7 @@ pub mod emit;
 pub mod error;
 #[macro_use]
 pub mod isa;
+pub mod locations;
 pub mod lower;
 pub mod module;
 pub mod object;

@@ -9,8 +9,13 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// The file that the functions of the compiler's own library are said to be of.
+pub const LIBRARY: &str = "<library>";
+
 /// A place in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Location {
     /// The file's number in its list of files, from 1; 0 is unknown.
     pub file: u32,

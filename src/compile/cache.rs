@@ -71,6 +71,9 @@ impl Compiler {
         let (remarks, cycles) = (self.watch.remarks, self.watch.cycles);
         hasher.part([u8::from(remarks), u8::from(cycles)]);
         let lines = self.options.lines || remarks || cycles;
+        if lines {
+            hasher.part(format!("{:?}", self.locations));
+        }
         hasher.part((functions.len() as u64).to_le_bytes());
         for function in functions {
             hasher.part(function.name);

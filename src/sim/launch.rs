@@ -5,6 +5,7 @@
 //! same memory gives the same result. The state of a CTA is made when it begins and passed on when it ends, so a launch takes memory for
 //! those CTAs only that really wait.
 
+use super::calls::is_library;
 use super::check::{Checker, FindingKind, Spot};
 use super::cta::{Cta, Run, Stopped, Turn};
 use super::decoded::{Program, WORD_BYTES};
@@ -287,10 +288,8 @@ impl Loaded {
             thread: Shape::coordinates(request.block, u64::from(thread)),
             pc: address,
             instruction: self.text(pc),
-            source: self
-                .image
-                .line_at(address)
-                .map(|l| format!("line {}", l.line)),
+            source: self.image.source_at(address),
+            library: is_library(address, &self.image),
         }
     }
 
@@ -323,6 +322,8 @@ impl Loaded {
             place: self.place(request, cta.block, index * LANES as u32 + lane as u32, pc),
             registers: values.filter(|v| v.1 != 0).collect(),
             predicates: predicates.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i),
+            calls: cta.warps[warp].calls.frames(lane, &self.image),
+            depth: cta.warps[warp].calls.depth(lane),
         }
     }
 

@@ -14,6 +14,7 @@ pub mod access;
 pub mod action;
 pub mod atomic;
 pub mod bytes;
+mod calls;
 pub mod check;
 pub mod convergent;
 pub mod cta;
