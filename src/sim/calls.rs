@@ -109,9 +109,8 @@ pub fn is_library(address: u32, image: &Image) -> bool {
 
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.function {
-            Some(function) => write!(f, "{function}, ")?,
-            None => {}
+        if let Some(function) = &self.function {
+            write!(f, "{function}, ")?;
         }
         write!(f, "pc {:#x}", self.pc)?;
         match &self.source {
