@@ -98,6 +98,11 @@ impl Locations {
         name_of(&self.files, file)
     }
 
+    /// All that decides what numbers stand for, as a text that is the same each time.
+    pub(crate) fn content(&self) -> String {
+        format!("{:?} {:?}", self.files, self.places)
+    }
+
     /// Whether the numbers are those of a table.
     pub fn is_table(&self) -> bool {
         self.places.is_some()

@@ -7,6 +7,7 @@
 //! A cache never makes a compilation fail: where the folder cannot be written, a message goes to the log, and the code is compiled.
 
 use super::{Code, Compiler, FunctionInput};
+use crate::locations::Locations;
 use crate::object::Object;
 use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
@@ -72,7 +73,11 @@ impl Compiler {
         hasher.part([u8::from(remarks), u8::from(cycles)]);
         let lines = self.options.lines || remarks || cycles;
         if lines {
-            hasher.part(format!("{:?}", self.locations));
+            hasher.part(
+                self.locations
+                    .as_deref()
+                    .map_or_else(String::new, Locations::content),
+            );
         }
         hasher.part((functions.len() as u64).to_le_bytes());
         for function in functions {
