@@ -29,6 +29,7 @@ use crate::analysis::Facts;
 use crate::clif::{self, Preparer};
 use crate::emit::{self, Constants};
 use crate::error::{Error, Errors, Place, Problem};
+use crate::locations::Locations;
 use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
@@ -198,6 +199,7 @@ pub struct Compiler {
     emission: emit::Scratch,
     watch: Watch,
     cache: Option<Arc<Cache>>,
+    locations: Option<Arc<Locations>>,
 }
 
 impl Compiler {
@@ -233,6 +235,11 @@ impl Compiler {
     /// Finds from now on how long the blocks of functions take, or no longer: [`Code::cycles`].
     pub fn model_cycles(&mut self, on: bool) {
         self.watch.cycles = on;
+    }
+
+    /// Says what the numbers in `srcloc` of what is compiled from now on stand for; with none, they are lines, those of a text lines of its file.
+    pub fn set_locations(&mut self, locations: Option<Arc<Locations>>) {
+        self.locations = locations;
     }
 
     /// Looks for files in a cache from now on before they are compiled, and keeps them there ([`Compiler::file`] and what is made of it); or no
@@ -272,6 +279,16 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::file`], in the same order.
     pub fn file_on(&mut self, file: &SourceFile, threads: usize) -> Result<Code, Errors> {
+        let given = self.locations.clone();
+        self.locations
+            .get_or_insert_with(|| Arc::new(Locations::lines_of(&*file.name)));
+        let code = self.file_located(file, threads);
+        self.locations = given;
+        code
+    }
+
+    /// Takes a file from the cache or compiles it.
+    fn file_located(&mut self, file: &SourceFile, threads: usize) -> Result<Code, Errors> {
         let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
         let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names))
             .map(|(function, name)| FunctionInput::of_source(function, name))
@@ -374,6 +391,21 @@ impl Compiler {
         summaries: &Summaries,
         room: u32,
     ) -> Result<Compiled, Errors> {
+        let locations = self.locations.clone().unwrap_or_default();
+        let mut compiled = self
+            .numbered(input, summaries, room)
+            .map_err(|errors| errors.located(&locations))?;
+        compiled.locate(&locations);
+        Ok(compiled)
+    }
+
+    /// The passes, with numbers for places in the source.
+    fn numbered(
+        &mut self,
+        input: &FunctionInput<'_>,
+        summaries: &Summaries,
+        room: u32,
+    ) -> Result<Compiled, Errors> {
         let Self {
             options,
             preparer,
@@ -384,6 +416,7 @@ impl Compiler {
             emission,
             watch,
             cache: _,
+            locations: _,
         } = self;
         let name = input.name;
         let mut constants = Constants::with_room(room);
@@ -451,6 +484,7 @@ impl Compiler {
             linkage: input.linkage,
             remarks: remarks.finish(name),
             cycles,
+            locations: None,
         })
     }
 }

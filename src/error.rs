@@ -5,6 +5,7 @@
 //! line as `FILE:LINE: what is wrong and what to do (in function %name)`; parts of the place that are unknown are left
 //! out. A list prints below each the line of the text with carets, where the text is known. Faults of a running kernel are not errors of this kind, they are values of the device.
 
+use crate::locations::Locations;
 use crate::text::{excerpt, word_at};
 use cranelift_codegen::ir::{Function, Inst, SourceLoc, Type};
 use std::fmt;
@@ -271,6 +272,23 @@ impl Errors {
                 .map(|error| error.or_at_line(line))
                 .collect(),
         )
+    }
+
+    /// The same errors with what their lines stand for, where those are numbers of a table.
+    pub(crate) fn located(self, locations: &Locations) -> Self {
+        if !locations.is_table() {
+            return self;
+        }
+        let locate = |mut error: Error| {
+            if let Some(number) = error.place.line {
+                let location = locations.resolve(number);
+                error.place.line = (location.line != 0).then_some(location.line);
+                let file = locations.file_name(location.file).map(Arc::from);
+                error.place.file = error.place.file.or(file);
+            }
+            error
+        };
+        Self(self.0.into_iter().map(locate).collect())
     }
 
     /// True if nothing but unsupported items is wrong.

@@ -79,6 +79,7 @@ pub mod error;
 #[macro_use]
 mod isa;
 pub mod launch;
+pub mod locations;
 mod lower;
 #[cfg(feature = "module")]
 pub mod module;

@@ -9,8 +9,13 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// The file that the functions of the compiler's own library are said to be of.
+pub const LIBRARY: &str = "<library>";
+
 /// A place in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Location {
     /// The file's number in its list of files, from 1; 0 is unknown.
     pub file: u32,
@@ -91,6 +96,11 @@ impl Locations {
     /// The name of a file; none if the number is none of a file.
     pub fn file_name(&self, file: u32) -> Option<&str> {
         name_of(&self.files, file)
+    }
+
+    /// All that decides what numbers stand for, as a text that is the same each time.
+    pub(crate) fn content(&self) -> String {
+        format!("{:?} {:?}", self.files, self.places)
     }
 
     /// Whether the numbers are those of a table.

@@ -2,6 +2,7 @@
 
 use cranelift_thisgpu::SourceFile;
 use cranelift_thisgpu::compile::{Cache, CacheKey, Code, Compiler, FunctionInput};
+use cranelift_thisgpu::locations::Locations;
 use cranelift_thisgpu::settings::Options;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,8 @@ fn compiler(cache: Option<&Arc<Cache>>) -> Compiler {
     compiler.collect_remarks(true);
     compiler.model_cycles(true);
     compiler.use_cache(cache.cloned());
+    // As texts without a file have it, so that keys of the same functions are equal.
+    compiler.set_locations(Some(Arc::new(Locations::lines_of("<clif>"))));
     compiler
 }
 

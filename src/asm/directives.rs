@@ -8,7 +8,8 @@
 //! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
 //! | `… own M` behind these and `.local N` | what the function uses by itself; without it as much as with its callees |
 //! | `.spilled N`, `.indirect`, `.loops N…` | bytes of its spill slots; it calls by address; instructions of its innermost loops |
-//! | `.line N` | the next instruction begins line N of the source; 0 is unknown |
+//! | `.line N [column M]` | the next instruction begins line N of the source; 0 is unknown |
+//! | `.file NAME` | the lines that follow are of this file |
 //! | `.const` | constants of bank 3 follow |
 //! | `.data NAME [readonly] [local] [align N]` | a data object in global memory follows |
 //! | `.byte` `.half` `.word` `.quad` | numbers of 8, 16, 32, 64 bits; a `.quad` of a data object may be a symbol |
@@ -23,7 +24,7 @@ use super::name::register;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;
-use crate::object::{Linkage, Parameter, ParameterKind};
+use crate::object::{Linkage, Location, Parameter, ParameterKind};
 use crate::text::closest;
 use std::collections::BTreeMap;
 
@@ -34,6 +35,10 @@ pub(super) struct Program {
     pub constants: Vec<u8>,
     pub data: Vec<Data>,
     pub externs: Vec<String>,
+    /// Files of the source.
+    pub files: Vec<String>,
+    /// The number of the one that lines are of; 0 before the first.
+    file: u32,
     /// Bytes of all `.zero` that stand beside other data so far.
     written_zeros: u64,
     section: Section,
@@ -71,8 +76,8 @@ pub(super) struct Function {
     pub spans: Vec<Span>,
     /// Instructions before the label, and its place.
     pub labels: BTreeMap<String, (usize, Span)>,
-    /// Instructions before, and line.
-    pub lines: Vec<(usize, u32)>,
+    /// Instructions before, and place in the source.
+    pub lines: Vec<(usize, Location)>,
 }
 
 /// What a directive says that a function uses.
@@ -105,7 +110,7 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 19] = [
+const DIRECTIVES: [&str; 20] = [
     ".kernel",
     ".func",
     ".param",
@@ -116,6 +121,7 @@ const DIRECTIVES: [&str; 19] = [
     ".spilled",
     ".indirect",
     ".loops",
+    ".file",
     ".line",
     ".const",
     ".data",
@@ -288,10 +294,31 @@ impl Program {
                 }
             },
             ".line" => {
-                let (number, _) = one(number(line, 32))?;
+                let file = self.file;
+                let location = Location {
+                    file,
+                    line: one(number(line, 32))?.0 as u32,
+                    column: match line.peek() {
+                        Some(TokenKind::Word("column")) => {
+                            line.next();
+                            one(number(line, 32))?.0 as u32
+                        }
+                        _ => 0,
+                    },
+                };
                 let function = self.function(span)?;
                 let at = function.instructions.len();
-                function.lines.push((at, number as u32));
+                function.lines.push((at, location));
+                Ok(())
+            }
+            ".file" => {
+                let (name, _, _) = one(line.name())?;
+                let known = self.files.iter().position(|file| *file == name);
+                let index = known.unwrap_or_else(|| {
+                    self.files.push(name);
+                    self.files.len() - 1
+                });
+                self.file = index as u32 + 1;
                 Ok(())
             }
             ".const" => {

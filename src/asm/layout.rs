@@ -43,6 +43,7 @@ pub(super) fn layout(
         .collect();
     let mut object = Object {
         constants: program.constants,
+        files: program.files,
         ..Object::default()
     };
     for function in &program.functions {
@@ -90,9 +91,9 @@ fn finish(
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
-    let lines = function.lines.iter().map(|&(at, line)| Line {
+    let lines = function.lines.iter().map(|&(at, location)| Line {
         offset: (at * WORD_BYTES) as u32,
-        line,
+        location,
     });
     ObjectFunction {
         name: function.name.clone(),

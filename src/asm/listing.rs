@@ -34,6 +34,7 @@ pub struct BadWord {
 pub fn listing(object: &Object) -> (String, Vec<BadWord>) {
     let mut out = String::new();
     let mut bad = Vec::new();
+    let mut file = 0;
     let symbols: BTreeSet<&str> = object
         .functions
         .iter()
@@ -48,7 +49,7 @@ pub fn listing(object: &Object) -> (String, Vec<BadWord>) {
         if !out.is_empty() {
             out.push('\n');
         }
-        function(f, &symbols, &mut out, &mut bad);
+        function(object, f, &symbols, &mut file, &mut out, &mut bad);
     }
     if !object.constants.is_empty() {
         out.push_str("\n.const\n");
@@ -169,8 +170,10 @@ fn header(function: &ObjectFunction, out: &mut String) {
 type Decoded = (Inst<PReg>, Control);
 
 fn function(
+    object: &Object,
     function: &ObjectFunction,
     symbols: &BTreeSet<&str>,
+    file: &mut u32,
     out: &mut String,
     bad: &mut Vec<BadWord>,
 ) {
@@ -192,7 +195,18 @@ fn function(
     let mut lines = function.lines.iter().peekable();
     let mut line = |offset: usize, out: &mut String| {
         while let Some(line) = lines.next_if(|l| l.offset as usize <= offset) {
-            let _ = writeln!(out, "    .line {}", line.line);
+            let location = line.location;
+            if location.file != *file
+                && let Some(name) = object.file_name(location.file)
+            {
+                let _ = writeln!(out, "    .file {}", quoted(name));
+                *file = location.file;
+            }
+            let _ = write!(out, "    .line {}", location.line);
+            if location.column != 0 {
+                let _ = write!(out, " column {}", location.column);
+            }
+            out.push('\n');
         }
     };
     for (i, instruction) in decoded.iter().enumerate() {

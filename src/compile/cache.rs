@@ -7,6 +7,7 @@
 //! A cache never makes a compilation fail: where the folder cannot be written, a message goes to the log, and the code is compiled.
 
 use super::{Code, Compiler, FunctionInput};
+use crate::locations::Locations;
 use crate::object::Object;
 use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
@@ -71,6 +72,13 @@ impl Compiler {
         let (remarks, cycles) = (self.watch.remarks, self.watch.cycles);
         hasher.part([u8::from(remarks), u8::from(cycles)]);
         let lines = self.options.lines || remarks || cycles;
+        if lines {
+            hasher.part(
+                self.locations
+                    .as_deref()
+                    .map_or_else(String::new, Locations::content),
+            );
+        }
         hasher.part((functions.len() as u64).to_le_bytes());
         for function in functions {
             hasher.part(function.name);

@@ -10,6 +10,7 @@ use crate::emit::constants::{CONSTANTS, TABLES};
 use crate::emit::{self, Constants, Places};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::isa::encode::WORD_BYTES;
+use crate::locations::Locations;
 use crate::object::{
     DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, OwnResources,
     Parameter, ParameterKind, Relocation, RelocationKind, Resources, with_constant,
@@ -19,7 +20,8 @@ use crate::sched::model::FunctionCycles;
 use crate::text::did_you_mean;
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// A compiled function by itself.
 #[derive(Clone, Debug)]
@@ -30,9 +32,22 @@ pub(super) struct Compiled {
     pub remarks: Vec<Remark>,
     /// How long its blocks take, if that was asked for.
     pub cycles: Option<FunctionCycles>,
+    /// What the numbers of its lines stand for; none before that is settled.
+    pub locations: Option<Arc<Locations>>,
 }
 
 impl Compiled {
+    /// Settles what the numbers of its lines stand for.
+    pub fn locate(&mut self, locations: &Arc<Locations>) {
+        for remark in &mut self.remarks {
+            remark.locate(locations);
+        }
+        for block in self.cycles.iter_mut().flat_map(|c| &mut c.blocks) {
+            block.line = locations.resolve(block.line).line;
+        }
+        self.locations = Some(locations.clone());
+    }
+
     /// Bytes that it takes of the constant bank.
     pub fn constant_bytes(&self) -> u32 {
         self.constants.bytes().len() as u32
@@ -189,11 +204,16 @@ impl Unit {
                 linkage,
                 remarks: found,
                 cycles: model,
+                locations,
                 ..
             } = compiled;
             remarks.extend(found);
             cycles.extend(model);
-            object.functions.push(function(code, linkage));
+            let lines = lines(&code, &locations.unwrap_or_default(), &mut object);
+            object.functions.push(ObjectFunction {
+                lines,
+                ..function(code, linkage)
+            });
         }
         object.count_resources();
         let code = Code::of_object(object).with_reports(remarks, cycles);
@@ -319,19 +339,32 @@ fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
             .into_iter()
             .map(|(offset, symbol)| relocation(offset, symbol))
             .collect(),
-        lines: code
-            .lines
-            .iter()
-            .map(|(offset, line)| Line {
-                offset: *offset,
-                line: line.0,
-            })
-            .collect(),
+        lines: Vec::new(),
         redzones: code.redzones,
         name: code.name,
         linkage,
         words: code.words,
     }
+}
+
+/// The lines of a function, with their files among the object's.
+fn lines(code: &emit::Code, locations: &Locations, object: &mut Object) -> Vec<Line> {
+    let mut files: HashMap<u32, u32> = HashMap::new();
+    let mut lines: Vec<Line> = Vec::with_capacity(code.lines.len());
+    for (offset, number) in &code.lines {
+        let mut location = locations.resolve(number.0);
+        if let Some(name) = locations.file_name(location.file) {
+            let number = files.entry(location.file);
+            location.file = *number.or_insert_with(|| object.file_number(name));
+        }
+        if lines.last().is_none_or(|last| last.location != location) {
+            lines.push(Line {
+                offset: *offset,
+                location,
+            });
+        }
+    }
+    lines
 }
 
 /// What the object says of a kernel.

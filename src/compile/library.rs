@@ -6,11 +6,13 @@
 use super::{Compiler, FunctionInput, Unit};
 use crate::clif::source::SourceFile;
 use crate::error::Errors;
+pub use crate::locations::LIBRARY;
+use crate::locations::Locations;
 use crate::object::Linkage;
 use crate::settings::Options;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 const TEXT: &str = include_str!("library.clif");
 
@@ -59,6 +61,7 @@ pub(super) fn complete(unit: &mut Unit) -> Result<(), Errors> {
         lines,
         ..Options::default()
     });
+    compiler.set_locations(Some(Arc::new(Locations::lines_of(LIBRARY))));
     for name in missing {
         let function = &FILE.functions[NAMES[name.as_str()]];
         let input = FunctionInput {

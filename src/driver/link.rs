@@ -31,6 +31,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
     let mut functions = BTreeMap::new();
     let mut image = Image {
         constants: object.constants.clone(),
+        files: object.files.clone(),
         words: vec![NOT_AN_INSTRUCTION],
         ..Image::default()
     };
@@ -44,7 +45,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         });
         image.lines.extend(function.lines.iter().map(|l| Line {
             address: address.saturating_add(l.offset),
-            line: l.line,
+            location: l.location,
         }));
     }
     let mut data = Vec::new();

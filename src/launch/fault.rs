@@ -2,6 +2,7 @@
 //!
 //! After a fault the device and all its memory stay usable.
 
+pub use super::calls::Frame;
 use crate::isa::Illegal;
 use cranelift_codegen::ir::TrapCode;
 use std::fmt;
@@ -216,8 +217,10 @@ pub struct Place {
     pub pc: u32,
     /// The instruction as assembly text.
     pub instruction: String,
-    /// `line N` of the source, when the module has a line table.
+    /// `line N of FILE`, as much as is known, when the module has a line table.
     pub source: Option<String>,
+    /// Whether the function is one of the compiler's own library.
+    pub library: bool,
 }
 
 impl fmt::Display for Place {
@@ -231,6 +234,9 @@ impl fmt::Display for Place {
             triple(self.thread)
         )?;
         match &self.function {
+            Some(function) if self.library => {
+                write!(f, "in {function} of the compiler's library, ")?;
+            }
             Some(function) if *function != self.kernel => write!(f, "in {function}, ")?,
             _ => {}
         }
@@ -241,6 +247,9 @@ impl fmt::Display for Place {
         }
     }
 }
+
+/// Calls that a fault prints (*assumed*: of a deeper recursion the rest is alike).
+const SHOWN_CALLS: usize = 16;
 
 /// A launch stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -253,11 +262,23 @@ pub struct Fault {
     pub registers: Vec<(u8, u32)>,
     /// Predicates of the thread, P0 in bit 0.
     pub predicates: u8,
+    /// The calls that the thread is in, the innermost first, at most 256; none in the kernel itself.
+    pub calls: Vec<Frame>,
+    /// How many calls the thread is in.
+    pub depth: usize,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.kind)
+        write!(f, "{}: {}", self.place, self.kind)?;
+        let shown = self.calls.len().min(SHOWN_CALLS);
+        for frame in &self.calls[..shown] {
+            write!(f, "\n  called from {frame}")?;
+        }
+        match self.depth.saturating_sub(shown) {
+            0 => Ok(()),
+            left => write!(f, "\n  and {left} more calls"),
+        }
     }
 }
 

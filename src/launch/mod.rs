@@ -3,11 +3,14 @@
 //! Nothing here runs anything. A [`Driver`](crate::driver::Driver) takes an [`Image`] and a [`LaunchRequest`] and returns a [`Report`];
 //! the simulator is one, hardware can be another, and what they say is the same.
 
+mod calls;
 mod fault;
 pub mod image;
 mod progress;
 mod report;
 
+pub use calls::Frame;
+pub(crate) use calls::is_library;
 pub use fault::{AccessKind, Fault, FaultKind, Place, Window};
 pub use image::Image;
 pub use progress::Progress;

@@ -98,8 +98,7 @@ impl Files {
             None,
         );
         let folder: DirectoryId = program.default_directory();
-        let mut add =
-            |name: &str| program.add_file(LineString::String(clean(name)), folder, None);
+        let mut add = |name: &str| program.add_file(LineString::String(clean(name)), folder, None);
         let known = object.files.iter().map(|file| add(file)).collect();
         let unknown = add(UNKNOWN);
         unit.unit.line_program = program;

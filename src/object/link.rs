@@ -199,7 +199,7 @@ impl Relocation {
             .lines
             .partition_point(|line| line.offset <= self.offset);
         let line = match owner.lines[..begun].last() {
-            Some(line) if line.line != 0 => format!(" (line {})", line.line),
+            Some(line) if line.location.line != 0 => format!(" (line {})", line.location.line),
             _ => String::new(),
         };
         format!("{}+{:#x}{line}", owner.name, self.offset)

@@ -77,7 +77,15 @@ impl Linker {
                 whole.constants.resize(base as usize, 0);
                 whole.constants.extend(&input.object.constants);
             }
+            let files: Vec<u32> = (input.object.files.iter())
+                .map(|file| whole.file_number(file))
+                .collect();
             for mut function in input.object.functions {
+                for line in &mut function.lines {
+                    let index = line.location.file.checked_sub(1);
+                    let file = index.and_then(|index| files.get(index as usize));
+                    line.location.file = file.copied().unwrap_or(0);
+                }
                 move_constants(&mut function, base);
                 rename(&mut function.name, names);
                 rename_all(&mut function.relocations, names);

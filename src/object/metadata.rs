@@ -12,7 +12,7 @@ pub const NOTE_NAME: &str = "thisgpu";
 pub const NOTE_TYPE: u32 = 1;
 /// Version of the contents; a reader refuses others.
 pub(super) const VERSION: u32 = 1;
-/// Section of the line tables. `.debug_line` is its standard counterpart.
+/// Section of the line tables, which readers of ours take; `.debug_line` says the same to others.
 pub(super) const LINES_SECTION: &str = ".thisgpu.lines";
 
 /// Contents of the note.
@@ -111,8 +111,8 @@ fn own(said: &Option<OwnResources>, all: Resources) -> OwnResources {
     })
 }
 
-/// Contents of the section of lines: by function.
-pub(super) type Lines = Vec<(String, Vec<Line>)>;
+/// Contents of the section of lines: the files, then the lines by function.
+pub(super) type Lines = (Vec<String>, Vec<(String, Vec<Line>)>);
 
 /// The ELF note around `contents`.
 pub(super) fn elf_note(contents: &[u8]) -> Vec<u8> {

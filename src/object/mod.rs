@@ -5,6 +5,7 @@
 //! constant bank 3, `.data.NAME`, `.rodata.NAME` and `.bss.NAME` for each data object, `.symtab`, relocations with addends, the note
 //! `thisgpu` with the resources in MessagePack ([`metadata`]), and the lines of the source. All numbers are *assigned*.
 
+mod dwarf;
 mod link;
 mod linker;
 mod metadata;
@@ -23,6 +24,8 @@ pub use resources::RECURSION_BYTES;
 pub use write::WriteError;
 
 pub use crate::abi::Redzone;
+pub use crate::locations::Location;
+use crate::locations::name_of;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 
@@ -38,6 +41,8 @@ pub struct Object {
     pub constants: Vec<u8>,
     /// Data in global memory.
     pub data: Vec<DataObject>,
+    /// Files of the source, which [`Location::file`] counts.
+    pub files: Vec<String>,
 }
 
 /// A kernel or a device function.
@@ -199,8 +204,8 @@ impl RelocationKind {
 pub struct Line {
     /// Byte offset in the function.
     pub offset: u32,
-    /// Line, counted from 1; 0 is unknown.
-    pub line: u32,
+    /// Which; its file is one of [`Object::files`].
+    pub location: Location,
 }
 
 /// Data in global memory.
@@ -245,6 +250,21 @@ impl DataContents {
 }
 
 impl Object {
+    /// The name of a file by its number ([`Location::file`]); none of 0.
+    pub fn file_name(&self, file: u32) -> Option<&str> {
+        name_of(&self.files, file)
+    }
+
+    /// The number of a file, which is added if it is not there.
+    pub(crate) fn file_number(&mut self, name: &str) -> u32 {
+        let known = self.files.iter().position(|file| file == name);
+        let index = known.unwrap_or_else(|| {
+            self.files.push(name.to_owned());
+            self.files.len() - 1
+        });
+        index as u32 + 1
+    }
+
     /// The function of a name.
     pub fn function(&self, name: &str) -> Option<&ObjectFunction> {
         self.functions.iter().find(|f| f.name == name)
@@ -295,13 +315,16 @@ impl ObjectFunction {
         self.words.is_empty()
     }
 
+    /// The place in the source of an instruction at a byte offset; none when its line is unknown.
+    pub fn location_at(&self, offset: u32) -> Option<Location> {
+        let after = self.lines.partition_point(|l| l.offset <= offset);
+        let last = self.lines[..after].last();
+        last.map(|l| l.location).filter(|l| l.line != 0)
+    }
+
     /// The line of the source of an instruction at a byte offset; none when unknown.
     pub fn line_at(&self, offset: u32) -> Option<u32> {
-        let after = self.lines.partition_point(|l| l.offset <= offset);
-        self.lines[..after]
-            .last()
-            .map(|l| l.line)
-            .filter(|l| *l != 0)
+        self.location_at(offset).map(|location| location.line)
     }
 }
 

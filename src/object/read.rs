@@ -83,7 +83,7 @@ impl Object {
             }
         }
         if let Some(section) = find(&builder, LINES_SECTION) {
-            let lines: Lines = rmp_serde::from_slice(contents(section)?)
+            let (files, lines): Lines = rmp_serde::from_slice(contents(section)?)
                 .map_err(|e| bad(section, e.to_string()))?;
             let functions: HashMap<String, usize> = (0..object.functions.len())
                 .map(|i| (object.functions[i].name.clone(), i))
@@ -94,6 +94,7 @@ impl Object {
                     function.ok_or_else(|| bad(section, format!("no function `{name}`")))?;
                 object.functions[*function].lines = lines;
             }
+            object.files = files;
         }
         Ok(object)
     }

@@ -1,7 +1,9 @@
 //! [`Object`] to ELF.
 
 use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, elf_note};
-use super::{DataContents, DataObject, LinkError, Linkage, MACHINE, Object, Relocation};
+use super::{
+    DataContents, DataObject, Line, LinkError, Linkage, MACHINE, Object, Relocation, dwarf,
+};
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use object::build::elf::{Builder, Relocation as ElfRelocation, SectionData, SectionId, SymbolId};
@@ -26,6 +28,9 @@ pub enum WriteError {
     /// A file with addresses whose words cannot hold them.
     #[error("cannot link: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Link(Vec<LinkError>),
+    /// The debug information could not be written.
+    #[error("cannot write debug information: {0}")]
+    Debug(#[from] gimli::write::Error),
     /// The ELF writer refused.
     #[error("cannot write the ELF file: {0}")]
     Elf(#[from] object::build::Error),
@@ -150,13 +155,14 @@ impl Object {
             4,
             SectionData::Note(note.into()),
         );
-        let lines: Lines = self
+        let lines: Vec<(String, Vec<Line>)> = self
             .functions
             .iter()
             .filter(|f| !f.lines.is_empty())
             .map(|f| (f.name.clone(), f.lines.clone()))
             .collect();
         if !lines.is_empty() {
+            let lines: Lines = (self.files.clone(), lines);
             let data = SectionData::Data(rmp_serde::to_vec(&lines)?.into());
             add_section(
                 &mut builder,
@@ -166,6 +172,23 @@ impl Object {
                 1,
                 data,
             );
+        }
+        let final_addresses = (kind == elf::ET_EXEC).then_some(addresses.as_slice());
+        let debug = dwarf::sections(self, final_addresses)?;
+        for part in &debug {
+            let section = add_section(
+                &mut builder,
+                part.name,
+                elf::SHT_PROGBITS,
+                elf::SectionFlags(0),
+                1,
+                SectionData::Data(part.bytes.clone().into()),
+            );
+            placed.push(Placed {
+                section,
+                name: part.name.to_owned(),
+                relocations: &part.relocations,
+            });
         }
         symbols.undefined = self.undefined();
         let ids = symbols.add(&mut builder);

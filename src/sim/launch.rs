@@ -16,6 +16,7 @@ use super::registers::{GENERAL, LANES};
 use super::warp::Warp;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::isa::decode;
+use crate::launch::is_library;
 use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, MAX_GRID, Place,
     Progress, Report,
@@ -169,10 +170,8 @@ impl Loaded {
             thread: Shape::coordinates(request.block, u64::from(thread)),
             pc: address,
             instruction: self.text(pc),
-            source: self
-                .image
-                .line_at(address)
-                .map(|l| format!("line {}", l.line)),
+            source: self.image.source_at(address),
+            library: is_library(address, &self.image),
         }
     }
 
@@ -205,6 +204,8 @@ impl Loaded {
             place: self.place(request, cta.block, index * LANES as u32 + lane as u32, pc),
             registers: values.filter(|v| v.1 != 0).collect(),
             predicates: predicates.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i),
+            calls: cta.warps[warp].calls.frames(lane, &self.image),
+            depth: cta.warps[warp].calls.depth(lane),
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod access;
 pub(crate) mod action;
 pub(crate) mod atomic;
 pub(crate) mod bytes;
+mod calls;
 pub(crate) mod check;
 pub(crate) mod convergent;
 pub(crate) mod cta;

@@ -5,6 +5,7 @@ use super::{ADDRESS, Bench};
 use crate::launch::FaultKind;
 use crate::launch::image::{Function, Line};
 use crate::launch::{AccessKind, Window};
+use crate::locations::Location;
 
 /// Runs a program of two warps that must fault, then checks that memory outlived it.
 fn fault_with(config: SimConfig, text: &str) -> super::super::Fault {
@@ -57,11 +58,17 @@ fn the_message_names_kernel_and_source_line() {
     bench.loaded.image.lines = vec![
         Line {
             address: 0,
-            line: 3,
+            location: Location {
+                line: 3,
+                ..Location::default()
+            },
         },
         Line {
             address: 16,
-            line: 5,
+            location: Location {
+                line: 5,
+                ..Location::default()
+            },
         },
     ];
     let report = bench.launch(1, 1, &[]);

@@ -138,8 +138,10 @@ impl Options {
             write!(report, "{function}")?;
         }
         for remark in code.remarks() {
-            let separator = if remark.line > 0 { "" } else { " " };
-            writeln!(report, "{}:{separator}{remark}", self.file.display())?;
+            match remark.file {
+                Some(_) => writeln!(report, "{remark}")?,
+                None => writeln!(report, "{}: {remark}", self.file.display())?,
+            }
         }
         if self.times {
             write!(report, "{}", compiler.timings())?;
