@@ -13,6 +13,8 @@ pub mod compile;
 pub mod driver;
 pub mod emit;
 pub mod error;
+#[cfg(doctest)]
+mod guide;
 #[macro_use]
 pub mod isa;
 pub mod lower;

@@ -3,6 +3,8 @@
 
 #[path = "documents/errata.rs"]
 mod errata;
+#[path = "documents/guide.rs"]
+mod guide;
 #[path = "documents/links.rs"]
 mod links;
 
