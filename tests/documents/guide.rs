@@ -193,3 +193,73 @@ fn every_program_of_the_guide_is_a_doctest() {
         assert_eq!(tested.contains(&name), programs, "{name} in src/guide.rs");
     }
 }
+
+/// Types of Cranelift's crates that the guide names members of.
+const FOREIGN: [&str; 6] = [
+    "CallConv",
+    "DataDescription",
+    "ExternalName",
+    "FunctionBuilder",
+    "Linkage",
+    "PointerWidth",
+];
+
+/// `Type::member` for every such mention in code spans of a text.
+fn members_named(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for span in text.split('`').skip(1).step_by(2) {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+        for path in span.split(|c| !is_part(c)) {
+            let mut parts = path.rsplit("::");
+            if let (Some(member), Some(ty)) = (parts.next(), parts.next())
+                && ty.starts_with(|c: char| c.is_ascii_uppercase())
+                && !member.is_empty()
+            {
+                found.push((ty, member));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_item_that_the_guide_names_is_there() {
+    let source: String = files("src", &["rs"])
+        .iter()
+        .map(|file| read(file))
+        .collect();
+    let words: BTreeSet<&str> = source
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ' ')
+        .map(str::trim)
+        .collect();
+    let has = |declarations: &[&str], name: &str| {
+        declarations.iter().any(|declaration| {
+            let wanted = format!("{declaration}{name}");
+            words.contains(wanted.as_str())
+        })
+    };
+    assert!(has(&["pub fn "], "live_allocations") && !has(&["pub fn ", "fn "], "fly"));
+    assert_eq!(members_named("`a::B::c` `d`"), [("B", "c")]);
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for file in files("docs/guide", &["md"]) {
+        let content = read(&file);
+        for (ty, member) in members_named(&content) {
+            if FOREIGN.contains(&ty) {
+                continue;
+            }
+            checked += 1;
+            let declared = has(&["pub struct ", "pub enum ", "pub trait "], ty);
+            // Variants and constants stand alone on their lines.
+            let member_declared = if member.starts_with(|c: char| c.is_ascii_uppercase()) {
+                words.contains(member)
+            } else {
+                has(&["fn ", "pub fn ", "pub const fn ", "pub "], member)
+            };
+            if !declared || !member_declared {
+                wrong.push(format!("{}: {ty}::{member}", shown(&file)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(checked > 30, "only {checked} items");
+}
