@@ -178,6 +178,10 @@ fn every_page_is_in_the_book() {
         let wanted = usize::from(name != "SUMMARY.md");
         assert_eq!(listed, wanted, "{name} in docs/SUMMARY.md");
     }
+    // The first page is also the book's index, from where links into folders would go wrong.
+    let first = summary.split("](").nth(1).expect("a page");
+    let first = &first[..first.find(')').expect("its end")];
+    assert!(!first.contains('/'), "{first}");
 }
 
 /// Pages with programs are tested by `src/guide.rs`.
