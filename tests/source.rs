@@ -1,8 +1,8 @@
 //! Places in the source: numbers of a front end's table in faults, remarks, errors and line tables; calls in faults; debug information.
 
 use cranelift_codegen::ir::{Function, SourceLoc};
-use cranelift_thisgpu::asm;
 use cranelift_thisgpu::SourceFile;
+use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, DeviceError, Grid};
 use cranelift_thisgpu::locations::Locations;
