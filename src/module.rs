@@ -52,10 +52,6 @@ impl GpuModule {
     ///
     /// # Errors
     /// When this build of Cranelift has not even the ISA that stands in.
-    #[expect(
-        clippy::result_large_err,
-        reason = "the error is Cranelift's, the one of every method of a module"
-    )]
     pub fn new(options: Options) -> ModuleResult<Self> {
         let unsupported =
             |error: String| ModuleError::Compilation(CodegenError::Unsupported(error));

@@ -294,10 +294,11 @@ impl Program {
                 }
             },
             ".line" => {
-                let file = self.file;
+                let number_of_line = one(number(line, 32))?.0 as u32;
                 let location = Location {
-                    file,
-                    line: one(number(line, 32))?.0 as u32,
+                    // Line 0 is no line of any file.
+                    file: if number_of_line == 0 { 0 } else { self.file },
+                    line: number_of_line,
                     column: match line.peek() {
                         Some(TokenKind::Word("column")) => {
                             line.next();

@@ -21,6 +21,10 @@ pub struct RZ;
 
 /// The same among the uniform registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::upper_case_acronyms,
+    reason = "the register is written so in assembly"
+)]
 pub struct URZ;
 
 /// The predicate that always holds; `!PT` never does.
