@@ -21,7 +21,7 @@ use super::name::register;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;
-use crate::object::{Linkage, Parameter, ParameterKind};
+use crate::object::{Linkage, Parameter, ParameterKind, type_named};
 use std::collections::BTreeMap;
 
 /// What the lines of a text say.
@@ -277,9 +277,13 @@ impl Program {
         }
         let size = size as u32;
         let mut kind = ParameterKind::Value;
-        let mut at = None;
+        let (mut at, mut ty) = (None, None);
         while let Some(TokenKind::Word(word)) = line.peek() {
             match word {
+                _ if ty.is_none() && type_named(word).is_some_and(|t| t.bytes() == size) => {
+                    line.next();
+                    ty = type_named(word);
+                }
                 "ptr" => {
                     line.next();
                     kind = ParameterKind::Pointer;
@@ -290,6 +294,7 @@ impl Program {
                 }
                 _ => {
                     return Err(vec![line.unexpected([
+                        "a CLIF type of the size",
                         "ptr",
                         "at OFFSET",
                         "the end of the line",
@@ -316,7 +321,12 @@ impl Program {
             return Err(vec![Diagnostic::new(span, message)]);
         }
         let offset = offset as u32;
-        function.parameters.push(Parameter { offset, size, kind });
+        function.parameters.push(Parameter {
+            offset,
+            size,
+            kind,
+            ty,
+        });
         Ok(())
     }
 

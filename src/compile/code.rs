@@ -330,6 +330,7 @@ fn kernel(info: &KernelInfo) -> Kernel {
         size: parameter.ty.bytes(),
         // CLIF has no pointer type: an i64 may be one, and a launch accepts both for it.
         kind: ParameterKind::Value,
+        ty: Some(parameter.ty),
     });
     Kernel {
         parameters: parameters.collect(),

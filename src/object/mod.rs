@@ -12,11 +12,13 @@ mod write;
 
 pub use link::{LinkError, Symbols};
 pub(crate) use link::{constant_read, with_constant};
+pub(crate) use metadata::type_named;
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
 pub use write::WriteError;
 
 pub use crate::abi::Redzone;
+pub use cranelift_codegen::ir::Type;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 
@@ -83,6 +85,8 @@ pub struct Parameter {
     pub size: u32,
     /// What it is.
     pub kind: ParameterKind,
+    /// Its type in CLIF; none when unknown.
+    pub ty: Option<Type>,
 }
 
 /// What a kernel parameter is.

@@ -11,10 +11,10 @@ use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Shape};
 use super::fault::{Fault, FaultKind, Place};
 use super::footprint::Resource;
-use super::global::Global;
+use super::global::Table;
 use super::image::Image;
 use super::memory::MAX_SHARED;
-use super::progress::Progress;
+use super::progress::{Interrupt, Interruption, Progress};
 use super::registers::{GENERAL, LANES};
 use super::timed::HazardKind;
 use super::warp::Warp;
@@ -22,6 +22,7 @@ use super::{SimConfig, Stats};
 use crate::abi::{self, MAX_LOCAL, bank0};
 use crate::isa::decode;
 use std::fmt;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Multiprocessors of the machine, each with room for [`RESIDENT_WARPS`] and [`MAX_SHARED`] (assigned).
@@ -66,6 +67,8 @@ pub struct LaunchRequest<'a> {
     pub parameters: &'a [u8],
     /// Where the launch counts, and may be told to end.
     pub progress: Option<&'a Progress>,
+    /// How long it may take from now on, by the host's clock.
+    pub time_limit: Option<Duration>,
 }
 
 /// Most blocks of a grid in x, y and z (assigned): their number fits into 63 bits.
@@ -174,7 +177,7 @@ impl Loaded {
     pub fn launch(
         &self,
         request: &LaunchRequest,
-        global: &mut Global,
+        global: &Table,
         config: &SimConfig,
     ) -> Result<Report, LaunchError> {
         let shape = Shape {
@@ -225,11 +228,12 @@ impl Loaded {
             shared_bytes: shared as u32,
             stack_bytes,
             config,
+            interrupt: Interrupt::new(request.progress, request.time_limit),
         };
         Ok(self.run(&run, request, global))
     }
 
-    fn run(&self, run: &Run, request: &LaunchRequest, global: &mut Global) -> Report {
+    fn run(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
         let blocks = run.shape.blocks();
         let resident = if self.program.global_atomics {
             resident(run)
@@ -387,7 +391,7 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     /// Runs CTAs that are resident together in turns until all have ended or one faults.
-    fn run(&mut self, numbers: std::ops::Range<u64>, global: &mut Global) {
+    fn run(&mut self, numbers: std::ops::Range<u64>, global: &Table) {
         let mut cycles = 0;
         let mut running: Vec<Cta> = Vec::new();
         for number in numbers {
@@ -432,12 +436,19 @@ impl Batch<'_> {
     }
 
     /// A CTA's turn, while so many others run; whether it has ended.
-    fn turn(&mut self, cta: &mut Cta, others: u64, global: &mut Global, cycles: &mut u64) -> bool {
+    fn turn(&mut self, cta: &mut Cta, others: u64, global: &Table, cycles: &mut u64) -> bool {
         let (ended, blocks) = (self.ended, self.blocks);
         let limit = self.run.config.launch_budget;
         let issued = self.report.stats.warp_instructions - self.ended_instructions;
-        let stopped = if self.request.progress.is_some_and(Progress::is_cancelled) {
-            cta.stop(FaultKind::Cancelled { ended, blocks })
+        let stopped = if let Some(why) = self.run.interrupt.look() {
+            cta.stop(match why {
+                Interruption::Cancelled => FaultKind::Cancelled { ended, blocks },
+                Interruption::TimeLimit(limit) => FaultKind::TimeLimit {
+                    limit,
+                    ended,
+                    blocks,
+                },
+            })
         } else {
             let stats = &mut self.report.stats;
             let mut checker = self.checker.as_mut();

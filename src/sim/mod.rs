@@ -7,7 +7,7 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
-//! [`memory`], [`global`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
+//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
 //! with [`pending`], look on, [`progress`] lets others do so.
 
 pub mod access;
@@ -33,9 +33,10 @@ pub mod semantics;
 mod tests;
 pub mod timed;
 pub mod warp;
+pub mod words;
 
 pub use fault::{Fault, FaultKind};
-pub use global::Global;
+pub use global::{Global, Table};
 pub use image::Image;
 pub use launch::{Finding, Hazard, LaunchError, LaunchRequest, Loaded, Report};
 pub use progress::Progress;

@@ -377,7 +377,7 @@ fn register_indices_out_of_range() {
 #[test]
 fn impossible_launches() {
     use super::super::LaunchError;
-    let mut bench = Bench::new("EXIT_X", &[]);
+    let bench = Bench::new("EXIT_X", &[]);
     let request = super::LaunchRequest {
         kernel: "test",
         entry: 0,
@@ -388,11 +388,12 @@ fn impossible_launches() {
         local_bytes: 0,
         parameters: &[],
         progress: None,
+        time_limit: None,
     };
-    let mut launch = |request: super::LaunchRequest| {
+    let launch = |request: super::LaunchRequest| {
         bench
             .loaded
-            .launch(&request, &mut bench.global, &bench.config)
+            .launch(&request, bench.global.table(), &bench.config)
             .map(|_| ())
     };
     assert_eq!(
