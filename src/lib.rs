@@ -18,6 +18,7 @@ pub mod isa;
 pub mod lower;
 pub mod module;
 pub mod object;
+pub mod properties;
 pub mod regalloc;
 pub mod remarks;
 pub mod sched;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `.kernel NAME [local]`, `.func NAME [local]` | the instructions up to the next one are a kernel or a device function |
 //! | `.param SIZE [ptr] [at OFFSET]` | a parameter of the kernel, at the next naturally aligned offset |
+//! | `.max_threads N` | threads of a block of the kernel, at most |
 //! | `.shared N`, `.local N` | bytes of static shared memory of the kernel, of local memory of a thread |
 //! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
 //! | `.line N` | the next instruction begins line N of the source; 0 is unknown |
@@ -54,6 +55,8 @@ pub(super) struct Function {
     pub kernel: bool,
     pub parameters: Vec<Parameter>,
     pub shared: u32,
+    /// Threads of a block, at most.
+    pub max_threads: Option<u32>,
     pub local: u32,
     pub registers: Option<u32>,
     pub barriers: Option<u32>,
@@ -80,11 +83,12 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 16] = [
+const DIRECTIVES: [&str; 17] = [
     ".kernel",
     ".func",
     ".param",
     ".shared",
+    ".max_threads",
     ".local",
     ".registers",
     ".barriers",
@@ -215,17 +219,20 @@ impl Program {
                 Ok(())
             }
             ".param" => self.parameter(span, line),
-            ".shared" | ".local" | ".registers" | ".barriers" => {
+            ".shared" | ".max_threads" | ".local" | ".registers" | ".barriers" => {
                 let (number, _) = one(number(line, 32))?;
                 let number = number as u32;
                 let function = self.function(span)?;
                 match word {
                     ".shared" if function.kernel => function.shared = number,
-                    ".shared" => {
-                        return Err(vec![Diagnostic::new(
-                            span,
-                            "only a kernel has static shared memory",
-                        )]);
+                    ".max_threads" if function.kernel => function.max_threads = Some(number),
+                    ".shared" | ".max_threads" => {
+                        let message = if word == ".shared" {
+                            "only a kernel has static shared memory"
+                        } else {
+                            "only a kernel has launch bounds"
+                        };
+                        return Err(vec![Diagnostic::new(span, message)]);
                     }
                     ".local" => function.local = number,
                     ".registers" => function.registers = Some(number),

@@ -98,6 +98,7 @@ fn finish(
         kernel: function.kernel.then(|| Kernel {
             parameters: function.parameters.clone(),
             shared_bytes: function.shared,
+            max_threads: function.max_threads,
         }),
         resources: Resources {
             registers: 0,

@@ -138,6 +138,9 @@ fn header(function: &ObjectFunction, out: &mut String) {
         if kernel.shared_bytes != 0 {
             let _ = writeln!(out, "    .shared {}", kernel.shared_bytes);
         }
+        if let Some(threads) = kernel.max_threads {
+            let _ = writeln!(out, "    .max_threads {threads}");
+        }
     }
     let resources = function.resources;
     if resources.local_bytes != 0 {

@@ -604,6 +604,10 @@ fn check_kernel(func: &Function, kernel: KernelOptions) -> Result<(), Errors> {
             Place::of_function(func),
         ));
     }
+    if let Err(message) = kernel.register_limit() {
+        let place = Place::of_function(func);
+        errors.push(Error::new(Problem::Kernel(message), place));
+    }
     if !func.signature.returns.is_empty() {
         let message = format!(
             "a kernel returns nothing, but the signature is {}; store the result through a pointer parameter",

@@ -6,7 +6,7 @@ use super::buffer::Buffer;
 use super::kernel::Module;
 use super::queue::Queue;
 use super::stream::Stream;
-use super::{DeviceError, Driver, DriverError, Simulator};
+use super::{DeviceError, DeviceProperties, Driver, DriverError, Simulator};
 use crate::object::Object;
 use crate::sim::SimConfig;
 use bytemuck::Pod;
@@ -121,6 +121,11 @@ impl Device {
     /// What it is.
     pub fn name(&self) -> String {
         self.driver().name()
+    }
+
+    /// What it holds.
+    pub fn properties(&self) -> DeviceProperties {
+        self.driver().properties()
     }
 
     /// New memory that nobody has written. Its bytes are zero; a kernel that reads them relies on that, which a checking simulator finds.

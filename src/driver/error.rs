@@ -107,6 +107,18 @@ pub enum DeviceError {
         /// Elements of the destination.
         to: u64,
     },
+    /// A block of more threads than the kernel was compiled for.
+    #[error(
+        "kernel `{kernel}` was compiled for blocks of at most {most} threads, not of {threads}"
+    )]
+    Bounds {
+        /// The kernel.
+        kernel: String,
+        /// Threads of a block of the launch.
+        threads: u64,
+        /// What the kernel says.
+        most: u32,
+    },
     /// A stream of another device.
     #[error("kernel `{kernel}` is put on a stream of another device")]
     OtherStream {

@@ -1,11 +1,11 @@
 //! Modules and their kernels.
 
-use super::ModuleId;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::DeviceError;
 use super::launch::{Grid, Launch};
 use super::link::{Linked, link};
+use super::{ModuleId, Occupancy};
 use crate::object::{self, Object, Resources};
 use std::sync::Arc;
 
@@ -127,6 +127,21 @@ impl Kernel {
     /// What it needs of the machine.
     pub fn resources(&self) -> Resources {
         self.entry().resources
+    }
+
+    /// Threads of a block, at most, if it was compiled with launch bounds.
+    pub fn max_threads(&self) -> Option<u32> {
+        self.entry().kernel.max_threads
+    }
+
+    /// How many of its blocks a multiprocessor of its device holds, if they have so many threads and so many bytes of dynamic shared memory.
+    pub fn occupancy(&self, threads: u32, dynamic_shared: u32) -> Occupancy {
+        let Entry {
+            kernel, resources, ..
+        } = self.entry();
+        let shared = kernel.shared_bytes.saturating_add(dynamic_shared);
+        let properties = self.device().properties();
+        properties.occupancy(threads, resources.registers, shared)
     }
 
     /// Begins a launch.

@@ -132,6 +132,17 @@ impl<'a> Launch<'a> {
 
     /// What runs, after all checks.
     fn ready(self) -> Result<Ready, DeviceError> {
+        let threads = self.grid.threads.iter().map(|&n| u64::from(n));
+        let threads = threads.fold(1, u64::saturating_mul);
+        if let Some(most) = self.kernel.entry().kernel.max_threads
+            && threads > u64::from(most)
+        {
+            return Err(DeviceError::Bounds {
+                kernel: self.kernel.name().to_string(),
+                threads,
+                most,
+            });
+        }
         Ok(Ready {
             parameters: self.parameters()?,
             kernel: self.kernel.clone(),

@@ -49,6 +49,7 @@ pub use launch::{Grid, Launch};
 pub use simulator::Simulator;
 pub use stream::{Elapsed, Event, Pending, Stream};
 
+pub use crate::properties::{DeviceProperties, Limit, Occupancy};
 use crate::sim::global::MemoryError;
 use crate::sim::{Image, LaunchError, LaunchRequest, Report};
 use thiserror::Error;
@@ -82,6 +83,11 @@ pub enum DriverError {
 pub trait Driver: Send + Sync {
     /// What it is, for reports.
     fn name(&self) -> String;
+
+    /// What it holds.
+    fn properties(&self) -> DeviceProperties {
+        DeviceProperties::ASSIGNED
+    }
 
     /// Whether its reports count cycles, for [`Event`]s.
     fn counts_cycles(&self) -> bool {

@@ -36,6 +36,8 @@ pub(super) struct KernelNote {
     #[serde(flatten)]
     pub resources: Resources,
     pub shared: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_threads: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redzones: Vec<Redzone>,
 }
@@ -61,6 +63,7 @@ impl Note {
             types: type_names(&kernel.parameters),
             resources: function.resources,
             shared: kernel.shared_bytes,
+            max_threads: kernel.max_threads,
             redzones: function.redzones.clone(),
         });
         let device = object.functions.iter().filter(|f| f.kernel.is_none());
@@ -95,6 +98,7 @@ impl Note {
             function.kernel = Some(Kernel {
                 parameters: parameters.collect(),
                 shared_bytes: note.shared,
+                max_threads: note.max_threads,
             });
             function.resources = note.resources;
             function.redzones = note.redzones.clone();

@@ -35,6 +35,7 @@ fn sample() -> Object {
                         },
                     ],
                     shared_bytes: 512,
+                    max_threads: Some(256),
                 }),
                 resources: Resources {
                     registers: 12,
