@@ -21,14 +21,11 @@ use super::warp::Warp;
 use super::{SimConfig, Stats};
 use crate::abi::{self, MAX_LOCAL, bank0};
 use crate::isa::decode;
+use crate::properties::DeviceProperties;
 use std::fmt;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Multiprocessors of the machine, each with room for [`RESIDENT_WARPS`] and [`MAX_SHARED`] (assigned).
-const MULTIPROCESSORS: u64 = 16;
-/// Warps of the CTAs that are resident together in a multiprocessor (assigned).
-const RESIDENT_WARPS: u64 = MAX_THREADS / LANES as u64;
 /// Most threads of a CTA (assigned).
 pub const MAX_THREADS: u64 = abi::MAX_THREADS;
 /// First parameter in constant bank 0.
@@ -363,11 +360,11 @@ impl Loaded {
     }
 }
 
-/// CTAs that the machine holds together.
+/// CTAs that the machine holds together; their registers do not count.
 fn resident(run: &Run) -> u64 {
-    let warps = run.shape.threads().div_ceil(LANES as u64);
-    let by_shared = u64::from(MAX_SHARED / run.shared_bytes.max(1));
-    MULTIPROCESSORS * (RESIDENT_WARPS / warps).min(by_shared).max(1)
+    let device = DeviceProperties::ASSIGNED;
+    let together = device.occupancy(run.shape.threads() as u32, 0, run.shared_bytes);
+    u64::from(device.multiprocessors) * u64::from(together.blocks.max(1))
 }
 
 /// The CTAs of a launch in turns.

@@ -272,7 +272,7 @@ fn gathering(all: u32) -> String {
 
 #[test]
 fn as_many_blocks_wait_for_each_other_as_the_machine_holds() {
-    // Sixteen multiprocessors with 32 warps and 228 KiB each; the budget is some more than a turn of all.
+    // Sixteen multiprocessors with 32 blocks, 64 warps and 228 KiB each; the budget is some more than a turn of all.
     for (threads, shared, most, launch_budget) in [
         (32, 0, 512, 550_000),
         (32, 227 << 10, 16, 20_000),
