@@ -1,12 +1,13 @@
-//! Generates the instruction tables from `src/isa/description`, and the lowering rules from `isle/`.
+//! Generates the instruction tables from `src/isa/description`, and the lowering rules from `isle/`; hashes what the compiler is made of.
 
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
-    match generate(&root, &out) {
+    match generate(&root, &out).and_then(|()| hash(&root, &out)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("{message}");
@@ -54,6 +55,50 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
         &isagen::generate::isle::declarations(&machine),
     )?;
     rules(root, out)
+}
+
+/// Sets `THISGPU_BUILD_HASH` to a hash of all sources and of what was generated from them: what it compiles to may differ where they do.
+fn hash(root: &Path, out: &Path) -> Result<(), String> {
+    let mut files = Vec::new();
+    for source in ["src", "isle", "Cargo.toml", "build.rs"] {
+        let path = root.join(source);
+        println!("cargo::rerun-if-changed={}", path.display());
+        list(&path, &mut files).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    list(out, &mut files).map_err(|e| format!("{}: {e}", out.display()))?;
+    // Names without the folder, so that the same sources give the same hash everywhere.
+    let mut named: Vec<(String, PathBuf)> = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(out).or_else(|_| file.strip_prefix(root));
+        let name = name.unwrap_or(&file).display().to_string();
+        named.push((name.replace('\\', "/"), file));
+    }
+    named.sort();
+    let mut hasher = Sha256::new();
+    for (name, file) in named {
+        let contents = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        for part in [name.as_bytes(), &contents] {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    let digits: String = (hasher.finalize().iter())
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    println!("cargo::rustc-env=THISGPU_BUILD_HASH={digits}");
+    Ok(())
+}
+
+/// The files of a folder and of those in it, or the file.
+fn list(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            list(&entry?.path(), files)?;
+        }
+    } else {
+        files.push(path.to_owned());
+    }
+    Ok(())
 }
 
 /// Compiles the ISLE rules: of lowering, Cranelift's extractors of CLIF instructions, the machine's constructors, then the rules; of rewriting,

@@ -38,6 +38,9 @@ pub const MAX_SHARED: u32 = 228 * 1024;
 /// Most threads of a block (*assigned*).
 pub const MAX_THREADS: u64 = 1024;
 
+/// Alignment of allocations of global memory in bytes (assigned).
+pub const ALLOCATION_ALIGN: u64 = 256;
+
 /// Local memory that one thread can have in bytes (assigned): every offset from R1 in a frame fits into the 24 bits of an instruction.
 pub const MAX_LOCAL: u32 = 4 << 20;
 /// Alignment of R1, and so the largest that a stack slot can have, in bytes.

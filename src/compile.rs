@@ -4,24 +4,32 @@
 //! (`--dump-after`) and verifies itself (after each pass in debug builds, or with `--set verify=true`). Functions are compiled
 //! one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a text are reported together.
 
+mod cache;
 mod code;
 pub mod library;
 mod parallel;
 mod resources;
 mod stages;
 pub(crate) mod summaries;
+mod warning;
 mod watch;
 
+pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
+pub use crate::object::RECURSION_BYTES;
+pub use crate::remarks::Remark;
+pub use crate::sched::model::FunctionCycles;
+pub use cache::{Cache, CacheKey};
 use code::Compiled;
 pub use code::{Code, KernelRef, Unit};
-pub use resources::{KernelResources, RECURSION_BYTES};
+pub use resources::KernelResources;
+pub use warning::Warning;
 pub use watch::{Dump, DumpSink, Timings};
 
 use crate::analysis::Facts;
-use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 use crate::clif::{self, Preparer};
 use crate::emit::{self, Constants};
-use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::error::{Error, Errors, Place, Problem};
+use crate::locations::Locations;
 use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
@@ -29,8 +37,9 @@ use crate::settings::Options;
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
+use hashbrown::HashMap;
 use stages::Analyzed;
-use std::collections::HashMap;
+use std::sync::Arc;
 use summaries::Summaries;
 use watch::Watch;
 
@@ -179,6 +188,7 @@ impl<'a> FunctionInput<'a> {
 
 /// Compiles functions, one after the other.
 #[derive(Default)]
+#[must_use = "a compiler does nothing until it is given functions"]
 pub struct Compiler {
     options: Options,
     preparer: Preparer,
@@ -188,6 +198,8 @@ pub struct Compiler {
     allocation: regalloc::Scratch,
     emission: emit::Scratch,
     watch: Watch,
+    cache: Option<Arc<Cache>>,
+    locations: Option<Arc<Locations>>,
 }
 
 impl Compiler {
@@ -225,6 +237,17 @@ impl Compiler {
         self.watch.cycles = on;
     }
 
+    /// Says what the numbers in `srcloc` of what is compiled from now on stand for; with none, they are lines, those of a text lines of its file.
+    pub fn set_locations(&mut self, locations: Option<Arc<Locations>>) {
+        self.locations = locations;
+    }
+
+    /// Looks for files in a cache from now on before they are compiled, and keeps them there ([`Compiler::file`] and what is made of it); or no
+    /// longer. With dumps everything is compiled.
+    pub fn use_cache(&mut self, cache: Option<Arc<Cache>>) {
+        self.cache = cache;
+    }
+
     /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
     pub fn time_passes(&mut self, on: bool) {
         self.watch.timed = on;
@@ -238,9 +261,9 @@ impl Compiler {
     /// Compiles a CLIF text.
     ///
     /// # Errors
-    /// A syntax error, or everything that is wrong or unsupported in any of its functions.
+    /// Everything that is wrong or unsupported in any of its functions. Of a function that cannot be read it is the first mistake.
     pub fn compile_clif(&mut self, text: &str) -> Result<Code, Errors> {
-        self.file(&SourceFile::parse("<clif>", text)?)
+        self.file(&SourceFile::parse_partly("<clif>", text))
     }
 
     /// Compiles all functions of a file.
@@ -256,23 +279,59 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::file`], in the same order.
     pub fn file_on(&mut self, file: &SourceFile, threads: usize) -> Result<Code, Errors> {
+        let given = self.locations.clone();
+        self.locations
+            .get_or_insert_with(|| Arc::new(Locations::lines_of(&*file.name)));
+        let code = self.file_located(file, threads);
+        self.locations = given;
+        code
+    }
+
+    /// Takes a file from the cache or compiles it.
+    fn file_located(&mut self, file: &SourceFile, threads: usize) -> Result<Code, Errors> {
+        let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
+        let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names))
+            .map(|(function, name)| FunctionInput::of_source(function, name))
+            .collect();
+        // What is wrong with a text is not in the key.
+        let cached = self.watch.sink.is_none() && !file.is_partial();
+        let Some(cache) = self.cache.clone().filter(|_| cached) else {
+            return self.file_afresh(file, &inputs, threads);
+        };
+        let key = self.cache_key(&inputs);
+        if let Some(code) = cache.get(&key) {
+            return Ok(code.with_text(file));
+        }
+        let code = self.file_afresh(file, &inputs, threads)?;
+        if let Err(error) = cache.put(&key, &code) {
+            log::warn!("cache: {} is not kept: {error}", file.name);
+        }
+        Ok(code)
+    }
+
+    /// Compiles all functions of a file without a look at the cache.
+    fn file_afresh(
+        &mut self,
+        file: &SourceFile,
+        inputs: &[FunctionInput<'_>],
+        threads: usize,
+    ) -> Result<Code, Errors> {
         let mut unit = Unit::new();
         unit.announce_file(file);
-        let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
         let mut lines: HashMap<&str, u32> = HashMap::new();
         // By function, the line of an earlier one of its name.
-        let twice: Vec<Option<u32>> = (file.functions.iter().zip(&names))
-            .map(|(function, name)| lines.insert(name, function.line))
+        let twice: Vec<Option<u32>> = (file.functions.iter().zip(inputs))
+            .map(|(function, input)| lines.insert(input.name, function.line))
             .collect();
-        let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names).zip(&twice))
+        let once: Vec<FunctionInput<'_>> = (inputs.iter().zip(&twice))
             .filter(|(_, twice)| twice.is_none())
-            .map(|((function, name), _)| FunctionInput::of_source(function, name))
+            .map(|(input, _)| *input)
             .collect();
-        let mut compiled = self.compile_all(&inputs, &mut unit, threads).into_iter();
-        let mut errors = ErrorList::new();
-        for ((function, name), twice) in file.functions.iter().zip(&names).zip(twice) {
+        let mut compiled = self.compile_all(&once, &mut unit, threads).into_iter();
+        let mut errors = file.faults.clone();
+        for ((function, input), twice) in file.functions.iter().zip(inputs).zip(twice) {
             if let Some(first) = twice {
-                let message = format!("%{name} is defined twice, first in line {first}");
+                let message = format!("%{} is defined twice, first in line {first}", input.name);
                 let place = Place::default().at_line(function.line);
                 errors.push(Error::new(Problem::Syntax(message), place));
             } else if let Some(Err(found)) = compiled.next() {
@@ -280,9 +339,11 @@ impl Compiler {
             }
         }
         errors
+            .in_order_of_lines()
             .finish(())
             .and_then(|()| unit.finish())
-            .map_err(|errors| errors.in_file(&file.name))
+            .map(|code| code.with_text(file))
+            .map_err(|errors| errors.in_file(&file.name).with_text(&file.text))
     }
 
     /// Compiles one function; `kernel` makes it a kernel.
@@ -330,6 +391,21 @@ impl Compiler {
         summaries: &Summaries,
         room: u32,
     ) -> Result<Compiled, Errors> {
+        let locations = self.locations.clone().unwrap_or_default();
+        let mut compiled = self
+            .numbered(input, summaries, room)
+            .map_err(|errors| errors.located(&locations))?;
+        compiled.locate(&locations);
+        Ok(compiled)
+    }
+
+    /// The passes, with numbers for places in the source.
+    fn numbered(
+        &mut self,
+        input: &FunctionInput<'_>,
+        summaries: &Summaries,
+        room: u32,
+    ) -> Result<Compiled, Errors> {
         let Self {
             options,
             preparer,
@@ -339,6 +415,8 @@ impl Compiler {
             allocation,
             emission,
             watch,
+            cache: _,
+            locations: _,
         } = self;
         let name = input.name;
         let mut constants = Constants::with_room(room);
@@ -398,11 +476,16 @@ impl Compiler {
                 .map_err(|error| stages::emit_error(name, &error))
         })?;
         Ok(Compiled {
-            code,
+            code: if options.lines {
+                code
+            } else {
+                code.without_lines()
+            },
             constants,
             linkage: input.linkage,
             remarks: remarks.finish(name),
             cycles,
+            locations: None,
         })
     }
 }

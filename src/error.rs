@@ -3,14 +3,17 @@
 //! Every stage from reading CLIF to writing an object reports through [`Errors`], a list that is never empty: a stage
 //! collects every item that it cannot handle before it gives up, so one run names all of them. [`Error`] prints on one
 //! line as `FILE:LINE: what is wrong and what to do (in function %name)`; parts of the place that are unknown are left
-//! out. Faults of a running kernel are not errors of this kind, they are values of the device.
+//! out. A list prints below each the line of the text with carets, where the text is known. Faults of a running kernel are not errors of this kind, they are values of the device.
 
+use crate::locations::Locations;
+use crate::text::{excerpt, word_at};
 use cranelift_codegen::ir::{Function, Inst, SourceLoc, Type};
 use std::fmt;
 use std::sync::Arc;
 
 /// What is wrong, without the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// A file could not be read or written.
     #[error("{0}")]
@@ -51,6 +54,9 @@ pub enum Problem {
         /// What is wrong, with the legal values.
         message: String,
     },
+    /// A target that this is not.
+    #[error("{0}")]
+    Target(String),
     /// A mistake of the compiler itself.
     #[error("internal error: {0}; please report it with the input")]
     Internal(String),
@@ -63,6 +69,8 @@ pub struct Place {
     pub file: Option<Arc<str>>,
     /// Line in that input, from 1.
     pub line: Option<u32>,
+    /// What stands in that line.
+    pub text: Option<Box<str>>,
     /// Name of the function as CLIF writes it: `%name` or `u0:1`.
     pub function: Option<Box<str>>,
     /// The operation at fault, in CLIF's or the machine's spelling.
@@ -79,6 +87,7 @@ impl Place {
         Self {
             file: None,
             line: line_of(func.srcloc(inst)),
+            text: None,
             function: Some(func.name.to_string().into()),
             opcode: Some(opcode.to_string().into()),
             ty: (!ty.is_invalid()).then_some(ty),
@@ -161,6 +170,26 @@ impl Error {
         self
     }
 
+    /// The line of the text and carets under the operation, or under all of the line where no operation is to blame; none where the text is
+    /// not known.
+    pub fn excerpt(&self) -> Option<String> {
+        let (line, text) = (self.place.line?, self.place.text.as_deref()?);
+        let start = match &self.place.opcode {
+            // A text with source locations of its own has other lines than those.
+            Some(opcode) => word_at(text, opcode)?,
+            None => text.len() - text.trim_start().len(),
+        };
+        let marked = match &self.place.opcode {
+            Some(opcode) => opcode.chars().count(),
+            None => text.split(';').next()?.trim().chars().count().max(1),
+        };
+        let column = text[..start].chars().count();
+        let [text, carets] = excerpt(text, column, marked);
+        let number = line.to_string();
+        let margin = " ".repeat(number.len());
+        Some(format!(" {number} | {text}\n {margin} | {carets}"))
+    }
+
     /// True for a correct input that the back end does not translate; a test runner skips rather than fails on it.
     pub fn is_unsupported(&self) -> bool {
         matches!(self.problem, Problem::Unsupported { .. })
@@ -183,13 +212,10 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.problem)
-    }
-}
+/// It has no source: its text says everything.
+impl std::error::Error for Error {}
 
-/// One or more errors, in the order of the input. Prints one per line.
+/// One or more errors, in the order of the input. Prints one per line, with [`Error::excerpt`] below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errors(Vec<Error>);
 
@@ -197,6 +223,23 @@ impl Errors {
     /// The errors, at least one.
     pub fn as_slice(&self) -> &[Error] {
         &self.0
+    }
+
+    /// The errors in their order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Error> {
+        self.0.iter()
+    }
+
+    /// The errors with what stands in their lines of `text`.
+    pub fn with_text(mut self, text: &str) -> Self {
+        let lines: Vec<&str> = text.lines().collect();
+        for error in &mut self.0 {
+            let index = error.place.line.map(|line| line.saturating_sub(1) as usize);
+            if let Some(line) = index.and_then(|index| lines.get(index)) {
+                error.place.text = Some((*line).into());
+            }
+        }
+        self
     }
 
     /// The errors in the named file; those that name a file keep it.
@@ -209,6 +252,18 @@ impl Errors {
         )
     }
 
+    /// The same errors; those in the function `from` are in `to`, which is what the embedding calls it.
+    #[cfg(feature = "module")]
+    pub(crate) fn in_function(mut self, from: &str, to: &str) -> Self {
+        for error in &mut self.0 {
+            let function = &mut error.place.function;
+            if function.as_deref() == Some(from) {
+                *function = Some(format!("%{to}").into());
+            }
+        }
+        self
+    }
+
     /// The same errors; those without a line get `line`.
     pub fn or_at_line(self, line: u32) -> Self {
         Self(
@@ -217,6 +272,23 @@ impl Errors {
                 .map(|error| error.or_at_line(line))
                 .collect(),
         )
+    }
+
+    /// The same errors with what their lines stand for, where those are numbers of a table.
+    pub(crate) fn located(self, locations: &Locations) -> Self {
+        if !locations.is_table() {
+            return self;
+        }
+        let locate = |mut error: Error| {
+            if let Some(number) = error.place.line {
+                let location = locations.resolve(number);
+                error.place.line = (location.line != 0).then_some(location.line);
+                let file = locations.file_name(location.file).map(Arc::from);
+                error.place.file = error.place.file.or(file);
+            }
+            error
+        };
+        Self(self.0.into_iter().map(locate).collect())
     }
 
     /// True if nothing but unsupported items is wrong.
@@ -247,14 +319,23 @@ impl fmt::Display for Errors {
                 writeln!(f)?;
             }
             write!(f, "{error}")?;
+            if let Some(excerpt) = error.excerpt() {
+                write!(f, "\n{excerpt}")?;
+            }
         }
         Ok(())
     }
 }
 
-impl std::error::Error for Errors {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.first().map(|error| error as _)
+/// They have no source: their text says everything.
+impl std::error::Error for Errors {}
+
+impl<'a> IntoIterator for &'a Errors {
+    type Item = &'a Error;
+    type IntoIter = std::slice::Iter<'a, Error>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 
@@ -313,6 +394,7 @@ mod tests {
         Place {
             file: Some("k.clif".into()),
             line: Some(7),
+            text: None,
             function: Some("%f".into()),
             opcode: Some("fma".into()),
             ty: Some(types::F128),
@@ -347,5 +429,26 @@ mod tests {
              k.clif:7: unsupported: fma.f128: use f64 (in function %f)"
         );
         assert_eq!(ErrorList::new().finish(1), Ok(1));
+        assert_eq!(errors.iter().count(), (&errors).into_iter().count());
+    }
+
+    #[test]
+    fn a_list_shows_the_lines_of_a_known_text() {
+        let text = ["; é", "    v2 = fma v0, v1  ; fma"].join("\n");
+        let error = Error::unsupported(place().at_line(2), "use f64");
+        let errors = Errors::from(error.clone()).with_text(&text);
+        assert_eq!(
+            errors.to_string(),
+            format!("{error}\n 2 |     v2 = fma v0, v1  ; fma\n   |          ^^^")
+        );
+        // The operation is not there: the line is one of another text.
+        let elsewhere = Errors::from(Error::unsupported(place().at_line(1), "use f64"));
+        assert_eq!(
+            elsewhere.clone().with_text(&text).to_string(),
+            elsewhere.to_string()
+        );
+        let whole = Error::new(Problem::Syntax("no".into()), Place::default().at_line(2));
+        let whole = Errors::from(whole).with_text(&text).to_string();
+        assert!(whole.ends_with("  |     ^^^^^^^^^^^^^^^"), "{whole}");
     }
 }

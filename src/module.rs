@@ -9,24 +9,24 @@
 //! no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
 
 use crate::analysis::calls::Summary;
+use crate::clif;
 use crate::clif::source::KernelOptions;
 use crate::compile::{Code, Compiler, FunctionInput, Unit};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::{self, DataContents, DataObject, RelocationKind};
 use crate::settings::Options;
+use crate::target::{self, CALL_CONV};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{self, UserExternalName};
-use cranelift_codegen::isa::{self, CallConv, OwnedTargetIsa, TargetFrontendConfig, TargetIsa};
+use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetFrontendConfig, TargetIsa};
 use cranelift_codegen::{CodegenError, Context, settings};
 use cranelift_module::{
     DataDescription, DataId, FuncId, FuncOrDataId, Init, Linkage, Module, ModuleDeclarations,
     ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
 };
-use std::collections::{HashMap, HashSet};
-use target_lexicon::PointerWidth;
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
-/// Calling convention of functions that the front end does not give one.
-const CALL_CONV: CallConv = CallConv::Fast;
 /// Alignment of data whose description asks for none.
 const DATA_ALIGN: u32 = 16;
 
@@ -38,6 +38,10 @@ pub struct GpuModule {
     kernels: HashMap<FuncId, KernelOptions>,
     defined_functions: HashSet<FuncId>,
     defined_data: HashSet<DataId>,
+    /// Functions that return nothing, as they were defined: those may be made kernels later.
+    without_results: HashMap<FuncId, ir::Function>,
+    /// Functions that were made kernels after they had been defined.
+    marked_late: BTreeSet<FuncId>,
     /// Functions that call some that were not defined yet, and what was taken of their callees.
     early: Vec<(FuncId, ir::Function, Vec<Summary>)>,
     stand_in: OwnedTargetIsa,
@@ -67,14 +71,19 @@ impl GpuModule {
             kernels: HashMap::new(),
             defined_functions: HashSet::new(),
             defined_data: HashSet::new(),
+            without_results: HashMap::new(),
+            marked_late: BTreeSet::new(),
             early: Vec::new(),
             stand_in,
         })
     }
 
-    /// Makes a declared function a kernel. It must not be defined yet.
+    /// Makes a declared function a kernel. It may be defined already: then it is compiled again when the module is finished.
     pub fn declare_kernel(&mut self, function: FuncId, options: KernelOptions) {
-        self.kernels.insert(function, options);
+        let before = self.kernels.insert(function, options);
+        if before != Some(options) && self.defined_functions.contains(&function) {
+            self.marked_late.insert(function);
+        }
     }
 
     /// Puts together what was defined.
@@ -98,8 +107,43 @@ impl GpuModule {
             }
         }
         errors.finish(())?;
+        self.compile_marked_late()?;
         self.compile_again()?;
         self.unit.finish()
+    }
+
+    /// Functions that were made kernels after they had been compiled as functions.
+    fn compile_marked_late(&mut self) -> Result<(), Errors> {
+        let mut errors = ErrorList::new();
+        for id in std::mem::take(&mut self.marked_late) {
+            let declaration = self.declarations.get_function_decl(id);
+            let name = declaration.linkage_name(id).into_owned();
+            let Some(func) = self.without_results.get(&id) else {
+                let place = Place {
+                    function: Some(format!("%{name}").into()),
+                    ..Place::default()
+                };
+                errors.push(clif::kernel_with_results(place, &declaration.signature));
+                continue;
+            };
+            let declarations = &self.declarations;
+            let input = FunctionInput {
+                func,
+                name: &name,
+                kernel: self.kernels.get(&id).copied(),
+                linkage: linkage(declaration.linkage),
+                namer: &|user: &UserExternalName| {
+                    Self::symbol(declarations, user.namespace, user.index)
+                },
+            };
+            if let Some(index) = self.unit.take_out(&name) {
+                match self.compiler.compile_function(&input, &mut self.unit) {
+                    Ok(()) => self.unit.put_back(index),
+                    Err(found) => errors.extend(found),
+                }
+            }
+        }
+        errors.finish(())
     }
 
     /// Functions that call some that were defined later: lanes may come back from those one by one, which is known only now. Few functions
@@ -194,6 +238,8 @@ fn thread_local(name: &str) -> ModuleError {
 }
 
 impl Module for GpuModule {
+    /// A stand-in: Cranelift's riscv64, which answers for 64-bit pointers and for nothing else. No code is made with it. The target's own
+    /// answers are [`Module::target_config`], [`target::triple`] and [`Compiler::options`].
     fn isa(&self) -> &dyn TargetIsa {
         &*self.stand_in
     }
@@ -207,11 +253,7 @@ impl Module for GpuModule {
     }
 
     fn target_config(&self) -> TargetFrontendConfig {
-        TargetFrontendConfig {
-            default_call_conv: CALL_CONV,
-            pointer_width: PointerWidth::U64,
-            ..self.stand_in.frontend_config()
-        }
+        target::frontend_config()
     }
 
     fn make_context(&self) -> Context {
@@ -284,6 +326,7 @@ impl Module for GpuModule {
         if self.defined_functions.contains(&id) {
             return Err(ModuleError::DuplicateDefinition(name));
         }
+        let func_name = context.func.name.to_string();
         let declarations = &self.declarations;
         let input = FunctionInput {
             func: &context.func,
@@ -312,9 +355,12 @@ impl Module for GpuModule {
         let taken = self.unit.summaries().of_callees(&input);
         self.compiler
             .compile_function(&input, &mut self.unit)
-            .map_err(module_error)?;
+            .map_err(|errors| module_error(errors.in_function(&func_name, &name)))?;
         if early {
             self.early.push((id, context.func.clone(), taken));
+        }
+        if context.func.signature.returns.is_empty() {
+            self.without_results.insert(id, context.func.clone());
         }
         self.defined_functions.insert(id);
         Ok(())
@@ -396,7 +442,7 @@ impl Module for GpuModule {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "driver", feature = "sim"))]
 mod tests {
     use super::*;
     use crate::driver::{Device, Grid};
@@ -407,6 +453,11 @@ mod tests {
 
     /// A module with a table in data, a function that reads it, and a kernel that calls the function for every thread.
     fn module() -> GpuModule {
+        module_marked(true).0
+    }
+
+    /// The module, and its kernel, which is made one before it is defined or not at all.
+    fn module_marked(before: bool) -> (GpuModule, FuncId) {
         let mut module = GpuModule::new(Options::default()).unwrap();
         let table = module
             .declare_data("table", Linkage::Local, false, false)
@@ -436,7 +487,9 @@ mod tests {
         let kernel = module
             .declare_function("squares", Linkage::Export, &signature)
             .unwrap();
-        module.declare_kernel(kernel, KernelOptions::default());
+        if before {
+            module.declare_kernel(kernel, KernelOptions::default());
+        }
 
         let mut functions = FunctionBuilderContext::new();
         let mut context = module.make_context();
@@ -488,7 +541,7 @@ mod tests {
         builder.seal_all_blocks();
         builder.finalize(module.target_config());
         module.define_function(kernel, &mut context).unwrap();
-        module
+        (module, kernel)
     }
 
     #[test]
@@ -506,6 +559,36 @@ mod tests {
         assert_eq!(
             device.download::<i32>(&out).unwrap(),
             [1, 4, 9, 16, 25, 36, 49, 64]
+        );
+    }
+
+    #[test]
+    fn a_kernel_is_the_same_whether_it_is_marked_before_or_after_its_definition() {
+        let (mut module, kernel) = module_marked(false);
+        module.declare_kernel(kernel, KernelOptions::default());
+        let before = module_marked(true).0.finish().unwrap();
+        assert_eq!(module.finish().unwrap(), before);
+        let (mut module, kernel) = module_marked(true);
+        let options = KernelOptions {
+            shared_bytes: 64,
+            ..KernelOptions::default()
+        };
+        module.declare_kernel(kernel, options);
+        let code = module.finish().unwrap();
+        assert_eq!(code.kernels()[0].shared_bytes, 64);
+    }
+
+    #[test]
+    fn a_function_with_results_is_no_kernel_later_either() {
+        let mut module = module();
+        let FuncOrDataId::Func(square) = module.get_name("square").unwrap() else {
+            panic!("a function")
+        };
+        module.declare_kernel(square, KernelOptions::default());
+        let errors = module.finish().unwrap_err().to_string();
+        assert!(
+            errors.contains("a kernel returns nothing") && errors.contains("%square"),
+            "{errors}"
         );
     }
 

@@ -3,12 +3,14 @@
 //! A pass calls [`Remarks::missed`] where it turns something down. Nothing is kept unless somebody wants to read it
 //! ([`crate::compile::Compiler::collect_remarks`]); the text of a reason is made only then.
 
+use crate::locations::Locations;
 use crate::vcode::SourceLine;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
 /// What was not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Missed {
     /// Two or more accesses to memory next to each other as one.
     Merging,
@@ -35,12 +37,16 @@ impl fmt::Display for Missed {
 }
 
 /// A remark on a function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     /// The function, without `%`.
     pub function: String,
-    /// The line, or the number that the front end put into `srcloc`; 0 if unknown.
+    /// The file, if it is known.
+    pub file: Option<Box<str>>,
+    /// The line; 0 if unknown.
     pub line: u32,
+    /// The column; 0 if unknown.
+    pub column: u32,
     /// What was not done.
     pub missed: Missed,
     /// Why, in words.
@@ -51,14 +57,34 @@ impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Remark {
             function,
+            file,
             line,
+            column,
             missed,
             why,
         } = self;
+        if let Some(file) = file {
+            write!(f, "{file}:")?;
+        }
         if *line > 0 {
-            write!(f, "{line}: ")?;
+            write!(f, "{line}:")?;
+            if *column > 0 {
+                write!(f, "{column}:")?;
+            }
+        }
+        if file.is_some() || *line > 0 {
+            write!(f, " ")?;
         }
         write!(f, "%{function}: {missed}: {why}")
+    }
+}
+
+impl Remark {
+    /// Puts in what the number in place of the line stands for.
+    pub(crate) fn locate(&mut self, locations: &Locations) {
+        let location = locations.resolve(self.line);
+        (self.line, self.column) = (location.line, location.column);
+        self.file = locations.file_name(location.file).map(Box::from);
     }
 }
 
@@ -101,7 +127,9 @@ impl Remarks {
         self.found.dedup();
         let remark = |(line, missed, why): (SourceLine, Missed, Cow<'static, str>)| Remark {
             function: function.to_owned(),
+            file: None,
             line: line.0,
+            column: 0,
             missed,
             why,
         };

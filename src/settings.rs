@@ -5,9 +5,11 @@
 use crate::abi;
 use crate::error::{Error, Place, Problem};
 pub use crate::regalloc::Algorithm;
+use crate::text::did_you_mean;
+use cranelift_codegen::settings::{Configurable, SetError, SetResult};
 use std::fmt;
 
-/// What a compilation is asked to do.
+/// What a compilation is asked to do. More settings will come, so take [`Options::default`] and change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How much the CLIF is optimised before selection.
@@ -40,6 +42,8 @@ pub struct Options {
     pub split_addresses: bool,
     /// Reorder the instructions of blocks.
     pub reorder: bool,
+    /// Say in the object which instructions are of which line of the source.
+    pub lines: bool,
     /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a panic.
     pub enable_verifier: bool,
     /// Verify the code after each pass.
@@ -64,6 +68,7 @@ impl Options {
         rewrite: true,
         split_addresses: true,
         reorder: true,
+        lines: true,
         enable_verifier: true,
         verify: cfg!(debug_assertions),
     };
@@ -269,6 +274,7 @@ pub static SETTINGS: &[Setting] = &[
     named!("rewrite", rewrite: bool, "apply the rules of isle/clif_opt.isle (not with opt_level=none)"),
     named!("split_addresses", split_addresses: bool, "take constants out of addresses, into offsets (not with opt_level=none)"),
     named!("reorder", reorder: bool, "reorder the instructions of blocks (not with sched=serial)"),
+    named!("lines", lines: bool, "say in the object which instructions are of which line of the source"),
     named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),
 ];
@@ -288,6 +294,11 @@ impl Options {
     /// An unknown name, or a value that the setting does not take; the message lists what is legal.
     pub fn set(&mut self, text: &str) -> Result<(), Error> {
         let (name, value) = text.split_once('=').unwrap_or((text, "true"));
+        self.set_to(name, value)
+    }
+
+    /// Gives one setting a value.
+    fn set_to(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let wrong = |message| {
             let problem = Problem::Setting {
                 name: name.to_owned(),
@@ -295,11 +306,12 @@ impl Options {
             };
             Error::new(problem, Place::default())
         };
-        let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
+        let Some(setting) = find(name) else {
             let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
             return Err(wrong(format!(
-                "no such setting; there are {}",
-                names.join(", ")
+                "no such setting; there are {}{}",
+                names.join(", "),
+                did_you_mean(name, names.iter().copied())
             )));
         };
         (setting.set)(self, value).ok_or_else(|| {
@@ -312,8 +324,66 @@ impl Options {
 
     /// True if a setting of this name exists.
     pub fn knows(name: &str) -> bool {
-        SETTINGS.iter().any(|setting| setting.name == name)
+        find(name).is_some()
     }
+}
+
+/// Settings while they are made, by Cranelift's conventions: [`Builder::set`] and [`Builder::enable`] by name, then [`Builder::finish`].
+/// [`SETTINGS`] lists the names. Code that is written for any `Configurable` of Cranelift takes it too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "settings do nothing until a compiler has them"]
+pub struct Builder {
+    options: Options,
+}
+
+/// Default settings, to be changed by name.
+pub fn builder() -> Builder {
+    Builder::default()
+}
+
+impl Builder {
+    /// Gives a setting a value.
+    ///
+    /// # Errors
+    /// An unknown name, or a value that the setting does not take.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        self.options.set_to(name, value)
+    }
+
+    /// Switches a setting on.
+    ///
+    /// # Errors
+    /// An unknown name, or a setting that is no switch.
+    pub fn enable(&mut self, name: &str) -> Result<(), Error> {
+        self.options.set_to(name, "true")
+    }
+
+    /// The list of settings: names, meanings, legal values.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Setting> {
+        SETTINGS.iter()
+    }
+
+    /// The settings, for a compiler.
+    pub fn finish(self) -> Options {
+        self.options
+    }
+}
+
+impl Configurable for Builder {
+    fn set(&mut self, name: &str, value: &str) -> SetResult<()> {
+        let setting = find(name).ok_or_else(|| SetError::BadName(name.to_owned()))?;
+        let set = (setting.set)(&mut self.options, value);
+        set.ok_or_else(|| SetError::BadValue(format!("any among {}", setting.legal_values())))
+    }
+
+    fn enable(&mut self, name: &str) -> SetResult<()> {
+        let setting = find(name).ok_or_else(|| SetError::BadName(name.to_owned()))?;
+        (setting.set)(&mut self.options, "true").ok_or(SetError::BadType)
+    }
+}
+
+fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
 }
 
 #[cfg(test)]
@@ -344,6 +414,30 @@ mod tests {
                 "{wrong}"
             );
         }
+    }
+
+    #[test]
+    fn a_builder_works_as_those_of_cranelift() {
+        fn configure(settings: &mut dyn Configurable) {
+            settings.set("opt_level", "none").unwrap();
+            settings.enable("assume_aligned").unwrap();
+            assert!(matches!(
+                settings.set("opt_levl", "none"),
+                Err(SetError::BadName(_))
+            ));
+            assert!(matches!(
+                settings.set("regs", "3"),
+                Err(SetError::BadValue(_))
+            ));
+            assert!(matches!(settings.enable("regs"), Err(SetError::BadType)));
+        }
+        let mut builder = builder();
+        configure(&mut builder);
+        let error = builder.set("opt_levl", "none").unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `opt_level`?"), "{error}");
+        assert_eq!(builder.iter().count(), SETTINGS.len());
+        let options = builder.finish();
+        assert!(options.assume_aligned && options.opt_level == OptLevel::None);
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The text: what may be written and how, errors with their places, objects through their listing; in `errata` every example of the
 //! documents and every refusal that errata.md predicts.
 
+#![cfg(feature = "asm")]
+
 #[path = "assembly/errata.rs"]
 mod errata;
 
 use cranelift_thisgpu::asm::{self, assemble, listing};
-use cranelift_thisgpu::isa::encode::all_forms;
-use cranelift_thisgpu::isa::random::Random;
-use cranelift_thisgpu::isa::{PReg, VReg, decode};
 use cranelift_thisgpu::object::Object;
+use cranelift_thisgpu::unstable::isa::encode::all_forms;
+use cranelift_thisgpu::unstable::isa::random::Random;
+use cranelift_thisgpu::unstable::isa::{PReg, VReg, decode};
 
 /// Instructions as the documents write them in examples are printed like that.
 #[test]

@@ -3,6 +3,8 @@
 //! Every fourth thread works on the same cell; neighbouring cells share a word where they are narrow, so that what one thread does to its
 //! bytes must leave the others' alone. The final values do not depend on the order of the threads.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;

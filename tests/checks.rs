@@ -1,11 +1,13 @@
 //! Planted mistakes and their correct twins under `--check`: a mistake is found with its kernel, block, threads, instructions and lines of
 //! the source, the twin is not blamed. In both speeds of the simulator. Mistakes that no CLIF makes are in the simulator's own tests.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Grid, Module};
+use cranelift_thisgpu::launch::FindingKind;
+use cranelift_thisgpu::launch::{AccessKind, Place, Window};
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::check::FindingKind;
-use cranelift_thisgpu::sim::fault::{AccessKind, Place, Window};
 use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig};
 
 #[path = "../examples/million.rs"]

@@ -1,5 +1,7 @@
 //! Divergent branches in each other, deeper than the machine has barriers and the allocator would like to keep masks in registers.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;

@@ -1,13 +1,15 @@
 //! Integer division on the simulator against the host, also with MUFU.RCP off by as much as its bound allows, and its traps.
 
+#![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
+
 use cranelift_codegen::ir::TrapCode;
 use cranelift_thisgpu::asm::listing;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::isa::random::Random as Sequence;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::semantics::Reference;
+use cranelift_thisgpu::sim::Reference;
 use cranelift_thisgpu::sim::{FaultKind, SimConfig};
+use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 
 /// The operations, by whether they are signed and give the remainder.
 const OPERATIONS: [(&str, bool, bool); 4] = [

@@ -1,11 +1,13 @@
 //! Every form through the encoder, decoder, printer and assembler and back; random words; unused bits; planted mistakes.
 
+#![cfg(feature = "asm")]
+
 use cranelift_thisgpu::asm;
-use cranelift_thisgpu::isa::encode::{all_forms, control_mask};
-use cranelift_thisgpu::isa::generated::{FORMS, OPTYPES, form_of};
-use cranelift_thisgpu::isa::random::Random;
-use cranelift_thisgpu::isa::table::{FieldType, FieldValue};
-use cranelift_thisgpu::isa::{Control, Illegal, Inst, PReg, decode};
+use cranelift_thisgpu::unstable::isa::encode::{all_forms, control_mask};
+use cranelift_thisgpu::unstable::isa::generated::{FORMS, OPTYPES, form_of};
+use cranelift_thisgpu::unstable::isa::random::Random;
+use cranelift_thisgpu::unstable::isa::table::{FieldType, FieldValue};
+use cranelift_thisgpu::unstable::isa::{Control, Illegal, Inst, PReg, decode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SEED: u64 = 0x7467_0001;

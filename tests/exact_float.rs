@@ -3,12 +3,14 @@
 //! The inputs are the numbers where such code goes wrong: all pairs of corner values, quotients and roots next to the midpoint of two
 //! neighbours, results on the edge of and among the subnormal numbers, and random bits. Roots of f16 are all there are.
 
+#![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::asm::listing;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Grid, Pod};
-use cranelift_thisgpu::isa::random::Random as Sequence;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::{SimConfig, semantics::Reference};
+use cranelift_thisgpu::sim::{Reference, SimConfig};
+use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 use half::f16;
 
 /// Reproducible numbers.

@@ -1,6 +1,8 @@
 //! Kernels that go wrong: the fault says which kernel, block, thread, instruction and line of the source it was, other memory is
 //! as before, and the device goes on. In both speeds of the simulator, with and without checks.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, DevicePointer, Grid, Module};
 use cranelift_thisgpu::settings::Options;

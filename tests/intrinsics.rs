@@ -2,13 +2,15 @@
 //!
 //! A row that nothing here knows fails the test.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_codegen::ir::{Type, types};
-use cranelift_thisgpu::clif::intrinsics::{self, Intrinsic};
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::isa::random::Random as Sequence;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{Report, SimConfig};
+use cranelift_thisgpu::unstable::clif::intrinsics::{self, Intrinsic};
+use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 use half::{bf16, f16};
 
 /// Reproducible numbers.

@@ -1,5 +1,7 @@
 //! What a launch and its kernel agree on: types of parameters, launch bounds, dynamic shared memory.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, DeviceError, DeviceProperties, Grid, Limit};
 use cranelift_thisgpu::settings::Options;

@@ -2,6 +2,8 @@
 //!
 //! One test, since all of a process share the logger.
 
+#![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::SimConfig;
 use std::sync::Mutex;

@@ -1,12 +1,13 @@
 //! Lowering alone: the VCode of small functions, looked at as text. Golden files of whole functions are in `filetests/`.
 
-use cranelift_thisgpu::abi;
-use cranelift_thisgpu::analysis;
-use cranelift_thisgpu::clif::{self, Preparer, source::SourceFile};
-use cranelift_thisgpu::lower::{self, Facts, Input, Scratch};
-use cranelift_thisgpu::remarks::Remarks;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::{Options, Unroll};
-use cranelift_thisgpu::vcode::{FunctionKind, KernelInfo, Parameter};
+use cranelift_thisgpu::unstable::abi;
+use cranelift_thisgpu::unstable::analysis;
+use cranelift_thisgpu::unstable::clif::{self, Preparer};
+use cranelift_thisgpu::unstable::lower::{self, Facts, Input, Scratch};
+use cranelift_thisgpu::unstable::remarks::Remarks;
+use cranelift_thisgpu::unstable::vcode::{FunctionKind, KernelInfo, Parameter};
 
 /// The VCode of the first function of `text`; a kernel when it is marked.
 fn lowered(text: &str) -> String {

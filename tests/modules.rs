@@ -1,8 +1,15 @@
 //! Modules of many functions on several threads, and units that were compiled apart.
 
+#![cfg(all(
+    feature = "asm",
+    feature = "driver",
+    feature = "module",
+    feature = "sim"
+))]
+
 use cranelift_codegen::ir::UserExternalName;
 use cranelift_thisgpu::asm;
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler, DumpSink, FunctionInput, Unit};
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::module::GpuModule;

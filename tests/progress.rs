@@ -4,6 +4,8 @@
 //! Each kernel of `progress/` takes a buffer of 4,096 bytes of zeros, where the lock lies in front, and a buffer with a word for each thread.
 //! Its result does not depend on who gets a lock first.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
 use cranelift_thisgpu::settings::Options;

@@ -1,6 +1,8 @@
 //! Traps with their codes: conversions of floats at the exact ends of every integer's range, sums that overflow, conditional and
 //! unconditional traps, in kernels and in functions that they call.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_codegen::ir::TrapCode;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Grid};

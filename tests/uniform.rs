@@ -1,11 +1,13 @@
 //! Values in uniform registers: the kernels of `filetests/lower/uniform.clif`, and some that are written here because of their size, against references on
 //! the host, with blocks of part of a warp, of one and of several.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
-use cranelift_thisgpu::isa::random::Random;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::unstable::isa::random::Random;
 use std::fmt::Write;
 
 const KERNELS: &str = include_str!("../filetests/lower/uniform.clif");

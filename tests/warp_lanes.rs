@@ -1,5 +1,7 @@
 //! Warps of fewer lanes: what lanes do together changes, the numbers of threads, lanes and warps do not.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;

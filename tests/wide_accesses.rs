@@ -1,10 +1,12 @@
 //! Random accesses to overlapping places, executed on the simulator with accesses merged, against bytes on the host.
 
+#![cfg(all(feature = "driver", feature = "sim"))]
+
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
-use cranelift_thisgpu::isa::random::Random;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::unstable::isa::random::Random;
 use std::fmt::Write;
 
 /// Bytes of each area.

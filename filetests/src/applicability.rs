@@ -4,7 +4,8 @@
 
 use cranelift_codegen::ir::types::{F128, I128};
 use cranelift_codegen::ir::{Endianness, Function, Opcode, Type};
-use cranelift_thisgpu::clif::source::{Header, SourceFile};
+use cranelift_thisgpu::compile::SourceFile;
+use cranelift_thisgpu::unstable::clif::source::Header;
 use std::fmt;
 
 /// Why a test does not apply.

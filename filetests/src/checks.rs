@@ -10,7 +10,7 @@ use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Block, Function};
 use cranelift_codegen::settings::{self, Flags};
 use cranelift_codegen::verifier::verify_function;
-use cranelift_thisgpu::clif::source::SourceFunction;
+use cranelift_thisgpu::compile::SourceFunction;
 use std::fmt::Write;
 
 /// Kinds of tests that need no compiler.

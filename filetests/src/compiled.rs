@@ -2,8 +2,8 @@
 
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_thisgpu::asm;
-use cranelift_thisgpu::clif::source::{SourceFile, SourceFunction};
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Unit};
+use cranelift_thisgpu::compile::{SourceFile, SourceFunction};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
 use std::fmt::Write;

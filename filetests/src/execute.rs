@@ -11,10 +11,11 @@ use crate::trampoline::{decode_results, encode_arguments, row_bytes};
 use cranelift_codegen::data_value::{DataValue, DisplayDataValues};
 use cranelift_codegen::ir::{Signature, Type, types};
 use cranelift_reader::{Comparison, Invocation, RunCommand};
-use cranelift_thisgpu::clif::source::{RunLine, SourceFile};
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::driver::{Device, DeviceError, Grid, Kernel, Module};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::unstable::clif::source::RunLine;
 
 /// Lanes of a warp.
 const LANES: usize = 32;

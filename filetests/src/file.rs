@@ -6,9 +6,10 @@ use crate::expectation::{self, Region};
 use crate::report::FileReport;
 use crate::{compiled, execute, interpret, panics};
 use cranelift_codegen::settings::{self, Configurable, SetError};
-use cranelift_thisgpu::clif::source::{HeaderLine, SourceFile};
 use cranelift_thisgpu::compile::Pass;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::unstable::clif::source::HeaderLine;
 use std::path::Path;
 
 /// Name in `target` lines.

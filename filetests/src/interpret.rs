@@ -7,7 +7,7 @@ use cranelift_codegen::ir::Function;
 use cranelift_interpreter::environment::FunctionStore;
 use cranelift_interpreter::interpreter::{Interpreter, InterpreterState};
 use cranelift_interpreter::step::ControlFlow;
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 
 /// Steps after which a function counts as endless.
 const FUEL: u64 = 50_000_000;

@@ -6,12 +6,12 @@ use crate::applicability;
 use crate::panics;
 use crate::trampoline;
 use cranelift_codegen::ir::{ExternalName, Function};
-use cranelift_thisgpu::clif::intrinsics;
-use cranelift_thisgpu::clif::source::{KernelOptions, SourceFile, SourceFunction};
 use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, Unit, library};
+use cranelift_thisgpu::compile::{KernelOptions, SourceFile, SourceFunction};
 use cranelift_thisgpu::error::{Errors, Problem};
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::unstable::clif::intrinsics;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a function cannot be run.

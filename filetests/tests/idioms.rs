@@ -163,7 +163,7 @@ What everyday kernels are made of, and how many instructions it takes: *measured
 the RET or EXIT at their end. *Before* is what it was before the rules of this table were there. *By hand* is what a person would write
 for this instruction set, with arguments and results in the registers of the calling convention.
 
-The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 cargo test -p thisgpu-filetests --test idioms`.
+The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 cargo test -p cranelift-thisgpu-filetests --test idioms`.
 "
     .to_owned();
     let sums = |idioms: &[&Idiom]| {

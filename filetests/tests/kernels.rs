@@ -1,6 +1,6 @@
 //! The kernels of `filetests/kernels` against references on the host, with both allocators, in both modes of the simulator, without hazards.
 
-use cranelift_thisgpu::regalloc::Algorithm;
+use cranelift_thisgpu::settings::Algorithm;
 use cranelift_thisgpu::settings::{Options, Unroll};
 use libtest_mimic::{Arguments, Trial};
 use thisgpu_filetests::kernels::{self, Example};

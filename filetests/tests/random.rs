@@ -5,8 +5,8 @@
 
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{Type, types};
-use cranelift_thisgpu::clif::source::SourceFile;
-use cranelift_thisgpu::isa::random::Random as Sequence;
+use cranelift_thisgpu::compile::SourceFile;
+use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 use std::fmt::Write;
 use thisgpu_filetests::file::{TestOptions, test_text};
 use thisgpu_filetests::interpret;

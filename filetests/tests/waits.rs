@@ -2,12 +2,12 @@
 //!
 //! Prints how many there are. With `THISGPU_HEAVY=1` all files, otherwise the kernels and every sixth of the others.
 
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Unit};
-use cranelift_thisgpu::emit::Code;
-use cranelift_thisgpu::isa::decode;
-use cranelift_thisgpu::sched::redundancy::{RedundancyKind, redundancies};
 use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::unstable::emit::Code;
+use cranelift_thisgpu::unstable::isa::decode;
+use cranelift_thisgpu::unstable::sched::redundancy::{RedundancyKind, redundancies};
 use std::path::{Path, PathBuf};
 use thisgpu_filetests::find_files;
 

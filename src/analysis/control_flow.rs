@@ -343,7 +343,7 @@ impl ControlFlow {
 mod tests {
     use super::*;
     use crate::analysis::testing::{Rng, random_graph};
-    use std::collections::HashSet;
+    use hashbrown::HashSet;
 
     fn flow_of(text: &str, kernel: bool) -> ControlFlow {
         let func = cranelift_reader::parse_functions(text).unwrap().remove(0);

@@ -49,11 +49,6 @@ impl Graph {
         self.successors.len()
     }
 
-    /// Whether there is no node.
-    pub fn is_empty(&self) -> bool {
-        self.successors.is_empty()
-    }
-
     /// Targets of the edges that leave `node`.
     pub fn successors(
         &self,
@@ -97,6 +92,7 @@ impl Graph {
     }
 
     /// Whether each node can be reached from one of `roots` without passing through a node of `barriers`; roots count as reached.
+    #[cfg(test)]
     pub fn reachable(
         &self,
         roots: impl IntoIterator<Item = usize>,
@@ -163,7 +159,7 @@ impl NodeSet {
         &self.nodes
     }
 
-    /// Makes it the nodes that [`Graph::reachable`] tells of.
+    /// Makes it the nodes that can be reached from one of `roots` without passing through `barrier`; roots count as reached.
     pub fn fill_reachable(
         &mut self,
         graph: &Graph,

@@ -211,7 +211,8 @@ impl FuncWriter for Annotator<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clif::{KernelOptions, Options, Preparer, SourceFile};
+    use crate::clif::source::SourceFile;
+    use crate::clif::{KernelOptions, Options, Preparer};
 
     #[test]
     fn facts_print_as_comments() {

@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
     Type, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Reproducible numbers.
 pub struct Rng(Sequence);

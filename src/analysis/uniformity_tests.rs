@@ -9,7 +9,7 @@ use crate::analysis::testing::{Rng, random_function};
 use crate::clif::resolve;
 use cranelift_codegen::ir::InstructionData;
 use cranelift_codegen::ir::condcodes::IntCC;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 const LANES: usize = 4;
 const STEPS: usize = 400;

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::analysis::calls::Callees;
     use crate::analysis::testing::{Rng, random_function};
-    use std::collections::HashMap;
+    use hashbrown::HashMap;
 
     #[test]
     fn users_agree_with_a_search() {

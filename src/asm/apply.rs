@@ -1,10 +1,10 @@
 //! The values of a written instruction into the form that was chosen for it.
 
 use super::diagnostic::{Diagnostic, Span};
-use super::matching::{Match, register_class};
+use super::matching::{Candidate, Match, register_class};
 use super::name::{File, NamedRegister, RegisterName};
 use super::operand::{Offset, Operand, RegisterText, Value};
-use super::select::{Candidate, select, syntax_notes};
+use super::select::{select, syntax_notes};
 use super::syntax::Written;
 use crate::isa::encode::Illegal;
 use crate::isa::generated::MAX_REGISTERS;

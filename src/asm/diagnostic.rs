@@ -1,5 +1,6 @@
 //! Messages about an assembly text, each with its place.
 
+use crate::text::{excerpt, line_starts, list};
 use std::fmt;
 
 /// Bytes of the text.
@@ -172,105 +173,9 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// Most characters of a line that are shown.
-const SHOWN: usize = 160;
-
-/// The part of a line around the place of a message, and carets under `marked` characters from `start`.
-fn excerpt(line: &str, start: usize, marked: usize) -> [String; 2] {
-    let length = line.chars().count();
-    let first = if length <= SHOWN {
-        0
-    } else {
-        start.saturating_sub(SHOWN / 2).min(length - SHOWN)
-    };
-    let last = length.min(first + SHOWN);
-    let mut text = String::new();
-    let mut carets = String::new();
-    if first > 0 {
-        text.push('…');
-        carets.push(' ');
-    }
-    text.extend(line.chars().skip(first).take(last - first));
-    if last < length {
-        text.push('…');
-    }
-    let before = line.chars().skip(first).take(start - first);
-    carets.extend(before.map(|c| if c == '\t' { '\t' } else { ' ' }));
-    let room = last.saturating_sub(start).max(1);
-    carets.extend(std::iter::repeat_n('^', marked.clamp(1, room)));
-    [text, carets]
-}
-
-/// Where each line begins.
-pub(super) fn line_starts(text: &str) -> Vec<usize> {
-    std::iter::once(0)
-        .chain(text.match_indices('\n').map(|(i, _)| i + 1))
-        .collect()
-}
-
-/// `a, b or c`.
-fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [start @ .., last] => format!("{} or {last}", start.join(", ")),
-    }
-}
-
-/// Longest word that suggestions are made for.
-const MAX_SUGGESTED: usize = 64;
-
-/// The known word that a mistyped one probably means.
-pub(super) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // What is that long is no typing mistake.
-    if word.len() > MAX_SUGGESTED {
-        return None;
-    }
-    let upper = word.to_ascii_uppercase();
-    let distance = |k: &str| edits(&upper, &k.to_ascii_uppercase());
-    known
-        .into_iter()
-        .map(|k| (distance(k), k))
-        .filter(|(d, _)| *d <= 1 + word.len() / 4)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, k)| k)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            table[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let replaced = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                    let mut best = replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1);
-                    if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                        best = best.min(table[i - 2][j - 2] + 1);
-                    }
-                    best
-                }
-            };
-        }
-    }
-    table[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn suggests() {
-        let known = ["IADD", "IMAD", "MOV", "LOP3"];
-        assert_eq!(closest("IADDD", known), Some("IADD"));
-        assert_eq!(closest("iadd", known), Some("IADD"));
-        assert_eq!(closest("MVO", known), Some("MOV"));
-        assert_eq!(closest("HELLO", known), None);
-    }
 
     #[test]
     fn shows_the_place() {
@@ -288,22 +193,5 @@ mod tests {
             errors.to_string(),
             "x.s:2:6: error: no\n 2 | \ttwo three\n   | \t    ^^^^^\n   = expected a, b or c\n   = see"
         );
-    }
-
-    #[test]
-    fn of_a_long_line_shows_what_is_around_the_place() {
-        let line = "ab".repeat(500);
-        for (start, marked) in [(0, 1), (0, 1000), (100, 5), (500, 3), (998, 2), (1000, 1)] {
-            let [text, carets] = excerpt(&line, start, marked);
-            assert!(text.chars().count() <= SHOWN + 2 && text.contains('…'));
-            let under: String = text
-                .chars()
-                .zip(carets.chars())
-                .filter_map(|(c, caret)| (caret == '^').then_some(c))
-                .collect();
-            let marked: String = line.chars().skip(start).take(marked).collect();
-            assert!(marked.starts_with(under.trim_end_matches('…')), "{start}");
-            assert_eq!(under.is_empty(), marked.is_empty(), "{start}");
-        }
     }
 }

@@ -7,7 +7,10 @@
 //! | `.max_threads N` | threads of a block of the kernel, at most |
 //! | `.shared N`, `.local N` | bytes of static shared memory of the kernel, of local memory of a thread |
 //! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
-//! | `.line N` | the next instruction begins line N of the source; 0 is unknown |
+//! | `… own M` behind these and `.local N` | what the function uses by itself; without it as much as with its callees |
+//! | `.spilled N`, `.indirect`, `.loops N…` | bytes of its spill slots; it calls by address; instructions of its innermost loops |
+//! | `.line N [column M]` | the next instruction begins line N of the source; 0 is unknown |
+//! | `.file NAME` | the lines that follow are of this file |
 //! | `.const` | constants of bank 3 follow |
 //! | `.data NAME [readonly] [local] [align N]` | a data object in global memory follows |
 //! | `.byte` `.half` `.word` `.quad` | numbers of 8, 16, 32, 64 bits; a `.quad` of a data object may be a symbol |
@@ -15,14 +18,15 @@
 //! | `.extern NAME` | another object defines it |
 
 use super::apply::{Assembled, assemble};
-use super::diagnostic::{Diagnostic, Span, closest};
+use super::diagnostic::{Diagnostic, Span};
 use super::lexer::{Token, TokenKind};
 use super::line::Line;
 use super::name::register;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;
-use crate::object::{Linkage, Parameter, ParameterKind, type_named};
+use crate::object::{Linkage, Location, Parameter, ParameterKind, type_named};
+use crate::text::closest;
 use std::collections::BTreeMap;
 
 /// What the lines of a text say.
@@ -32,6 +36,10 @@ pub(super) struct Program {
     pub constants: Vec<u8>,
     pub data: Vec<Data>,
     pub externs: Vec<String>,
+    /// Files of the source.
+    pub files: Vec<String>,
+    /// The number of the one that lines are of; 0 before the first.
+    file: u32,
     /// Bytes of all `.zero` that stand beside other data so far.
     written_zeros: u64,
     section: Section,
@@ -57,16 +65,38 @@ pub(super) struct Function {
     pub shared: u32,
     /// Threads of a block, at most.
     pub max_threads: Option<u32>,
-    pub local: u32,
-    pub registers: Option<u32>,
-    pub barriers: Option<u32>,
+    pub local: Written,
+    pub registers: Written,
+    pub barriers: Written,
+    /// Bytes of spill slots.
+    pub spilled: u32,
+    /// It calls by address.
+    pub indirect: bool,
+    /// Instructions of its innermost loops.
+    pub loops: Vec<u32>,
     pub instructions: Vec<Assembled<PReg>>,
     /// Place of each instruction.
     pub spans: Vec<Span>,
     /// Instructions before the label, and its place.
     pub labels: BTreeMap<String, (usize, Span)>,
-    /// Instructions before, and line.
-    pub lines: Vec<(usize, u32)>,
+    /// Instructions before, and place in the source.
+    pub lines: Vec<(usize, Location)>,
+}
+
+/// What a directive says that a function uses.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Written {
+    /// With its callees.
+    pub all: Option<u32>,
+    /// By itself.
+    pub own: Option<u32>,
+}
+
+impl Written {
+    /// What the function uses by itself; `found` where nothing is written.
+    pub fn own_or(self, found: u32) -> u32 {
+        self.own.or(self.all).unwrap_or(found)
+    }
 }
 
 /// A data object as written.
@@ -83,7 +113,7 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 17] = [
+const DIRECTIVES: [&str; 21] = [
     ".kernel",
     ".func",
     ".param",
@@ -92,6 +122,10 @@ const DIRECTIVES: [&str; 17] = [
     ".local",
     ".registers",
     ".barriers",
+    ".spilled",
+    ".indirect",
+    ".loops",
+    ".file",
     ".line",
     ".const",
     ".data",
@@ -219,14 +253,16 @@ impl Program {
                 Ok(())
             }
             ".param" => self.parameter(span, line),
-            ".shared" | ".max_threads" | ".local" | ".registers" | ".barriers" => {
+            ".shared" | ".max_threads" | ".spilled" => {
                 let (number, _) = one(number(line, 32))?;
-                let number = number as u32;
                 let function = self.function(span)?;
                 match word {
-                    ".shared" if function.kernel => function.shared = number,
-                    ".max_threads" if function.kernel => function.max_threads = Some(number),
-                    ".shared" | ".max_threads" => {
+                    ".spilled" => function.spilled = number as u32,
+                    ".shared" if function.kernel => function.shared = number as u32,
+                    ".max_threads" if function.kernel => {
+                        function.max_threads = Some(number as u32);
+                    }
+                    _ => {
                         let message = if word == ".shared" {
                             "only a kernel has static shared memory"
                         } else {
@@ -234,17 +270,64 @@ impl Program {
                         };
                         return Err(vec![Diagnostic::new(span, message)]);
                     }
-                    ".local" => function.local = number,
-                    ".registers" => function.registers = Some(number),
-                    _ => function.barriers = Some(number),
                 }
                 Ok(())
             }
+            ".local" | ".registers" | ".barriers" => {
+                let all = Some(one(number(line, 32))?.0 as u32);
+                let own = match line.peek() {
+                    Some(TokenKind::Word("own")) => {
+                        line.next();
+                        Some(one(number(line, 32))?.0 as u32)
+                    }
+                    _ => None,
+                };
+                let function = self.function(span)?;
+                let written = match word {
+                    ".local" => &mut function.local,
+                    ".registers" => &mut function.registers,
+                    _ => &mut function.barriers,
+                };
+                *written = Written { all, own };
+                Ok(())
+            }
+            ".indirect" => {
+                self.function(span)?.indirect = true;
+                Ok(())
+            }
+            ".loops" => loop {
+                let (instructions, _) = one(number(line, 32))?;
+                self.function(span)?.loops.push(instructions as u32);
+                if !line.eat(',') {
+                    return Ok(());
+                }
+            },
             ".line" => {
-                let (number, _) = one(number(line, 32))?;
+                let file = self.file;
+                let location = Location {
+                    file,
+                    line: one(number(line, 32))?.0 as u32,
+                    column: match line.peek() {
+                        Some(TokenKind::Word("column")) => {
+                            line.next();
+                            one(number(line, 32))?.0 as u32
+                        }
+                        _ => 0,
+                    },
+                };
                 let function = self.function(span)?;
                 let at = function.instructions.len();
-                function.lines.push((at, number as u32));
+                function.lines.push((at, location));
+                Ok(())
+            }
+            ".file" => {
+                let (name, _, _) = one(line.name())?;
+                let known = self.files.iter().position(|file| *file == name);
+                let index = known.unwrap_or_else(|| {
+                    self.files.push(name);
+                    self.files.len() - 1
+                });
+                self.file = index as u32 + 1;
                 Ok(())
             }
             ".const" => {

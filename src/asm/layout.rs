@@ -2,17 +2,19 @@
 
 use super::advice::advice;
 use super::apply::SymbolUse;
-use super::diagnostic::{Diagnostic, closest, line_starts};
+use super::diagnostic::Diagnostic;
 use super::directives::{Data, Function, Program};
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::table::{Effects, FieldType};
-use crate::isa::{Inst, PReg, RegisterClass};
+use crate::isa::{Inst, PReg, Register, RegisterClass};
 use crate::object::{
-    DataContents, DataObject, Kernel, Line, Object, ObjectFunction, Relocation, RelocationKind,
-    Resources, constant_read,
+    DataContents, DataObject, Kernel, Line, Object, ObjectFunction, OwnResources, Relocation,
+    RelocationKind, Resources, constant_read,
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use crate::text::{closest, line_starts};
+use hashbrown::HashSet;
+use std::collections::BTreeSet;
 
 /// The object of a program, and the line of each word. With errors among the diagnostics it is not complete.
 pub(super) fn layout(
@@ -41,6 +43,7 @@ pub(super) fn layout(
         .collect();
     let mut object = Object {
         constants: program.constants,
+        files: program.files,
         ..Object::default()
     };
     for function in &program.functions {
@@ -88,9 +91,9 @@ fn finish(
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
-    let lines = function.lines.iter().map(|&(at, line)| Line {
+    let lines = function.lines.iter().map(|&(at, location)| Line {
         offset: (at * WORD_BYTES) as u32,
-        line,
+        location,
     });
     ObjectFunction {
         name: function.name.clone(),
@@ -100,11 +103,9 @@ fn finish(
             shared_bytes: function.shared,
             max_threads: function.max_threads,
         }),
-        resources: Resources {
-            registers: 0,
-            local_bytes: function.local,
-            barriers: 0,
-        },
+        // Known when all functions are there.
+        resources: Resources::default(),
+        own: own_resources(function),
         words,
         relocations,
         lines: lines.collect(),
@@ -208,55 +209,47 @@ fn finish_data(
 
 /// What functions use, where no directive says it: their own instructions and those of everything that they may call.
 fn resources(object: &mut Object, written: &[Function]) {
-    let own: Vec<Resources> = written.iter().map(own_resources).collect();
-    let indices: HashMap<&str, usize> = object
-        .functions
-        .iter()
-        .enumerate()
-        .map(|(i, f)| (f.name.as_str(), i))
-        .collect();
-    let callees: Vec<Vec<usize>> = object
-        .functions
-        .iter()
-        .map(|f| {
-            f.relocations
-                .iter()
-                .filter_map(|r| indices.get(r.symbol.as_str()).copied())
-                .collect()
-        })
-        .collect();
-    for (i, function) in object.functions.iter_mut().enumerate() {
-        let mut reached = BTreeSet::from([i]);
-        let mut open = vec![i];
-        while let Some(next) = open.pop() {
-            open.extend(callees[next].iter().filter(|c| reached.insert(**c)));
+    object.count_resources();
+    for (function, written) in object.functions.iter_mut().zip(written) {
+        let found = &mut function.resources;
+        for (found, written) in [
+            (&mut found.registers, written.registers),
+            (&mut found.local_bytes, written.local),
+            (&mut found.barriers, written.barriers),
+        ] {
+            *found = written.all.unwrap_or(*found);
         }
-        let most =
-            |of: fn(&Resources) -> u32| reached.iter().map(|r| of(&own[*r])).max().unwrap_or(0);
-        function.resources.registers = written[i]
-            .registers
-            .unwrap_or_else(|| most(|r| r.registers));
-        function.resources.barriers = written[i].barriers.unwrap_or_else(|| most(|r| r.barriers));
     }
 }
 
-fn own_resources(function: &Function) -> Resources {
-    let mut resources = Resources::default();
+/// What a function uses by itself: what directives say, otherwise what its instructions do.
+fn own_resources(function: &Function) -> OwnResources {
+    let mut found = OwnResources {
+        local_bytes: function.local.own_or(0),
+        spill_bytes: function.spilled,
+        calls_by_address: function.indirect,
+        loops: function.loops.clone(),
+        ..OwnResources::default()
+    };
     for assembled in &function.instructions {
-        let operands = assembled
-            .inst
-            .operands()
-            .filter(|o| o.info.class == Some(RegisterClass::Gpr));
-        let highest = operands
-            .flat_map(|o| o.regs.iter().flatten())
-            .map(|r| u32::from(r.number()) + 1)
-            .max()
-            .unwrap_or(0);
-        resources.registers = resources.registers.max(highest);
-        let effects = assembled.inst.optype().info().effects;
-        if effects.contains(Effects::BARRIER.union(Effects::CONVERGENT)) {
-            resources.barriers = 1;
+        let inst = &assembled.inst;
+        let info = inst.info();
+        for register in inst.registers(info.reads | info.writes) {
+            let most = match register.class() {
+                RegisterClass::Gpr => &mut found.registers,
+                RegisterClass::Predicate => &mut found.predicates,
+                RegisterClass::Uniform => &mut found.uniform,
+            };
+            *most = (*most).max(u32::from(register.number()) + 1);
         }
+        let effects = inst.optype().info().effects;
+        if effects.contains(Effects::BARRIER.union(Effects::CONVERGENT)) {
+            found.barriers = 1;
+        }
+        // A call without a symbol or label goes to an address.
+        found.calls_by_address |= effects.contains(Effects::CALL) && assembled.symbols.is_empty();
     }
-    resources
+    found.registers = function.registers.own_or(found.registers);
+    found.barriers = function.barriers.own_or(found.barriers);
+    found
 }

@@ -9,7 +9,8 @@ use crate::isa::{Control, Inst, PReg, decode};
 use crate::object::{
     DataContents, Linkage, Object, ObjectFunction, ParameterKind, Relocation, RelocationKind,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use thiserror::Error;
 
@@ -33,6 +34,7 @@ pub struct BadWord {
 pub fn listing(object: &Object) -> (String, Vec<BadWord>) {
     let mut out = String::new();
     let mut bad = Vec::new();
+    let mut file = 0;
     let symbols: BTreeSet<&str> = object
         .functions
         .iter()
@@ -47,7 +49,7 @@ pub fn listing(object: &Object) -> (String, Vec<BadWord>) {
         if !out.is_empty() {
             out.push('\n');
         }
-        function(f, &symbols, &mut out, &mut bad);
+        function(object, f, &symbols, &mut file, &mut out, &mut bad);
     }
     if !object.constants.is_empty() {
         out.push_str("\n.const\n");
@@ -142,23 +144,40 @@ fn header(function: &ObjectFunction, out: &mut String) {
             let _ = writeln!(out, "    .max_threads {threads}");
         }
     }
-    let resources = function.resources;
-    if resources.local_bytes != 0 {
-        let _ = writeln!(out, "    .local {}", resources.local_bytes);
+    let (all, own) = (function.resources, &function.own);
+    let uses = |out: &mut String, directive: &str, all: u32, own: u32| {
+        let own = if own == all {
+            String::new()
+        } else {
+            format!(" own {own}")
+        };
+        let _ = writeln!(out, "    {directive} {all}{own}");
+    };
+    if all.local_bytes != 0 || own.local_bytes != 0 {
+        uses(out, ".local", all.local_bytes, own.local_bytes);
     }
-    let _ = writeln!(
-        out,
-        "    .registers {}\n    .barriers {}",
-        resources.registers, resources.barriers
-    );
+    uses(out, ".registers", all.registers, own.registers);
+    uses(out, ".barriers", all.barriers, own.barriers);
+    if own.spill_bytes != 0 {
+        let _ = writeln!(out, "    .spilled {}", own.spill_bytes);
+    }
+    if own.calls_by_address {
+        out.push_str("    .indirect\n");
+    }
+    if !own.loops.is_empty() {
+        let loops: Vec<String> = own.loops.iter().map(u32::to_string).collect();
+        let _ = writeln!(out, "    .loops {}", loops.join(", "));
+    }
 }
 
 /// A decoded word.
 type Decoded = (Inst<PReg>, Control);
 
 fn function(
+    object: &Object,
     function: &ObjectFunction,
     symbols: &BTreeSet<&str>,
+    file: &mut u32,
     out: &mut String,
     bad: &mut Vec<BadWord>,
 ) {
@@ -180,7 +199,18 @@ fn function(
     let mut lines = function.lines.iter().peekable();
     let mut line = |offset: usize, out: &mut String| {
         while let Some(line) = lines.next_if(|l| l.offset as usize <= offset) {
-            let _ = writeln!(out, "    .line {}", line.line);
+            let location = line.location;
+            if location.file != *file
+                && let Some(name) = object.file_name(location.file)
+            {
+                let _ = writeln!(out, "    .file {}", quoted(name));
+                *file = location.file;
+            }
+            let _ = write!(out, "    .line {}", location.line);
+            if location.column != 0 {
+                let _ = write!(out, " column {}", location.column);
+            }
+            out.push('\n');
         }
     };
     for (i, instruction) in decoded.iter().enumerate() {

@@ -1,12 +1,46 @@
 //! Written operands against those of a mode, by their kinds.
 
+use super::diagnostic::Span;
 use super::name::File;
 use super::operand::{Operand, Value};
-use super::select::{Candidate, Failure};
-use crate::isa::RegisterClass;
 use crate::isa::literal::ImmediateFormat;
-use crate::isa::table::{FieldInfo, FieldType, FormInfo, SyntaxOperandKind};
+use crate::isa::table::{FieldInfo, FieldType, FormInfo, ModeInfo, SyntaxOperandKind};
+use crate::isa::{Form, RegisterClass};
 use std::ops::Range;
+
+/// A form and mode that takes the modifiers, with the word that they make.
+pub(super) struct Candidate {
+    pub form: Form,
+    pub mode: &'static ModeInfo,
+    /// Defaults, the mode's own fields and the modifiers; no operands yet.
+    pub word: u128,
+    /// Fields that modifiers set, and where these are written.
+    pub places: Vec<(u8, Span)>,
+}
+
+/// The attempts to match operands that came furthest.
+#[derive(Default)]
+pub(super) struct Failure {
+    /// Operands that were right.
+    pub at: usize,
+    /// What would have been right next, with what the end of the operands counts as `None`.
+    pub expected: Vec<Option<String>>,
+}
+
+impl Failure {
+    /// An attempt failed at operand `at`, where `expected` would have been right; `None` is the end.
+    pub fn record(&mut self, at: usize, expected: Option<String>) {
+        if at > self.at {
+            *self = Failure {
+                at,
+                expected: Vec::new(),
+            };
+        }
+        if at == self.at && !self.expected.contains(&expected) {
+            self.expected.push(expected);
+        }
+    }
+}
 
 /// Which written operands are an operand of the mode: two for a pair of halves, none for one left out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,22 +4,13 @@
 //! written, in any order; where two could take one (`.S8.U8` of IDP), the order of the syntax decides. Among the forms and modes left,
 //! the kinds of the operands choose. What does not fit is explained by the attempt that came furthest.
 
-use super::diagnostic::{Diagnostic, Span, closest};
-use super::matching::{Match, match_operands};
+use super::diagnostic::{Diagnostic, Span};
+use super::matching::{Candidate, Failure, Match, match_operands};
 use super::syntax::Written;
 use crate::isa::Form;
 use crate::isa::generated::OPTYPES;
 use crate::isa::table::{ModeInfo, ModifierInfo, OptypeInfo};
-
-/// A form and mode that takes the modifiers, with the word that they make.
-pub(super) struct Candidate {
-    pub form: Form,
-    pub mode: &'static ModeInfo,
-    /// Defaults, the mode's own fields and the modifiers; no operands yet.
-    pub word: u128,
-    /// Fields that modifiers set, and where these are written.
-    pub places: Vec<(u8, Span)>,
-}
+use crate::text::closest;
 
 /// The form and mode of a written instruction and how its operands fill the mode's.
 pub(super) fn select(written: &Written) -> Result<(Candidate, Vec<Match>), Vec<Diagnostic>> {
@@ -245,29 +236,7 @@ pub(super) fn syntax_notes(mut diagnostic: Diagnostic, optype: &OptypeInfo) -> D
     diagnostic
 }
 
-/// The attempts to match operands that came furthest.
-#[derive(Default)]
-pub(super) struct Failure {
-    /// Operands that were right.
-    at: usize,
-    /// What would have been right next, with what the end of the operands counts as `None`.
-    expected: Vec<Option<String>>,
-}
-
 impl Failure {
-    /// An attempt failed at operand `at`, where `expected` would have been right; `None` is the end.
-    pub fn record(&mut self, at: usize, expected: Option<String>) {
-        if at > self.at {
-            *self = Failure {
-                at,
-                expected: Vec::new(),
-            };
-        }
-        if at == self.at && !self.expected.contains(&expected) {
-            self.expected.push(expected);
-        }
-    }
-
     fn explain(self, optype: &OptypeInfo, written: &Written) -> Diagnostic {
         let name = optype.mnemonic;
         let kinds: Vec<String> = self.expected.iter().flatten().cloned().collect();

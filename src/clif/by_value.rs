@@ -14,7 +14,7 @@ use cranelift_codegen::ir::{
     ArgumentPurpose, BlockArg, Function, Inst, InstBuilder, MemFlagsData, StackSlot, StackSlotData,
     StackSlotKind, Type, Value, types,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Most bytes that are copied without a loop (*assumed*: 32 instructions where the alignment is known).
 const UNROLLED: u32 = 256;

@@ -9,8 +9,9 @@ use crate::isa::generated::{
     AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
     MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,
 };
+use crate::text::near;
 use cranelift_codegen::ir::{Signature, Type};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -209,15 +210,8 @@ pub fn lookup(name: &str) -> Option<&'static Intrinsic> {
 
 /// The table's names nearest to a misspelt one, best first, at most three.
 pub fn similar_names(name: &str) -> Vec<&'static str> {
-    let mut near: Vec<(usize, &'static str)> = TABLE
-        .iter()
-        .map(|row| (edit_distance(name, row.name), row.name))
-        .collect();
-    near.sort();
-    near.into_iter()
-        .filter(|(distance, _)| *distance <= 3)
+    near(name, TABLE.iter().map(|row| row.name))
         .take(3)
-        .map(|(_, name)| name)
         .collect()
 }
 
@@ -261,25 +255,10 @@ pub fn markdown() -> String {
     text
 }
 
-/// Levenshtein distance in bytes.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
+    use hashbrown::HashSet;
 
     #[test]
     fn names_are_unique_and_found() {
@@ -340,7 +319,6 @@ mod tests {
         assert_eq!(similar_names("tidx").first(), Some(&"tid_x"));
         assert_eq!(similar_names("bar_synch"), ["bar_sync", "warp_sync"]);
         assert!(similar_names("completely_different").is_empty());
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
     }
 
     #[test]

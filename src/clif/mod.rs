@@ -25,7 +25,7 @@ pub mod rewrite;
 pub mod signatures;
 pub mod source;
 
-pub use source::{KernelOptions, SourceFile, SourceFunction};
+pub use source::KernelOptions;
 
 use crate::abi::{self, bank0};
 use crate::analysis::calls::{self, Callees, Summarize, Summary};
@@ -40,7 +40,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::entity::EntityRef;
 use cranelift_codegen::ir::entities::AnyEntity;
-use cranelift_codegen::ir::{Function, Inst, Opcode, Type, Value};
+use cranelift_codegen::ir::{Function, Inst, Opcode, Signature, Type, Value};
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::verifier::VerifierErrors;
 use resolve::{Intrinsics, Namer};
@@ -590,6 +590,14 @@ fn place_of(func: &Function, entity: AnyEntity) -> Place {
     }
 }
 
+/// The error of a kernel with results.
+pub(crate) fn kernel_with_results(place: Place, signature: &Signature) -> Error {
+    let message = format!(
+        "a kernel returns nothing, but the signature is {signature}; store the result through a pointer parameter"
+    );
+    Error::new(Problem::Kernel(message), place)
+}
+
 /// The rules for kernels: no results, and no more parameters and shared memory than there is.
 fn check_kernel(func: &Function, kernel: KernelOptions) -> Result<(), Errors> {
     let mut errors = ErrorList::new();
@@ -609,13 +617,9 @@ fn check_kernel(func: &Function, kernel: KernelOptions) -> Result<(), Errors> {
         errors.push(Error::new(Problem::Kernel(message), place));
     }
     if !func.signature.returns.is_empty() {
-        let message = format!(
-            "a kernel returns nothing, but the signature is {}; store the result through a pointer parameter",
-            func.signature
-        );
-        errors.push(Error::new(
-            Problem::Kernel(message),
+        errors.push(kernel_with_results(
             Place::of_function(func),
+            &func.signature,
         ));
     }
     let size = func.signature.params.iter().fold(0u32, |end, param| {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::analysis::testing::{Rng, random_function};
+use crate::clif::source::SourceFile;
 use crate::settings::OptLevel;
 
 fn parse(text: &str) -> Function {
@@ -159,7 +160,7 @@ fn bad_functions_are_errors_with_their_lines() {
     let errors = errors_of(unknown, &Options::DEVICE);
     assert_eq!(
         errors,
-        "line 4: intrinsic %gpu_barsync: unknown; did you mean %gpu_bar_sync() or %gpu_warp_sync(i32)? (in function %f)"
+        "line 4: intrinsic %gpu_barsync: unknown; did you mean %gpu_bar_sync()? (in function %f)"
     );
 }
 

@@ -25,7 +25,7 @@ use cranelift_codegen::ir::{
     Block, Endianness, Function, Inst, InstBuilder, InstructionData, JumpTable, MemFlagsData,
     Opcode, StackSlot, Type, Value, ValueDef, types,
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// What the pass did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

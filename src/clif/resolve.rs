@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{
     ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, Inst, InstBuilder,
     InstructionData, Opcode, UserExternalName, Value, ValueDef, types,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Name of a function or data object that the embedding knows by number, without the `%`.
 pub type Namer<'a> = dyn Fn(&UserExternalName) -> Option<String> + 'a;

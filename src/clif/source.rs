@@ -7,14 +7,21 @@
 //! lines.
 
 use super::guard;
+use crate::compile::Warning;
 use crate::error::{Error, ErrorList, Errors, Place, Problem, line_of};
 use crate::properties::DeviceProperties;
+use crate::text::{closest, did_you_mean};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_codegen::isa::CallConv;
-use cranelift_reader::{Details, ParseOptions, RunCommand, parse_run_command, parse_test};
+use cranelift_reader::{
+    Details, ParseOptions, RunCommand, TestFile, parse_run_command, parse_test,
+};
 use std::sync::Arc;
+
+/// The word of a kernel mark.
+const KERNEL: &str = "kernel";
 
 /// Largest number of a value, block or other entity that is accepted. The reader makes all entities up to the number, so
 /// a single `v4000000000` would fill the memory.
@@ -29,6 +36,12 @@ pub struct SourceFile {
     pub header: Header,
     /// The functions in the order of the text.
     pub functions: Vec<SourceFunction>,
+    /// Comments before functions that are nearly kernel marks.
+    pub warnings: Vec<Warning>,
+    /// The text, for messages.
+    pub(crate) text: String,
+    /// What is wrong with the functions that are left out ([`SourceFile::parse_partly`]).
+    pub(crate) faults: ErrorList,
 }
 
 /// The header, one entry per line and in order.
@@ -142,19 +155,37 @@ impl SourceFile {
     /// Reads `text`; `name` is only used in messages.
     ///
     /// # Errors
-    /// The first syntax error of the text, with its line, or all faulty kernel marks.
+    /// The first syntax error of each function, with its line, and all faulty kernel marks.
     pub fn parse(name: &str, text: &str) -> Result<Self, Errors> {
-        let name: Arc<str> = name.into();
+        let mut file = Self::parse_partly(name, text);
+        let faults = std::mem::take(&mut file.faults);
+        let errors = faults.finish(());
+        errors
+            .map(|()| file)
+            .map_err(|errors| errors.in_file(&name.into()).with_text(text))
+    }
+
+    /// Reads what can be read of `text`. What is wrong with the rest comes with the errors of compiling it.
+    pub fn parse_partly(name: &str, text: &str) -> Self {
         // Some editors begin a file with a mark of its byte order.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (header, body) = split_header(text);
-        read_body(&header, &body)
-            .map(|functions| Self {
-                name: name.clone(),
-                header,
-                functions,
-            })
-            .map_err(|errors| errors.in_file(&name))
+        let name: Arc<str> = name.into();
+        let mut faults = ErrorList::new();
+        let mut warnings = Vec::new();
+        Self {
+            functions: read_body(&header, &body, &name, &mut faults, &mut warnings),
+            name,
+            header,
+            warnings,
+            text: text.to_owned(),
+            faults,
+        }
+    }
+
+    /// Whether a part of the text could not be read.
+    pub fn is_partial(&self) -> bool {
+        !self.faults.is_empty()
     }
 
     /// Marks the named functions as kernels, without options where the text has no mark. Names may begin with `%`.
@@ -171,14 +202,16 @@ impl SourceFile {
                     function.kernel.get_or_insert_default();
                 }
                 None => {
-                    let known: Vec<String> = self
-                        .functions
-                        .iter()
-                        .map(|f| format!("%{}", f.name()))
-                        .collect();
-                    let message = format!(
-                        "there is no function %{wanted}; the file has {}",
+                    let names: Vec<String> = self.functions.iter().map(|f| f.name()).collect();
+                    let known: Vec<String> = names.iter().map(|name| format!("%{name}")).collect();
+                    let known = if known.is_empty() {
+                        "none".to_owned()
+                    } else {
                         known.join(", ")
+                    };
+                    let message = format!(
+                        "there is no function %{wanted}; the file has {known}{}",
+                        did_you_mean(wanted, names.iter().map(String::as_str))
                     );
                     let place = Place::default().in_file(&self.name);
                     errors.push(Error::new(Problem::Kernel(message), place));
@@ -279,25 +312,60 @@ fn syntax(message: impl Into<String>, line: u32) -> Error {
     )
 }
 
-/// Parses the functions of a text without a header.
-fn read_body(header: &Header, body: &str) -> Result<Vec<SourceFunction>, Errors> {
-    check_entity_numbers(body)?;
-    let lines = LineIndex::new(body);
+/// Parses the functions of a text without a header. A function with a mistake is left out, and the mistake goes to `errors`.
+fn read_body(
+    header: &Header,
+    body: &str,
+    name: &Arc<str>,
+    errors: &mut ErrorList,
+    warnings: &mut Vec<Warning>,
+) -> Vec<SourceFunction> {
+    if let Err(found) = check_entity_numbers(body) {
+        errors.extend(found);
+        return Vec::new();
+    }
+    let convention = default_convention(header);
+    let repaired;
+    let (file, body) = match parse(body, convention) {
+        Ok(file) => (file, body),
+        Err(error) => {
+            let Some(text) = without_faults(body, error, convention, errors) else {
+                return Vec::new();
+            };
+            repaired = text;
+            match parse(&repaired, convention) {
+                Ok(file) => (file, repaired.as_str()),
+                Err(error) => {
+                    errors.push(error);
+                    return Vec::new();
+                }
+            }
+        }
+    };
+    functions(file, body, name, errors, warnings)
+}
+
+/// The calling convention of functions that name none.
+fn default_convention(header: &Header) -> CallConv {
     // Upstream's reader takes the host's convention where a file is to be run.
     let runs = header
         .tests
         .iter()
         .any(|test| test.words.first().is_some_and(|word| word == "run"));
-    let convention = if runs {
+    if runs {
         CallConv::SystemV
     } else {
         CallConv::Fast
-    };
+    }
+}
+
+/// Cranelift's reader.
+fn parse(body: &str, convention: CallConv) -> Result<TestFile<'_>, Error> {
     let options = ParseOptions {
         default_calling_convention: convention,
         ..ParseOptions::default()
     };
-    let file = guard::catch(|| parse_test(body, options))
+    guard::catch(|| parse_test(body, options))
         .ok_or_else(|| {
             syntax(
                 "the CLIF reader gave up on this text; check the types of the instructions",
@@ -305,13 +373,67 @@ fn read_body(header: &Header, body: &str) -> Result<Vec<SourceFunction>, Errors>
             )
         })?
         .map_err(|error| {
-            syntax(
-                error.message,
-                line_number(error.location.line_number.max(1) - 1),
-            )
-        })?;
+            let line = line_number(error.location.line_number.max(1) - 1);
+            syntax(error.message, line)
+        })
+}
 
-    let mut errors = ErrorList::new();
+/// Functions with mistakes that are left out of one text, at most.
+const MOST_FAULTS: usize = 50;
+
+/// The text with blank lines in place of the functions that cannot be read, `error` the first mistake; none if the rest cannot be read
+/// either.
+fn without_faults(
+    body: &str,
+    error: Error,
+    convention: CallConv,
+    errors: &mut ErrorList,
+) -> Option<String> {
+    let mut lines: Vec<&str> = body.split('\n').collect();
+    let mut error = error;
+    for _ in 0..MOST_FAULTS {
+        let line = error.place.line;
+        errors.push(error);
+        let range = function_around(&lines, line?.saturating_sub(1) as usize)?;
+        lines[range].fill("");
+        let text = lines.join("\n");
+        match parse(&text, convention) {
+            Ok(_) => return Some(text),
+            Err(next) => error = next,
+        }
+    }
+    None
+}
+
+/// The lines of the function that `line` is in, with the comments before it.
+fn function_around(lines: &[&str], line: usize) -> Option<std::ops::Range<usize>> {
+    let begins = |line: &&str| line.split_whitespace().next() == Some("function");
+    let is_comment = |line: &&str| line.trim_start().starts_with(';');
+    let head = lines.get(..=line)?.iter().rposition(begins)?;
+    let comments = lines[..head]
+        .iter()
+        .rev()
+        .take_while(|line| is_comment(line))
+        .count();
+    let rest = &lines[head + 1..];
+    let next = rest.iter().position(begins).unwrap_or(rest.len());
+    let end = rest[..next]
+        .iter()
+        .rposition(|line| line.trim_start().starts_with('}'))
+        .map_or(next, |end| end + 1);
+    // A mistake behind the end of a function belongs to nothing that could be left out.
+    (line <= head + end).then_some(head - comments..head + 1 + end)
+}
+
+/// What the reader has read, with lines and kernel marks.
+fn functions(
+    file: TestFile<'_>,
+    body: &str,
+    name: &Arc<str>,
+    errors: &mut ErrorList,
+    warnings: &mut Vec<Warning>,
+) -> Vec<SourceFunction> {
+    let lines = LineIndex::new(body);
     let mut mark = file
         .preamble_comments
         .last()
@@ -329,6 +451,12 @@ fn read_body(header: &Header, body: &str) -> Result<Vec<SourceFunction>, Errors>
                 text: comment.text.to_owned(),
             })
             .collect();
+        if let Some((line, text)) = mark
+            && let Some(message) = near_mark(text)
+        {
+            let place = Place::of_function(&func).in_file(name).at_line(line);
+            warnings.push(Warning::new(message, place));
+        }
         let kernel = match mark {
             Some((line, text)) => kernel_mark(text, line).unwrap_or_else(|error| {
                 errors.push(error);
@@ -361,7 +489,7 @@ fn read_body(header: &Header, body: &str) -> Result<Vec<SourceFunction>, Errors>
             inst_lines,
         });
     }
-    errors.finish(functions)
+    functions
 }
 
 /// The line of every instruction.
@@ -396,10 +524,27 @@ fn locate_insts(func: &mut Function, inst_lines: &SecondaryMap<Inst, u32>) {
     }
 }
 
+/// What is odd about a comment before a function that looks like a kernel mark.
+fn near_mark(text: &str) -> Option<String> {
+    let comment = text.trim_start_matches(';');
+    let first = comment.split_whitespace().next()?;
+    if first == KERNEL {
+        let exact = text.starts_with("; ");
+        return (!exact).then(|| format!("this is read as a kernel mark; write `; {KERNEL}`"));
+    }
+    let word = first.trim_end_matches(|c: char| c.is_ascii_punctuation());
+    let near = word.eq_ignore_ascii_case("kernels") || closest(word, [KERNEL]).is_some();
+    near.then(|| {
+        format!(
+            "`; {first}` is no kernel mark, so this is a device function; a kernel is marked by `; {KERNEL}`"
+        )
+    })
+}
+
 /// Reads `; kernel KEY=VALUE…`; `None` if the comment is no kernel mark.
 fn kernel_mark(text: &str, line: u32) -> Result<Option<KernelOptions>, Error> {
     let mut words = text.trim_start_matches(';').split_whitespace();
-    if words.next() != Some("kernel") {
+    if words.next() != Some(KERNEL) {
         return Ok(None);
     }
     let mut options = KernelOptions::default();
@@ -671,5 +816,37 @@ block0:
             .unwrap();
         assert_eq!(line_of(func.srcloc(inst)), Some(0x123));
         assert_eq!(file.functions[0].inst_lines[inst], 3);
+    }
+
+    #[test]
+    fn near_misses_of_the_kernel_mark_warn() {
+        let read = |comment: &str| {
+            let text = format!("{comment}\nfunction %f() {{\nblock0:\n    return\n}}\n");
+            SourceFile::parse("x.clif", &text).unwrap()
+        };
+        for (comment, kernel) in [
+            (";kernel", true),
+            ("; Kernel", false),
+            ("; kernels", false),
+            ("; kernel: x", false),
+            ("; kernal shared=8", false),
+        ] {
+            let file = read(comment);
+            assert_eq!(file.functions[0].kernel.is_some(), kernel, "{comment}");
+            let warnings: Vec<String> = file.warnings.iter().map(Warning::to_string).collect();
+            assert!(
+                matches!(&warnings[..], [w] if w.starts_with("x.clif:1: ") && w.contains("`; kernel`")),
+                "{comment}: {warnings:?}"
+            );
+        }
+        for comment in [
+            "; kernel",
+            "; kernel shared=8",
+            "; internal",
+            "; adds; kernel",
+            "",
+        ] {
+            assert_eq!(read(comment).warnings, [], "{comment}");
+        }
     }
 }

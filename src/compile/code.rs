@@ -1,8 +1,8 @@
 //! Compiled code: functions, constants and data with what they need of the machine.
 
-use super::FunctionInput;
-use super::resources::{self, KernelResources};
+use super::resources::KernelResources;
 use super::summaries::Summaries;
+use super::{FunctionInput, Warning};
 use crate::abi;
 use crate::abi::MAX_CONSTANTS;
 use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
@@ -10,15 +10,18 @@ use crate::emit::constants::{CONSTANTS, TABLES};
 use crate::emit::{self, Constants, Places};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::isa::encode::WORD_BYTES;
+use crate::locations::Locations;
 use crate::object::{
-    DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, Parameter,
-    ParameterKind, Relocation, RelocationKind, with_constant,
+    DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, OwnResources,
+    Parameter, ParameterKind, Relocation, RelocationKind, Resources, with_constant,
 };
 use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
+use crate::text::did_you_mean;
 use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
 use cranelift_codegen::ir;
-use std::collections::HashSet;
+use hashbrown::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// A compiled function by itself.
 #[derive(Clone, Debug)]
@@ -29,9 +32,22 @@ pub(super) struct Compiled {
     pub remarks: Vec<Remark>,
     /// How long its blocks take, if that was asked for.
     pub cycles: Option<FunctionCycles>,
+    /// What the numbers of its lines stand for; none before that is settled.
+    pub locations: Option<Arc<Locations>>,
 }
 
 impl Compiled {
+    /// Settles what the numbers of its lines stand for.
+    pub fn locate(&mut self, locations: &Arc<Locations>) {
+        for remark in &mut self.remarks {
+            remark.locate(locations);
+        }
+        for block in self.cycles.iter_mut().flat_map(|c| &mut c.blocks) {
+            block.line = locations.resolve(block.line).line;
+        }
+        self.locations = Some(locations.clone());
+    }
+
     /// Bytes that it takes of the constant bank.
     pub fn constant_bytes(&self) -> u32 {
         self.constants.bytes().len() as u32
@@ -136,7 +152,7 @@ impl Unit {
 
     /// Names that functions refer to and nothing here defines, some more than once.
     pub(super) fn undefined(&self) -> impl Iterator<Item = &str> {
-        let defined: std::collections::HashSet<&str> = self
+        let defined: hashbrown::HashSet<&str> = self
             .function_names()
             .chain(self.data.iter().map(|data| data.name.as_str()))
             .collect();
@@ -176,47 +192,44 @@ impl Unit {
         }
         let mut errors = ErrorList::new();
         errors.extend(self.uses_of_kernels());
-        let needs = resources::of_functions(self.functions.iter().map(|f| &f.code));
         let (mut remarks, mut cycles) = (Vec::new(), Vec::new());
         let mut object = Object {
             constants: constants.bytes().to_vec(),
             data: self.data,
             ..Object::default()
         };
-        let mut kernels = Vec::new();
-        for (compiled, needs) in self.functions.into_iter().zip(needs) {
+        for compiled in self.functions {
             let Compiled {
                 code,
                 linkage,
                 remarks: found,
                 cycles: model,
+                locations,
                 ..
             } = compiled;
             remarks.extend(found);
             cycles.extend(model);
-            if let FunctionKind::Kernel(_) = code.kind {
-                let report = needs.report(&code);
-                if report.local_bytes > abi::MAX_LOCAL {
-                    let message = format!(
-                        "with what it calls it takes {} bytes of local memory of at most {}; use smaller stack slots",
-                        report.local_bytes,
-                        abi::MAX_LOCAL
-                    );
-                    errors.push(Error::new(
-                        Problem::Kernel(message),
-                        in_function(&code.name),
-                    ));
-                }
-                kernels.push(report);
-            }
-            object.functions.push(function(code, linkage, &needs));
+            let lines = lines(&code, &locations.unwrap_or_default(), &mut object);
+            object.functions.push(ObjectFunction {
+                lines,
+                ..function(code, linkage)
+            });
         }
-        errors.finish(Code {
-            object,
-            kernels,
-            remarks,
-            cycles,
-        })
+        object.count_resources();
+        let code = Code::of_object(object).with_reports(remarks, cycles);
+        let kernels = code.kernels.iter();
+        for kernel in kernels.filter(|k| k.local_bytes > abi::MAX_LOCAL) {
+            let message = format!(
+                "with what it calls it takes {} bytes of local memory of at most {}; use smaller stack slots",
+                kernel.local_bytes,
+                abi::MAX_LOCAL
+            );
+            errors.push(Error::new(
+                Problem::Kernel(message),
+                in_function(&kernel.name),
+            ));
+        }
+        errors.finish(code)
     }
 
     /// Puts the functions' constants one behind the other, and the places into the words that read them.
@@ -268,6 +281,12 @@ impl Unit {
 }
 
 impl emit::Code {
+    /// The same code without lines of the source.
+    pub(super) fn without_lines(mut self) -> Self {
+        self.lines.clear();
+        self
+    }
+
     /// Adds the places of its constants among those of the module to what reads them.
     fn move_constants(&mut self, places: Places) {
         for (offset, symbol) in &mut self.relocations {
@@ -296,31 +315,56 @@ fn in_function(name: &str) -> Place {
 }
 
 /// One function of the object.
-fn function(code: emit::Code, linkage: Linkage, needs: &resources::Needs) -> ObjectFunction {
+fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
+    let own = code.resources;
     ObjectFunction {
         kernel: match &code.kind {
             FunctionKind::Kernel(info) => Some(kernel(info)),
             FunctionKind::Device => None,
         },
-        resources: needs.for_object(),
+        // Known when all functions are there.
+        resources: Resources::default(),
+        own: OwnResources {
+            registers: own.registers,
+            predicates: own.predicates,
+            uniform: own.uniform,
+            local_bytes: own.local_bytes,
+            spill_bytes: own.spill_bytes,
+            barriers: own.uses_barrier.into(),
+            calls_by_address: own.calls_by_address,
+            loops: own.loops,
+        },
         relocations: code
             .relocations
             .into_iter()
             .map(|(offset, symbol)| relocation(offset, symbol))
             .collect(),
-        lines: code
-            .lines
-            .iter()
-            .map(|(offset, line)| Line {
-                offset: *offset,
-                line: line.0,
-            })
-            .collect(),
+        lines: Vec::new(),
         redzones: code.redzones,
         name: code.name,
         linkage,
         words: code.words,
     }
+}
+
+/// The lines of a function, with their files among the object's.
+fn lines(code: &emit::Code, locations: &Locations, object: &mut Object) -> Vec<Line> {
+    let mut files: HashMap<u32, u32> = HashMap::new();
+    let mut lines: Vec<Line> = Vec::with_capacity(code.lines.len());
+    for (offset, number) in &code.lines {
+        let mut location = locations.resolve(number.0);
+        if let Some(name) = locations.file_name(location.file) {
+            let number = files.entry(location.file);
+            location.file = *number.or_insert_with(|| object.file_number(name));
+        }
+        if lines.last().is_none_or(|last| last.location != location) {
+            lines.push(Line {
+                offset: *offset,
+                location,
+            });
+        }
+    }
+    lines
 }
 
 /// What the object says of a kernel.
@@ -380,6 +424,7 @@ pub struct Code {
     kernels: Vec<KernelResources>,
     remarks: Vec<Remark>,
     cycles: Vec<FunctionCycles>,
+    warnings: Vec<Warning>,
 }
 
 /// A kernel in [`Code`].
@@ -390,6 +435,42 @@ pub struct KernelRef<'a> {
 }
 
 impl Code {
+    /// The code of an object: all that it answers but remarks and cycles, which are reports of the compilation.
+    pub fn of_object(object: Object) -> Self {
+        Self {
+            kernels: KernelResources::of_object(&object),
+            warnings: Warning::of_unresolved(&object),
+            remarks: Vec::new(),
+            cycles: Vec::new(),
+            object,
+        }
+    }
+
+    /// The same code with the reports of its compilation.
+    pub(super) fn with_reports(self, remarks: Vec<Remark>, cycles: Vec<FunctionCycles>) -> Self {
+        Self {
+            remarks,
+            cycles,
+            ..self
+        }
+    }
+
+    /// The same code with what is known of the text that it was made of: its name, and its warnings.
+    pub(super) fn with_text(mut self, file: &SourceFile) -> Self {
+        let found = std::mem::take(&mut self.warnings).into_iter();
+        let found = found.map(|mut warning| {
+            warning.place.file = Some(file.name.clone());
+            warning
+        });
+        self.warnings = file.warnings.iter().cloned().chain(found).collect();
+        self
+    }
+
+    /// What is suspicious: names that nothing here defines, and comments of a text that are nearly kernel marks.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
     /// How long the blocks of each function take by the scheduler's model ([`crate::sched::model`]), if it was asked for
     /// ([`super::Compiler::model_cycles`]).
     pub fn cycles(&self) -> &[FunctionCycles] {
@@ -436,7 +517,10 @@ impl Code {
                     names.join(", ")
                 };
                 Error::new(
-                    Problem::Kernel(format!("there is no kernel `{wanted}`; kernels: {known}")),
+                    Problem::Kernel(format!(
+                        "there is no kernel `{wanted}`; kernels: {known}{}",
+                        did_you_mean(wanted, names)
+                    )),
                     Place::default(),
                 )
             })

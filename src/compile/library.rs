@@ -6,10 +6,13 @@
 use super::{Compiler, FunctionInput, Unit};
 use crate::clif::source::SourceFile;
 use crate::error::Errors;
+pub use crate::locations::LIBRARY;
+use crate::locations::Locations;
 use crate::object::Linkage;
+use crate::settings::Options;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 const TEXT: &str = include_str!("library.clif");
 
@@ -53,7 +56,12 @@ pub(super) fn complete(unit: &mut Unit) -> Result<(), Errors> {
     if missing.is_empty() {
         return Ok(());
     }
-    let mut compiler = Compiler::default();
+    let lines = unit.functions().any(|code| !code.lines.is_empty());
+    let mut compiler = Compiler::new(Options {
+        lines,
+        ..Options::default()
+    });
+    compiler.set_locations(Some(Arc::new(Locations::lines_of(LIBRARY))));
     for name in missing {
         let function = &FILE.functions[NAMES[name.as_str()]];
         let input = FunctionInput {

@@ -109,6 +109,7 @@ impl Compiler {
             let helpers: Vec<_> = (1..threads)
                 .filter_map(|_| {
                     let mut compiler = Compiler::new(self.options.clone());
+                    compiler.set_locations(self.locations.clone());
                     compiler.time_passes(self.watch.timed);
                     compiler.collect_remarks(self.watch.remarks);
                     compiler.model_cycles(self.watch.cycles);

@@ -1,13 +1,16 @@
 //! A device and its memory.
 
+#[cfg(feature = "sim")]
+use super::Simulator;
 use super::allocations::{Allocation, Allocations, Origin};
 use super::argument::DevicePointer;
 use super::buffer::Buffer;
 use super::kernel::Module;
 use super::queue::Queue;
 use super::stream::Stream;
-use super::{DeviceError, DeviceProperties, Driver, DriverError, Simulator};
-use crate::object::Object;
+use super::{DeviceError, DeviceProperties, Driver, DriverError};
+use crate::object::{Linker, Object};
+#[cfg(feature = "sim")]
 use crate::sim::SimConfig;
 use bytemuck::Pod;
 use std::panic::Location;
@@ -72,6 +75,7 @@ impl Drop for Life {
 
 impl Device {
     /// A simulated device.
+    #[cfg(feature = "sim")]
     pub fn simulator(config: SimConfig) -> Device {
         Device::new(Simulator::new(config))
     }
@@ -210,6 +214,22 @@ impl Device {
     /// Symbols without a value; no room.
     pub fn load(&self, code: &impl AsRef<Object>) -> Result<Module, DeviceError> {
         Module::load(self.clone(), code.as_ref())
+    }
+
+    /// Links code and loads it: several [`Object`]s, or what has them. Messages call them `object 1` and so on; a
+    /// [`Linker`] gives them names.
+    ///
+    /// # Errors
+    /// What does not link, see [`Linker::link`]; no room.
+    pub fn load_all<'a, C: AsRef<Object> + 'a>(
+        &self,
+        codes: impl IntoIterator<Item = &'a C>,
+    ) -> Result<Module, DeviceError> {
+        let mut linker = Linker::new();
+        for (index, code) in codes.into_iter().enumerate() {
+            linker = linker.add(format!("object {}", index + 1), code);
+        }
+        self.load(&linker.link().map_err(DeviceError::Link)?)
     }
 
     /// Loads an ELF object.

@@ -1,19 +1,21 @@
 //! Errors of the device interface.
 
 use super::DriverError;
+use crate::launch::{Fault, Report};
 use crate::object::{LinkError, ReadError};
-use crate::sim::{Fault, Report};
+use crate::text::count;
 use thiserror::Error;
 
 /// What went wrong with a device, a module or a launch.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum DeviceError {
     /// The driver refused.
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// The file is no object of this machine.
     #[error("cannot load the object: {0}")]
-    Read(#[from] ReadError),
+    Read(ReadError),
     /// Symbols without a value.
     #[error("cannot link: {}", list(.0))]
     Link(Vec<LinkError>),
@@ -42,7 +44,7 @@ pub enum DeviceError {
         known: String,
     },
     /// More or fewer arguments than parameters.
-    #[error("kernel `{kernel}` takes {expected} arguments, {given} were given")]
+    #[error("kernel `{kernel}` takes {}, {given} {} given", count(*expected as u64, "argument"), was(*given))]
     ArgumentCount {
         /// The kernel.
         kernel: String,
@@ -147,6 +149,18 @@ pub enum DeviceError {
         /// What was counted until then.
         report: Box<Report>,
     },
+}
+
+// It is no source of the error, whose text has its text.
+impl From<ReadError> for DeviceError {
+    fn from(error: ReadError) -> Self {
+        DeviceError::Read(error)
+    }
+}
+
+/// `was` or `were`, for a number of things.
+fn was(number: usize) -> &'static str {
+    if number == 1 { "was" } else { "were" }
 }
 
 fn list(errors: &[LinkError]) -> String {

@@ -7,6 +7,7 @@ use super::launch::{Grid, Launch};
 use super::link::{Linked, link};
 use super::{ModuleId, Occupancy};
 use crate::object::{self, Object, Resources};
+use crate::text::did_you_mean;
 use std::sync::Arc;
 
 /// Loaded code. Clones are the same module; it is unloaded with the last of them and of its kernels.
@@ -81,7 +82,7 @@ impl Module {
                 let known = if known.is_empty() {
                     "none".to_string()
                 } else {
-                    known
+                    known + &did_you_mean(name, self.kernels())
                 };
                 Err(DeviceError::NoKernel {
                     name: name.to_string(),

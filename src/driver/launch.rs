@@ -6,7 +6,7 @@ use super::kernel::Kernel;
 use super::stream::{Pending, Stream};
 use super::{DriverError, queue};
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
-use crate::sim::{LaunchError, LaunchRequest, Progress, Report};
+use crate::launch::{LaunchError, LaunchRequest, Progress, Report};
 use std::time::Duration;
 
 /// How many threads: CTAs, and threads of a CTA, in x, y, z.
@@ -80,7 +80,7 @@ impl<'a> Launch<'a> {
     }
 
     /// How long it may run, by the host's clock; the time before it begins does not count. Where it takes longer it ends with the fault
-    /// [`crate::sim::FaultKind::TimeLimit`].
+    /// [`crate::launch::FaultKind::TimeLimit`].
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self

@@ -4,12 +4,12 @@ use super::allocations::Origin;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::DeviceError;
-use crate::isa::encode::WORD_BYTES;
-use crate::object::{DataContents, LinkError, Object};
-use crate::sim::Image;
-use crate::sim::global::ALLOCATION_ALIGN;
-use crate::sim::image::{Function, Line};
-use std::collections::{BTreeMap, HashMap};
+use crate::abi::ALLOCATION_ALIGN;
+use crate::launch::Image;
+use crate::launch::image::{Function, Line};
+use crate::object::{DataContents, LinkError, Object, Symbols, suggestion};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Linked code and the memory of its data objects, in the object's order.
 pub struct Linked {
@@ -21,7 +21,7 @@ pub struct Linked {
     pub data: Vec<(String, Buffer)>,
 }
 
-/// The word at code address 0. No function begins there, so a function's address is never null, and a call of a null pointer is a fault.
+/// The word at code address 0, before [`crate::object::CODE_START`]: a call of a null pointer is a fault.
 const NOT_AN_INSTRUCTION: u128 = 0;
 
 /// Links an object for a device.
@@ -32,11 +32,12 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
     let mut functions = BTreeMap::new();
     let mut image = Image {
         constants: object.constants.clone(),
+        files: object.files.clone(),
         words: vec![NOT_AN_INSTRUCTION],
         ..Image::default()
     };
-    let mut address = WORD_BYTES as u32;
-    for function in &object.functions {
+    for (function, address) in object.functions.iter().zip(object.code_addresses()) {
+        let address = address as u32;
         functions.insert(function.name.clone(), address);
         image.functions.push(Function {
             name: function.name.clone(),
@@ -45,9 +46,8 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         });
         image.lines.extend(function.lines.iter().map(|l| Line {
             address: address.saturating_add(l.offset),
-            line: l.line,
+            location: l.location,
         }));
-        address += (function.words.len() * WORD_BYTES) as u32;
     }
     let mut data = Vec::new();
     for item in &object.data {
@@ -70,9 +70,9 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         .iter()
         .map(|(name, buffer)| (name.as_str(), buffer.address()))
         .collect();
-    let symbols = |name: &str| {
-        let code = functions.get(name).map(|a| u64::from(*a));
-        code.or_else(|| places.get(name).copied())
+    let symbols = Placed {
+        functions: &functions,
+        data: &places,
     };
     let mut errors: Vec<LinkError> = Vec::new();
     for function in &object.functions {
@@ -94,6 +94,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
             }
         }
     }
+    drop(places);
     if errors.is_empty() {
         Ok(Linked {
             image,
@@ -105,8 +106,21 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
     }
 }
 
-impl AsRef<Object> for Object {
-    fn as_ref(&self) -> &Object {
-        self
+/// The addresses of an object's symbols.
+struct Placed<'a> {
+    functions: &'a BTreeMap<String, u32>,
+    data: &'a HashMap<&'a str, u64>,
+}
+
+impl Symbols for Placed<'_> {
+    fn address(&self, name: &str) -> Option<u64> {
+        let code = self.functions.get(name).map(|a| u64::from(*a));
+        code.or_else(|| self.data.get(name).copied())
+    }
+
+    fn remedy(&self, name: &str) -> String {
+        let code = self.functions.keys().map(String::as_str);
+        let known: BTreeSet<&str> = code.chain(self.data.keys().copied()).collect();
+        suggestion(name, known)
     }
 }

@@ -33,9 +33,10 @@ mod kernel;
 mod launch;
 pub mod link;
 mod queue;
+#[cfg(feature = "sim")]
 mod simulator;
 mod stream;
-#[cfg(test)]
+#[cfg(all(test, feature = "sim", feature = "asm"))]
 mod tests;
 
 pub use allocations::{Allocation, Origin};
@@ -46,12 +47,12 @@ pub use device::Device;
 pub use error::DeviceError;
 pub use kernel::{Kernel, Module};
 pub use launch::{Grid, Launch};
+#[cfg(feature = "sim")]
 pub use simulator::Simulator;
 pub use stream::{Elapsed, Event, Pending, Stream};
 
+use crate::launch::{Image, LaunchError, LaunchRequest, MemoryError, Report};
 pub use crate::properties::{DeviceProperties, Limit, Occupancy};
-use crate::sim::global::MemoryError;
-use crate::sim::{Image, LaunchError, LaunchRequest, Report};
 use thiserror::Error;
 
 /// A module loaded by a [`Driver`].

@@ -8,7 +8,7 @@
 //! the number of its *era*, which ends when the error is got, is that of a failed one.
 
 use super::{DeviceError, DriverError};
-use crate::sim::Report;
+use crate::launch::Report;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};

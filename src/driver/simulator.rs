@@ -3,8 +3,9 @@
 //! A launch takes the table of allocations and the module as they are when it begins, and holds no lock while it runs.
 
 use super::{Driver, DriverError, ModuleId};
+use crate::launch::{Image, LaunchRequest, Report};
 use crate::sim::words::Words;
-use crate::sim::{Global, Image, LaunchRequest, Loaded, Report, SimConfig};
+use crate::sim::{Global, Loaded, SimConfig};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

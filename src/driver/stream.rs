@@ -3,7 +3,7 @@
 use super::device::Device;
 use super::error::DeviceError;
 use super::queue::{Moment, Queue, Slot, StreamId};
-use crate::sim::{Progress, Report};
+use crate::launch::{Progress, Report};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -106,7 +106,7 @@ impl Pending {
         self.queue.is_ended(&self.slot)
     }
 
-    /// Asks it to end, with the fault [`crate::sim::FaultKind::Cancelled`]. If it has not begun it does nothing when its turn comes. It may end
+    /// Asks it to end, with the fault [`crate::launch::FaultKind::Cancelled`]. If it has not begun it does nothing when its turn comes. It may end
     /// before it sees this.
     pub fn cancel(&self) {
         self.progress.cancel();

@@ -5,9 +5,10 @@ mod buffers;
 mod streams;
 
 use super::{Buffer, Device, DeviceError, DevicePointer, Grid};
+use crate::launch::{FaultKind, Progress};
 use crate::object::{DataContents, Object, Relocation, RelocationKind};
-use crate::sim::semantics::tests::random::Random;
-use crate::sim::{FaultKind, Progress, SimConfig};
+use crate::sim::SimConfig;
+use crate::testing::Random;
 
 const KERNELS: &str = "
 .kernel saxpy
@@ -132,12 +133,12 @@ fn arguments_are_checked() {
     let kernel = module.kernel("saxpy").unwrap();
     let buffer = device.upload(&[0u32; 4]).unwrap();
     let grid = Grid::for_elems(1, 1);
-    let text = |result: Result<crate::sim::Report, DeviceError>| {
+    let text = |result: Result<crate::launch::Report, DeviceError>| {
         result.map(|_| ()).unwrap_err().to_string()
     };
     assert_eq!(
         text(kernel.launch(grid).arg(1.0f32).run()),
-        "kernel `saxpy` takes 4 arguments, 1 were given"
+        "kernel `saxpy` takes 4 arguments, 1 was given"
     );
     assert_eq!(
         text(

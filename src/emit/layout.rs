@@ -13,7 +13,7 @@ use crate::vcode::{
     Attachment, AttachmentId, Block, BlockData, Callee, Entry, Guard, SourceLine, SymbolKind,
     SymbolUse, Terminator, VCode,
 };
-use cranelift_entity::{EntityRef, PrimaryMap};
+use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 use std::ops::Range;
 use thiserror::Error;
 

@@ -7,7 +7,7 @@ use crate::analysis::graph::Graph;
 use crate::isa::table::Effects;
 use crate::isa::{PInst, PReg};
 use crate::vcode::{AttachmentId, Entry, Frame, FunctionKind, SymbolUse};
-use cranelift_entity::PrimaryMap;
+use cranelift_codegen::entity::PrimaryMap;
 use std::fmt;
 use std::iter::Chain;
 use std::ops::Range;
@@ -210,11 +210,6 @@ impl Linear {
     pub fn len(&self) -> usize {
         let last = self.blocks.last();
         last.map_or(0, |block| (block.position + block.len()) as usize)
-    }
-
-    /// Whether it has no instruction.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The list of blocks, empty, to be used again.

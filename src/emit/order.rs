@@ -180,7 +180,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::semantics::tests::random::Random;
+    use crate::testing::Random;
 
     fn order(len: usize, edges: &[(usize, usize)], cold: &[usize]) -> Vec<usize> {
         let graph = Graph::from_edges(len, edges.iter().copied());

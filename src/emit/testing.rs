@@ -9,11 +9,11 @@ use crate::isa::operand::PT;
 use crate::isa::{Inst, PInst, PReg, Register, build};
 use crate::sched::Scheduled;
 use crate::sched::control::{Waiting, schedule};
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 use crate::vcode::{
     Block, BlockData, Entry, Frame, FunctionKind, KernelInfo, SourceLine, Terminator, VCode,
 };
-use cranelift_entity::{EntityRef, PrimaryMap};
+use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 
 /// The code in its final order.
 ///

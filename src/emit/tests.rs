@@ -6,7 +6,7 @@ use super::*;
 use crate::isa::table::Effects;
 use crate::isa::{Optype, PInst, PReg, Role, build, decode};
 use crate::sched::control::Waiting;
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 use crate::vcode::{Attachment, Entry, Guard, SymbolKind, Terminator, VCode};
 
 /// How a run ended.

@@ -9,7 +9,6 @@ pub mod literal;
 pub mod operand;
 pub mod print;
 pub mod random;
-pub mod reference;
 pub mod register;
 pub mod semantics;
 pub mod table;

@@ -394,6 +394,7 @@ mod tests {
     use crate::isa::{PInst, PReg, VReg};
 
     /// The builders against the assembler, which knows operands by the lines of the syntax.
+    #[cfg(feature = "asm")]
     #[test]
     fn built_and_assembled_instructions_are_the_same() {
         let r = PReg::gpr;

@@ -6,6 +6,10 @@
 use super::generated::{Form, Optype, Role, Semantics};
 
 /// Reads operands of one lane.
+#[allow(
+    dead_code,
+    reason = "the generator knows operands that no operation has today"
+)]
 pub trait Gather {
     /// 32 bits.
     fn word(&self, role: Role) -> u32;
@@ -36,6 +40,10 @@ pub trait Scatter {
 }
 
 /// An operation without effects: its results are a function of its modifiers and sources.
+#[allow(
+    dead_code,
+    reason = "the generator names the operation of each implementation"
+)]
 pub trait PureOperation {
     /// Which.
     const OPTYPE: Optype;

@@ -94,7 +94,7 @@ impl Lower<'_> {
             stack_slot, offset, ..
         }) = self.def_data(base)
         {
-            let slot = self.slots[cranelift_entity::EntityRef::index(stack_slot)];
+            let slot = self.slots[cranelift_codegen::entity::EntityRef::index(stack_slot)];
             let offset = i64::from(slot) + i64::from(i32::from(offset)) + total;
             // Beyond local memory the frame would not fit into the bits with it.
             if offset.unsigned_abs() <= abi::MAX_LOCAL.into() {

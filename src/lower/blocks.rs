@@ -9,8 +9,8 @@ use super::source::{Output, Regs};
 use crate::analysis::meeting;
 use crate::isa::VReg;
 use crate::vcode::{Block, BlockFacts, Guard, Meeting, SourceLine, Terminator};
+use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{self, BlockArg, BlockCall, Inst, InstructionData, Opcode};
-use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Where a machine block comes from.
 #[derive(Clone, Copy, Debug)]

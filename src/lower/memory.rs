@@ -221,7 +221,7 @@ macro_rules! memory_methods {
         fn filled_by_frame(&mut self, part: &FramePart) -> Unit {
             let (part, addend) = match *part {
                 FramePart::Slot(slot, offset) => {
-                    let start = self.slots[cranelift_entity::EntityRef::index(slot)];
+                    let start = self.slots[cranelift_codegen::entity::EntityRef::index(slot)];
                     (
                         $crate::lower::memory::SLOTS,
                         i64::from(start) + i64::from(i32::from(offset)),

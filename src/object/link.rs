@@ -1,13 +1,16 @@
 //! Filling in the addresses of symbols.
 
 use super::{Line, Object, ObjectFunction, Relocation, RelocationKind};
-use crate::abi::CONSTANT_BANK;
+use crate::abi::{CONSTANT_BANK, MAX_CONSTANTS, MAX_LOCAL};
 use crate::isa::encode::{WORD_BYTES, decode};
 use crate::isa::operand::Constant;
 use crate::isa::table::{FieldInfo, FieldType};
 use crate::isa::{PInst, Role};
 use std::collections::HashMap;
 use thiserror::Error;
+
+/// Code address of the first function: no function begins at 0, so a function's address is never null.
+pub const CODE_START: u64 = WORD_BYTES as u64;
 
 /// Where symbols are.
 pub trait Symbols {
@@ -17,6 +20,11 @@ pub trait Symbols {
     /// The byte offset of the object's constants in constant bank 3: 0 of one object alone.
     fn constants(&self) -> u64 {
         0
+    }
+
+    /// What may have been meant by a name that has no address; may be empty.
+    fn remedy(&self, _name: &str) -> String {
+        String::new()
     }
 }
 
@@ -30,12 +38,54 @@ impl<F: Fn(&str) -> Option<u64>> Symbols for F {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LinkError {
     /// No such symbol.
-    #[error("{place}: undefined symbol `{symbol}`")]
+    #[error("{place}: undefined symbol `{symbol}`{}", remark(.remedy))]
     Undefined {
         /// Function or data object, and offset in it.
         place: String,
         /// The name.
         symbol: String,
+        /// What may have been meant; may be empty.
+        remedy: String,
+    },
+    /// Two objects define a name for all.
+    #[error(
+        "symbol `{symbol}` is defined in {first} and in {second}; rename one, or make one local to its object"
+    )]
+    Duplicate {
+        /// The name.
+        symbol: String,
+        /// The object that defines it first.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// A function uses a kernel of another object as a function.
+    #[error(
+        "{place}: `{symbol}` is a kernel, which only a launch can start; move what it does to a function that both call"
+    )]
+    Kernel {
+        /// Function or data object, and offset in it.
+        place: String,
+        /// The kernel.
+        symbol: String,
+    },
+    /// The constants of all objects together do not fit into constant bank 3.
+    #[error(
+        "the constants of the objects take {bytes} bytes of constant memory together, at most {MAX_CONSTANTS} are available; compile the functions into one unit"
+    )]
+    Constants {
+        /// All their bytes.
+        bytes: u64,
+    },
+    /// A kernel needs more local memory than a thread can have.
+    #[error(
+        "kernel `{kernel}` takes {bytes} bytes of local memory with what it calls, at most {MAX_LOCAL} are available; use smaller stack slots"
+    )]
+    Local {
+        /// The kernel.
+        kernel: String,
+        /// What it takes.
+        bytes: u32,
     },
     /// Too far for the field.
     #[error("{place}: {kind} to `{symbol}` does not fit: {value:#x}")]
@@ -57,6 +107,15 @@ pub enum LinkError {
         /// Kind of the relocation.
         kind: &'static str,
     },
+}
+
+/// A remedy behind what is wrong.
+fn remark(remedy: &str) -> String {
+    if remedy.is_empty() {
+        String::new()
+    } else {
+        format!("; {remedy}")
+    }
 }
 
 /// Bits of an instruction's word that a relocation fills.
@@ -126,21 +185,21 @@ pub(crate) fn with_constant(word: u128, offset: i64) -> Option<u128> {
 
 /// What a relocation stands in, for messages.
 #[derive(Clone, Copy)]
-struct Owner<'a> {
+pub(super) struct Owner<'a> {
     /// Name of the function or data object.
-    name: &'a str,
+    pub name: &'a str,
     /// Lines of the source, for a function.
-    lines: &'a [Line],
+    pub lines: &'a [Line],
 }
 
 impl Relocation {
     /// `NAME+OFFSET`, with the line of the source if it is known.
-    fn place(&self, owner: Owner<'_>) -> String {
+    pub(super) fn place(&self, owner: Owner<'_>) -> String {
         let begun = owner
             .lines
             .partition_point(|line| line.offset <= self.offset);
         let line = match owner.lines[..begun].last() {
-            Some(line) if line.line != 0 => format!(" (line {})", line.line),
+            Some(line) if line.location.line != 0 => format!(" (line {})", line.location.line),
             _ => String::new(),
         };
         format!("{}+{:#x}{line}", owner.name, self.offset)
@@ -152,6 +211,7 @@ impl Relocation {
             .ok_or_else(|| LinkError::Undefined {
                 place: self.place(owner),
                 symbol: self.symbol.clone(),
+                remedy: symbols.remedy(&self.symbol),
             })?;
         Ok(base.wrapping_add_signed(self.addend))
     }
@@ -268,6 +328,40 @@ impl Relocation {
 }
 
 impl Object {
+    /// The code address of each function, in their order, where the object is loaded alone: one behind the other from [`CODE_START`] on.
+    pub fn code_addresses(&self) -> Vec<u64> {
+        let mut next = CODE_START;
+        let mut place = |function: &ObjectFunction| {
+            let start = next;
+            next += function.len();
+            start
+        };
+        self.functions.iter().map(&mut place).collect()
+    }
+
+    /// Fills in the addresses of functions ([`Object::code_addresses`]) in code; the relocations stay.
+    pub(super) fn link_code(&mut self) -> Result<(), Vec<LinkError>> {
+        let starts = self.code_addresses();
+        let names = self.functions.iter().map(|f| f.name.clone());
+        let addresses: HashMap<String, u64> = names.zip(starts.iter().copied()).collect();
+        let address = |name: &str| addresses.get(name).copied();
+        let mut errors = Vec::new();
+        for (function, start) in self.functions.iter_mut().zip(starts) {
+            let all = function.relocations.clone();
+            // Words have the places of constants already, and data has no address yet.
+            function.relocations.retain(|r| {
+                r.kind != RelocationKind::Const && addresses.contains_key(r.symbol.as_str())
+            });
+            errors.extend(function.link(start, &address).err().into_iter().flatten());
+            function.relocations = all;
+        }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
+    }
+
     /// The words of all functions one after another, with relocations between them filled in.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! The note `thisgpu`: what a driver must know to launch, in MessagePack (maps with the names of the fields as keys).
 
-use super::Type;
-use super::{Kernel, Line, Object, ObjectFunction, Parameter, ParameterKind, Redzone, Resources};
+use super::{
+    Kernel, Line, Object, ObjectFunction, OwnResources, Parameter, ParameterKind, Redzone,
+    Resources, Type,
+};
 use cranelift_codegen::ir::types::{F16, F32, F64, F128, I8, I16, I32, I64, I128};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,7 @@ pub const NOTE_NAME: &str = "thisgpu";
 pub const NOTE_TYPE: u32 = 1;
 /// Version of the contents; a reader refuses others.
 pub(super) const VERSION: u32 = 1;
-/// Section of the line tables. `.debug_line` is its standard counterpart.
+/// Section of the line tables, which readers of ours take; `.debug_line` says the same to others.
 pub(super) const LINES_SECTION: &str = ".thisgpu.lines";
 
 /// Bytes of the largest type of a parameter.
@@ -35,6 +37,7 @@ pub(super) struct KernelNote {
     pub types: Vec<String>,
     #[serde(flatten)]
     pub resources: Resources,
+    pub own: Option<OwnResources>,
     pub shared: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<u32>,
@@ -47,6 +50,7 @@ pub(super) struct FunctionNote {
     pub name: String,
     #[serde(flatten)]
     pub resources: Resources,
+    pub own: Option<OwnResources>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redzones: Vec<Redzone>,
 }
@@ -62,6 +66,7 @@ impl Note {
                 .collect(),
             types: type_names(&kernel.parameters),
             resources: function.resources,
+            own: Some(function.own.clone()),
             shared: kernel.shared_bytes,
             max_threads: kernel.max_threads,
             redzones: function.redzones.clone(),
@@ -74,6 +79,7 @@ impl Note {
                 .map(|f| FunctionNote {
                     name: f.name.clone(),
                     resources: f.resources,
+                    own: Some(f.own.clone()),
                     redzones: f.redzones.clone(),
                 })
                 .collect(),
@@ -101,12 +107,14 @@ impl Note {
                 max_threads: note.max_threads,
             });
             function.resources = note.resources;
+            function.own = own(&note.own, note.resources);
             function.redzones = note.redzones.clone();
             return true;
         }
         let note = self.functions.iter().find(|f| f.name == function.name);
         if let Some(note) = note {
             function.resources = note.resources;
+            function.own = own(&note.own, note.resources);
             function.redzones = note.redzones.clone();
         }
         note.is_some()
@@ -132,8 +140,18 @@ pub(crate) fn type_named(name: &str) -> Option<Type> {
     types.find(|ty| ty.to_string() == name)
 }
 
-/// Contents of the section of lines: by function.
-pub(super) type Lines = Vec<(String, Vec<Line>)>;
+/// What a function needs by itself; where the note does not say it, as much as with all that it calls.
+fn own(said: &Option<OwnResources>, all: Resources) -> OwnResources {
+    said.clone().unwrap_or_else(|| OwnResources {
+        registers: all.registers,
+        local_bytes: all.local_bytes,
+        barriers: all.barriers,
+        ..OwnResources::default()
+    })
+}
+
+/// Contents of the section of lines: the files, then the lines by function.
+pub(super) type Lines = (Vec<String>, Vec<(String, Vec<Line>)>);
 
 /// The ELF note around `contents`.
 pub(super) fn elf_note(contents: &[u8]) -> Vec<u8> {

@@ -5,19 +5,28 @@
 //! constant bank 3, `.data.NAME`, `.rodata.NAME` and `.bss.NAME` for each data object, `.symtab`, relocations with addends, the note
 //! `thisgpu` with the resources in MessagePack ([`metadata`]), and the lines of the source. All numbers are *assigned*.
 
+mod dwarf;
 mod link;
+mod linker;
 mod metadata;
 mod read;
+mod resources;
 mod write;
 
-pub use link::{LinkError, Symbols};
+pub use link::{CODE_START, LinkError, Symbols};
 pub(crate) use link::{constant_read, with_constant};
+pub use linker::Linker;
+pub(crate) use linker::{suggestion, unresolved};
 pub(crate) use metadata::type_named;
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
+pub(crate) use resources::Needs;
+pub use resources::RECURSION_BYTES;
 pub use write::WriteError;
 
 pub use crate::abi::Redzone;
+pub use crate::locations::Location;
+use crate::locations::name_of;
 pub use cranelift_codegen::ir::Type;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -34,6 +43,8 @@ pub struct Object {
     pub constants: Vec<u8>,
     /// Data in global memory.
     pub data: Vec<DataObject>,
+    /// Files of the source, which [`Location::file`] counts.
+    pub files: Vec<String>,
 }
 
 /// A kernel or a device function.
@@ -47,6 +58,8 @@ pub struct ObjectFunction {
     pub kernel: Option<Kernel>,
     /// What it needs of the machine.
     pub resources: Resources,
+    /// What it needs by itself.
+    pub own: OwnResources,
     /// Its instructions.
     pub words: Vec<u128>,
     /// Places that linking fills in, in ascending order; offsets are those of words.
@@ -114,6 +127,32 @@ pub struct Resources {
     pub barriers: u32,
 }
 
+/// What a function needs without what it calls: what [`Resources`] are computed from where objects are linked
+/// ([`Object::count_resources`]). Whom it calls and whose addresses it takes its relocations say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwnResources {
+    /// General-purpose registers: the highest number used, plus one.
+    pub registers: u32,
+    /// Predicates: the highest number used, plus one.
+    pub predicates: u32,
+    /// Uniform registers: the highest number used, plus one.
+    pub uniform: u32,
+    /// Its frame in local memory in bytes, spill slots included.
+    #[serde(rename = "local")]
+    pub local_bytes: u32,
+    /// Spill slots in bytes.
+    #[serde(rename = "spilled")]
+    pub spill_bytes: u32,
+    /// Barriers of the CTA.
+    pub barriers: u32,
+    /// Whether it calls by address: then it may call every function whose address is taken.
+    #[serde(rename = "indirect")]
+    pub calls_by_address: bool,
+    /// Instructions of each innermost loop, in the order of the code.
+    pub loops: Vec<u32>,
+}
+
 /// A place that linking fills in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Relocation {
@@ -171,8 +210,8 @@ impl RelocationKind {
 pub struct Line {
     /// Byte offset in the function.
     pub offset: u32,
-    /// Line, counted from 1; 0 is unknown.
-    pub line: u32,
+    /// Which; its file is one of [`Object::files`].
+    pub location: Location,
 }
 
 /// Data in global memory.
@@ -217,6 +256,21 @@ impl DataContents {
 }
 
 impl Object {
+    /// The name of a file by its number ([`Location::file`]); none of 0.
+    pub fn file_name(&self, file: u32) -> Option<&str> {
+        name_of(&self.files, file)
+    }
+
+    /// The number of a file, which is added if it is not there.
+    pub(crate) fn file_number(&mut self, name: &str) -> u32 {
+        let known = self.files.iter().position(|file| file == name);
+        let index = known.unwrap_or_else(|| {
+            self.files.push(name.to_owned());
+            self.files.len() - 1
+        });
+        index as u32 + 1
+    }
+
     /// The function of a name.
     pub fn function(&self, name: &str) -> Option<&ObjectFunction> {
         self.functions.iter().find(|f| f.name == name)
@@ -250,6 +304,12 @@ impl Object {
     }
 }
 
+impl AsRef<Object> for Object {
+    fn as_ref(&self) -> &Object {
+        self
+    }
+}
+
 impl ObjectFunction {
     /// Bytes of its code.
     pub fn len(&self) -> u64 {
@@ -261,13 +321,16 @@ impl ObjectFunction {
         self.words.is_empty()
     }
 
+    /// The place in the source of an instruction at a byte offset; none when its line is unknown.
+    pub fn location_at(&self, offset: u32) -> Option<Location> {
+        let after = self.lines.partition_point(|l| l.offset <= offset);
+        let last = self.lines[..after].last();
+        last.map(|l| l.location).filter(|l| l.line != 0)
+    }
+
     /// The line of the source of an instruction at a byte offset; none when unknown.
     pub fn line_at(&self, offset: u32) -> Option<u32> {
-        let after = self.lines.partition_point(|l| l.offset <= offset);
-        self.lines[..after]
-            .last()
-            .map(|l| l.line)
-            .filter(|l| *l != 0)
+        self.location_at(offset).map(|location| location.line)
     }
 }
 

@@ -23,8 +23,8 @@ pub enum ReadError {
         /// `e_machine`.
         found: u16,
     },
-    /// Not 64 bits, little-endian, relocatable.
-    #[error("only relocatable 64-bit little-endian files are supported")]
+    /// Not 64 bits, little-endian, relocatable or linked.
+    #[error("only relocatable and linked 64-bit little-endian files are supported")]
     Kind,
     /// A section that cannot be what its name says.
     #[error("section `{section}`: {reason}")]
@@ -61,7 +61,7 @@ impl Object {
         }
         if !builder.is_64
             || builder.endian != object::Endianness::Little
-            || builder.header.e_type != elf::ET_REL
+            || ![elf::ET_REL, elf::ET_EXEC].contains(&builder.header.e_type)
         {
             return Err(ReadError::Kind);
         }
@@ -83,7 +83,7 @@ impl Object {
             }
         }
         if let Some(section) = find(&builder, LINES_SECTION) {
-            let lines: Lines = rmp_serde::from_slice(contents(section)?)
+            let (files, lines): Lines = rmp_serde::from_slice(contents(section)?)
                 .map_err(|e| bad(section, e.to_string()))?;
             let functions: HashMap<String, usize> = (0..object.functions.len())
                 .map(|i| (object.functions[i].name.clone(), i))
@@ -94,6 +94,7 @@ impl Object {
                     function.ok_or_else(|| bad(section, format!("no function `{name}`")))?;
                 object.functions[*function].lines = lines;
             }
+            object.files = files;
         }
         Ok(object)
     }

@@ -8,6 +8,10 @@ use crate::isa::generated::{IExt, LoadSize, iadd, ldc};
 use crate::isa::operand::{Constant, PT};
 use crate::isa::{PInst, PReg, build};
 
+fn location(file: u32, line: u32, column: u32) -> Location {
+    Location { file, line, column }
+}
+
 fn sample() -> Object {
     let relocation = |offset, kind, symbol: &str, addend| Relocation {
         offset,
@@ -49,10 +53,13 @@ fn sample() -> Object {
                     relocation(32, RelocationKind::Rel, "elsewhere", -16),
                 ],
                 lines: vec![
-                    Line { offset: 0, line: 7 },
+                    Line {
+                        offset: 0,
+                        location: location(0, 7, 0),
+                    },
                     Line {
                         offset: 32,
-                        line: 9,
+                        location: location(2, 9, 4),
                     },
                 ],
                 ..ObjectFunction::default()
@@ -65,6 +72,7 @@ fn sample() -> Object {
             },
         ],
         constants: vec![1, 2, 3, 4, 5],
+        files: vec!["a.clif".to_string(), "b \0 \"c\".clif".to_string()],
         data: vec![
             DataObject {
                 name: "table".to_string(),

@@ -1,7 +1,9 @@
 //! [`Object`] to ELF.
 
 use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, elf_note};
-use super::{DataContents, DataObject, Linkage, MACHINE, Object, Relocation};
+use super::{
+    DataContents, DataObject, Line, LinkError, Linkage, MACHINE, Object, Relocation, dwarf,
+};
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use object::build::elf::{Builder, Relocation as ElfRelocation, SectionData, SectionId, SymbolId};
@@ -23,6 +25,12 @@ pub enum WriteError {
         /// Byte offset.
         offset: u32,
     },
+    /// A file with addresses whose words cannot hold them.
+    #[error("cannot link: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Link(Vec<LinkError>),
+    /// The debug information could not be written.
+    #[error("cannot write debug information: {0}")]
+    Debug(#[from] gimli::write::Error),
     /// The ELF writer refused.
     #[error("cannot write the ELF file: {0}")]
     Elf(#[from] object::build::Error),
@@ -39,18 +47,39 @@ struct Placed<'a> {
 }
 
 impl Object {
-    /// The bytes of the ELF file.
+    /// The bytes of the ELF file, relocatable.
     ///
     /// # Errors
     /// When two symbols have one name or a relocation lies outside its function.
     pub fn write(&self) -> Result<Vec<u8>, WriteError> {
+        self.file(elf::ET_REL)
+    }
+
+    /// The bytes of an ELF file with addresses: its functions stand where loading this object alone puts them
+    /// ([`Object::code_addresses`]), and their words have these addresses. Data gets its addresses when it is loaded, so the relocations are
+    /// there as well; [`Object::read`] takes the file like any other.
+    ///
+    /// # Errors
+    /// As for [`Object::write`]; functions whose addresses do not fit into the words.
+    pub fn write_linked(&self) -> Result<Vec<u8>, WriteError> {
+        let mut linked = self.clone();
+        linked.link_code().map_err(WriteError::Link)?;
+        linked.file(elf::ET_EXEC)
+    }
+
+    fn file(&self, kind: elf::FileType) -> Result<Vec<u8>, WriteError> {
         self.check()?;
+        let addresses = self.code_addresses();
+        let address = |index: usize| match kind {
+            elf::ET_EXEC => addresses[index],
+            _ => 0,
+        };
         let mut builder = Builder::new(object::Endianness::Little, true);
-        builder.header.e_type = elf::ET_REL;
+        builder.header.e_type = kind;
         builder.header.e_machine = elf::Machine(MACHINE);
         let mut symbols = SymbolTable::default();
         let mut placed = Vec::new();
-        for function in &self.functions {
+        for (index, function) in self.functions.iter().enumerate() {
             let name = format!(".text.{}", function.name);
             let bytes: Vec<u8> = function
                 .words
@@ -66,10 +95,12 @@ impl Object {
                 WORD_BYTES as u64,
                 SectionData::Data(bytes.into()),
             );
+            builder.sections.get_mut(section).sh_addr = address(index);
             symbols.defined.push(Definition {
                 name: &function.name,
                 linkage: function.linkage,
                 section,
+                address: address(index),
                 ty: elf::STT_FUNC,
                 size: function.len(),
             });
@@ -93,6 +124,7 @@ impl Object {
                 name: CONSTANTS,
                 linkage: Linkage::Local,
                 section,
+                address: 0,
                 ty: elf::STT_OBJECT,
                 size: self.constants.len() as u64,
             });
@@ -103,6 +135,7 @@ impl Object {
                 name: &data.name,
                 linkage: data.linkage,
                 section,
+                address: 0,
                 ty: elf::STT_OBJECT,
                 size: data.contents.len(),
             });
@@ -122,13 +155,14 @@ impl Object {
             4,
             SectionData::Note(note.into()),
         );
-        let lines: Lines = self
+        let lines: Vec<(String, Vec<Line>)> = self
             .functions
             .iter()
             .filter(|f| !f.lines.is_empty())
             .map(|f| (f.name.clone(), f.lines.clone()))
             .collect();
         if !lines.is_empty() {
+            let lines: Lines = (self.files.clone(), lines);
             let data = SectionData::Data(rmp_serde::to_vec(&lines)?.into());
             add_section(
                 &mut builder,
@@ -138,6 +172,23 @@ impl Object {
                 1,
                 data,
             );
+        }
+        let final_addresses = (kind == elf::ET_EXEC).then_some(addresses.as_slice());
+        let debug = dwarf::sections(self, final_addresses)?;
+        for part in &debug {
+            let section = add_section(
+                &mut builder,
+                part.name,
+                elf::SHT_PROGBITS,
+                elf::SectionFlags(0),
+                1,
+                SectionData::Data(part.bytes.clone().into()),
+            );
+            placed.push(Placed {
+                section,
+                name: part.name.to_owned(),
+                relocations: &part.relocations,
+            });
         }
         symbols.undefined = self.undefined();
         let ids = symbols.add(&mut builder);
@@ -185,6 +236,7 @@ struct Definition<'a> {
     name: &'a str,
     linkage: Linkage,
     section: SectionId,
+    address: u64,
     ty: elf::SymbolType,
     size: u64,
 }
@@ -210,6 +262,7 @@ impl<'a> SymbolTable<'a> {
                     elf::STB_GLOBAL
                 };
                 symbol.set_st_info(bind, definition.ty);
+                symbol.st_value = definition.address;
                 symbol.st_size = definition.size;
                 ids.insert(definition.name, symbol.id());
             }

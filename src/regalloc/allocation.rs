@@ -6,7 +6,7 @@
 use super::parallel::Step;
 use crate::isa::{PReg, Register, RegisterClass};
 use crate::vcode::Block;
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 
 /// A place between the instructions of a function.
 ///

@@ -9,7 +9,7 @@
 
 use crate::isa::{Register, VReg};
 use crate::vcode::{Block, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 
 /// Not a value of the sets; not a position.
 pub(super) const NONE: u32 = u32::MAX;

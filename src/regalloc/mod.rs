@@ -47,7 +47,7 @@ use crate::remarks::{Missed, Remarks};
 use crate::vcode::{Attachment, Block, BlockData, SourceLine, VCode};
 use allocation::{Allocation, Point};
 use backtracking::{Guide, Refusal, Request};
-use constrain::{Constrained, pinned, plan, pressure, rewrite, spill, uniform};
+use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
 pub use allocation::Source;
@@ -103,6 +103,8 @@ pub struct Report {
     pub moves: u32,
     /// How the registers were found.
     pub source: Source,
+    /// A line where most of them are in use.
+    pub fullest: SourceLine,
 }
 
 impl Report {
@@ -111,12 +113,13 @@ impl Report {
         let Report {
             spill_bytes,
             registers,
+            fullest,
             ..
         } = *self;
         if spill_bytes > 0 {
-            remarks.missed(SourceLine(0), Missed::Register, || {
+            remarks.missed(fullest, Missed::Register, || {
                 format!(
-                    "more values are alive at once than {registers} registers hold; {spill_bytes} bytes of local memory"
+                    "more values are alive here than {registers} registers hold; {spill_bytes} bytes of local memory"
                 )
             });
         }
@@ -214,7 +217,8 @@ pub fn allocate(
     }
     let original = options.verify.then(|| code.clone());
     let code = assign(code, options, scratch)?;
-    let (mut code, report, origin) = finish(code, &scratch.allocation);
+    let (mut code, mut report, origin) = finish(code, &scratch.allocation);
+    report.fullest = scratch.pressure.fullest;
     if let (Some(original), Some(origin)) = (&original, &origin) {
         check::check(original, &code, origin, options.gpr_limit).map_err(RegallocError::Check)?;
     }
@@ -397,7 +401,7 @@ fn fit(
         plan,
         ..
     } = scratch;
-    let mut capacity = spill::Capacity::new(options.gpr_limit);
+    let mut capacity = capacity::Capacity::new(options.gpr_limit);
     let displaced = uniform::has_divergent_parameters(&original.code);
     loop {
         if coloured {

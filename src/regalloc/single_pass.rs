@@ -7,7 +7,7 @@ use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::vcode::{Callee, FunctionKind, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use smallvec::SmallVec;
 
 /// Makes the allocation that `colouring` of `code` is.

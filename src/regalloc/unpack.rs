@@ -8,7 +8,7 @@ use super::moves;
 use crate::isa::table::Effects;
 use crate::isa::{Form, PInst, PReg, Register, RegisterClass, Role};
 use crate::vcode::{Block, Entry, Terminator, VCode};
-use cranelift_entity::SecondaryMap;
+use cranelift_codegen::entity::SecondaryMap;
 use std::ops::Range;
 
 /// A set of predicates, P0 in bit 0.

@@ -11,7 +11,7 @@ use super::parallel::Copy;
 use super::unpack;
 use crate::isa::generated::{MOVW, mov};
 use crate::isa::operand::RZ;
-use crate::isa::{Form, PInst, PReg, Register, RegisterClass, build};
+use crate::isa::{Form, Optype, PInst, PReg, Register, RegisterClass, build};
 use crate::vcode::{Attachment, Entry, VCode};
 
 /// Registers that exist.
@@ -60,6 +60,13 @@ pub(super) fn widen(code: &mut VCode<PReg>) {
         last: [Last::default(); REGISTERS],
     };
     for data in code.blocks.values() {
+        let insts = &code.insts[data.insts.start as usize..data.insts.end as usize];
+        let moves = insts
+            .iter()
+            .filter(|entry| entry.inst.optype() == Optype::MOV);
+        if moves.take(2).count() < 2 {
+            continue;
+        }
         registers.last.fill(Last::default());
         for index in data.insts.clone() {
             let entry = &code.insts[index as usize];

@@ -11,7 +11,7 @@ use crate::vcode::{
     Attachment, AttachmentId, BlockData, CallInfo, Callee, Entry, Guard, SourceLine, Terminator,
     VCode,
 };
-use cranelift_entity::PrimaryMap;
+use cranelift_codegen::entity::PrimaryMap;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::iter::Copied;

@@ -18,7 +18,7 @@ use crate::isa::table::Effects;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
 use crate::vcode::{Block, Entry, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use smallvec::SmallVec;
 use std::ops::Range;
 

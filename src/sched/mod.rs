@@ -12,9 +12,9 @@ pub mod control;
 mod dependence;
 mod early;
 pub mod model;
-#[cfg(test)]
+#[cfg(all(test, feature = "driver", feature = "sim"))]
 mod model_tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "sim"))]
 mod mutations;
 pub mod order;
 #[cfg(test)]

@@ -16,14 +16,14 @@ use crate::isa::control::SCOREBOARDS;
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Optype};
 use crate::vcode::SourceLine;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Turns that are walked until one takes as long as all that follow (*measured*: the second does in all files of tests).
 const TURNS: usize = 4;
 
 /// How long a block of a function takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCycles {
     /// Byte offset of its first instruction in the function.
     pub offset: u32,
@@ -38,7 +38,7 @@ pub struct BlockCycles {
 }
 
 /// How long the blocks of a function take, in the order of the code.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCycles {
     /// Its name.
     pub name: String,

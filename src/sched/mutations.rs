@@ -19,6 +19,7 @@ use crate::isa::generated::{
 use crate::isa::operand::{Constant, PT};
 use crate::isa::table::{Direction, Effects, FieldType};
 use crate::isa::{Control, Form, PInst, PReg, RegisterClass, Role, build};
+use crate::launch::{Image, LaunchRequest};
 use crate::settings::Options;
 use crate::sim::bytes::Bytes;
 use crate::sim::decoded::Program;
@@ -26,11 +27,11 @@ use crate::sim::execute::{Banks, Environment, Shape};
 use crate::sim::launch::launch_bank;
 use crate::sim::memory::Local;
 use crate::sim::registers::LANES;
-use crate::sim::semantics::tests::random::Random;
 use crate::sim::warp::{Warp, WarpState};
-use crate::sim::{Global, Image, LaunchRequest, Loaded, SimConfig};
+use crate::sim::{Global, Loaded, SimConfig};
+use crate::testing::Random;
 use crate::vcode::{FunctionKind, Guard, Terminator};
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// What a lane does: the indices of its instructions, and whether their guards hold.
 type Path = Vec<(u32, bool)>;

@@ -7,9 +7,9 @@ use crate::isa::encode::all_forms;
 use crate::isa::generated::{AccessOrder, StoreSize, sts};
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg, build};
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 use crate::vcode::{Entry, Terminator, VCode};
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// A random instruction that reads what there is and makes new values.
 fn random_inst(

@@ -8,9 +8,9 @@ use crate::emit::{self, Code, Constants};
 use crate::isa::encode::{all_forms, decode};
 use crate::isa::table::{Direction, Effects, FieldType};
 use crate::isa::{Control, Form, Optype, PInst, PReg, Register, RegisterClass, Role, Scoreboard};
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 use crate::vcode::{Callee, FunctionKind, Terminator, VCode};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Forms that random code is made of.
 fn forms() -> Vec<Form> {

@@ -5,11 +5,12 @@ use super::atomic;
 use super::check::{Checker, Touched};
 use super::decoded::Op;
 use super::execute::{Environment, Step};
-use super::fault::{AccessKind, Stop};
 use super::memory::Memories;
 use super::registers::lanes;
 use super::warp::Warp;
 use crate::isa::Role;
+use crate::launch::AccessKind;
+use crate::sim::stop::Stop;
 
 impl Warp {
     /// The part of an address that all lanes share: uniform register and offset.

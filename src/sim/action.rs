@@ -3,16 +3,17 @@
 //! Pure operations become lane loops by the generated list of them. The others are the device's own; their windows, sizes and offsets
 //! are read off the description's effects, enumerations and fields.
 
-use super::decoded::{NOWHERE, WORD_BYTES, sign_extend};
-use super::fault::Window;
 use super::registers::{LaneLoop, Pure};
 use super::semantics::Reference;
+use crate::isa::encode::WORD_BYTES;
 use crate::isa::generated::*;
 use crate::isa::inst::FieldEnum;
+use crate::isa::literal::sign_extend;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::semantics::PureOperation;
 use crate::isa::table::{Effects, FieldType, FormInfo};
 use crate::isa::{Illegal, Inst};
+use crate::launch::Window;
 
 /// A memory access.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,9 @@ pub struct Atomic {
     /// Operation; none for compare-and-swap.
     pub op: Option<AtomOp>,
 }
+
+/// Instruction index of a label that lies outside of the code.
+pub const NOWHERE: u32 = u32::MAX;
 
 /// What an instruction does.
 pub enum Action {
@@ -207,7 +211,7 @@ fn number(inst: &Inst<PReg>, role: Role) -> u64 {
 /// The signed value of a field; 0 where there is none.
 fn signed(inst: &Inst<PReg>, field: Option<u8>) -> i64 {
     field.map_or(0, |f| {
-        sign_extend(inst.field(f), inst.info().fields[f as usize].width)
+        sign_extend(inst.field(f), inst.info().fields[f as usize].width.into())
     })
 }
 

@@ -1,11 +1,12 @@
 //! Instructions whose result depends on the lanes that run together: SHFL, VOTE, MATCH (companion rows, assigned).
 
 use super::decoded::Op;
-use super::fault::{FaultKind, Stop};
 use super::registers::{Column, LANES, lanes};
 use super::warp::Warp;
 use crate::isa::Role;
 use crate::isa::generated::{ShuffleMode, VoteMode};
+use crate::launch::FaultKind;
+use crate::sim::stop::Stop;
 
 impl Warp {
     /// SHFL: another lane's value. A source outside of the warp is the lane itself, and `pu` is false.

@@ -3,18 +3,19 @@
 //! Functional mode gives every warp that can run a turn of [`WARP_TURN`] instructions; timed mode lets the clock choose. A CTA gives
 //! control back after a turn of all its warps, so that CTAs that wait for each other can take turns too.
 
+use super::SimConfig;
 use super::bytes::Bytes;
 use super::check::Checker;
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Environment, Shape};
-use super::fault::{FaultKind, Stop};
 use super::global::Table;
 use super::memory::Local;
-use super::progress::Interrupt;
 use super::registers::LANES;
 use super::timed::Timing;
 use super::warp::{Warp, WarpState};
-use super::{SimConfig, Stats};
+use crate::launch::Stats;
+use crate::launch::{FaultKind, Interrupt};
+use crate::sim::stop::Stop;
 
 /// Instructions of a warp before another one has its turn (assigned).
 const WARP_TURN: u32 = 1024;

@@ -5,18 +5,17 @@
 //! that is no instruction becomes an action that faults when it is reached.
 
 use super::action::{Action, action};
-use super::fault::Window;
 use super::footprint::Footprint;
 use super::registers::{BROADCAST, DISCARD, Operand, Operands, PT, URZ, ZERO};
 use super::semantics::Reference;
+use crate::isa::literal::sign_extend;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Direction, FieldType, OperandInfo};
 use crate::isa::{Control, Inst, Optype, Role, decode};
+use crate::launch::Window;
 
 /// Bytes of an instruction.
 pub const WORD_BYTES: u64 = crate::isa::encode::WORD_BYTES as u64;
-/// Instruction index of a label that lies outside of the code.
-pub const NOWHERE: u32 = u32::MAX;
 
 /// A program ready to run.
 pub struct Program {
@@ -227,7 +226,7 @@ fn sources(inst: &Inst<PReg>, info: &OperandInfo, words: u8) -> Option<Vec<Broad
             .iter()
             .map(|r| BroadcastSource::Uniform(r.map_or(URZ as u8, PReg::number)))
             .collect(),
-        FieldType::Signed => immediate(sign_extend(raw, field.width) as u64),
+        FieldType::Signed => immediate(sign_extend(raw, field.width.into()) as u64),
         // The high word of an f64; its low word is 0.
         FieldType::Float32 | FieldType::Unsigned if words == 2 => immediate(raw << 32),
         FieldType::Unsigned | FieldType::Float32 | FieldType::Half2 => immediate(raw),
@@ -244,9 +243,4 @@ fn sources(inst: &Inst<PReg>, info: &OperandInfo, words: u8) -> Option<Vec<Broad
     };
     list.truncate(words as usize);
     Some(list)
-}
-
-pub(super) fn sign_extend(raw: u64, width: u8) -> i64 {
-    let shift = 64 - u32::from(width);
-    (raw << shift) as i64 >> shift
 }

@@ -4,17 +4,19 @@
 //! next one. Families with more to say have their own files: memory in [`super::access`], lanes among each other in [`super::convergent`], control
 //! in [`super::warp`].
 
-use super::action::Action;
+use super::action::{Action, NOWHERE};
 use super::bytes::Bytes;
 use super::check::Checker;
-use super::decoded::{BroadcastSource, NOWHERE, Op, Program, WORD_BYTES};
-use super::fault::{FaultKind, Stop};
+use super::decoded::{BroadcastSource, Op, Program, WORD_BYTES};
 use super::global::Table;
 use super::memory::little_endian;
 use super::registers::{GENERAL, LANES, Operand, lanes};
 use super::warp::Warp;
+use crate::isa::Optype;
 use crate::isa::Role;
 use crate::isa::generated::SReg;
+use crate::launch::FaultKind;
+use crate::sim::stop::Stop;
 
 /// Shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,16 +226,23 @@ impl Warp {
         let pc = self.group().pc;
         match op.action {
             Action::Branch(target) => self.jump(mask, self.inside(env, target, mask)?),
-            Action::Indirect => self.jump_to(op.operand(Role::A), 0, env, mask)?,
+            Action::Indirect => {
+                self.jump_to(op.operand(Role::A), 0, env, mask)?;
+                if op.optype == Some(Optype::RET) {
+                    self.calls.leave(mask);
+                }
+            }
             Action::IndirectFrom(base) => self.jump_to(op.operand(Role::A), base, env, mask)?,
             Action::Call(target) => {
                 let target = self.inside(env, target, mask)?;
                 self.link(op, pc, mask);
+                self.calls.enter(mask, pc);
                 self.jump(mask, target);
             }
             Action::CallIndirect => {
                 let targets = self.targets(op.operand(Role::B), 0, env, mask)?;
                 self.link(op, pc, mask);
+                self.calls.enter(mask, pc);
                 self.jump_lanes(mask, &targets);
             }
             Action::Exit => self.exit(mask),

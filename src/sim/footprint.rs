@@ -3,70 +3,9 @@
 use super::registers::PT;
 use crate::isa::Inst;
 use crate::isa::Role;
-use crate::isa::register::{PReg, Register, RegisterClass};
+use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Direction, Effects, FieldType};
-
-/// A register of any file, or a convergence barrier, as one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Resource(u16);
-
-impl Resource {
-    /// Numbers are below this.
-    pub const COUNT: usize = 0x401;
-
-    /// Some general register, known only at run time.
-    pub const ANY_GENERAL: Resource = Resource(0x400);
-
-    /// A register.
-    pub fn register(class: RegisterClass, number: u8) -> Self {
-        Resource((class as u16) << 8 | u16::from(number))
-    }
-
-    /// A convergence barrier.
-    pub fn barrier(number: u8) -> Self {
-        Resource(0x300 | u16::from(number))
-    }
-
-    /// Its register file; none for a barrier and for [`Resource::ANY_GENERAL`].
-    pub fn class(self) -> Option<RegisterClass> {
-        RegisterClass::ALL.get(usize::from(self.0 >> 8)).copied()
-    }
-
-    /// Its number in its file.
-    pub fn number(self) -> u8 {
-        self.0 as u8
-    }
-
-    /// Its number among all.
-    pub fn index(self) -> usize {
-        usize::from(self.0)
-    }
-
-    /// Whether two may be the same.
-    pub fn meets(self, other: Resource) -> bool {
-        let general = |r: Resource| r == Self::ANY_GENERAL || r.class() == Some(RegisterClass::Gpr);
-        self == other
-            || ((self == Self::ANY_GENERAL || other == Self::ANY_GENERAL)
-                && general(self)
-                && general(other))
-    }
-}
-
-impl From<PReg> for Resource {
-    fn from(register: PReg) -> Self {
-        Resource::register(register.class(), register.number())
-    }
-}
-
-impl std::fmt::Display for Resource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.class() {
-            Some(class) => write!(f, "{}{}", class.prefix(), self.number()),
-            None if *self == Self::ANY_GENERAL => f.write_str("R[]"),
-            None => write!(f, "B{}", self.number()),
-        }
-    }
-}
+use crate::launch::Resource;
 
 /// Resources of an instruction, hard-wired registers left out.
 #[derive(Clone, Debug, Default)]

@@ -11,10 +11,9 @@
 use super::words::Words;
 use crate::abi::SHARED_WINDOW;
 use std::sync::Arc;
-use thiserror::Error;
 
-/// Alignment of allocations (assigned).
-pub const ALLOCATION_ALIGN: u64 = 256;
+pub use crate::abi::ALLOCATION_ALIGN;
+pub use crate::launch::MemoryError;
 /// Unmapped addresses between allocations, at least (assigned).
 pub const GUARD_GAP: u64 = 1 << 32;
 /// Addresses of a slot: 2 to this power.
@@ -33,33 +32,6 @@ struct Allocation {
     /// Bytes.
     size: u64,
     words: Arc<Words>,
-}
-
-/// Why the host cannot reach device memory.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MemoryError {
-    /// Not inside one allocation.
-    #[error("device address {address:#x} with {bytes} bytes is not inside an allocation")]
-    Unmapped {
-        /// Device address.
-        address: u64,
-        /// Size of the copy.
-        bytes: u64,
-    },
-    /// More than the simulator allows.
-    #[error("out of device memory: {bytes} bytes asked for, {available} available")]
-    OutOfMemory {
-        /// Size asked for.
-        bytes: u64,
-        /// What is left of the limit.
-        available: u64,
-    },
-    /// Every range of addresses that is large enough has an allocation.
-    #[error("out of device addresses: {allocations} allocations exist; free some")]
-    OutOfAddresses {
-        /// Allocations that exist.
-        allocations: usize,
-    },
 }
 
 /// What is allocated where. A copy has the same bytes, not others of the same value.

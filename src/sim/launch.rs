@@ -5,29 +5,24 @@
 //! same memory gives the same result. The state of a CTA is made when it begins and passed on when it ends, so a launch takes memory for
 //! those CTAs only that really wait.
 
-use super::check::{Checker, FindingKind, Spot};
+use super::SimConfig;
+use super::check::{Checker, Spot};
 use super::cta::{Cta, Run, Stopped, Turn};
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Shape};
-use super::fault::{Fault, FaultKind, Place};
-use super::footprint::Resource;
 use super::global::Table;
-use super::image::Image;
 use super::memory::MAX_SHARED;
-use super::progress::{Interrupt, Interruption, Progress};
 use super::registers::{GENERAL, LANES};
-use super::timed::HazardKind;
 use super::warp::Warp;
-use super::{SimConfig, Stats};
-use crate::abi::{self, MAX_LOCAL, bank0};
+use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::isa::decode;
+use crate::launch::is_library;
+use crate::launch::{
+    Fault, FaultKind, Finding, Hazard, Image, Interrupt, Interruption, LaunchError, LaunchRequest,
+    MAX_GRID, Place, Report,
+};
 use crate::properties::DeviceProperties;
-use std::fmt;
-use std::time::Duration;
-use thiserror::Error;
 
-/// Most threads of a CTA (assigned).
-pub const MAX_THREADS: u64 = abi::MAX_THREADS;
 /// First parameter in constant bank 0.
 const PARAMETERS: usize = bank0::PARAMETERS as usize;
 /// Bytes of parameters, at most.
@@ -41,121 +36,6 @@ pub struct Loaded {
     pub image: Image,
     /// The code decoded.
     pub program: Program,
-}
-
-/// What to launch.
-#[derive(Clone, Debug)]
-pub struct LaunchRequest<'a> {
-    /// Name for reports.
-    pub kernel: &'a str,
-    /// Code address of its first instruction in bytes.
-    pub entry: u32,
-    /// CTAs in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y, z.
-    pub block: [u32; 3],
-    /// Static shared memory in bytes.
-    pub static_shared: u32,
-    /// Shared memory behind it in bytes.
-    pub dynamic_shared: u32,
-    /// Local memory that a thread needs in bytes; it gets at least [`SimConfig::stack_bytes`].
-    pub local_bytes: u32,
-    /// Bytes from [`PARAMETERS`] on.
-    pub parameters: &'a [u8],
-    /// Where the launch counts, and may be told to end.
-    pub progress: Option<&'a Progress>,
-    /// How long it may take from now on, by the host's clock.
-    pub time_limit: Option<Duration>,
-}
-
-/// Most blocks of a grid in x, y and z (assigned): their number fits into 63 bits.
-pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, u16::MAX as u32, u16::MAX as u32];
-
-/// Why a launch did not begin.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LaunchError {
-    /// An extent of 0, or too many threads.
-    #[error(
-        "block of {0:?} threads: each extent must be at least 1, all together at most {MAX_THREADS}"
-    )]
-    Block([u32; 3]),
-    /// An extent of 0, or too many blocks.
-    #[error("grid of {0:?} blocks: each extent must be at least 1, all at most {MAX_GRID:?}")]
-    Grid([u32; 3]),
-    /// Too much local memory.
-    #[error("{0} bytes of local memory asked for, {MAX_LOCAL} are available")]
-    Local(u32),
-    /// Too much shared memory.
-    #[error("{0} bytes of shared memory asked for, {MAX_SHARED} are available")]
-    Shared(u64),
-    /// Too many parameter bytes.
-    #[error("{0} bytes of parameters, {MAX_PARAMETERS} are the most")]
-    Parameters(usize),
-    /// Not an instruction of the module.
-    #[error("entry point {0:#x} is no instruction of the module")]
-    Entry(u32),
-}
-
-/// A hazard: the control bits do not keep two instructions apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hazard {
-    /// What.
-    pub kind: HazardKind,
-    /// The register.
-    pub register: Resource,
-    /// The instruction that comes too early.
-    pub place: Place,
-    /// The earlier instruction: code address and text.
-    pub earlier: (u32, String),
-    /// Cycle of the issue.
-    pub cycle: u64,
-}
-
-impl fmt::Display for Hazard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (pc, text) = &self.earlier;
-        write!(
-            f,
-            "{}: hazard: {} {} is at pc {pc:#x}: {text}",
-            self.place, self.register, self.kind
-        )
-    }
-}
-
-/// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What.
-    pub kind: FindingKind,
-    /// Where.
-    pub place: Place,
-    /// Where the other thread was, if two are involved: the earlier access of a race, the thread that left before a barrier.
-    pub other: Option<Place>,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.kind)?;
-        match &self.other {
-            Some(other) => write!(f, "; the other: {other}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// What came of a launch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Counts.
-    pub stats: Stats,
-    /// The fault that ended it.
-    pub fault: Option<Fault>,
-    /// Hazards of timed mode, each pair of instructions once, at most a hundred.
-    pub hazards: Vec<Hazard>,
-    /// What the checks found, each instruction or pair of instructions once, at most a hundred.
-    pub findings: Vec<Finding>,
-    /// Blocks that had begun and not ended, at most at one time: the launch took memory for so many.
-    pub resident: u64,
 }
 
 impl Loaded {
@@ -288,10 +168,8 @@ impl Loaded {
             thread: Shape::coordinates(request.block, u64::from(thread)),
             pc: address,
             instruction: self.text(pc),
-            source: self
-                .image
-                .line_at(address)
-                .map(|l| format!("line {}", l.line)),
+            source: self.image.source_at(address),
+            library: is_library(address, &self.image),
         }
     }
 
@@ -324,6 +202,8 @@ impl Loaded {
             place: self.place(request, cta.block, index * LANES as u32 + lane as u32, pc),
             registers: values.filter(|v| v.1 != 0).collect(),
             predicates: predicates.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i),
+            calls: cta.warps[warp].calls.frames(lane, &self.image),
+            depth: cta.warps[warp].calls.depth(lane),
         }
     }
 

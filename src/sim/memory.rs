@@ -4,10 +4,10 @@
 //! Values are little-endian.
 
 use super::bytes::Bytes;
-use super::fault::{AccessKind, FaultKind, Window};
 use super::global::Table;
 use super::registers::LANES;
 use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
+use crate::launch::{AccessKind, FaultKind, Window};
 
 /// Bytes from either base that belong to the window (assigned).
 const WINDOW: u64 = 1 << 32;

@@ -3,43 +3,43 @@
 //! A machine of warps with 32 lanes at two speeds. *Functional*: decoded once, then run lane loop by lane loop. *Timed*: the same
 //! instructions under an in-order issue model that counts cycles and finds hazards. Both compute the same values.
 //!
-//! In: an [`image::Image`], linked code with its constants, and a [`launch::LaunchRequest`]. Out: a [`launch::Report`] with counts, the
+//! In: an [`Image`], linked code with its constants, and a [`LaunchRequest`]. Out: a [`Report`] with counts, the
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
 //! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
-//! with [`pending`], look on, [`progress`] lets others do so.
+//! with [`pending`], look on, [`Progress`] lets others do so.
 
-pub mod access;
-pub mod action;
-pub mod atomic;
-pub mod bytes;
-pub mod check;
-pub mod convergent;
-pub mod cta;
-pub mod decoded;
-pub mod execute;
-pub mod fault;
-pub mod footprint;
-pub mod global;
-pub mod image;
-pub mod launch;
-pub mod memory;
-pub mod pending;
-pub mod progress;
-pub mod registers;
-pub mod semantics;
+pub(crate) mod access;
+pub(crate) mod action;
+pub(crate) mod atomic;
+pub(crate) mod bytes;
+mod calls;
+pub(crate) mod check;
+pub(crate) mod convergent;
+pub(crate) mod cta;
+pub(crate) mod decoded;
+pub(crate) mod execute;
+pub(crate) mod footprint;
+pub(crate) mod global;
+pub(crate) mod launch;
+pub(crate) mod memory;
+pub(crate) mod pending;
+pub(crate) mod registers;
+pub(crate) mod semantics;
+pub(crate) mod stop;
 #[cfg(test)]
 mod tests;
-pub mod timed;
-pub mod warp;
-pub mod words;
+pub(crate) mod timed;
+pub(crate) mod warp;
+pub(crate) mod words;
 
-pub use fault::{Fault, FaultKind};
-pub use global::{Global, Table};
-pub use image::Image;
-pub use launch::{Finding, Hazard, LaunchError, LaunchRequest, Loaded, Report};
-pub use progress::Progress;
+pub use crate::launch::{
+    Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, Progress, Report, Stats,
+};
+pub(crate) use global::Global;
+pub(crate) use launch::Loaded;
+pub use semantics::Reference;
 
 /// Switches of the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,19 +77,4 @@ impl Default for SimConfig {
             memory_bytes: 4 << 30,
         }
     }
-}
-
-/// Counts of a launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Stats {
-    /// Cycles in timed mode, else 0. CTAs that are not resident together count one after another.
-    pub cycles: u64,
-    /// Instructions issued by warps.
-    pub warp_instructions: u64,
-    /// The same times the lanes in which they ran.
-    pub thread_instructions: u64,
-    /// Hazards found in timed mode.
-    pub hazards: u64,
-    /// Faults: 0 or 1.
-    pub faults: u64,
 }

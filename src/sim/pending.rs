@@ -17,11 +17,11 @@
 //! same time; that is for [`super::check`].
 
 use super::decoded::Op;
-use super::footprint::Resource;
-use super::timed::HazardKind;
 use crate::isa::Scoreboard;
 use crate::isa::control::SCOREBOARDS;
 use crate::isa::register::RegisterClass;
+use crate::launch::HazardKind;
+use crate::launch::Resource;
 use smallvec::SmallVec;
 
 /// A pair of instructions that are not kept apart.

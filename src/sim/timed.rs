@@ -11,35 +11,12 @@
 //! The values that instructions compute never depend on this.
 
 use super::decoded::Op;
-use super::footprint::Resource;
 use super::pending::{Early, Lanes, Pending};
 use super::warp::Warp;
 use crate::isa::Optype;
 use crate::isa::control::SCOREBOARDS;
+use crate::launch::{HazardKind, Resource};
 use hashbrown::HashSet;
-
-/// What a hazard is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HazardKind {
-    /// Read before the result has arrived.
-    ReadAfterWrite,
-    /// Overwritten before an earlier result has arrived.
-    WriteAfterWrite,
-    /// Overwritten while it may still be read.
-    WriteAfterRead,
-}
-
-impl std::fmt::Display for HazardKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            HazardKind::ReadAfterWrite => "is read before the result has arrived that",
-            HazardKind::WriteAfterWrite => "is overwritten before the result has arrived that",
-            HazardKind::WriteAfterRead => {
-                "is overwritten while it may still be read by the instruction that"
-            }
-        })
-    }
-}
 
 /// A hazard inside the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 //! mask agree, as in every program that sets a barrier before it waits, this is the barrier of the warp; where disjoint groups use the
 //! same number at the same time (two sides of a branch), they do not disturb each other.
 
+use super::calls::Calls;
 use super::memory::Local;
 use super::registers::{Column, Registers, lanes};
 
@@ -66,6 +67,8 @@ pub struct Warp {
     pub issued: u64,
     /// Number of its 32 threads in the CTA: thread / 32. Pieces of a warp share it.
     pub index: u32,
+    /// The calls that its threads are in.
+    pub calls: Calls,
     /// For each barrier and lane the lanes it waits for.
     barriers: [Column; BARRIERS],
     groups: Vec<Group>,
@@ -82,6 +85,7 @@ impl Warp {
             live: 0,
             issued: 0,
             index: 0,
+            calls: Calls::default(),
             barriers: [[0; 32]; BARRIERS],
             groups: Vec::new(),
             current: 0,
@@ -93,6 +97,7 @@ impl Warp {
     pub fn start(&mut self, index: u32, mask: u32, entry: u32, count: usize) {
         self.registers.clear(count);
         self.local.reset();
+        self.calls.clear();
         self.barriers = [[0; 32]; BARRIERS];
         (self.live, self.issued, self.index, self.current, self.turn) = (mask, 0, index, 0, 0);
         self.groups.clear();

@@ -60,7 +60,7 @@ impl BlockSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::semantics::tests::random::Random;
+    use crate::testing::Random;
     use std::collections::BTreeSet;
 
     #[test]

@@ -16,7 +16,7 @@ use crate::isa::generated::{IExt, iadd};
 use crate::isa::table::Effects;
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg};
 use crate::vcode::{Attachment, Block, Entry, Guard, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use smallvec::SmallVec;
 
 /// Turns choices into guards where that saves an instruction.

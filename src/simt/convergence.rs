@@ -12,7 +12,7 @@ use super::regions::{Extents, Place, PlaceKind, Regions, regions};
 use crate::isa::table::Effects;
 use crate::isa::{Register, RegisterClass, VReg, build};
 use crate::vcode::{Attachment, Block, BlockData, Entry, FunctionKind, Meeting, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use crate::analysis::graph::Graph;
 use crate::isa::Register;
 use crate::vcode::{Attachment, AttachmentId, Block, BlockData, Entry, Meeting, Terminator, VCode};
-use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+use cranelift_codegen::entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 /// A function whose blocks can be changed and added to independently.
 ///

@@ -19,7 +19,7 @@ use crate::isa::operand::PT;
 use crate::isa::{Inst, Register, RegisterClass, VReg, build};
 use crate::remarks::{Missed, Remarks};
 use crate::vcode::{Attachment, Block, Entry, Guard, Meeting, SourceLine, Terminator, VCode};
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use hashbrown::{HashMap, HashSet};
 use side::{Legality, Side, Treatment, has_only_results, only_computes, share};
 use smallvec::SmallVec;

@@ -6,9 +6,9 @@ use crate::isa::generated::{IExt, iadd};
 use crate::isa::operand::{PT, RZ};
 use crate::isa::{Form, Inst, Optype, Register, RegisterClass, Role, VReg, build};
 use crate::remarks::Remarks;
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 use crate::vcode::{Entry, Guard, Terminator, VCode};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Builds nested conditionals with values that join.
 struct Builder<'a> {

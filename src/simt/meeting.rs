@@ -7,7 +7,7 @@ use super::edit::control_flow;
 use crate::analysis::graph::{Dominators, Graph};
 use crate::isa::Register;
 use crate::vcode::{Meeting, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 
 /// Control flow of a function, and where its lanes meet. Nodes are numbers of blocks.
 pub struct Meetings {

@@ -28,7 +28,8 @@ use crate::remarks::Remarks;
 use crate::vcode::VCode;
 use thiserror::Error;
 
-pub use barriers::{BARRIERS, TooManyBarriers};
+#[cfg(test)]
+pub use barriers::BARRIERS;
 pub use choices::guard_choices;
 pub use convergence::{ConvergenceError, insert_barriers};
 pub use if_convert::convert_ifs;

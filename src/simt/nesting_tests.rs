@@ -13,7 +13,7 @@ use super::tests::{
 };
 use crate::emit::testing::{block, jump, kernel};
 use crate::isa::{Inst, Optype, VReg};
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 use crate::vcode::{Meeting, Terminator, VCode};
 use std::cell::{Cell, RefCell};
 

@@ -7,12 +7,13 @@ use crate::emit::testing::{block, jump, kernel};
 use crate::isa::generated::{MOVW, mov};
 use crate::isa::operand::RZ;
 use crate::isa::{Form, Inst, Optype, RegisterClass, Role, VReg, build};
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 use crate::vcode::{
     Attachment, Block, CallInfo, Entry, FunctionKind, Guard, Meeting, Terminator, VCode,
 };
-use cranelift_entity::EntityRef;
-use std::collections::{BTreeMap, HashMap};
+use cranelift_codegen::entity::EntityRef;
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 const LANES: usize = 4;
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, PReg, RegisterClass, VReg};
-use cranelift_entity::{EntityRef, PrimaryMap};
+use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 use std::ops::Range;
 
 /// Effects for which an instruction stays although nobody reads its results.

@@ -10,13 +10,12 @@ mod print;
 mod verify;
 
 pub use build::{BlockFacts, VCodeBuilder};
-pub use verify::VerifyError;
 
 use crate::isa::inst::Registers;
 use crate::isa::operand::Predicate;
 use crate::isa::{Inst, PReg, Register, Role, VReg};
+use cranelift_codegen::entity::{PrimaryMap, entity_impl};
 use cranelift_codegen::ir;
-use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
 
 /// A block of a [`VCode`].
@@ -499,8 +498,10 @@ impl<R: Register> VCode<R> {
     }
 
     /// Predecessors of every block; a block that branches twice to the same one is listed twice.
-    pub fn predecessors(&self) -> cranelift_entity::SecondaryMap<Block, SmallVec<[Block; 2]>> {
-        let mut map = cranelift_entity::SecondaryMap::with_capacity(self.blocks.len());
+    pub fn predecessors(
+        &self,
+    ) -> cranelift_codegen::entity::SecondaryMap<Block, SmallVec<[Block; 2]>> {
+        let mut map = cranelift_codegen::entity::SecondaryMap::with_capacity(self.blocks.len());
         for (block, data) in self.blocks.iter() {
             for s in data.terminator.successors() {
                 let list: &mut SmallVec<[Block; 2]> = &mut map[s];

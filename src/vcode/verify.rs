@@ -2,7 +2,7 @@
 
 use super::{Attachment, Block, Meeting, Terminator, VCode};
 use crate::isa::{Register, VReg};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use thiserror::Error;
 
 /// A broken rule, with the function and place.

@@ -1,10 +1,10 @@
 //! What the documents and errata.md refuse: examples, rules, and texts that contradict the encoding.
 
 use cranelift_thisgpu::asm;
-use cranelift_thisgpu::isa::encode::all_forms;
-use cranelift_thisgpu::isa::generated::OPTYPES;
-use cranelift_thisgpu::isa::random::Random;
-use cranelift_thisgpu::isa::{Control, decode};
+use cranelift_thisgpu::unstable::isa::encode::all_forms;
+use cranelift_thisgpu::unstable::isa::generated::OPTYPES;
+use cranelift_thisgpu::unstable::isa::random::Random;
+use cranelift_thisgpu::unstable::isa::{Control, decode};
 
 /// Examples that contradict their own syntax, with the entry of errata.md and what the message must say.
 const REFUSED_EXAMPLES: &[(&str, &str, &str)] = &[
@@ -332,7 +332,7 @@ fn every_exception_is_refused_by_name() {
             let broken = (0..20_000).find_map(|_| {
                 let mut inst = random.instruction(form);
                 for (i, field) in form.info().fields.iter().enumerate() {
-                    use cranelift_thisgpu::isa::table::{FieldType, FieldValue};
+                    use cranelift_thisgpu::unstable::isa::table::{FieldType, FieldValue};
                     if let (FieldType::Enum(e), false) =
                         (field.ty, matches!(field.value, FieldValue::Constant(_)))
                     {

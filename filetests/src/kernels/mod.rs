@@ -10,9 +10,9 @@ mod tiles;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, DeviceError, Grid, Kernel, Launch};
 use cranelift_thisgpu::error::Errors;
-use cranelift_thisgpu::isa::random::Random;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{SimConfig, Stats};
+use cranelift_thisgpu::unstable::isa::random::Random;
 use std::fmt::Debug;
 
 /// A kernel of `filetests/kernels`.

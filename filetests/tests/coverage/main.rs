@@ -12,8 +12,8 @@ mod unsupported;
 
 use case::{Case, is_beyond};
 use cranelift_codegen::ir::{Function, Opcode};
-use cranelift_thisgpu::clif::source::SourceFile;
 use cranelift_thisgpu::compile::Compiler;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::error::{Errors, Problem};
 use cranelift_thisgpu::settings::Options;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

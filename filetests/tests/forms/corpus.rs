@@ -1,10 +1,10 @@
 //! Every function of the repository compiled, and which forms its words have.
 
 use cranelift_codegen::ir::{InstructionData, Opcode};
-use cranelift_thisgpu::clif::source::{SourceFile, SourceFunction};
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Unit};
-use cranelift_thisgpu::isa::decode;
+use cranelift_thisgpu::compile::{SourceFile, SourceFunction};
 use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::unstable::isa::decode;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -4,9 +4,9 @@
 use crate::repository;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::isa::random::Random;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::unstable::isa::random::Random;
 use half::f16;
 
 /// What the operands of a kernel are.

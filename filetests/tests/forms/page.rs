@@ -3,8 +3,8 @@
 use crate::corpus::{Place, Seen};
 use crate::excuses;
 use crate::rules::Rules;
-use cranelift_thisgpu::isa::Optype;
-use cranelift_thisgpu::isa::table::{OptypeInfo, Provenance};
+use cranelift_thisgpu::unstable::isa::Optype;
+use cranelift_thisgpu::unstable::isa::table::{OptypeInfo, Provenance};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -96,7 +96,7 @@ pub fn markdown(root: &Path, seen: &Seen) -> String {
          emit it. *Rules* are the CLIF operations whose rules in `isle/lower` construct the operation, by way of other terms or directly;\n\
          what the terms construct that are Rust ([lowering.md](lowering.md)) is not listed there. *Intrinsics* become the operation wherever they are called.\n\n\
          The page is generated from the compiled tests; bless it with\n\
-         `CRANELIFT_TEST_BLESS=1 cargo test -p thisgpu-filetests --test forms`.\n",
+         `CRANELIFT_TEST_BLESS=1 cargo test -p cranelift-thisgpu-filetests --test forms`.\n",
         documented().count()
     );
     for document in documents(root) {

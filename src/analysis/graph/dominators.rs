@@ -253,6 +253,7 @@ impl PostDominators {
     }
 
     /// Whether an exit can be reached from `node`.
+    #[cfg(test)]
     pub fn reaches_exit(&self, node: usize) -> bool {
         self.tree.is_reachable(node)
     }

@@ -1,7 +1,7 @@
 //! Dominators, post-dominators and loops against their definitions.
 
 use super::*;
-use crate::sim::semantics::tests::random::Random;
+use crate::testing::Random;
 
 /// Nodes on every path from `from` to a node of `to`, by removing each in turn; none when there is no path.
 fn on_all_paths(graph: &Graph, from: usize, to: &[usize]) -> Option<Vec<usize>> {

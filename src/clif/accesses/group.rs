@@ -282,7 +282,7 @@ impl Grouping<'_> {
     fn low_bits(&self, base: u32) -> (u32, u64) {
         let info = &self.segment.bases[base as usize];
         let proven = match info.base {
-            Base::Value(value) => self.alignment.low_bits(value),
+            Base::Value(value) | Base::Far(value, _) => self.alignment.low_bits(value),
             Base::Slot(_) => (abi::STACK_ALIGNMENT.trailing_zeros(), 0),
             Base::Absolute(_) => (u64::BITS, 0),
         };

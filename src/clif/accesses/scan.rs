@@ -21,7 +21,13 @@ pub(super) enum Base {
     Slot(StackSlot),
     /// Address 0: of shared memory, or of the generic address space.
     Absolute(Type),
+    /// An address so far from what it was computed from that it may have wrapped: this access is at no known distance from others.
+    Far(Value, Inst),
 }
+
+/// Largest distance from a base: two such places are apart by less than half of what 32 bits can say, so that bytes at different distances are different
+/// bytes, whatever wraps.
+const FARTHEST: i64 = 1 << 30;
 
 /// What a mergeable access reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +140,8 @@ impl Segment {
                     signed,
                     store,
                 } => {
-                    let (base, offset) = base_of(func, address, offset);
+                    let (base, offset) = base_of(func, inst, address, offset);
+                    let far = matches!(base, Base::Far(..));
                     let base = self.number(base);
                     self.add(Access {
                         inst,
@@ -142,7 +149,7 @@ impl Segment {
                         base,
                         offset,
                         bytes: ty.bytes(),
-                        piece: is_piece(ty, flags).then_some(Piece { ty, signed }),
+                        piece: (!far && is_piece(ty, flags)).then_some(Piece { ty, signed }),
                         store,
                         flags,
                         others: 0,
@@ -192,7 +199,7 @@ impl Segment {
     pub fn count_others(&mut self, mut space: impl FnMut(Value) -> Space) {
         let spaces: Vec<Space> = (self.bases.iter())
             .map(|info| match info.base {
-                Base::Value(value) => space(value),
+                Base::Value(value) | Base::Far(value, _) => space(value),
                 Base::Slot(_) => Space::Local,
                 Base::Absolute(types::I32) => Space::Shared,
                 Base::Absolute(_) => Space::Generic,
@@ -334,7 +341,17 @@ fn is_piece(ty: Type, flags: MemFlagsData) -> bool {
 }
 
 /// The base of an address, and the distance from there.
-fn base_of(func: &Function, address: Value, offset: Offset32) -> (Base, i64) {
+fn base_of(func: &Function, inst: Inst, address: Value, offset: Offset32) -> (Base, i64) {
+    let (base, offset) = base_and_offset(func, address, offset);
+    if offset.unsigned_abs() < FARTHEST as u64 {
+        (base, offset)
+    } else {
+        (Base::Far(address, inst), 0)
+    }
+}
+
+/// What an address counts from, and how far it is from there; further than anything if that is beyond 64 bits.
+fn base_and_offset(func: &Function, address: Value, offset: Offset32) -> (Base, i64) {
     let dfg = &func.dfg;
     let mut total = i64::from(i32::from(offset));
     let mut value = address;
@@ -342,34 +359,34 @@ fn base_of(func: &Function, address: Value, offset: Offset32) -> (Base, i64) {
         let ValueDef::Result(inst, _) = dfg.value_def(value) else {
             break;
         };
+        let add = |add: i64| total.checked_add(add);
         match dfg.insts[inst] {
             InstructionData::Binary {
                 opcode: Opcode::Iadd,
                 args: [a, b],
             } => {
-                let (rest, add) = match (constant(func, b), constant(func, a)) {
-                    (Some(add), _) => (a, add),
-                    (None, Some(add)) => (b, add),
+                let (rest, sum) = match (constant(func, b), constant(func, a)) {
+                    (Some(constant), _) => (a, add(constant)),
+                    (None, Some(constant)) => (b, add(constant)),
                     (None, None) => break,
                 };
-                let Some(sum) = total.checked_add(add) else {
-                    break;
+                let Some(sum) = sum else {
+                    return (Base::Value(value), i64::MAX);
                 };
                 (value, total) = (rest, sum);
             }
             InstructionData::StackAddr {
                 stack_slot, offset, ..
             } => {
-                let sum = total.checked_add(i32::from(offset).into());
-                return match sum {
-                    Some(sum) => (Base::Slot(stack_slot), sum),
-                    None => (Base::Value(value), total),
-                };
+                let sum = add(i32::from(offset).into());
+                return (Base::Slot(stack_slot), sum.unwrap_or(i64::MAX));
             }
             _ => {
-                let absolute = constant(func, value).and_then(|at| total.checked_add(at));
-                return match absolute {
-                    Some(sum) => (Base::Absolute(dfg.value_type(value)), sum),
+                return match constant(func, value) {
+                    Some(at) => (
+                        Base::Absolute(dfg.value_type(value)),
+                        add(at).unwrap_or(i64::MAX),
+                    ),
                     None => (Base::Value(value), total),
                 };
             }

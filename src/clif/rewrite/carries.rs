@@ -139,7 +139,9 @@ impl Rewriter<'_, '_> {
     pub(super) fn known_difference(&mut self, x: Value, y: Value) -> Option<Value> {
         let difference = *self.block.carries.differences.get(&(x, y))?;
         let difference = self.pos.func.dfg.resolve_aliases(difference);
-        self.may_carry(difference).then_some(difference)
+        // Lanes have no borrows.
+        let scalar = !self.pos.func.dfg.value_type(difference).is_vector();
+        (scalar && self.may_carry(difference)).then_some(difference)
     }
 
     /// The comparison before, whether one of these values is below the other.

@@ -17,7 +17,7 @@ fn module(device: &Device, parameters: &[&str]) -> crate::driver::Module {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-type Give<'a> = &'a dyn Fn(Launch<'_>) -> Result<crate::sim::Report, DeviceError>;
+type Give<'a> = &'a dyn Fn(Launch<'_>) -> Result<crate::launch::Report, DeviceError>;
 
 #[test]
 fn a_parameter_takes_its_kind_and_size() {

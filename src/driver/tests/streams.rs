@@ -4,7 +4,8 @@
 use crate::driver::{
     Buffer, Device, DeviceError, Driver, Event, Grid, Kernel, Module, Pending, Stream,
 };
-use crate::sim::{FaultKind, Progress, SimConfig};
+use crate::launch::{FaultKind, Progress};
+use crate::sim::SimConfig;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};

@@ -27,8 +27,8 @@ mod users;
 use super::Input;
 use crate::isa::generated::SReg;
 use crate::vcode::FunctionKind;
+use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, Type, Value, ValueDef, types};
-use cranelift_entity::{EntitySet, SecondaryMap};
 use passing::{Passing, loop_sizes};
 use smallvec::SmallVec;
 

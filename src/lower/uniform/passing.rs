@@ -2,9 +2,9 @@
 
 use super::Search;
 use crate::analysis::control_flow::ControlFlow;
+use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{BlockArg, Function, Value};
 use cranelift_codegen::loop_analysis::Loop;
-use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
 /// Cycles until a result of the uniform datapath can be used (latency.isa, *assumed*).

@@ -2,7 +2,8 @@
 
 use super::Plan;
 use crate::analysis;
-use crate::clif::{self, KernelOptions, Preparer, SourceFile};
+use crate::clif::source::SourceFile;
+use crate::clif::{self, KernelOptions, Preparer};
 use crate::lower::{Facts, Input};
 use crate::vcode::{FunctionKind, KernelInfo, Parameter};
 use cranelift_codegen::ir::{Function, Opcode, types};

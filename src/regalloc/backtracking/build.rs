@@ -13,7 +13,7 @@ use crate::regalloc::colouring::Site;
 use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::regalloc::single_pass::own_uses;
 use crate::vcode::{Block, CallInfo, Entry, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use regalloc2 as ra;
 use regalloc2::OperandKind::{Def, Use};
 

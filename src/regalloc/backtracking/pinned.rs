@@ -10,7 +10,7 @@ use crate::regalloc::colouring::Site;
 use crate::regalloc::constrain::pressure::stack_pointer;
 use crate::regalloc::registers::Numbers;
 use crate::vcode::{Block, Terminator};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use smallvec::SmallVec;
 
 /// See the module.

@@ -33,7 +33,7 @@ mod written;
 use crate::abi;
 use crate::isa::{PReg, VReg};
 use crate::vcode::{Block, Terminator, VCode};
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use layout::Layout;
 use smallvec::SmallVec;
 use trace::Questions;

@@ -5,7 +5,7 @@ use super::added::Action;
 use super::place::Place;
 use crate::isa::PReg;
 use crate::vcode::{Block, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use std::ops::Range;
 
 /// Which instruction wrote which place last.

@@ -8,7 +8,7 @@ use super::flow::Flow;
 use crate::isa::{Register, VReg};
 use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::vcode::{Block, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 
 /// What leaving a loop adds: more than any function has instructions in a loop.
 pub(in crate::regalloc) const LOOP: u32 = 1 << 22;

@@ -3,7 +3,7 @@
 use crate::analysis::graph::{Dominators, Graph};
 use crate::isa::Register;
 use crate::vcode::{Block, Terminator, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 
 /// No loop.
 pub(in crate::regalloc) const OUTSIDE: u32 = u32::MAX;

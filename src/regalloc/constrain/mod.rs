@@ -11,6 +11,7 @@
 //! 5. [`rewrite`] writes the code, [`edges`] what stands between blocks, [`tidy`] leaves out what nobody reads.
 
 mod again;
+pub(super) mod capacity;
 mod distance;
 mod edges;
 mod flow;

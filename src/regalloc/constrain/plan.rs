@@ -6,7 +6,7 @@ use super::packs::Crowds;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::{Block, VCode};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use hashbrown::HashSet;
 
 /// No slot, no group.

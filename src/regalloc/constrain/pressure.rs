@@ -1,10 +1,12 @@
 //! How many values are alive at once, and which live across calls.
 
-use super::spill::Capacity;
+use super::capacity::Capacity;
 use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
-use crate::vcode::VCode;
+use crate::vcode::{SourceLine, VCode};
+
+const GPR: usize = RegisterClass::Gpr as usize;
 
 /// A set of values with constant-time insertion and removal and fast iteration.
 #[derive(Debug, Default)]
@@ -75,7 +77,9 @@ impl LiveSet {
 pub(in crate::regalloc) struct Pressure {
     /// Most values of each class that are alive at once.
     pub max_live: [u32; 3],
-    /// The same, with guarded results that need a register beside the value that they keep.
+    /// The line where most general-purpose registers are.
+    pub fullest: SourceLine,
+    /// As `max_live`, with guarded results that need a register beside the value that they keep.
     max_needed: [u32; 3],
     /// Most values of each class that are alive across a call.
     max_across_call: [u32; 3],
@@ -103,6 +107,7 @@ impl Pressure {
     /// Walks every block backwards.
     pub fn compute(&mut self, code: &VCode<VReg>, live: &Liveness) {
         self.max_live = [0; 3];
+        self.fullest = SourceLine::default();
         self.max_needed = [0; 3];
         self.max_across_call = [0; 3];
         self.across_call.clear();
@@ -122,6 +127,9 @@ impl Pressure {
                 code.definitions(entry).for_each(|v| {
                     alive.insert(v);
                 });
+                if alive.count[GPR] > self.max_live[GPR] && entry.line != SourceLine::default() {
+                    self.fullest = entry.line;
+                }
                 most(&mut self.max_live, alive.count);
                 code.definitions(entry).for_each(|v| {
                     alive.remove(v);

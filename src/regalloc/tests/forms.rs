@@ -12,7 +12,7 @@ use crate::vcode::{
     Attachment, Block, BlockData, Entry, Frame, FunctionKind, Guard, Meeting, SourceLine,
     SymbolKind, SymbolUse, Terminator, VCode,
 };
-use cranelift_entity::{EntityRef, PrimaryMap};
+use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 
 /// Values of the entry: R1, the return address, and two arguments in R4 and R5. What a function computes has higher numbers.
 const POINTER: u32 = 0;

@@ -17,7 +17,7 @@ use crate::vcode::{
     Attachment, Block, BlockData, CallInfo, Entry, Frame, FunctionKind, Guard, KernelInfo,
     SourceLine, SymbolKind, SymbolUse, Terminator, VCode,
 };
-use cranelift_entity::{EntityRef, PrimaryMap};
+use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 
 /// Reproducible numbers.
 pub(super) struct Random(Sequence);

@@ -10,7 +10,7 @@ use crate::isa::table::{Direction, Effects};
 use crate::isa::{Form, Inst, PReg, Register, RegisterClass, VReg};
 use crate::regalloc::frame::SLOTS;
 use crate::vcode::{Attachment, Callee, Entry, FunctionKind, Terminator, VCode};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A register file of one phase.
 pub(super) trait Names: Register {

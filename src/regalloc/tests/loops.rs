@@ -17,8 +17,8 @@ use crate::vcode::{
     Block, BlockData, Entry, Frame, FunctionKind, Guard, KernelInfo, Meeting, SourceLine,
     Terminator, VCode,
 };
-use cranelift_entity::{EntityRef, PrimaryMap};
-use std::collections::HashSet;
+use cranelift_codegen::entity::{EntityRef, PrimaryMap};
+use hashbrown::HashSet;
 
 /// What a loop does with its values.
 #[derive(Clone, Copy, Debug)]

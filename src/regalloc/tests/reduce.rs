@@ -2,7 +2,7 @@
 
 use crate::isa::{Register, VReg};
 use crate::vcode::{Attachment, VCode};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A smaller function for which `fails` holds, as it does for `code`: without instructions whose results nobody reads, or read from an operand
 /// as well.

@@ -4,15 +4,16 @@
 //! that only move values (MOV, PRMT, LDL, STL: saving registers that hold nothing, or copying a structure with gaps, is no error): they carry the
 //! mark along, word by word. A word of which some bytes are defined counts as defined, so a gap is never blamed on what lies beside it.
 
-use super::{Checker, FindingKind};
+use super::Checker;
 use crate::isa::Optype;
 use crate::isa::Role;
 use crate::isa::register::RegisterClass;
 use crate::isa::table::Effects;
+use crate::launch::FindingKind;
+use crate::launch::Resource;
+use crate::launch::Window;
 use crate::sim::action::Action;
 use crate::sim::decoded::Op;
-use crate::sim::fault::Window;
-use crate::sim::footprint::Resource;
 use crate::sim::memory::{Location, Memories};
 use crate::sim::registers::GENERAL;
 use crate::sim::warp::Group;

@@ -18,19 +18,20 @@ mod race;
 mod stack;
 mod sync;
 
-pub use finding::{FindingKind, RawFinding, Spot};
+pub use crate::launch::FindingKind;
+pub use finding::{RawFinding, Spot};
 
 use super::decoded::Op;
 use super::execute::Shape;
-use super::fault::{AccessKind, Window};
-use super::image::Image;
 use super::memory::{Location, Memories};
 use super::registers::{DISCARD, LANES};
 use super::warp::{Group, Warp};
 use crate::isa::Role;
+use crate::launch::Image;
+use crate::launch::{AccessKind, Window};
+use hashbrown::HashSet;
 use order::{Order, Threads};
 use race::{Shadow, Use};
-use std::collections::HashSet;
 
 /// What is known of a CTA.
 struct CtaState {

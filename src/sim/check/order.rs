@@ -17,8 +17,8 @@
 //! as known to everybody.
 
 use crate::sim::registers::{LANES, lanes};
+use hashbrown::HashMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Places in a clock, at most (assigned).

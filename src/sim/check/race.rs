@@ -9,10 +9,10 @@
 //! that blocks that are not resident together are judged like those that are.
 
 use super::order::{Order, Threads};
-use crate::sim::fault::AccessKind;
+use crate::launch::AccessKind;
 use crate::sim::registers::{LANES, lanes};
+use hashbrown::HashMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// Words of a page (assigned).
 const PAGE: u64 = 256;

@@ -5,13 +5,14 @@
 //! Between prologue and epilogue R1 is the bottom of the frame; for the frames of callers it is kept from CALL to RET, lane by lane. What
 //! jumps over a gap is not found.
 
-use super::{Checker, FindingKind, Touched};
+use super::{Checker, Touched};
 use crate::abi::{Redzone, STACK_POINTER};
 use crate::isa::Optype;
+use crate::launch::AccessKind;
+use crate::launch::FindingKind;
+use crate::launch::Image;
 use crate::sim::action::Action;
 use crate::sim::decoded::{Op, WORD_BYTES};
-use crate::sim::fault::AccessKind;
-use crate::sim::image::Image;
 use crate::sim::memory::Location;
 use crate::sim::registers::{Column, LANES, lanes};
 use crate::sim::warp::Warp;

@@ -1,7 +1,8 @@
 //! Barriers and what must be the same in all lanes.
 
-use super::{Checker, FindingKind, Spot};
+use super::{Checker, Spot};
 use crate::isa::register::RegisterClass;
+use crate::launch::{FindingKind, Resource};
 use crate::sim::action::Action;
 use crate::sim::decoded::Op;
 use crate::sim::registers::lanes;
@@ -47,9 +48,7 @@ impl Checker {
         if mask == warp.live {
             return;
         }
-        let uniform = |register: &crate::sim::footprint::Resource| {
-            register.class() == Some(RegisterClass::Uniform)
-        };
+        let uniform = |register: &Resource| register.class() == Some(RegisterClass::Uniform);
         let written = op.footprint.writes.iter().map(|w| w.0).find(uniform);
         if let Some(register) = written {
             let kind = FindingKind::DivergentUniformWrite {

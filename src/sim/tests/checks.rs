@@ -1,8 +1,8 @@
 //! `--check`: planted mistakes that it must find, and right programs that it must not blame.
 
 use super::super::SimConfig;
-use super::super::check::FindingKind;
 use super::{ADDRESS, Bench};
+use crate::launch::FindingKind;
 
 fn findings(text: &str, threads: u32) -> Vec<(FindingKind, u32)> {
     let config = SimConfig {

@@ -1,9 +1,11 @@
 //! Every kind of fault: found, placed, and the device lives on.
 
-use super::super::fault::{AccessKind, Window};
-use super::super::image::{Function, Line};
-use super::super::{FaultKind, SimConfig};
+use super::super::SimConfig;
 use super::{ADDRESS, Bench};
+use crate::launch::FaultKind;
+use crate::launch::image::{Function, Line};
+use crate::launch::{AccessKind, Window};
+use crate::locations::Location;
 
 /// Runs a program of two warps that must fault, then checks that memory outlived it.
 fn fault_with(config: SimConfig, text: &str) -> super::super::Fault {
@@ -56,11 +58,17 @@ fn the_message_names_kernel_and_source_line() {
     bench.loaded.image.lines = vec![
         Line {
             address: 0,
-            line: 3,
+            location: Location {
+                line: 3,
+                ..Location::default()
+            },
         },
         Line {
             address: 16,
-            line: 5,
+            location: Location {
+                line: 5,
+                ..Location::default()
+            },
         },
     ];
     let report = bench.launch(1, 1, &[]);
@@ -376,7 +384,7 @@ fn register_indices_out_of_range() {
 
 #[test]
 fn impossible_launches() {
-    use super::super::LaunchError;
+    use crate::launch::LaunchError;
     let bench = Bench::new("EXIT_X", &[]);
     let request = super::LaunchRequest {
         kernel: "test",

@@ -1,10 +1,11 @@
 //! Random legal programs: nothing they do may panic, and timing and checks must not change what they compute.
 
-use super::super::{Image, Loaded, SimConfig, Stats};
+use super::super::{Loaded, SimConfig};
 use super::{ADDRESS, Bench, words};
 use crate::isa::encode::all_forms;
 use crate::isa::random::Random;
 use crate::isa::{Form, Role};
+use crate::launch::{Image, Stats};
 
 /// A program: addresses in R[2:3], then random instructions whose addresses come from there half of the time.
 fn program(random: &mut Random, forms: &[Form], count: usize) -> Vec<u128> {

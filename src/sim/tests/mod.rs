@@ -9,11 +9,12 @@ mod programs;
 mod races;
 mod timing;
 
-use super::{Global, Image, LaunchRequest, Loaded, Report, SimConfig};
+use super::{Global, Loaded, SimConfig};
 use crate::isa::generated::FORMS;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::FieldType;
 use crate::isa::{Control, Form, PInst, Scoreboard};
+use crate::launch::{Image, LaunchRequest, Report};
 
 /// Words of a program. A line is `LABEL:` or `@!P0 FORM field=value .. ?4 &req=3 &wr=1 &rd=2` (`req` is a mask). A value is a number, a
 /// member's name, `c0:0x160`, or `>LABEL`. Registers are given by their number, a wide operand by its first; what is not given is hard-wired.

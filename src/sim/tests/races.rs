@@ -1,8 +1,9 @@
 //! `--check` on accesses of several threads: races that it must find, and order that it must see.
 
-use super::super::check::FindingKind;
-use super::super::{Finding, SimConfig};
+use super::super::SimConfig;
 use super::{ADDRESS, Bench};
+use crate::launch::Finding;
+use crate::launch::FindingKind;
 
 /// Races of a launch of so many blocks and threads, as pcs of the later and the earlier access.
 fn races(text: &str, blocks: u32, threads: u32) -> Vec<(u32, u32)> {

@@ -1,8 +1,8 @@
 //! Timed mode: cycles, and planted hazards that it must find.
 
 use super::super::SimConfig;
-use super::super::timed::HazardKind::{self, *};
 use super::Bench;
+use crate::launch::HazardKind::{self, *};
 
 fn timed(text: &str) -> super::Report {
     let config = SimConfig {

@@ -4,7 +4,7 @@ use crate::{pressure, random, shapes};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use cranelift_codegen::ir::Function;
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use std::path::{Path, PathBuf};
 
 /// A kind of generated functions.

@@ -1,11 +1,11 @@
 //! What a function became, counted on its emitted words.
 
-use cranelift_thisgpu::abi;
-use cranelift_thisgpu::emit;
-use cranelift_thisgpu::isa::encode::decode;
-use cranelift_thisgpu::isa::operand::PT;
-use cranelift_thisgpu::isa::table::{Effects, OperandInfo};
-use cranelift_thisgpu::isa::{Optype, PInst, Role, build};
+use cranelift_thisgpu::unstable::abi;
+use cranelift_thisgpu::unstable::emit;
+use cranelift_thisgpu::unstable::isa::encode::decode;
+use cranelift_thisgpu::unstable::isa::operand::PT;
+use cranelift_thisgpu::unstable::isa::table::{Effects, OperandInfo};
+use cranelift_thisgpu::unstable::isa::{Optype, PInst, Role, build};
 use serde::{Deserialize, Serialize};
 
 /// Truth table of PLOP3 for its first operand (documents 002, PLOP3: bit 4a + 2b + c).
@@ -110,11 +110,11 @@ fn frame_offset(inst: &PInst) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cranelift_thisgpu::clif::source::SourceFile;
+    use cranelift_thisgpu::compile::SourceFile;
     use cranelift_thisgpu::compile::{Compiler, FunctionInput, Unit};
-    use cranelift_thisgpu::isa::PReg;
-    use cranelift_thisgpu::isa::generated::{MOVW, mov, umov};
     use cranelift_thisgpu::settings::Options;
+    use cranelift_thisgpu::unstable::isa::PReg;
+    use cranelift_thisgpu::unstable::isa::generated::{MOVW, mov, umov};
 
     #[test]
     fn copies_are_told_from_what_brings_values_to_registers() {

@@ -7,7 +7,7 @@
 use crate::corpus;
 use crate::shapes::{SHAPES, Shape};
 use anyhow::{Context, Result, bail};
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Unit};
 use cranelift_thisgpu::settings::Options;
 use std::process::{Command, Stdio};

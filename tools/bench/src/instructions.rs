@@ -9,7 +9,7 @@ use crate::reference::Reference;
 use crate::subject::{Refusal, Subject};
 use crate::table::{Cell, Measure, Skipped, Table};
 use anyhow::{Context, Result, bail};
-use cranelift_thisgpu::clif::source::SourceFunction;
+use cranelift_thisgpu::compile::SourceFunction;
 use cranelift_thisgpu::compile::{FunctionInput, Unit};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;

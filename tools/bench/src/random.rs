@@ -4,7 +4,7 @@
 //! parameter. Operands are mostly recent values and now and then old ones, so that live ranges are short and long.
 
 use crate::writer::Writer;
-use cranelift_thisgpu::isa::random::Random;
+use cranelift_thisgpu::unstable::isa::random::Random;
 
 /// Branches and loops inside each other, at most.
 const DEPTH: usize = 4;
@@ -254,8 +254,8 @@ impl Generator {
 mod tests {
     use super::*;
     use crate::corpus::size;
-    use cranelift_thisgpu::clif::source::SourceFile;
     use cranelift_thisgpu::compile::Compiler;
+    use cranelift_thisgpu::compile::SourceFile;
 
     #[test]
     fn every_seed_gives_a_kernel_of_the_size_that_compiles() {

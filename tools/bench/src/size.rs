@@ -2,9 +2,9 @@
 //! ([`kernels`]); beside the figures of another compiler where a table of those is given.
 
 use anyhow::{Context, Result};
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler, KernelResources};
-use cranelift_thisgpu::isa::encode::decode;
+use cranelift_thisgpu::unstable::isa::encode::decode;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

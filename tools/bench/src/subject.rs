@@ -2,7 +2,7 @@
 
 use crate::quietly;
 use anyhow::Result;
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Unit};
 use cranelift_thisgpu::settings::Options;
 use std::time::{Duration, Instant};

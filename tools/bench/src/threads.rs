@@ -8,7 +8,7 @@
 use crate::corpus::Source;
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
-use cranelift_thisgpu::clif::source::SourceFunction;
+use cranelift_thisgpu::compile::SourceFunction;
 use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, Unit};
 use cranelift_thisgpu::settings::Options;
 use std::time::{Duration, Instant};

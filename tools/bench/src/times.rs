@@ -7,8 +7,8 @@ use crate::corpus::{self, Class, Source};
 use crate::reference::Reference;
 use crate::subject::{Refusal, Subject};
 use crate::table::{Cell, Measure, Skipped, Table};
-use cranelift_thisgpu::clif::source::{SourceFile, SourceFunction};
 use cranelift_thisgpu::compile::{FunctionInput, Unit};
+use cranelift_thisgpu::compile::{SourceFile, SourceFunction};
 use std::time::{Duration, Instant};
 
 /// A function that has taken so long is not compiled again.

@@ -1,10 +1,10 @@
 //! `clif-util compile FILE`: CLIF to assembly text, words or an object, with dumps and reports.
 
 use crate::{Outcome, input, source};
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use cranelift_thisgpu::asm::listing;
-use cranelift_thisgpu::compile::{Code, Compiler, Pass};
+use cranelift_thisgpu::compile::{Cache, Code, Compiler, Pass};
 use std::fmt::Write;
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
@@ -52,6 +52,12 @@ pub struct Options {
     /// Compile on this many threads; the result is the same.
     #[arg(short = 'j', value_name = "N", default_value = "1")]
     threads: NonZeroU16,
+    /// Keep what is compiled in this folder, and take from there what was compiled before.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Most bytes of the folder of --cache; what was used longest ago is removed.
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value_t = Cache::DEFAULT_LIMIT)]
+    cache_limit: u64,
     /// Print what each kernel needs of the machine.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     resource_usage: Option<Format>,
@@ -95,11 +101,16 @@ fn parse_passes(text: &str) -> Result<Passes, String> {
 impl Options {
     /// Compiles the file.
     pub fn run(self) -> Result<Outcome> {
-        let file = source::read(&self.file, &self.kernel)?;
+        let file = source::read_partly(&self.file, &self.kernel)?;
         let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
         compiler.time_passes(self.times);
         compiler.collect_remarks(self.remarks);
         compiler.model_cycles(self.cycles);
+        if let Some(folder) = &self.cache {
+            let cache = Cache::open(folder, self.cache_limit)
+                .with_context(|| format!("cannot make the cache {}", folder.display()))?;
+            compiler.use_cache(Some(Arc::new(cache)));
+        }
         let emit = self.emit();
         let texts = Arc::new(Mutex::new(Texts::default()));
         self.observe(&mut compiler, emit, &texts);
@@ -114,6 +125,9 @@ impl Options {
                 return Err(error);
             }
         };
+        for warning in code.warnings() {
+            eprintln!("warning: {warning}");
+        }
         if self.disassemble {
             report.push_str(&disassembly(&code)?);
         }
@@ -124,8 +138,10 @@ impl Options {
             write!(report, "{function}")?;
         }
         for remark in code.remarks() {
-            let separator = if remark.line > 0 { "" } else { " " };
-            writeln!(report, "{}:{separator}{remark}", self.file.display())?;
+            match remark.file {
+                Some(_) => writeln!(report, "{remark}")?,
+                None => writeln!(report, "{}: {remark}", self.file.display())?,
+            }
         }
         if self.times {
             write!(report, "{}", compiler.timings())?;

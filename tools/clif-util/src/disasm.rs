@@ -4,8 +4,8 @@ use crate::{Outcome, input};
 use anyhow::{Context, Result};
 use clap::Args;
 use cranelift_thisgpu::asm::listing;
-use cranelift_thisgpu::isa::decode;
 use cranelift_thisgpu::object::Object;
+use cranelift_thisgpu::unstable::isa::decode;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

@@ -7,10 +7,10 @@ use crate::{Outcome, input};
 use anyhow::Result;
 use clap::Args;
 use cranelift_thisgpu::asm::{self, Assembly};
-use cranelift_thisgpu::isa::decode;
-use cranelift_thisgpu::isa::table::{Effects, OptypeInfo};
-use cranelift_thisgpu::sim::decoded::Program;
-use cranelift_thisgpu::sim::semantics::Reference;
+use cranelift_thisgpu::sim::Reference;
+use cranelift_thisgpu::unstable::isa::decode;
+use cranelift_thisgpu::unstable::isa::table::{Effects, OptypeInfo};
+use cranelift_thisgpu::unstable::sim::Program;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 

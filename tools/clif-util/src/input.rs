@@ -58,6 +58,11 @@ pub fn print_warnings(assembly: &Assembly) {
     }
 }
 
+/// Prints errors on standard error, each on a line of its own.
+pub fn print_errors(errors: &[impl Display]) {
+    errors.iter().for_each(|error| eprintln!("error: {error}"));
+}
+
 /// Prints a line on standard output.
 pub fn print_line(line: impl Display) -> Result<()> {
     Ok(writeln!(std::io::stdout().lock(), "{line}")?)

@@ -3,10 +3,10 @@
 use crate::{Outcome, input};
 use anyhow::{Result, bail};
 use clap::Args;
-use cranelift_thisgpu::isa::Form;
-use cranelift_thisgpu::isa::encode::value_text;
-use cranelift_thisgpu::isa::generated::{CONTROL, ENUMS, OPTYPES};
-use cranelift_thisgpu::isa::table::{
+use cranelift_thisgpu::unstable::isa::Form;
+use cranelift_thisgpu::unstable::isa::encode::value_text;
+use cranelift_thisgpu::unstable::isa::generated::{CONTROL, ENUMS, OPTYPES};
+use cranelift_thisgpu::unstable::isa::table::{
     EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OptypeInfo, Provenance,
 };
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! `clif-util launch FILE --kernel NAME`: runs one kernel on the simulator.
+//! `clif-util launch FILES --kernel NAME`: runs one kernel on the simulator.
 
 mod argument;
 mod watch;
@@ -11,15 +11,16 @@ use clap::Args;
 use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::object::Object;
+use cranelift_thisgpu::object::{Linker, Object};
 use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Stats};
 use std::path::{Path, PathBuf};
 
 /// Options of `launch`.
 #[derive(Args)]
 pub struct Options {
-    /// CLIF, assembly text (.s) or an object.
-    file: PathBuf,
+    /// CLIF, assembly text (.s) or objects; several are linked.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
     /// The kernel.
     #[arg(long, value_name = "NAME")]
     kernel: String,
@@ -80,7 +81,11 @@ fn parse_extent(text: &str) -> Result<[u32; 3], String> {
 impl Options {
     /// Compiles or reads the file and runs the kernel.
     pub fn run(self) -> Result<Outcome> {
-        let object = self.object()?;
+        let name = self.files.iter().map(|file| input::name(file));
+        let name = name.collect::<Vec<_>>().join(", ");
+        let Some(object) = self.object()? else {
+            return Ok(Outcome::Failure);
+        };
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
             timed: self.timed,
@@ -90,12 +95,8 @@ impl Options {
             launch_budget: self.launch_budget.unwrap_or(defaults.launch_budget),
             ..defaults
         });
-        let module = device
-            .load(&object)
-            .with_context(|| input::name(&self.file))?;
-        let kernel = module
-            .kernel(&self.kernel)
-            .with_context(|| input::name(&self.file))?;
+        let module = device.load(&object).with_context(|| name.clone())?;
+        let kernel = module.kernel(&self.kernel).with_context(|| name)?;
         let arguments: Vec<Prepared> = self
             .arguments
             .iter()
@@ -130,25 +131,50 @@ impl Options {
         Ok(outcome(&report))
     }
 
-    /// What the file holds: by its contents an object, by its extension assembly text, otherwise CLIF.
-    fn object(&self) -> Result<Object> {
-        let name = input::name(&self.file);
-        let extension = self.file.extension();
+    /// What is to be loaded: a file, or several linked. None when they do not link, which is printed.
+    fn object(&self) -> Result<Option<Object>> {
+        if let [file] = self.files.as_slice() {
+            return self.read(file, true).map(Some);
+        }
+        let mut linker = Linker::new();
+        for file in &self.files {
+            linker = linker.add(input::name(file), &self.read(file, false)?);
+        }
+        match linker.link() {
+            Ok(object) => Ok(Some(object)),
+            Err(errors) => {
+                input::print_errors(&errors);
+                Ok(None)
+            }
+        }
+    }
+
+    /// What a file holds: by its contents an object, by its extension assembly text, otherwise CLIF, which has the kernel if it is `alone`.
+    fn read(&self, file: &Path, alone: bool) -> Result<Object> {
+        let name = input::name(file);
+        let extension = file.extension();
         if extension.is_some_and(|e| e == "s") {
-            let assembly = asm::assemble(&name, &input::text(&self.file)?)?;
+            let assembly = asm::assemble(&name, &input::text(file)?)?;
             input::print_warnings(&assembly);
             return Ok(assembly.object);
         }
-        let bytes = input::bytes(&self.file)?;
+        let bytes = input::bytes(file)?;
         if Object::is_elf(&bytes) || extension.is_some_and(|e| e == "elf" || e == "o") {
             return Object::read(&bytes).with_context(|| name);
         }
         let text = input::text_of(&name, bytes)?;
-        let file = source::parse(&name, &text, std::slice::from_ref(&self.kernel))?;
+        let mut file = source::parse(&name, &text, &[])?;
+        let wanted = self.kernel.trim_start_matches('%');
+        if alone || file.functions.iter().any(|f| f.name() == wanted) {
+            file.mark_kernels(std::slice::from_ref(&self.kernel))?;
+        }
         let mut options = source::settings(&file, &self.settings)?;
         options.stack_redzones |= self.check;
         let mut compiler = Compiler::new(options);
-        Ok(source::compile(&mut compiler, &file, 1)?.into_object())
+        let code = source::compile(&mut compiler, &file, 1)?;
+        // What is left to others is an error when it is linked.
+        (file.warnings.iter()).for_each(|warning| eprintln!("warning: {warning}"));
+        Ok(code.into_object())
     }
 }
 

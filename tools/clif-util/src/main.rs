@@ -12,6 +12,7 @@ mod input;
 mod interpret;
 mod isa;
 mod launch;
+mod link;
 mod pass;
 mod run;
 mod source;
@@ -36,6 +37,8 @@ enum Command {
     Run(run::Options),
     /// Run one kernel on the simulator.
     Launch(launch::Options),
+    /// Link objects to one with addresses.
+    Link(link::Options),
     /// Assemble text to words or an object.
     Asm(asm::Options),
     /// Disassemble an object or lines of hexadecimal words.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Compile(options) => options.run(),
         Command::Run(options) => options.run(),
         Command::Launch(options) => options.run(),
+        Command::Link(options) => options.run(),
         Command::Asm(options) => options.run(),
         Command::Disasm(options) => options.run(),
         Command::Exec(options) => options.run(),

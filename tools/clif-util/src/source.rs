@@ -2,7 +2,7 @@
 
 use crate::input;
 use anyhow::Result;
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
@@ -12,6 +12,17 @@ use thisgpu_filetests::{file, panics};
 /// Reads a CLIF file and marks the named functions as kernels.
 pub fn read(path: &Path, kernels: &[String]) -> Result<SourceFile> {
     parse(&input::name(path), &input::text(path)?, kernels)
+}
+
+/// Reads what can be read of a CLIF file: what is wrong with the rest comes out of [`compile`], with what is wrong with the functions.
+pub fn read_partly(path: &Path, kernels: &[String]) -> Result<SourceFile> {
+    let mut file = SourceFile::parse_partly(&input::name(path), &input::text(path)?);
+    let marked = file.mark_kernels(kernels);
+    // A function that is missing may be one that cannot be read.
+    if !file.is_partial() {
+        marked?;
+    }
+    Ok(file)
 }
 
 /// Reads CLIF text; `name` is its file's.
@@ -28,7 +39,7 @@ pub fn settings(file: &SourceFile, settings: &[String]) -> Result<Options> {
 
 /// Compiles all functions of a file on so many threads. A mistake of the compiler is an error like others, and so is a file without functions.
 pub fn compile(compiler: &mut Compiler, file: &SourceFile, threads: usize) -> Result<Code> {
-    if file.functions.is_empty() {
+    if file.functions.is_empty() && !file.is_partial() {
         anyhow::bail!("{}: there is no function to compile; write one", file.name);
     }
     match panics::catch(|| compiler.file_on(file, threads)) {
@@ -40,13 +51,17 @@ pub fn compile(compiler: &mut Compiler, file: &SourceFile, threads: usize) -> Re
     }
 }
 
-/// Prints an error, each of several on a line of its own.
+/// Prints an error; each of several begins on a line of its own, the line of the text below it.
 pub fn print_error(error: &anyhow::Error) {
     match error.downcast_ref::<Errors>() {
-        Some(errors) => errors
-            .as_slice()
-            .iter()
-            .for_each(|error| eprintln!("error: {error}")),
+        Some(errors) => {
+            for error in errors {
+                eprintln!("error: {error}");
+                if let Some(excerpt) = error.excerpt() {
+                    eprintln!("{excerpt}");
+                }
+            }
+        }
         None => eprintln!("error: {error:#}"),
     }
 }

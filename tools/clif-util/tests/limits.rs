@@ -229,7 +229,7 @@ fn budgets_and_buffers_of_a_launch() {
         message.contains("4 bytes of global memory at offset 0x0 are read before"),
         "{message}"
     );
-    assert!(message.contains("(line 4)"), "{message}");
+    assert!(message.contains("(line 4 of "), "{message}");
     let arguments = launch("zero:4");
     succeed(&arguments.each_ref().map(String::as_str));
 }

@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::write::{self, Callee};
 use cranelift_codegen::data_value::{DataValue, DisplayDataValues};
 use cranelift_codegen::ir::Function;
-use cranelift_thisgpu::clif::source::SourceFile;
+use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::SETTINGS;
 use std::fmt::Write;
 use thisgpu_filetests::file::TARGET;

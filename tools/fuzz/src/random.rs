@@ -2,7 +2,7 @@
 
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{Type, types};
-use cranelift_thisgpu::isa::random::Random as Sequence;
+use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 
 /// Reproducible numbers.
 #[derive(Clone, Debug)]

@@ -41,12 +41,14 @@ impl Plan {
         }
     }
 
-    /// The counter that does not wrap within the copies.
+    /// The counter that does not wrap from the first copy to the last.
     pub(super) fn steady(self) -> Option<Steady> {
         match self {
             Plan::Complete(_) => None,
             Plan::Divisor(_, steady) => steady,
             Plan::Rest(_, counter, limit) => match limit {
+                // If the value before the step is tested, the last copy's was not, and may have wrapped.
+                Limit::Moved { .. } if counter.tested == counter.param => None,
                 Limit::Moved { signed, .. } => Some(Steady {
                     counter: counter.param,
                     signed,

@@ -8,7 +8,7 @@ use crate::isa::{Register, VReg};
 use crate::regalloc::constrain::flow::OUTSIDE;
 use crate::regalloc::constrain::tidy::Join;
 use crate::vcode::{Block, Callee, SourceLine, Terminator};
-use cranelift_entity::EntityRef;
+use cranelift_codegen::entity::EntityRef;
 use smallvec::SmallVec;
 
 impl Rewriter<'_> {

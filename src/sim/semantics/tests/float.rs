@@ -3,10 +3,10 @@
 use super::all;
 use super::half::{boolean, holds};
 use super::oracle::{self, FORMATS, Operation, ROUNDINGS, corners, random_number};
-use super::random::Random;
 use crate::sim::semantics::float::*;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::softfloat::{self, F32, F64, Format, Rounding};
+use crate::testing::Random;
 use std::cmp::Ordering;
 
 fn check_core(format: Format, [a, b, c]: [u64; 3], rounding: Rounding) {

@@ -1,10 +1,10 @@
 //! Conversions against `rustc_apfloat` in all formats, types and directions; 16-bit sources exhaustively.
 
 use super::oracle::{self, Operation, corners, random_number};
-use super::random::Random;
 use crate::sim::semantics::float_convert::*;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::softfloat::{BF16, F16, F32, F64, Format, Rounding};
+use crate::testing::Random;
 
 const FLOATS: [(FloatFormat, Format); 4] = [
     (FloatFormat::F16, F16),

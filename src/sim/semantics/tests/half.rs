@@ -2,10 +2,10 @@
 
 use super::all;
 use super::oracle::{self, Operation, corners, random_number};
-use super::random::Random;
 use crate::sim::semantics::half::*;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::softfloat::{BF16, F16, Format, Rounding};
+use crate::testing::Random;
 use rustc_apfloat::ieee::{BFloat, Half};
 use rustc_apfloat::{Category, Float};
 use std::cmp::Ordering;

@@ -1,10 +1,10 @@
 //! Integer arithmetic against values (i128), not bits: every oracle computes the number the documents describe and reduces it last.
 
 use super::all;
-use super::random::Random;
 use crate::sim::semantics::integer::*;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::{convert, special};
+use crate::testing::Random;
 
 const CASES: u32 = 100_000;
 const TWO_32: i128 = 1 << 32;

@@ -1,9 +1,9 @@
 //! Bits, predicates and comparisons, bit by bit and by the documents' tables.
 
 use super::all;
-use super::random::Random;
 use crate::sim::semantics::logic::*;
 use crate::sim::semantics::operands::*;
+use crate::testing::Random;
 use std::cmp::Ordering;
 
 const CASES: u32 = 20_000;

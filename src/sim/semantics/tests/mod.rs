@@ -8,8 +8,7 @@ mod integer;
 mod logic;
 mod oracle;
 mod planted;
-pub(crate) mod random;
-mod shift;
+pub(crate) mod shift;
 mod transcendental;
 mod uniform;
 

@@ -1,7 +1,7 @@
 //! Exact floating point from `rustc_apfloat`, behind one interface for all formats, with corner cases and random numbers.
 
-use super::random::Random;
 use crate::sim::semantics::softfloat::{BF16, F16, F32, F64, Format, Rounding};
+use crate::testing::Random;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, Round};
 

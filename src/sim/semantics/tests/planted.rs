@@ -1,9 +1,9 @@
 //! Plausible mistakes, and that the inputs of the other tests would find each of them.
 
 use super::oracle::{self, Operation, corners, random_number};
-use super::random::Random;
 use crate::sim::semantics::round_to_odd::{Bfloat16, Half};
 use crate::sim::semantics::softfloat::{BF16, F32, F64, Rounding};
+use crate::testing::Random;
 
 const NEAREST: Rounding = Rounding::NearestEven;
 

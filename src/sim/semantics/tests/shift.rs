@@ -1,9 +1,9 @@
 //! Shifts and bit fields against sequences of bits; PRMT against the documents' tables, typed in.
 
 use super::all;
-use super::random::Random;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::shift::*;
+use crate::testing::Random;
 
 const CASES: u32 = 20_000;
 

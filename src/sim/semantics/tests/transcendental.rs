@@ -1,11 +1,11 @@
 //! MUFU: the documents' tables of special values as printed, and the accuracy of everything else.
 
 use super::oracle::random_number;
-use super::random::Random;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::softfloat::{self, BF16, F16, F32, F64, Format, Rounding};
 use crate::sim::semantics::transcendental::accuracy;
 use crate::sim::semantics::{AngleUnit, Readings, Reference};
+use crate::testing::Random;
 
 /// Legal pairs of function and type (document 003).
 const LEGAL: [(MUFUOp, MUFUDType); 18] = [

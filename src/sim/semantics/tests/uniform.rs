@@ -1,9 +1,9 @@
 //! The uniform datapath, in integers that are wide enough for every result and bit by bit, and the delegation of the trait.
 
 use super::all;
-use super::random::Random;
 use crate::sim::semantics::Reference;
 use crate::sim::semantics::operands::*;
+use crate::testing::Random;
 
 #[test]
 fn uniform_arithmetic() {

@@ -1,18 +1,18 @@
 //! One warp that runs a program from a state and says what changed.
 
 use super::state::{LANES, State};
-use cranelift_thisgpu::isa::decode;
-use cranelift_thisgpu::isa::encode::WORD_BYTES;
-use cranelift_thisgpu::isa::table::Effects;
-use cranelift_thisgpu::isa::{Register, RegisterClass};
-use cranelift_thisgpu::sim::Global;
-use cranelift_thisgpu::sim::bytes::Bytes;
-use cranelift_thisgpu::sim::decoded::Program;
-use cranelift_thisgpu::sim::execute::{Banks, Environment, Shape};
-use cranelift_thisgpu::sim::fault::Stop;
-use cranelift_thisgpu::sim::memory::Local;
-use cranelift_thisgpu::sim::registers::Column;
-use cranelift_thisgpu::sim::warp::Warp;
+use cranelift_thisgpu::unstable::isa::decode;
+use cranelift_thisgpu::unstable::isa::encode::WORD_BYTES;
+use cranelift_thisgpu::unstable::isa::table::Effects;
+use cranelift_thisgpu::unstable::isa::{Register, RegisterClass};
+use cranelift_thisgpu::unstable::sim::Bytes;
+use cranelift_thisgpu::unstable::sim::Column;
+use cranelift_thisgpu::unstable::sim::Global;
+use cranelift_thisgpu::unstable::sim::Local;
+use cranelift_thisgpu::unstable::sim::Program;
+use cranelift_thisgpu::unstable::sim::Stop;
+use cranelift_thisgpu::unstable::sim::Warp;
+use cranelift_thisgpu::unstable::sim::{Banks, Environment, Shape};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! A state as JSON.
 
-use cranelift_thisgpu::isa::{PReg, RegisterClass};
+use cranelift_thisgpu::unstable::isa::{PReg, RegisterClass};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 

@@ -272,7 +272,7 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     }
     let _ = writeln!(
         w,
-        "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME module;`.\n#[macro_export]\nmacro_rules! for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{"
+        "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME module;`.\n#[allow(unused_macros, reason = \"only the simulator calls it\")]\nmacro_rules! for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{"
     );
     for optype in &pure {
         let _ = writeln!(

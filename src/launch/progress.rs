@@ -52,11 +52,13 @@ impl Progress {
         self.state.cancelled.load(Ordering::Relaxed)
     }
 
-    pub(super) fn begin(&self, blocks: u64) {
+    /// For devices: a launch of so many blocks begins.
+    pub fn begin(&self, blocks: u64) {
         self.state.blocks.store(blocks, Ordering::Relaxed);
     }
 
-    pub(super) fn count(&self, finished: u64, instructions: u64) {
+    /// For devices: so many blocks have ended, so many instructions have been issued.
+    pub fn count(&self, finished: u64, instructions: u64) {
         self.state.finished.store(finished, Ordering::Relaxed);
         self.state
             .instructions

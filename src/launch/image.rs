@@ -3,6 +3,7 @@
 //! The driver relocates: every word here is final, and data objects are in global memory already.
 
 use crate::abi::Redzone;
+use crate::locations::{Location, Spoken, name_of};
 
 /// Linked code.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,8 @@ pub struct Image {
     pub functions: Vec<Function>,
     /// Source lines, sorted by address; empty when unknown.
     pub lines: Vec<Line>,
+    /// Files of the source, which the lines count from 1.
+    pub files: Vec<String>,
 }
 
 /// A function's place in the code.
@@ -33,8 +36,8 @@ pub struct Function {
 pub struct Line {
     /// Code address in bytes.
     pub address: u32,
-    /// Line, from 1; 0 is unknown.
-    pub line: u32,
+    /// Which line; 0 is unknown.
+    pub location: Location,
 }
 
 impl Image {
@@ -48,6 +51,13 @@ impl Image {
     pub fn line_at(&self, address: u32) -> Option<&Line> {
         let after = self.lines.partition_point(|l| l.address <= address);
         let line = self.lines.get(after.checked_sub(1)?)?;
-        (line.line != 0).then_some(line)
+        (line.location.line != 0).then_some(line)
+    }
+
+    /// The source of a code address in words, `line 3, column 9 of k.clif`; none when it is unknown.
+    pub fn source_at(&self, address: u32) -> Option<String> {
+        let location = self.line_at(address)?.location;
+        let file = name_of(&self.files, location.file);
+        Some(Spoken { location, file }.to_string())
     }
 }

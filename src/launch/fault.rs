@@ -1,8 +1,8 @@
 //! Faults: why a launch stopped, as a value.
 //!
-//! Inside the machine a fault is a [`Stop`], the reason and the lane; the launch adds what it knows of the place ([`Fault`]). After a
-//! fault the device and all its memory stay usable.
+//! After a fault the device and all its memory stay usable.
 
+pub use super::calls::Frame;
 use crate::isa::Illegal;
 use cranelift_codegen::ir::TrapCode;
 use std::fmt;
@@ -213,30 +213,6 @@ fn trap_name(code: u8) -> String {
     })
 }
 
-/// A reason and the lane it belongs to: how the machine stops.
-#[derive(Debug)]
-pub struct Stop {
-    /// Why.
-    pub kind: FaultKind,
-    /// The lowest lane concerned.
-    pub lane: u8,
-}
-
-impl Stop {
-    /// A boxed stop, so that results stay small.
-    pub fn new(kind: FaultKind, lane: usize) -> Box<Stop> {
-        Box::new(Stop {
-            kind,
-            lane: lane as u8,
-        })
-    }
-
-    /// A stop that concerns all lanes of a mask.
-    pub fn lanes(kind: FaultKind, mask: u32) -> Box<Stop> {
-        Stop::new(kind, (mask.trailing_zeros() & 31) as usize)
-    }
-}
-
 /// The place of an instruction for a reader.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -252,8 +228,10 @@ pub struct Place {
     pub pc: u32,
     /// The instruction as assembly text.
     pub instruction: String,
-    /// `line N` of the source, when the module has a line table.
+    /// `line N of FILE`, as much as is known, when the module has a line table.
     pub source: Option<String>,
+    /// Whether the function is one of the compiler's own library.
+    pub library: bool,
 }
 
 impl fmt::Display for Place {
@@ -267,6 +245,9 @@ impl fmt::Display for Place {
             triple(self.thread)
         )?;
         match &self.function {
+            Some(function) if self.library => {
+                write!(f, "in {function} of the compiler's library, ")?;
+            }
             Some(function) if *function != self.kernel => write!(f, "in {function}, ")?,
             _ => {}
         }
@@ -277,6 +258,9 @@ impl fmt::Display for Place {
         }
     }
 }
+
+/// Calls that a fault prints (*assumed*: of a deeper recursion the rest is alike).
+const SHOWN_CALLS: usize = 16;
 
 /// A launch stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -289,11 +273,23 @@ pub struct Fault {
     pub registers: Vec<(u8, u32)>,
     /// Predicates of the thread, P0 in bit 0.
     pub predicates: u8,
+    /// The calls that the thread is in, the innermost first, at most 256; none in the kernel itself.
+    pub calls: Vec<Frame>,
+    /// How many calls the thread is in.
+    pub depth: usize,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.kind)
+        write!(f, "{}: {}", self.place, self.kind)?;
+        let shown = self.calls.len().min(SHOWN_CALLS);
+        for frame in &self.calls[..shown] {
+            write!(f, "\n  called from {frame}")?;
+        }
+        match self.depth.saturating_sub(shown) {
+            0 => Ok(()),
+            left => write!(f, "\n  and {left} more calls"),
+        }
     }
 }
 

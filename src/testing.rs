@@ -1,4 +1,4 @@
-//! A small seeded generator that likes corner cases.
+//! What tests of several modules share: a small seeded generator that likes corner cases.
 
 use crate::isa::random::Random as Sequence;
 

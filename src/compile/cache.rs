@@ -1,0 +1,260 @@
+//! Compiled code kept in a folder from one run to the next.
+//!
+//! A [`CacheKey`] is the SHA-256 of all that decides what comes out; an entry is a file under its key, with a checksum of its own. It is written to
+//! a temporary file and then renamed, so that several processes may share a folder: each reads whole entries or none. What cannot be read as what
+//! it should be is removed and counts as not there. When the entries take more than the limit, those that were used longest ago go.
+//!
+//! A cache never makes a compilation fail: where the folder cannot be written, a message goes to the log, and the code is compiled.
+
+use super::{Code, Compiler, FunctionInput};
+use crate::locations::Locations;
+use crate::object::Object;
+use crate::remarks::Remark;
+use crate::sched::model::FunctionCycles;
+use cranelift_codegen::ir::{Function, GlobalValueData};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// What this build of the compiler is made of, as a hash: another build may make other code.
+const BUILD: &str = env!("THISGPU_BUILD_HASH");
+/// First bytes of an entry; the last one is the version of its layout.
+const MAGIC: &[u8; 8] = b"tgcache\x01";
+/// Ends of the names of entries and of files that become entries.
+const ENTRY: &str = "tgc";
+const TEMPORARY: &str = "tmp";
+/// A temporary file that is older was left behind by a process that ended early (*assumed*).
+const ABANDONED: Duration = Duration::from_secs(3600);
+/// Bytes of a checksum.
+const HASH_BYTES: usize = 32;
+
+/// All that decides what a compilation gives, as a hash. Prints as 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CacheKey([u8; HASH_BYTES]);
+
+impl CacheKey {
+    /// The hash.
+    pub fn as_bytes(&self) -> &[u8; HASH_BYTES] {
+        &self.0
+    }
+}
+
+impl fmt::Display for CacheKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Hashes parts so that no two lists of parts give the same bytes.
+struct Hasher(Sha256);
+
+impl Hasher {
+    fn part(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+}
+
+impl Compiler {
+    /// The key of what compiling these functions together gives: their CLIF as text, the symbols of what they refer to, kernel marks, linkage, the
+    /// settings, and this build of the compiler. Lines of the source count where they come out again: in line tables, remarks and cycles.
+    pub fn cache_key(&self, functions: &[FunctionInput<'_>]) -> CacheKey {
+        let mut hasher = Hasher(Sha256::new());
+        hasher.part(BUILD);
+        hasher.part(cranelift_codegen::VERSION);
+        hasher.part(format!("{:?}", self.options));
+        let (remarks, cycles) = (self.watch.remarks, self.watch.cycles);
+        hasher.part([u8::from(remarks), u8::from(cycles)]);
+        let lines = self.options.lines || remarks || cycles;
+        if lines {
+            hasher.part(
+                self.locations
+                    .as_deref()
+                    .map_or_else(String::new, Locations::content),
+            );
+        }
+        hasher.part((functions.len() as u64).to_le_bytes());
+        for function in functions {
+            hasher.part(function.name);
+            hasher.part(format!("{:?} {:?}", function.kernel, function.linkage));
+            hasher.part(if lines {
+                function.func.display().to_string()
+            } else {
+                without_locations(function.func).display().to_string()
+            });
+            for callee in function.func.dfg.ext_funcs.values() {
+                hasher.part(function.symbol(&callee.name));
+            }
+            for global in function.func.global_values.values() {
+                if let GlobalValueData::Symbol { name, .. } = global {
+                    hasher.part(function.symbol(name));
+                }
+            }
+        }
+        CacheKey(hasher.0.finalize().into())
+    }
+}
+
+/// The function without lines of the source.
+fn without_locations(func: &Function) -> Function {
+    let mut func = func.clone();
+    func.srclocs.clear();
+    func
+}
+
+/// A folder with compiled code.
+#[derive(Debug)]
+pub struct Cache {
+    folder: PathBuf,
+    limit: u64,
+    /// Tells the temporary files of this process apart.
+    writes: AtomicU64,
+}
+
+/// What an entry holds.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    key: [u8; HASH_BYTES],
+    /// The object's file.
+    object: Vec<u8>,
+    remarks: Vec<Remark>,
+    cycles: Vec<FunctionCycles>,
+}
+
+impl Cache {
+    /// Most bytes of the entries of a folder where nothing else is said.
+    pub const DEFAULT_LIMIT: u64 = 1 << 30;
+
+    /// The cache in a folder, which is made if it is not there. Its entries take at most `limit` bytes together.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn open(folder: impl Into<PathBuf>, limit: u64) -> io::Result<Self> {
+        let folder = folder.into();
+        fs::create_dir_all(&folder)?;
+        Ok(Self {
+            folder,
+            limit,
+            writes: AtomicU64::new(0),
+        })
+    }
+
+    /// The code under a key. A bad entry is removed.
+    pub fn get(&self, key: &CacheKey) -> Option<Code> {
+        let path = self.path(key);
+        let bytes = fs::read(&path).ok()?;
+        let Some(code) = decode(&bytes, key) else {
+            log::warn!("cache: {} is damaged and is removed", path.display());
+            // Another process may have been faster.
+            let _ = fs::remove_file(&path);
+            return None;
+        };
+        // For the order of eviction only.
+        if let Ok(file) = File::options().append(true).open(&path) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(code)
+    }
+
+    /// Keeps code under a key. What is larger than the limit is not kept.
+    ///
+    /// # Errors
+    /// When the folder cannot be written, or the code has no file.
+    pub fn put(&self, key: &CacheKey, code: &Code) -> io::Result<()> {
+        let bytes = encode(key, code).map_err(io::Error::other)?;
+        if bytes.len() as u64 > self.limit {
+            return Ok(());
+        }
+        let number = self.writes.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{key}.{}.{number}.{TEMPORARY}", std::process::id());
+        let temporary = self.folder.join(name);
+        let written =
+            fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path(key)));
+        if written.is_err() {
+            // What cannot be removed was never made.
+            let _ = fs::remove_file(&temporary);
+        }
+        written?;
+        self.evict(key)
+    }
+
+    /// The entry's file.
+    fn path(&self, key: &CacheKey) -> PathBuf {
+        self.folder.join(format!("{key}.{ENTRY}"))
+    }
+
+    /// Removes entries until all take no more than the limit, first those that were used longest ago; `newest` stays.
+    fn evict(&self, newest: &CacheKey) -> io::Result<()> {
+        let kept = self.path(newest);
+        let mut entries: Vec<(SystemTime, PathBuf, u64)> = Vec::new();
+        let mut total = 0;
+        for file in fs::read_dir(&self.folder)? {
+            // Other processes remove files too.
+            let Some((path, data)) = file
+                .ok()
+                .and_then(|file| Some((file.path(), file.metadata().ok()?)))
+            else {
+                continue;
+            };
+            let used = data.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            if has_extension(&path, TEMPORARY) {
+                if used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                    let _ = fs::remove_file(&path);
+                }
+            } else if has_extension(&path, ENTRY) {
+                total += data.len();
+                entries.push((used, path, data.len()));
+            }
+        }
+        entries.sort();
+        for (_, path, bytes) in entries {
+            if total <= self.limit {
+                break;
+            }
+            if path != kept {
+                let _ = fs::remove_file(&path);
+                total -= bytes;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|e| e == extension)
+}
+
+/// The bytes of an entry: magic, checksum of the rest, contents.
+fn encode(key: &CacheKey, code: &Code) -> Result<Vec<u8>, String> {
+    let entry = Entry {
+        key: key.0,
+        object: code.to_elf().map_err(|error| error.to_string())?,
+        remarks: code.remarks().to_vec(),
+        cycles: code.cycles().to_vec(),
+    };
+    let contents = rmp_serde::to_vec(&entry).map_err(|error| error.to_string())?;
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(Sha256::digest(&contents));
+    bytes.extend(contents);
+    Ok(bytes)
+}
+
+/// The code of an entry; none if it is not what it should be.
+fn decode(bytes: &[u8], key: &CacheKey) -> Option<Code> {
+    let (checksum, contents) = bytes.strip_prefix(MAGIC)?.split_at_checked(HASH_BYTES)?;
+    if Sha256::digest(contents)[..] != *checksum {
+        return None;
+    }
+    let entry: Entry = rmp_serde::from_slice(contents).ok()?;
+    if entry.key != key.0 {
+        return None;
+    }
+    let object = Object::read(&entry.object).ok()?;
+    Some(Code::of_object(object).with_reports(entry.remarks, entry.cycles))
+}

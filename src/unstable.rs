@@ -1,0 +1,135 @@
+//! What the project's own tools and tests need of the inside, and users do not: **no promises are made about it**.
+//!
+//! The stages, instructions and parts of the simulator are private; the items below are those that `clif-util`, the benchmark, the fuzzer
+//! and the tests of the passes take. They change with the passes, in any version. Whoever finds something here that a compiler needs
+//! should ask for it at the crate root.
+
+/// Registers and places of the calling convention.
+pub mod abi {
+    pub use crate::abi::{STACK_POINTER, parameter_offsets};
+}
+
+/// Facts about functions of CLIF.
+pub mod analysis {
+    pub use crate::analysis::Facts;
+}
+
+/// Steps on CLIF before selection, intrinsics, comments of test files.
+pub mod clif {
+    pub use crate::clif::{Options, Prepared, Preparer, Step};
+
+    /// The table of intrinsics.
+    pub mod intrinsics {
+        pub use crate::clif::intrinsics::{
+            Effect, Intrinsic, Lowering, PREFIX, TABLE, Uniformity, lookup, markdown,
+        };
+    }
+
+    /// Texts as test files have them.
+    pub mod source {
+        pub use crate::clif::source::{Header, HeaderLine, RunLine, SourceComment};
+    }
+}
+
+/// Machine code before it is an object.
+pub mod emit {
+    pub use crate::emit::Code;
+}
+
+/// Instructions, their words, and the tables that are generated from the description.
+pub mod isa {
+    /// The whole instruction table, generated from the description: forms, bits, syntax, operands, provenance.
+    #[allow(
+        rustdoc::broken_intra_doc_links,
+        rustdoc::invalid_html_tags,
+        rustdoc::bare_urls,
+        reason = "the text of the documents is quoted"
+    )]
+    #[doc = ""]
+    #[doc = include_str!(concat!(env!("OUT_DIR"), "/reference.md"))]
+    pub mod reference {}
+
+    pub use crate::isa::{
+        Control, Form, Illegal, Inst, Optype, PInst, PReg, Register, RegisterClass, Role, VReg,
+        decode,
+    };
+
+    /// Functions that build instructions.
+    pub mod build {
+        pub use crate::isa::build::{mov_i, mov_r, mov_u, plop3_x, umov_u};
+    }
+
+    /// Words.
+    pub mod encode {
+        pub use crate::isa::encode::{WORD_BYTES, all_forms, control_mask, decode, value_text};
+    }
+
+    /// The tables.
+    pub mod generated {
+        pub use crate::isa::generated::{CONTROL, ENUMS, FORMS, MOVW, OPTYPES, form_of};
+
+        /// Of MOV.
+        pub mod mov {
+            pub use crate::isa::generated::mov::Options;
+        }
+
+        /// Of UMOV.
+        pub mod umov {
+            pub use crate::isa::generated::umov::Options;
+        }
+    }
+
+    /// Operands of the functions that build instructions.
+    pub mod operand {
+        pub use crate::isa::operand::PT;
+    }
+
+    /// Random instructions.
+    pub mod random {
+        pub use crate::isa::random::Random;
+    }
+
+    /// Types of the tables.
+    pub mod table {
+        pub use crate::isa::table::{
+            Effects, EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OperandInfo, OptypeInfo,
+            Provenance,
+        };
+    }
+}
+
+/// Selection.
+pub mod lower {
+    pub use crate::lower::{Facts, Input, Scratch, lower};
+}
+
+/// Remarks while they are collected.
+pub mod remarks {
+    pub use crate::remarks::Remarks;
+}
+
+/// Control bits.
+pub mod sched {
+    /// Waits that nothing needs.
+    pub mod redundancy {
+        pub use crate::sched::redundancy::{Redundancy, RedundancyKind, redundancies};
+    }
+}
+
+/// The machine in parts.
+#[cfg(feature = "sim")]
+pub mod sim {
+    pub use crate::sim::bytes::Bytes;
+    pub use crate::sim::decoded::Program;
+    pub use crate::sim::execute::{Banks, Environment, Shape};
+    pub use crate::sim::memory::Local;
+    pub use crate::sim::registers::{Column, Registers};
+    pub use crate::sim::stop::Stop;
+    pub use crate::sim::warp::Warp;
+    pub use crate::sim::{global::Global, launch::Loaded};
+}
+
+/// Code between selection and emission.
+pub mod vcode {
+    pub use crate::vcode::{FunctionKind, KernelInfo, Parameter};
+}

@@ -1,0 +1,266 @@
+//! Compiled code in a folder: what a key depends on, what a cached object answers, and what becomes of bad entries and full folders.
+
+use cranelift_thisgpu::SourceFile;
+use cranelift_thisgpu::compile::{Cache, CacheKey, Code, Compiler, FunctionInput};
+use cranelift_thisgpu::locations::Locations;
+use cranelift_thisgpu::settings::Options;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// A folder that is removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("thisgpu-cache-{}-{number}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(&self.0).unwrap();
+        let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Calls, a jump table, a loop, spills, unresolved names, stack slots, a nearly kernel mark.
+const TEXT: &str = "; kernel shared=64
+function %k(i64, i32) {
+    ss0 = explicit_slot 64
+    fn0 = %helper(i64, i32) -> i32
+    fn1 = %missing()
+    fn2 = %memset(i64, i32, i64) -> i64
+block0(v0: i64, v1: i32):
+    v2 = stack_addr.i64 ss0
+    v3 = iconst.i64 64
+    v4 = call fn2(v2, v1, v3)
+    v5 = iconst.i32 0
+    jump block1(v5)
+block1(v6: i32):
+    v7 = call fn0(v0, v6)
+    store v7, v0
+    v8 = iconst.i32 1
+    v9 = iadd v6, v8
+    v10 = icmp slt v9, v1
+    brif v10, block1(v9), block2
+block2:
+    call fn1()
+    return
+}
+; Kernel
+function %helper(i64, i32) -> i32 {
+block0(v0: i64, v1: i32):
+    br_table v1, block6, [block1, block2, block3, block4, block5]
+block1:
+    v11 = load.i32 v0
+    return v11
+block2:
+    v12 = load.i32 v0+4
+    return v12
+block3:
+    v13 = load.i32 v0+8
+    return v13
+block4:
+    v14 = load.i32 v0+16
+    return v14
+block5:
+    v15 = load.i32 v0+32
+    return v15
+block6:
+    return v1
+}
+";
+
+fn compiler(cache: Option<&Arc<Cache>>) -> Compiler {
+    let mut compiler = Compiler::new(Options::default());
+    compiler.collect_remarks(true);
+    compiler.model_cycles(true);
+    compiler.use_cache(cache.cloned());
+    // As texts without a file have it, so that keys of the same functions are equal.
+    compiler.set_locations(Some(Arc::new(Locations::lines_of("<clif>"))));
+    compiler
+}
+
+fn open(folder: &Folder, limit: u64) -> Arc<Cache> {
+    Arc::new(Cache::open(&folder.0, limit).unwrap())
+}
+
+fn compile(cache: Option<&Arc<Cache>>, text: &str) -> Code {
+    compiler(cache).compile_clif(text).unwrap()
+}
+
+#[test]
+fn a_cached_object_answers_all_that_a_fresh_one_does() {
+    let folder = Folder::new();
+    let cache = open(&folder, Cache::DEFAULT_LIMIT);
+    let fresh = compile(None, TEXT);
+    assert_eq!(compile(Some(&cache), TEXT), fresh);
+    assert_eq!(folder.entries().len(), 1);
+    let cached = compile(Some(&cache), TEXT);
+    assert_eq!(folder.entries().len(), 1);
+    // What the text is good for.
+    assert!(!fresh.remarks().is_empty() && !fresh.cycles().is_empty());
+    assert_eq!(fresh.warnings().len(), 2, "{:?}", fresh.warnings());
+    assert_eq!(cached.object(), fresh.object());
+    assert_eq!(cached.kernels(), fresh.kernels());
+    assert_eq!(cached.remarks(), fresh.remarks());
+    assert_eq!(cached.cycles(), fresh.cycles());
+    assert_eq!(cached.warnings(), fresh.warnings());
+    assert_eq!(cached.to_elf().unwrap(), fresh.to_elf().unwrap());
+    let (a, b) = (cached.kernel("k").unwrap(), fresh.kernel("k").unwrap());
+    assert_eq!((a.resources(), a.function()), (b.resources(), b.function()));
+    assert_eq!(cached, fresh);
+    // The object alone answers what is no report of the compilation.
+    let bytes = fresh.to_elf().unwrap();
+    let read = Code::of_object(cranelift_thisgpu::object::Object::read(&bytes).unwrap());
+    assert_eq!(read.kernels(), fresh.kernels());
+    assert_eq!(read.object(), fresh.object());
+}
+
+fn key(compiler: &Compiler, text: &str) -> CacheKey {
+    let file = SourceFile::parse("k.clif", text).unwrap();
+    let names: Vec<String> = file.functions.iter().map(|f| f.name()).collect();
+    let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names))
+        .map(|(function, name)| FunctionInput::of_source(function, name))
+        .collect();
+    compiler.cache_key(&inputs)
+}
+
+#[test]
+fn a_key_depends_on_all_that_decides_the_code_and_on_nothing_else() {
+    let with = |settings: &[&str]| {
+        let mut options = Options::default();
+        settings.iter().for_each(|s| options.set(s).unwrap());
+        Compiler::new(options)
+    };
+    let plain = with(&[]);
+    let usual = key(&plain, TEXT);
+    assert_eq!(key(&with(&[]), TEXT), usual);
+    let later = format!("\n{TEXT}");
+    let others = [
+        key(
+            &plain,
+            &TEXT.replace("v8 = iconst.i32 1", "v8 = iconst.i32 2"),
+        ),
+        key(&plain, &TEXT.replace("%missing", "%missed")),
+        key(&plain, &TEXT.replace("shared=64", "shared=65")),
+        key(&plain, &later),
+        key(&with(&["regs=32"]), TEXT),
+        key(&with(&["lines=false"]), TEXT),
+        key(&compiler(None), TEXT),
+    ];
+    for (index, other) in others.iter().enumerate() {
+        assert_ne!(*other, usual, "{index}");
+    }
+    // Without line tables it is all the same in which line something stands.
+    let without = with(&["lines=false"]);
+    assert_eq!(key(&without, &later), key(&without, TEXT));
+    let object = with(&["lines=false"])
+        .compile_clif(TEXT)
+        .unwrap()
+        .into_object();
+    assert!(
+        object
+            .functions
+            .iter()
+            .all(|function| function.lines.is_empty())
+    );
+}
+
+#[test]
+fn a_bad_entry_is_a_miss_and_is_removed() {
+    let folder = Folder::new();
+    let cache = open(&folder, Cache::DEFAULT_LIMIT);
+    let fresh = compile(Some(&cache), TEXT);
+    let entry = folder.entries().remove(0);
+    let good = fs::read(&entry).unwrap();
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 1;
+    let key = key(&compiler(None), TEXT);
+    for bad in [&flipped[..], &good[..good.len() - 1], &good[..20], &[]] {
+        fs::write(&entry, bad).unwrap();
+        assert!(cache.get(&key).is_none());
+        assert!(!entry.exists());
+        assert_eq!(compile(Some(&cache), TEXT), fresh);
+        assert_eq!(fs::read(&entry).unwrap(), good);
+    }
+    // An entry under another's key.
+    let other = self::key(&compiler(None), &TEXT.replace("shared=64", "shared=0"));
+    let stranger = entry.with_file_name(format!("{other}.tgc"));
+    fs::copy(&entry, &stranger).unwrap();
+    assert!(cache.get(&other).is_none() && !stranger.exists());
+}
+
+/// Makes an entry look as if it had been used so many seconds ago.
+fn age(entry: &Path, seconds: u64) {
+    let file = fs::File::options().append(true).open(entry).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(seconds))
+        .unwrap();
+}
+
+#[test]
+fn what_was_used_longest_ago_goes_when_the_folder_is_full() {
+    let text = |bytes: u32| TEXT.replace("shared=64", &format!("shared={}", 100 + bytes));
+    let folder = Folder::new();
+    let large = open(&folder, Cache::DEFAULT_LIMIT);
+    compile(Some(&large), &text(0));
+    let size = fs::metadata(&folder.entries()[0]).unwrap().len();
+    let path = |text: &str| folder.0.join(format!("{}.tgc", key(&compiler(None), text)));
+    let small = open(&folder, 2 * size + size / 2);
+    compile(Some(&small), &text(1));
+    age(&path(&text(0)), 200);
+    age(&path(&text(1)), 100);
+    // A hit makes it young again.
+    compile(Some(&small), &text(0));
+    let abandoned = folder.0.join("abandoned.1.0.tmp");
+    fs::write(&abandoned, "part of an entry").unwrap();
+    age(&abandoned, 100_000);
+    compile(Some(&small), &text(2));
+    assert!(path(&text(0)).exists() && path(&text(2)).exists());
+    assert!(!path(&text(1)).exists() && !abandoned.exists());
+    // What is larger than the whole folder may be is not kept.
+    compile(Some(&open(&folder, size / 2)), &text(3));
+    assert!(!path(&text(3)).exists());
+}
+
+#[test]
+fn many_may_share_a_folder() {
+    let folder = Folder::new();
+    let fresh = compile(None, TEXT);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            // Each with a cache of its own, as processes have.
+            let cache = open(&folder, Cache::DEFAULT_LIMIT);
+            let (fresh, folder) = (&fresh, &folder);
+            scope.spawn(move || {
+                for round in 0..4 {
+                    assert_eq!(compile(Some(&cache), TEXT), *fresh);
+                    if round == 1 {
+                        folder
+                            .entries()
+                            .iter()
+                            .for_each(|e| drop(fs::write(e, "bad")));
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(
+        compile(Some(&open(&folder, Cache::DEFAULT_LIMIT)), TEXT),
+        fresh
+    );
+    assert_eq!(folder.entries().len(), 1, "no temporary file is left");
+}
