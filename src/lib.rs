@@ -76,6 +76,8 @@ pub mod cranelift;
 pub mod driver;
 mod emit;
 pub mod error;
+#[cfg(doctest)]
+mod guide;
 #[macro_use]
 mod isa;
 pub mod launch;

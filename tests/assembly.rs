@@ -1,5 +1,5 @@
 //! The text: what may be written and how, errors with their places, objects through their listing; in `errata` every example of the
-//! documents and every refusal that errata.md predicts.
+//! documents and every refusal that docs/errata.md predicts.
 
 #![cfg(feature = "asm")]
 

@@ -1,4 +1,4 @@
-//! What the documents and errata.md refuse: examples, rules, and texts that contradict the encoding.
+//! What the documents and docs/errata.md refuse: examples, rules, and texts that contradict the encoding.
 
 use cranelift_thisgpu::asm;
 use cranelift_thisgpu::unstable::isa::encode::all_forms;
@@ -6,7 +6,7 @@ use cranelift_thisgpu::unstable::isa::generated::OPTYPES;
 use cranelift_thisgpu::unstable::isa::random::Random;
 use cranelift_thisgpu::unstable::isa::{Control, decode};
 
-/// Examples that contradict their own syntax, with the entry of errata.md and what the message must say.
+/// Examples that contradict their own syntax, with the entry of docs/errata.md and what the message must say.
 const REFUSED_EXAMPLES: &[(&str, &str, &str)] = &[
     ("IADD.X R0, P0, R2, -R4", "I-02", "cannot have a `-`"),
     ("LEA R0, R1, 0x10, R3", "I-26", "operand 4 of LEA"),
@@ -82,7 +82,7 @@ fn every_example_assembles_or_is_a_known_mistake() {
     }
 }
 
-/// Every refusal that errata.md and the documents' exceptions ask for: entry, text, what the message says, what is marked.
+/// Every refusal that docs/errata.md and the documents' exceptions ask for: entry, text, what the message says, what is marked.
 #[test]
 fn refusals_of_the_errata() {
     let mut wrong = Vec::new();

@@ -1,0 +1,7 @@
+//! The guide's programs as tests: each Rust block of its pages compiles and runs.
+
+#[doc = include_str!("../docs/guide/start.md")]
+mod start {}
+
+#[doc = include_str!("../docs/guide/launching.md")]
+mod launching {}
