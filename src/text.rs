@@ -58,7 +58,10 @@ pub fn near<'a>(
     let mut words: Vec<(usize, &str)> = (known.into_iter())
         .filter(|_| word.len() <= MAX_SUGGESTED)
         .map(|k| (edits(&upper, &k.to_ascii_uppercase()), k))
-        .filter(|(distance, _)| *distance <= 1 + word.len() / 4)
+        // Of a word whose every letter is another nothing is left.
+        .filter(|(distance, k)| {
+            *distance <= 1 + word.len() / 4 && *distance < k.len().max(word.len())
+        })
         .collect();
     words.sort_by_key(|(distance, _)| *distance);
     words.into_iter().map(|(_, word)| word)

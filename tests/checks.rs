@@ -140,10 +140,10 @@ fn is_global_race(kind: &FindingKind) -> bool {
     )
 }
 
-/// `line N` of the line that is marked so.
+/// `line N of <clif>` of the line that is marked so.
 fn line_of(mark: &str) -> Option<String> {
     let found = KERNELS.lines().position(|line| line.ends_with(mark));
-    found.map(|index| format!("line {}", index + 1))
+    found.map(|index| format!("line {} of <clif>", index + 1))
 }
 
 /// With gaps around stack slots, so that overruns are found.

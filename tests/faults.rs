@@ -216,7 +216,7 @@ fn check(device: &Device, module: &Module, case: &Case) {
             "{name}: {fault}"
         );
     } else {
-        let line = format!("line {}", line_of(case.line));
+        let line = format!("line {} of <clif>", line_of(case.line));
         assert_eq!(place.source, Some(line), "{name}: {fault}");
     }
     assert!(

@@ -359,7 +359,7 @@ fn remarks_say_why_accesses_stay_narrow() {
         (11, "split: 8 bytes of global memory are 8 accesses"),
     ];
     for (line, text) in expected {
-        let text = format!("{line}: %k: {text}");
+        let text = format!("<clif>:{line}: %k: {text}");
         assert!(
             all.iter().any(|remark| remark.starts_with(&text)),
             "{text}: {all:#?}"

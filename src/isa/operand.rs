@@ -4,18 +4,10 @@
 //! [`PT`]. A predicate that is read takes these with their negation. Which class and how many registers an operand has is in the type of
 //! the argument; where the number depends on a modifier, [`Inst::set_regs`] checks it.
 //!
-//! ```
-//! use cranelift_thisgpu::isa::generated::{IExt, MOVW, iadd, mov};
-//! use cranelift_thisgpu::isa::operand::{PT, not};
-//! use cranelift_thisgpu::isa::{PInst, PReg, build};
-//!
-//! let [a, b, p] = [PReg::gpr(4), PReg::gpr(5), PReg::predicate(0)];
-//! let sum: PInst = build::iadd_ri(iadd::Options::new(IExt::NoX), a, PT, b, -1, !PT);
-//! assert_eq!(sum.to_string(), "IADD R4, R5, -1");
-//! let choice: PInst = build::sel_rr(a, a, b, not(p));
-//! assert_eq!(choice.to_string(), "SEL R4, R4, R5, !P0");
-//! let both: PInst = build::mov_r(mov::Options::new(MOVW::W64), [a, b], [PReg::gpr(8), PReg::gpr(9)]);
-//! assert_eq!(both.to_string(), "MOV.64 R[4:5], R[8:9]");
+//! ```text
+//! build::iadd_ri(iadd::Options::new(IExt::NoX), a, PT, b, -1, !PT)        IADD R4, R5, -1
+//! build::sel_rr(a, a, b, not(p))                                          SEL R4, R4, R5, !P0
+//! build::mov_r(mov::Options::new(MOVW::W64), [a, b], [c, d])              MOV.64 R[4:5], R[8:9]
 //! ```
 
 use super::inst::Inst;
@@ -492,5 +484,19 @@ mod tests {
         let v = [2, 3].map(|n| VReg::new(RegisterClass::Gpr, n));
         assert_eq!(wide_load(&v, LoadSize::W64).definitions().count(), 2);
         wide_load(&v, LoadSize::W128);
+    }
+
+    #[test]
+    fn builders_take_names_and_registers() {
+        use crate::isa::generated::{IExt, MOVW, iadd, mov};
+        use crate::isa::{PInst, PReg, build};
+        let [a, b, p] = [PReg::gpr(4), PReg::gpr(5), PReg::predicate(0)];
+        let sum: PInst = build::iadd_ri(iadd::Options::new(IExt::NoX), a, PT, b, -1, !PT);
+        assert_eq!(sum.to_string(), "IADD R4, R5, -1");
+        let choice: PInst = build::sel_rr(a, a, b, not(p));
+        assert_eq!(choice.to_string(), "SEL R4, R4, R5, !P0");
+        let pair = [PReg::gpr(8), PReg::gpr(9)];
+        let both: PInst = build::mov_r(mov::Options::new(MOVW::W64), [a, b], pair);
+        assert_eq!(both.to_string(), "MOV.64 R[4:5], R[8:9]");
     }
 }

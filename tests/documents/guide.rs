@@ -39,11 +39,12 @@ fn the_clif_of_the_guide_does_what_it_says() {
                 ("clif refused", Err(errors)) => {
                     let (kind, messages) = &blocks[i + 1];
                     assert_eq!(*kind, "text", "{}: no messages", shown(&file));
+                    let count = errors.iter().count();
                     let errors = errors.to_string();
                     for message in messages.lines() {
                         assert!(errors.contains(message), "{message}\nis not in\n{errors}");
                     }
-                    assert_eq!(errors.lines().count(), messages.lines().count());
+                    assert_eq!(count, messages.lines().count(), "{errors}");
                     refused += 1;
                 }
                 _ => {}
