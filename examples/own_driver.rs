@@ -29,47 +29,47 @@ impl Driver for Recorder {
         format!("recorded {}", self.below.name())
     }
 
-    fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError> {
+    fn allocate(&self, bytes: u64) -> Result<u64, DriverError> {
         self.note(format!("allocate {bytes}"));
         self.below.allocate(bytes)
     }
 
-    fn free(&mut self, address: u64) -> Result<(), DriverError> {
+    fn free(&self, address: u64) -> Result<(), DriverError> {
         self.note("free".to_owned());
         self.below.free(address)
     }
 
-    fn write(&mut self, address: u64, source: &[u8]) -> Result<(), DriverError> {
+    fn write(&self, address: u64, source: &[u8]) -> Result<(), DriverError> {
         self.note(format!("write {}", source.len()));
         self.below.write(address, source)
     }
 
-    fn clear(&mut self, address: u64, bytes: u64) -> Result<(), DriverError> {
+    fn clear(&self, address: u64, bytes: u64) -> Result<(), DriverError> {
         self.note(format!("clear {bytes}"));
         self.below.clear(address, bytes)
     }
 
-    fn read(&mut self, address: u64, destination: &mut [u8]) -> Result<(), DriverError> {
+    fn read(&self, address: u64, destination: &mut [u8]) -> Result<(), DriverError> {
         self.note(format!("read {}", destination.len()));
         self.below.read(address, destination)
     }
 
-    fn load(&mut self, image: Image) -> Result<ModuleId, DriverError> {
+    fn load(&self, image: Image) -> Result<ModuleId, DriverError> {
         self.note(format!("load {} functions", image.functions.len()));
         self.below.load(image)
     }
 
-    fn unload(&mut self, module: ModuleId) -> Result<(), DriverError> {
+    fn unload(&self, module: ModuleId) -> Result<(), DriverError> {
         self.note("unload".to_owned());
         self.below.unload(module)
     }
 
-    fn launch(&mut self, module: ModuleId, request: &LaunchRequest) -> Result<Report, DriverError> {
+    fn launch(&self, module: ModuleId, request: &LaunchRequest) -> Result<Report, DriverError> {
         self.note(format!("launch {} {:?}", request.kernel, request.block));
         self.below.launch(module, request)
     }
 
-    fn synchronize(&mut self) -> Result<(), DriverError> {
+    fn synchronize(&self) -> Result<(), DriverError> {
         self.note("synchronize".to_owned());
         self.below.synchronize()
     }

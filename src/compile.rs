@@ -420,6 +420,7 @@ impl Compiler {
         } = self;
         let name = input.name;
         let mut constants = Constants::with_room(room);
+        let limit = summaries.register_limit(input);
 
         preparer.remarks = Remarks::new(watch.remarks);
         let prepared = prepare(input, summaries, options, preparer, watch)?;
@@ -427,10 +428,9 @@ impl Compiler {
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
             let kind = match input.kernel {
-                Some(kernel) => FunctionKind::Kernel(code::kernel_info(
-                    &prepared.func.signature,
-                    kernel.shared_bytes,
-                )),
+                Some(kernel) => {
+                    FunctionKind::Kernel(code::kernel_info(&prepared.func.signature, kernel))
+                }
                 None => FunctionKind::Device,
             };
             let names = |name: &ExternalName| input.symbol(name);
@@ -450,7 +450,8 @@ impl Compiler {
         })?;
         let mut source = regalloc::Source::default();
         let code = watch.pass(Pass::Allocate, name, || {
-            let allocated = regalloc::allocate(code, &stages::allocation(options), allocation);
+            let allocated =
+                regalloc::allocate(code, &stages::allocation(options, limit), allocation);
             let (code, report) =
                 allocated.map_err(|error| stages::allocation_error(name, &error))?;
             source = report.source;

@@ -86,6 +86,7 @@ mod lower;
 #[cfg(feature = "module")]
 pub mod module;
 pub mod object;
+mod properties;
 mod regalloc;
 mod remarks;
 mod sched;
@@ -102,12 +103,13 @@ mod vcode;
 
 pub use compile::{Code, Compiler, KernelOptions, KernelResources, SourceFile};
 #[cfg(feature = "driver")]
-pub use driver::{Buffer, Device, DeviceError, DevicePointer, Grid, Kernel};
+pub use driver::{Buffer, Device, DeviceError, DevicePointer, Grid, Kernel, Pending, Stream};
 pub use error::{Error, Errors};
 pub use launch::{Fault, FaultKind, Report};
 #[cfg(feature = "module")]
 pub use module::GpuModule;
 pub use object::Object;
+pub use properties::{DeviceProperties, Limit, Occupancy};
 pub use settings::Options;
 #[cfg(feature = "sim")]
 pub use sim::SimConfig;

@@ -565,7 +565,11 @@ mod tests {
         let before = module_marked(true).0.finish().unwrap();
         assert_eq!(module.finish().unwrap(), before);
         let (mut module, kernel) = module_marked(true);
-        module.declare_kernel(kernel, KernelOptions { shared_bytes: 64 });
+        let options = KernelOptions {
+            shared_bytes: 64,
+            ..KernelOptions::default()
+        };
+        module.declare_kernel(kernel, options);
         let code = module.finish().unwrap();
         assert_eq!(code.kernels()[0].shared_bytes, 64);
     }

@@ -7,7 +7,7 @@
 
 use cranelift_thisgpu::asm::listing;
 use cranelift_thisgpu::compile::{Code, Compiler};
-use cranelift_thisgpu::driver::{Device, Element, Grid};
+use cranelift_thisgpu::driver::{Device, Grid, Pod};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{Reference, SimConfig};
 use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
@@ -71,7 +71,7 @@ block2:
 }
 
 /// Runs `operation` (its CLIF text on v3 and v4) on all pairs.
-fn run<T: Element>(ty: &str, operation: &str, x: &[T], y: &[T]) -> Vec<(Option<u64>, Vec<T>)> {
+fn run<T: Pod>(ty: &str, operation: &str, x: &[T], y: &[T]) -> Vec<(Option<u64>, Vec<T>)> {
     let code = compile(ty, operation, size_of::<T>());
     let launch = |perturbation| {
         let device = Device::simulator(SimConfig {

@@ -44,6 +44,7 @@ fn lowered(text: &str) -> String {
         Some(_) => FunctionKind::Kernel(KernelInfo {
             parameters,
             shared_bytes: 0,
+            max_threads: None,
         }),
         None => FunctionKind::Device,
     };

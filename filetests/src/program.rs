@@ -129,6 +129,7 @@ fn compile_trampoline(
         name: &name,
         kernel: Some(KernelOptions {
             shared_bytes: trampoline::SHARED_BYTES,
+            ..KernelOptions::default()
         }),
         linkage: Linkage::Local,
         namer: &|_| None,

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `.kernel NAME [local]`, `.func NAME [local]` | the instructions up to the next one are a kernel or a device function |
 //! | `.param SIZE [ptr] [at OFFSET]` | a parameter of the kernel, at the next naturally aligned offset |
+//! | `.max_threads N` | threads of a block of the kernel, at most |
 //! | `.shared N`, `.local N` | bytes of static shared memory of the kernel, of local memory of a thread |
 //! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
 //! | `… own M` behind these and `.local N` | what the function uses by itself; without it as much as with its callees |
@@ -24,7 +25,7 @@ use super::name::register;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;
-use crate::object::{Linkage, Location, Parameter, ParameterKind};
+use crate::object::{Linkage, Location, Parameter, ParameterKind, type_named};
 use crate::text::closest;
 use std::collections::BTreeMap;
 
@@ -62,6 +63,8 @@ pub(super) struct Function {
     pub kernel: bool,
     pub parameters: Vec<Parameter>,
     pub shared: u32,
+    /// Threads of a block, at most.
+    pub max_threads: Option<u32>,
     pub local: Written,
     pub registers: Written,
     pub barriers: Written,
@@ -110,11 +113,12 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 20] = [
+const DIRECTIVES: [&str; 21] = [
     ".kernel",
     ".func",
     ".param",
     ".shared",
+    ".max_threads",
     ".local",
     ".registers",
     ".barriers",
@@ -249,17 +253,22 @@ impl Program {
                 Ok(())
             }
             ".param" => self.parameter(span, line),
-            ".shared" | ".spilled" => {
+            ".shared" | ".max_threads" | ".spilled" => {
                 let (number, _) = one(number(line, 32))?;
                 let function = self.function(span)?;
                 match word {
                     ".spilled" => function.spilled = number as u32,
-                    _ if function.kernel => function.shared = number as u32,
+                    ".shared" if function.kernel => function.shared = number as u32,
+                    ".max_threads" if function.kernel => {
+                        function.max_threads = Some(number as u32);
+                    }
                     _ => {
-                        return Err(vec![Diagnostic::new(
-                            span,
-                            "only a kernel has static shared memory",
-                        )]);
+                        let message = if word == ".shared" {
+                            "only a kernel has static shared memory"
+                        } else {
+                            "only a kernel has launch bounds"
+                        };
+                        return Err(vec![Diagnostic::new(span, message)]);
                     }
                 }
                 Ok(())
@@ -359,9 +368,13 @@ impl Program {
         }
         let size = size as u32;
         let mut kind = ParameterKind::Value;
-        let mut at = None;
+        let (mut at, mut ty) = (None, None);
         while let Some(TokenKind::Word(word)) = line.peek() {
             match word {
+                _ if ty.is_none() && type_named(word).is_some_and(|t| t.bytes() == size) => {
+                    line.next();
+                    ty = type_named(word);
+                }
                 "ptr" => {
                     line.next();
                     kind = ParameterKind::Pointer;
@@ -372,6 +385,7 @@ impl Program {
                 }
                 _ => {
                     return Err(vec![line.unexpected([
+                        "a CLIF type of the size",
                         "ptr",
                         "at OFFSET",
                         "the end of the line",
@@ -398,7 +412,12 @@ impl Program {
             return Err(vec![Diagnostic::new(span, message)]);
         }
         let offset = offset as u32;
-        function.parameters.push(Parameter { offset, size, kind });
+        function.parameters.push(Parameter {
+            offset,
+            size,
+            kind,
+            ty,
+        });
         Ok(())
     }
 

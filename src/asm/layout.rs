@@ -101,6 +101,7 @@ fn finish(
         kernel: function.kernel.then(|| Kernel {
             parameters: function.parameters.clone(),
             shared_bytes: function.shared,
+            max_threads: function.max_threads,
         }),
         // Known when all functions are there.
         resources: Resources::default(),

@@ -128,16 +128,20 @@ fn header(function: &ObjectFunction, out: &mut String) {
             } else {
                 ""
             };
+            let ty = p.ty.map_or(String::new(), |ty| format!(" {ty}"));
             let usual = next_parameter(&kernel.parameters[..i], p.size);
             let at = if u64::from(p.offset) == usual {
                 String::new()
             } else {
                 format!(" at {:#x}", p.offset)
             };
-            let _ = writeln!(out, "    .param {}{pointer}{at}", p.size);
+            let _ = writeln!(out, "    .param {}{ty}{pointer}{at}", p.size);
         }
         if kernel.shared_bytes != 0 {
             let _ = writeln!(out, "    .shared {}", kernel.shared_bytes);
+        }
+        if let Some(threads) = kernel.max_threads {
+            let _ = writeln!(out, "    .max_threads {threads}");
         }
     }
     let (all, own) = (function.resources, &function.own);

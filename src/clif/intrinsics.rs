@@ -57,6 +57,8 @@ pub enum Uniformity {
 pub enum Lowering {
     /// S2R, or constant memory for the sizes of the launch.
     Special(SReg),
+    /// A read of constant bank 0 at this offset.
+    LaunchConstant(u32),
     /// MUFU.
     Mufu(MUFUOp, MUFUDType),
     /// HADD2.
@@ -166,7 +168,10 @@ impl Intrinsic {
 
     /// True for the thread and launch values, which become `symbol_value.i32` before the mid-end.
     pub fn is_special_value(&self) -> bool {
-        matches!(self.lowering, Lowering::Special(_))
+        matches!(
+            self.lowering,
+            Lowering::Special(_) | Lowering::LaunchConstant(_)
+        )
     }
 
     /// True if a declared signature is this row's, whatever its calling convention.

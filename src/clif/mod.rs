@@ -612,6 +612,10 @@ fn check_kernel(func: &Function, kernel: KernelOptions) -> Result<(), Errors> {
             Place::of_function(func),
         ));
     }
+    if let Err(message) = kernel.register_limit() {
+        let place = Place::of_function(func);
+        errors.push(Error::new(Problem::Kernel(message), place));
+    }
     if !func.signature.returns.is_empty() {
         errors.push(kernel_with_results(
             Place::of_function(func),

@@ -145,6 +145,7 @@ fn bad_functions_are_errors_with_their_lines() {
     let huge = Options {
         kernel: Some(KernelOptions {
             shared_bytes: 1 << 20,
+            ..KernelOptions::default()
         }),
         ..Options::DEVICE
     };

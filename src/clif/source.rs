@@ -9,6 +9,7 @@
 use super::guard;
 use crate::compile::Warning;
 use crate::error::{Error, ErrorList, Errors, Place, Problem, line_of};
+use crate::properties::DeviceProperties;
 use crate::text::{closest, did_you_mean};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::entities::AnyEntity;
@@ -85,6 +86,47 @@ pub struct SourceFunction {
 pub struct KernelOptions {
     /// Bytes of static shared memory (`shared=BYTES`).
     pub shared_bytes: u32,
+    /// Threads of a block, at most (`max_threads=N`): a launch of more is refused, and registers are given out so that a block of so many fits.
+    pub max_threads: Option<u32>,
+    /// Blocks that are to be resident together in a multiprocessor (`min_blocks=N`): registers are given out so that they fit.
+    pub min_blocks: Option<u32>,
+}
+
+impl KernelOptions {
+    /// The registers that a thread may have by the bounds; none without bounds.
+    ///
+    /// # Errors
+    /// Why the bounds cannot be kept.
+    pub fn register_limit(&self) -> Result<Option<u32>, String> {
+        if self.max_threads.is_none() && self.min_blocks.is_none() {
+            return Ok(None);
+        }
+        let device = DeviceProperties::ASSIGNED;
+        let threads = self.max_threads.unwrap_or(device.block_threads);
+        let blocks = self.min_blocks.unwrap_or(1);
+        if threads == 0 || threads > device.block_threads {
+            let most = device.block_threads;
+            return Err(format!("max_threads={threads} is not from 1 to {most}"));
+        }
+        if blocks == 0 || blocks > device.blocks {
+            let most = device.blocks;
+            return Err(format!("min_blocks={blocks} is not from 1 to {most}"));
+        }
+        let shared = device.shared_bytes;
+        if u64::from(self.shared_bytes) * u64::from(blocks) > u64::from(shared) {
+            return Err(format!(
+                "{blocks} blocks with {} bytes of shared memory each do not fit into the {shared} bytes of a multiprocessor",
+                self.shared_bytes
+            ));
+        }
+        match device.registers_for(threads, blocks) {
+            Some(registers) => Ok(Some(registers)),
+            None => Err(format!(
+                "{blocks} blocks of {threads} threads are more than the {} warps of a multiprocessor",
+                device.warps
+            )),
+        }
+    }
 }
 
 /// A comment with its line.
@@ -516,9 +558,21 @@ fn kernel_mark(text: &str, line: u32) -> Result<Option<KernelOptions>, Error> {
                     )
                 })?;
             }
+            Some((key @ ("max_threads" | "min_blocks"), number)) => {
+                let number = number.parse().map_err(|_| {
+                    let message = format!("'{number}' is no number in '; kernel {key}=N'");
+                    syntax(message, line)
+                })?;
+                if key == "max_threads" {
+                    options.max_threads = Some(number);
+                } else {
+                    options.min_blocks = Some(number);
+                }
+            }
             _ => {
-                let message =
-                    format!("unknown kernel option '{word}'; the only one is shared=BYTES");
+                let message = format!(
+                    "unknown kernel option '{word}'; there are shared=BYTES, max_threads=N and min_blocks=N"
+                );
                 return Err(syntax(message, line));
             }
         }
@@ -642,7 +696,14 @@ block0:
         };
         assert_eq!(
             (k.name(), k.line, k.kernel),
-            ("k".into(), 8, Some(KernelOptions { shared_bytes: 256 }))
+            (
+                "k".into(),
+                8,
+                Some(KernelOptions {
+                    shared_bytes: 256,
+                    ..KernelOptions::default()
+                })
+            )
         );
         assert_eq!((f.name(), f.line, f.kernel), ("f".into(), 15, None));
         assert_eq!((g.line, g.kernel), (24, Some(KernelOptions::default())));
@@ -678,7 +739,10 @@ block0:
         assert_eq!(file.functions[1].kernel, Some(KernelOptions::default()));
         assert_eq!(
             file.functions[0].kernel,
-            Some(KernelOptions { shared_bytes: 256 }),
+            Some(KernelOptions {
+                shared_bytes: 256,
+                ..KernelOptions::default()
+            }),
             "options stay"
         );
         let errors = file.mark_kernels(&["h"]).unwrap_err();
@@ -703,6 +767,10 @@ block0:
             (
                 "; kernel shared=lots\nfunction %f() {\nblock0:\n    return\n}\n",
                 "x.clif:1: 'lots' is no number of bytes",
+            ),
+            (
+                "; kernel min_blocks=-1\nfunction %f() {\nblock0:\n    return\n}\n",
+                "x.clif:1: '-1' is no number in '; kernel min_blocks=N'",
             ),
             (
                 "; kernel fast\nfunction %f() {\nblock0:\n    return\n}\n",

@@ -5,7 +5,7 @@ use super::summaries::Summaries;
 use super::{FunctionInput, Warning};
 use crate::abi;
 use crate::abi::MAX_CONSTANTS;
-use crate::clif::source::{SourceFile, SourceFunction};
+use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 use crate::emit::constants::{CONSTANTS, TABLES};
 use crate::emit::{self, Constants, Places};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
@@ -374,10 +374,12 @@ fn kernel(info: &KernelInfo) -> Kernel {
         size: parameter.ty.bytes(),
         // CLIF has no pointer type: an i64 may be one, and a launch accepts both for it.
         kind: ParameterKind::Value,
+        ty: Some(parameter.ty),
     });
     Kernel {
         parameters: parameters.collect(),
         shared_bytes: info.shared_bytes,
+        max_threads: info.max_threads,
     }
 }
 
@@ -397,7 +399,7 @@ fn relocation(offset: u32, symbol: SymbolUse) -> Relocation {
 }
 
 /// Places the parameters of a kernel in constant bank 0: in order, naturally aligned, at most to 16 bytes (*assigned*).
-pub(super) fn kernel_info(signature: &ir::Signature, shared_bytes: u32) -> KernelInfo {
+pub(super) fn kernel_info(signature: &ir::Signature, options: KernelOptions) -> KernelInfo {
     let mut end = abi::bank0::PARAMETERS;
     let parameters = signature.params.iter().map(|param| {
         let bytes = param.value_type.bytes().max(1);
@@ -410,7 +412,8 @@ pub(super) fn kernel_info(signature: &ir::Signature, shared_bytes: u32) -> Kerne
     });
     KernelInfo {
         parameters: parameters.collect(),
-        shared_bytes,
+        shared_bytes: options.shared_bytes,
+        max_threads: options.max_threads,
     }
 }
 

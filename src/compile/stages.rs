@@ -128,10 +128,10 @@ impl Stage for emit::Code {
 }
 
 /// The allocator's settings.
-pub(super) fn allocation(options: &Options) -> regalloc::Options {
+pub(super) fn allocation(options: &Options, limit: u8) -> regalloc::Options {
     regalloc::Options {
         algorithm: options.allocator(),
-        gpr_limit: options.registers,
+        gpr_limit: options.registers.min(limit),
         verify: options.verify,
     }
 }

@@ -10,11 +10,17 @@ use crate::analysis::components::components;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::graph::Graph;
 use crate::analysis::progress::{self, Progress};
-use crate::clif;
 use crate::clif::resolve::Intrinsics;
+use crate::clif::{self, KernelOptions};
 use cranelift_codegen::ir::{FuncRef, Function, Inst, InstructionData, Opcode};
 use hashbrown::{HashMap, HashSet};
 use std::collections::VecDeque;
+
+/// The registers that the bounds of a kernel leave a thread. Bounds that cannot be kept are an error of the kernel.
+fn bounds(kernel: KernelOptions) -> Option<u8> {
+    let limit = kernel.register_limit().ok()??;
+    Some(u8::try_from(limit).unwrap_or(u8::MAX))
+}
 
 /// The summaries of a module's functions.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +30,8 @@ pub struct Summaries {
     any: Option<Summary>,
     /// Functions that are to come, and those whose summary rests on theirs.
     tentative: HashSet<String>,
+    /// The fewest registers that the bounds of a kernel leave a thread.
+    registers: Option<u8>,
 }
 
 impl Summaries {
@@ -85,12 +93,28 @@ impl Summaries {
             self.any = Some(self.any.unwrap_or(Summary::NONE).or(any));
         }
         self.tentative.extend(other.tentative);
+        self.limit_registers(other.registers);
+    }
+
+    fn limit_registers(&mut self, limit: Option<u8>) {
+        self.registers = self.registers.into_iter().chain(limit).min();
+    }
+
+    /// The registers that a function may use: a kernel what its own bounds say, another one what all bounds of the module say, since it
+    /// may be called by every kernel.
+    pub fn register_limit(&self, input: &FunctionInput<'_>) -> u8 {
+        let limit = match input.kernel {
+            Some(kernel) => bounds(kernel),
+            None => self.registers,
+        };
+        limit.unwrap_or(u8::MAX)
     }
 
     /// Adds functions, which may call each other and those that are known already.
     pub fn announce(&mut self, inputs: &[FunctionInput<'_>]) {
         for input in inputs {
             self.known.insert(input.name.to_owned(), Summary::NONE);
+            self.limit_registers(input.kernel.and_then(bounds));
         }
         if inputs.iter().any(|input| input.kernel.is_none()) {
             self.any.get_or_insert(Summary::NONE);

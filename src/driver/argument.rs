@@ -1,50 +1,49 @@
-//! Values that go to kernels: scalars by value, buffers by address; and elements of buffers.
+//! Values that go to kernels: numbers by value, buffers by address.
+//!
+//! A parameter takes what has its kind and size: an integer parameter integers, of either sign, a float parameter floats. Who passes an address
+//! to an i64 may do so, since CLIF has no type for addresses. A vector parameter takes whatever has its size, but no address. Of a kernel whose
+//! object does not name types, only sizes are checked.
 
-use super::Buffer;
+use super::buffer::{Buffer, Memory};
 use crate::object::{Parameter, ParameterKind};
+use bytemuck::Pod;
+use cranelift_codegen::ir::types::F128;
 use half::{bf16, f16};
+use std::fmt;
+use std::sync::Arc;
 
-/// A plain number, little-endian on the device.
-pub trait Element: Copy {
-    /// Bytes.
-    const BYTES: usize;
-    /// Name in messages.
-    const NAME: &'static str;
-    /// Appends its bytes.
-    fn put(self, bytes: &mut Vec<u8>);
-    /// Reads it from [`Element::BYTES`] bytes.
-    fn get(bytes: &[u8]) -> Self;
-}
-
-macro_rules! elements {
-    ($($ty:ident),*) => {
+macro_rules! numbers {
+    ($($ty:ident $kind:ident),*) => {
         $(
-            impl Element for $ty {
-                const BYTES: usize = size_of::<$ty>();
-                const NAME: &'static str = stringify!($ty);
-                fn put(self, bytes: &mut Vec<u8>) {
-                    bytes.extend_from_slice(&self.to_le_bytes());
-                }
-                fn get(bytes: &[u8]) -> Self {
-                    let mut buffer = [0; size_of::<$ty>()];
-                    buffer.copy_from_slice(bytes);
-                    $ty::from_le_bytes(buffer)
-                }
-            }
             impl Argument for $ty {
                 fn value(&self) -> Value {
-                    let mut bytes = Vec::with_capacity(Self::BYTES);
-                    self.put(&mut bytes);
-                    Value { bytes, kind: Kind::Scalar(Self::NAME), owner: None }
+                    Value {
+                        bytes: self.to_le_bytes().to_vec(),
+                        kind: Kind::$kind(stringify!($ty)),
+                        owner: None,
+                    }
                 }
             }
         )*
     };
 }
 
-elements!(
-    i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f32, f64, f16, bf16
+// CLIF has no type for bf16; its values are those of i16.
+numbers!(
+    i8 Integer, u8 Integer, i16 Integer, u16 Integer, i32 Integer, u32 Integer, i64 Integer, u64 Integer, i128 Integer, u128 Integer,
+    f16 Float, f32 Float, f64 Float, bf16 Integer
 );
+
+/// A vector: its elements in order.
+impl<T: Argument, const N: usize> Argument for [T; N] {
+    fn value(&self) -> Value {
+        Value {
+            bytes: self.iter().flat_map(|e| e.value().bytes).collect(),
+            kind: Kind::Vector(std::any::type_name::<Self>()),
+            owner: None,
+        }
+    }
+}
 
 /// An address on the device that no [`Buffer`] stands for: part of a buffer, a data object, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,21 +58,42 @@ pub trait Argument {
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A number of this type.
-    Scalar(&'static str),
+    /// An integer of this type.
+    Integer(&'static str),
+    /// A float of this type.
+    Float(&'static str),
+    /// Several numbers.
+    Vector(&'static str),
     /// An address.
     Pointer,
 }
 
+/// Keeps the memory of an argument alive.
+#[derive(Clone)]
+pub struct Owner(Arc<Memory>);
+
+impl Owner {
+    /// The number of the device it is on.
+    pub(super) fn device_identity(&self) -> usize {
+        self.0.device_identity()
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Owner")
+    }
+}
+
 /// An argument's bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Value {
     /// Little-endian.
     pub bytes: Vec<u8>,
     /// What it is.
     pub kind: Kind,
-    /// Identity of the device that the memory belongs to; none for numbers and raw addresses.
-    pub owner: Option<usize>,
+    /// The memory that it is the address of; none for numbers and raw addresses.
+    pub owner: Option<Owner>,
 }
 
 impl Argument for DevicePointer {
@@ -86,12 +106,12 @@ impl Argument for DevicePointer {
     }
 }
 
-impl Argument for Buffer {
+impl<T: Pod> Argument for Buffer<T> {
     fn value(&self) -> Value {
         Value {
             bytes: self.address().to_le_bytes().to_vec(),
             kind: Kind::Pointer,
-            owner: Some(self.device_identity()),
+            owner: Some(Owner(self.memory().clone())),
         }
     }
 }
@@ -103,25 +123,44 @@ impl<A: Argument + ?Sized> Argument for &A {
 }
 
 impl Value {
-    /// Whether a parameter takes it. An eight-byte value may be an address: CLIF has one type for both.
+    /// Whether a parameter takes it.
     pub fn fits(&self, parameter: &Parameter) -> bool {
-        let size = self.bytes.len() == parameter.size as usize;
-        size && (parameter.kind == ParameterKind::Value || self.kind == Kind::Pointer)
+        let is_pointer = self.kind == Kind::Pointer;
+        let fits_kind = match (parameter.kind, parameter.ty) {
+            (ParameterKind::Pointer, _) => is_pointer,
+            (ParameterKind::Value, None) => true,
+            (ParameterKind::Value, Some(ty)) if ty.is_float() && ty != F128 => {
+                matches!(self.kind, Kind::Float(_))
+            }
+            (ParameterKind::Value, Some(ty)) if ty.is_int() => {
+                matches!(self.kind, Kind::Integer(_) | Kind::Pointer)
+            }
+            // No number of the host's is a vector or an f128: whoever passes one passes its bits.
+            (ParameterKind::Value, Some(_)) => !is_pointer,
+        };
+        fits_kind && self.bytes.len() == parameter.size as usize
     }
 
     /// What it is, for messages.
     pub fn describe(&self) -> String {
+        let bytes = self.bytes.len();
         match self.kind {
-            Kind::Scalar(name) => format!("{name}, {} bytes", self.bytes.len()),
-            Kind::Pointer => "an address of 8 bytes".to_string(),
+            Kind::Integer("bf16") => "bf16, which goes to an i16".to_string(),
+            Kind::Integer(name) | Kind::Float(name) => name.to_string(),
+            Kind::Vector(name) => format!("{name}, {bytes} bytes"),
+            Kind::Pointer => "an address".to_string(),
         }
     }
 }
 
 /// What a parameter is, for messages.
 pub fn describe(parameter: &Parameter) -> String {
-    match parameter.kind {
-        ParameterKind::Value => format!("a value of {} bytes", parameter.size),
-        ParameterKind::Pointer => "an address: pass a buffer".to_string(),
+    match (parameter.kind, parameter.ty) {
+        (ParameterKind::Pointer, _) => "an address: pass a buffer".to_string(),
+        (ParameterKind::Value, Some(ty)) if ty.is_vector() => {
+            format!("{ty}, {} bytes", parameter.size)
+        }
+        (ParameterKind::Value, Some(ty)) => ty.to_string(),
+        (ParameterKind::Value, None) => format!("a value of {} bytes", parameter.size),
     }
 }

@@ -3,12 +3,16 @@
 #[cfg(feature = "sim")]
 use super::Simulator;
 use super::allocations::{Allocation, Allocations, Origin};
-use super::argument::{DevicePointer, Element};
+use super::argument::DevicePointer;
+use super::buffer::Buffer;
 use super::kernel::Module;
-use super::{DeviceError, Driver, DriverError};
+use super::queue::Queue;
+use super::stream::Stream;
+use super::{DeviceError, DeviceProperties, Driver, DriverError};
 use crate::object::{Linker, Object};
 #[cfg(feature = "sim")]
 use crate::sim::SimConfig;
+use bytemuck::Pod;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,15 +28,20 @@ pub struct Device {
 }
 
 /// What buffers need of a device.
-struct Shared {
-    driver: Mutex<Box<dyn Driver>>,
+pub(super) struct Shared {
+    driver: Box<dyn Driver>,
     allocations: Mutex<Allocations>,
+    queue: Arc<Queue>,
 }
 
 impl Shared {
-    /// The driver. A thread that panicked while it held the driver left it between two operations, which is a valid state.
-    fn driver(&self) -> MutexGuard<'_, Box<dyn Driver>> {
-        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn driver(&self) -> &dyn Driver {
+        &*self.driver
+    }
+
+    /// A number that tells devices apart.
+    pub(super) fn identity(this: &Arc<Self>) -> usize {
+        Arc::as_ptr(this).cast::<()>() as usize
     }
 
     fn allocations(&self) -> MutexGuard<'_, Allocations> {
@@ -41,9 +50,11 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn free(&self, address: u64) -> Result<(), DriverError> {
+    pub(super) fn free(&self, address: u64) -> Result<(), DriverError> {
+        // The list first: another thread may get the address as soon as it is free.
+        let mut allocations = self.allocations();
         self.driver().free(address)?;
-        self.allocations().remove(address);
+        allocations.remove(address);
         Ok(())
     }
 }
@@ -72,8 +83,9 @@ impl Device {
     /// A device behind a driver.
     pub fn new(driver: impl Driver + 'static) -> Device {
         let shared = Arc::new(Shared {
-            driver: Mutex::new(Box::new(driver)),
+            driver: Box::new(driver),
             allocations: Mutex::default(),
+            queue: Arc::default(),
         });
         Device {
             _life: Arc::new(Life(shared.clone())),
@@ -81,13 +93,22 @@ impl Device {
         }
     }
 
-    pub(super) fn driver(&self) -> MutexGuard<'_, Box<dyn Driver>> {
+    pub(super) fn driver(&self) -> &dyn Driver {
         self.shared.driver()
     }
 
     /// A number that tells devices apart.
     pub(super) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.shared).cast::<()>() as usize
+        Shared::identity(&self.shared)
+    }
+
+    pub(super) fn queue(&self) -> &Arc<Queue> {
+        &self.shared.queue
+    }
+
+    /// A new stream: launches that are put on it run one after the other.
+    pub fn stream(&self) -> Stream {
+        Stream::new(self.clone())
     }
 
     /// All that is allocated, in the order of addresses: buffers, data of modules, and what [`Buffer::into_raw`] gave away.
@@ -104,6 +125,11 @@ impl Device {
     /// What it is.
     pub fn name(&self) -> String {
         self.driver().name()
+    }
+
+    /// What it holds.
+    pub fn properties(&self) -> DeviceProperties {
+        self.driver().properties()
     }
 
     /// New memory that nobody has written. Its bytes are zero; a kernel that reads them relies on that, which a checking simulator finds.
@@ -127,14 +153,10 @@ impl Device {
     }
 
     pub(super) fn allocate_for(&self, bytes: u64, origin: Origin) -> Result<Buffer, DeviceError> {
+        let mut allocations = self.shared.allocations();
         let address = self.driver().allocate(bytes)?;
-        self.shared.allocations().add(address, bytes, origin);
-        Ok(Buffer {
-            shared: self.shared.clone(),
-            address,
-            bytes,
-            owned: true,
-        })
+        allocations.add(address, bytes, origin);
+        Ok(Buffer::new(self.shared.clone(), address, bytes))
     }
 
     /// Gives back memory that [`Buffer::into_raw`] gave away.
@@ -145,22 +167,44 @@ impl Device {
         Ok(self.shared.free(pointer.0)?)
     }
 
+    /// New memory for so many elements; what [`Device::allocate`] says of its contents holds here too.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    #[track_caller]
+    pub fn allocate_of<T: Pod>(&self, elements: u64) -> Result<Buffer<T>, DeviceError> {
+        let bytes = elements.checked_mul(size_of::<T>() as u64);
+        // More bytes than there are numbers are too many for every device.
+        self.allocate(bytes.unwrap_or(u64::MAX))?.cast()
+    }
+
+    /// New memory with so many elements of zero bytes: a kernel may read them.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    #[track_caller]
+    pub fn zeros<T: Pod>(&self, elements: u64) -> Result<Buffer<T>, DeviceError> {
+        let buffer = self.allocate_of(elements)?;
+        buffer.clear()?;
+        Ok(buffer)
+    }
+
     /// New memory with these elements.
     ///
     /// # Errors
     /// When there is not so much.
     #[track_caller]
-    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer, DeviceError> {
-        let buffer = self.allocate((elements.len() * T::BYTES) as u64)?;
+    pub fn upload<T: Pod>(&self, elements: &[T]) -> Result<Buffer<T>, DeviceError> {
+        let buffer = self.allocate_of(elements.len() as u64)?;
         buffer.write(elements)?;
         Ok(buffer)
     }
 
-    /// All elements of a buffer.
+    /// All bytes of a buffer, as elements of any type.
     ///
     /// # Errors
     /// When its size is no multiple of the element's.
-    pub fn download<T: Element>(&self, buffer: &Buffer) -> Result<Vec<T>, DeviceError> {
+    pub fn download<T: Pod>(&self, buffer: &Buffer<impl Pod>) -> Result<Vec<T>, DeviceError> {
         buffer.read()
     }
 
@@ -196,98 +240,13 @@ impl Device {
         Module::load(self.clone(), &Object::read(bytes)?)
     }
 
-    /// Waits until all launches have ended.
+    /// Waits until all launches have ended that were asked for until now, on all streams.
     ///
     /// # Errors
-    /// When the device failed.
+    /// When the device failed; the oldest fault of a stream that nobody has got yet. The stream is clean then; others may have another one,
+    /// which the next call returns.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.queue().synchronize()?;
         Ok(self.driver().synchronize()?)
-    }
-}
-
-/// Memory on a device; given back when dropped.
-pub struct Buffer {
-    shared: Arc<Shared>,
-    address: u64,
-    bytes: u64,
-    /// Whether its memory is given back with it.
-    owned: bool,
-}
-
-impl Buffer {
-    /// Its address in global memory.
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// Bytes.
-    pub fn len(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Whether it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
-    /// The number of the device it is on.
-    pub(super) fn device_identity(&self) -> usize {
-        Arc::as_ptr(&self.shared).cast::<()>() as usize
-    }
-
-    /// Its address, and the care for it: nobody gives the memory back until [`Device::free`] is called with the address.
-    pub fn into_raw(mut self) -> DevicePointer {
-        self.owned = false;
-        DevicePointer(self.address)
-    }
-
-    /// Overwrites its beginning.
-    ///
-    /// # Errors
-    /// When the elements do not fit.
-    pub fn write<T: Element>(&self, elements: &[T]) -> Result<(), DeviceError> {
-        let mut bytes = Vec::with_capacity(elements.len() * T::BYTES);
-        elements.iter().for_each(|e| e.put(&mut bytes));
-        self.write_at(0, &bytes)
-    }
-
-    /// Overwrites bytes from an offset on.
-    pub(super) fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        // An offset behind the end of all addresses is outside of the buffer too.
-        let address = self.address.saturating_add(offset);
-        Ok(self.shared.driver().write(address, bytes)?)
-    }
-
-    /// Overwrites it with zeros.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn clear(&self) -> Result<(), DeviceError> {
-        Ok(self.shared.driver().clear(self.address, self.bytes)?)
-    }
-
-    /// All its elements.
-    ///
-    /// # Errors
-    /// When its size is no multiple of the element's.
-    pub fn read<T: Element>(&self) -> Result<Vec<T>, DeviceError> {
-        if !self.bytes.is_multiple_of(T::BYTES as u64) {
-            return Err(DeviceError::ElementSize {
-                bytes: self.bytes,
-                element: T::BYTES,
-            });
-        }
-        let mut bytes = vec![0; self.bytes as usize];
-        self.shared.driver().read(self.address, &mut bytes)?;
-        Ok(bytes.chunks_exact(T::BYTES).map(T::get).collect())
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if self.owned {
-            // A buffer exists only while its allocation does, unless somebody freed its address.
-            let _ = self.shared.free(self.address);
-        }
     }
 }

@@ -83,6 +83,64 @@ pub enum DeviceError {
         /// Bytes of an element.
         element: usize,
     },
+    /// A buffer that does not begin where an element may be.
+    #[error("a buffer at {address:#x} has no elements that are to be aligned to {element} bytes")]
+    ElementAlignment {
+        /// Where it begins.
+        address: u64,
+        /// Alignment of an element in bytes.
+        element: usize,
+    },
+    /// Elements that a buffer does not have.
+    #[error("{count} elements from number {first} on are not inside a buffer of {len}")]
+    OutOfRange {
+        /// Number of the first.
+        first: u64,
+        /// How many.
+        count: u64,
+        /// How many such elements the buffer has.
+        len: u64,
+    },
+    /// A copy between buffers of different sizes.
+    #[error("cannot copy {from} elements to a buffer of {to}")]
+    CopyLength {
+        /// Elements of the source.
+        from: u64,
+        /// Elements of the destination.
+        to: u64,
+    },
+    /// A block of more threads than the kernel was compiled for.
+    #[error(
+        "kernel `{kernel}` was compiled for blocks of at most {most} threads, not of {threads}"
+    )]
+    Bounds {
+        /// The kernel.
+        kernel: String,
+        /// Threads of a block of the launch.
+        threads: u64,
+        /// What the kernel says.
+        most: u32,
+    },
+    /// A stream of another device.
+    #[error("kernel `{kernel}` is put on a stream of another device")]
+    OtherStream {
+        /// The kernel.
+        kernel: String,
+    },
+    /// A launch that did not run because of a fault before it.
+    #[error(
+        "kernel `{kernel}` was not launched: what was queued before it on its stream has failed"
+    )]
+    Skipped {
+        /// The kernel.
+        kernel: String,
+    },
+    /// A launch whose error somebody else got.
+    #[error("kernel `{kernel}` has failed, and a `synchronize` has returned the error")]
+    Reported {
+        /// The kernel.
+        kernel: String,
+    },
     /// The kernel ended in a fault.
     #[error("{fault}")]
     Fault {

@@ -1,12 +1,11 @@
-//! Modules, kernels, launches.
+//! Modules and their kernels.
 
-use super::argument::{self, Argument, Value};
-use super::device::{Buffer, Device};
+use super::buffer::Buffer;
+use super::device::Device;
 use super::error::DeviceError;
+use super::launch::{Grid, Launch};
 use super::link::{Linked, link};
-use super::{DriverError, ModuleId};
-use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
-use crate::launch::{LaunchError, LaunchRequest, Progress, Report};
+use super::{ModuleId, Occupancy};
 use crate::object::{self, Object, Resources};
 use crate::text::did_you_mean;
 use std::sync::Arc;
@@ -25,11 +24,12 @@ struct Inner {
     device: Device,
 }
 
-struct Entry {
-    name: String,
-    address: u32,
-    kernel: object::Kernel,
-    resources: Resources,
+pub(super) struct Entry {
+    pub name: String,
+    /// Code address of its first instruction.
+    pub address: u32,
+    pub kernel: object::Kernel,
+    pub resources: Resources,
 }
 
 impl Drop for Inner {
@@ -111,7 +111,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    fn entry(&self) -> &Entry {
+    pub(super) fn entry(&self) -> &Entry {
         &self.module.inner.kernels[self.index]
     }
 
@@ -130,150 +130,31 @@ impl Kernel {
         self.entry().resources
     }
 
+    /// Threads of a block, at most, if it was compiled with launch bounds.
+    pub fn max_threads(&self) -> Option<u32> {
+        self.entry().kernel.max_threads
+    }
+
+    /// How many of its blocks a multiprocessor of its device holds, if they have so many threads and so many bytes of dynamic shared memory.
+    pub fn occupancy(&self, threads: u32, dynamic_shared: u32) -> Occupancy {
+        let Entry {
+            kernel, resources, ..
+        } = self.entry();
+        let shared = kernel.shared_bytes.saturating_add(dynamic_shared);
+        let properties = self.device().properties();
+        properties.occupancy(threads, resources.registers, shared)
+    }
+
     /// Begins a launch.
     pub fn launch(&self, grid: Grid) -> Launch<'_> {
-        Launch {
-            kernel: self,
-            grid,
-            shared: 0,
-            values: Vec::new(),
-            progress: None,
-        }
-    }
-}
-
-/// How many threads: CTAs, and threads of a CTA, in x, y, z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// CTAs.
-    pub blocks: [u32; 3],
-    /// Threads of a CTA.
-    pub threads: [u32; 3],
-}
-
-impl Grid {
-    /// As given.
-    pub fn new(blocks: [u32; 3], threads: [u32; 3]) -> Grid {
-        Grid { blocks, threads }
+        Launch::new(self, grid)
     }
 
-    /// At least one thread an element, in one dimension, `threads` to a CTA. No elements give one CTA.
-    pub fn for_elems(elements: impl TryInto<u64>, threads: u32) -> Grid {
-        let blocks = elements
-            .try_into()
-            .unwrap_or(0)
-            .div_ceil(u64::from(threads.max(1)))
-            .max(1);
-        Grid {
-            blocks: [u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1],
-            threads: [threads, 1, 1],
-        }
-    }
-}
-
-/// A launch being put together.
-pub struct Launch<'a> {
-    kernel: &'a Kernel,
-    grid: Grid,
-    shared: u32,
-    values: Vec<Value>,
-    progress: Option<&'a Progress>,
-}
-
-impl<'a> Launch<'a> {
-    /// The next argument.
-    pub fn arg(mut self, argument: impl Argument) -> Self {
-        self.values.push(argument.value());
-        self
+    pub(super) fn device(&self) -> &Device {
+        &self.module.inner.device
     }
 
-    /// Dynamic shared memory in bytes, behind the kernel's static one.
-    pub fn shared(mut self, bytes: u32) -> Self {
-        self.shared = bytes;
-        self
-    }
-
-    /// Where the launch counts how far it is, and may be told to end.
-    pub fn progress(mut self, progress: &'a Progress) -> Self {
-        self.progress = Some(progress);
-        self
-    }
-
-    /// Runs it to its end.
-    ///
-    /// # Errors
-    /// Arguments that do not match the parameters, an impossible launch, a fault of the kernel.
-    pub fn run(self) -> Result<Report, DeviceError> {
-        let mut report = self.run_to_report()?;
-        match report.fault.take() {
-            None => Ok(report),
-            Some(fault) => {
-                report.fault = Some(fault.clone());
-                Err(DeviceError::Fault {
-                    fault: Box::new(fault),
-                    report: Box::new(report),
-                })
-            }
-        }
-    }
-
-    /// Runs it to its end or fault; the report has the fault.
-    ///
-    /// # Errors
-    /// Arguments that do not match the parameters, an impossible launch.
-    pub fn run_to_report(self) -> Result<Report, DeviceError> {
-        let parameters = self.parameters()?;
-        let entry = self.kernel.entry();
-        let inner = &self.kernel.module.inner;
-        let request = LaunchRequest {
-            kernel: &entry.name,
-            entry: entry.address,
-            grid: self.grid.blocks,
-            block: self.grid.threads,
-            static_shared: entry.kernel.shared_bytes,
-            dynamic_shared: self.shared,
-            local_bytes: entry.resources.local_bytes,
-            parameters: &parameters,
-            progress: self.progress,
-        };
-        Ok(inner.device.driver().launch(inner.id, &request)?)
-    }
-
-    /// The bytes of the parameters, after all checks.
-    fn parameters(&self) -> Result<Vec<u8>, DeviceError> {
-        let (kernel, expected) = (self.kernel.name().to_string(), self.kernel.parameters());
-        if self.values.len() != expected.len() {
-            return Err(DeviceError::ArgumentCount {
-                kernel,
-                expected: expected.len(),
-                given: self.values.len(),
-            });
-        }
-        let mut bytes = Vec::new();
-        for (index, (value, parameter)) in self.values.iter().zip(expected).enumerate() {
-            if !value.fits(parameter) {
-                let (given, expected) = (value.describe(), argument::describe(parameter));
-                return Err(DeviceError::Argument {
-                    kernel,
-                    index,
-                    given,
-                    expected,
-                });
-            }
-            if value
-                .owner
-                .is_some_and(|owner| owner != self.kernel.module.inner.device.identity())
-            {
-                return Err(DeviceError::OtherDevice { kernel, index });
-            }
-            let start = parameter.offset.saturating_sub(PARAMETERS) as usize;
-            let end = start + value.bytes.len();
-            if end > MAX_PARAMETERS as usize {
-                return Err(DriverError::from(LaunchError::Parameters(end)).into());
-            }
-            bytes.resize(bytes.len().max(end), 0);
-            bytes[start..end].copy_from_slice(&value.bytes);
-        }
-        Ok(bytes)
+    pub(super) fn module_id(&self) -> ModuleId {
+        self.module.inner.id
     }
 }

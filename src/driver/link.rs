@@ -1,7 +1,8 @@
 //! Loading: an object's data goes to device memory, its functions get code addresses, relocations are filled in.
 
 use super::allocations::Origin;
-use super::device::{Buffer, Device};
+use super::buffer::Buffer;
+use super::device::Device;
 use super::error::DeviceError;
 use crate::abi::ALLOCATION_ALIGN;
 use crate::launch::Image;

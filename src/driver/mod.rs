@@ -16,6 +16,9 @@
 //! # }
 //! ```
 //!
+//! A device is used from any number of threads. One launch runs at a time, in the order in which they were asked for; memory is allocated and
+//! copied meanwhile. [`Launch::run`] waits for its launch, [`Launch::enqueue`] puts it on a [`Stream`] and gives a [`Pending`] to wait for.
+//!
 //! Below it is the object-safe [`Driver`]: the simulator is one, hardware can be another. Loading an object ([`link`]) places its data
 //! in device memory, its functions one behind the other, and fills in the addresses. Arguments are checked against the kernel's
 //! parameters before anything runs ([`argument`]). A device knows what is allocated on it, how large and where in the host's program
@@ -23,25 +26,33 @@
 
 mod allocations;
 pub mod argument;
+mod buffer;
 mod device;
 mod error;
 mod kernel;
+mod launch;
 pub mod link;
+mod queue;
 #[cfg(feature = "sim")]
 mod simulator;
+mod stream;
 #[cfg(all(test, feature = "sim", feature = "asm"))]
 mod tests;
 
 pub use allocations::{Allocation, Origin};
-pub use argument::{Argument, DevicePointer, Element};
-pub use device::{Buffer, Device};
+pub use argument::{Argument, DevicePointer};
+pub use buffer::Buffer;
+pub use bytemuck::Pod;
+pub use device::Device;
 pub use error::DeviceError;
-pub use kernel::{Grid, Kernel, Launch, Module};
+pub use kernel::{Kernel, Module};
+pub use launch::{Grid, Launch};
 #[cfg(feature = "sim")]
 pub use simulator::Simulator;
+pub use stream::{Elapsed, Event, Pending, Stream};
 
-use crate::launch::MemoryError;
-use crate::launch::{Image, LaunchError, LaunchRequest, Report};
+use crate::launch::{Image, LaunchError, LaunchRequest, MemoryError, Report};
+pub use crate::properties::{DeviceProperties, Limit, Occupancy};
 use thiserror::Error;
 
 /// A module loaded by a [`Driver`].
@@ -65,63 +76,91 @@ pub enum DriverError {
     Device(String),
 }
 
-/// What a device can do. Addresses are those of its global memory. Every operation is complete when it returns, except that a launch of
-/// an asynchronous device may end at the next [`Driver::synchronize`].
-pub trait Driver: Send {
+/// What a device can do. Addresses are those of its global memory. Every operation is complete when it returns.
+///
+/// Several threads call at the same time. A [`Device`] asks for one launch at a time, and goes on to allocate, copy, load and free while it
+/// runs: a driver that locks its memory for a whole launch holds up all of these. What a launch and a copy do to the same bytes at the same
+/// time is the program's affair, and no more than a mixture of both.
+pub trait Driver: Send + Sync {
     /// What it is, for reports.
     fn name(&self) -> String;
+
+    /// What it holds.
+    fn properties(&self) -> DeviceProperties {
+        DeviceProperties::ASSIGNED
+    }
+
+    /// Whether its reports count cycles, for [`Event`]s.
+    fn counts_cycles(&self) -> bool {
+        false
+    }
 
     /// New memory, aligned to at least 256 bytes. Its bytes are zero, and undefined to a device that checks.
     ///
     /// # Errors
     /// When there is not so much.
-    fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError>;
+    fn allocate(&self, bytes: u64) -> Result<u64, DriverError>;
 
     /// Gives memory back.
     ///
     /// # Errors
     /// When no allocation begins there.
-    fn free(&mut self, address: u64) -> Result<(), DriverError>;
+    fn free(&self, address: u64) -> Result<(), DriverError>;
 
     /// Copies to the device.
     ///
     /// # Errors
     /// When the range is not inside one allocation.
-    fn write(&mut self, address: u64, source: &[u8]) -> Result<(), DriverError>;
+    fn write(&self, address: u64, source: &[u8]) -> Result<(), DriverError>;
 
     /// Overwrites with zeros.
     ///
     /// # Errors
     /// When the range is not inside one allocation.
-    fn clear(&mut self, address: u64, bytes: u64) -> Result<(), DriverError>;
+    fn clear(&self, address: u64, bytes: u64) -> Result<(), DriverError>;
 
     /// Copies from the device.
     ///
     /// # Errors
     /// When the range is not inside one allocation.
-    fn read(&mut self, address: u64, destination: &mut [u8]) -> Result<(), DriverError>;
+    fn read(&self, address: u64, destination: &mut [u8]) -> Result<(), DriverError>;
+
+    /// Copies on the device, as if all were read before anything is written.
+    ///
+    /// # Errors
+    /// When a range is not inside one allocation.
+    fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DriverError> {
+        let mut data = vec![0; usize::try_from(bytes).map_err(|_| no_room(bytes))?];
+        self.read(from, &mut data)?;
+        self.write(to, &data)
+    }
 
     /// Loads linked code.
     ///
     /// # Errors
     /// When the device has no room for it.
-    fn load(&mut self, image: Image) -> Result<ModuleId, DriverError>;
+    fn load(&self, image: Image) -> Result<ModuleId, DriverError>;
 
     /// Forgets a module.
     ///
     /// # Errors
     /// When it is not loaded.
-    fn unload(&mut self, module: ModuleId) -> Result<(), DriverError>;
+    fn unload(&self, module: ModuleId) -> Result<(), DriverError>;
 
     /// Runs a kernel. A fault of the program is in the report, not an error.
     ///
     /// # Errors
     /// When the launch is not possible; nothing has run then.
-    fn launch(&mut self, module: ModuleId, request: &LaunchRequest) -> Result<Report, DriverError>;
+    fn launch(&self, module: ModuleId, request: &LaunchRequest) -> Result<Report, DriverError>;
 
     /// Waits until all launches have ended.
     ///
     /// # Errors
     /// When the device failed.
-    fn synchronize(&mut self) -> Result<(), DriverError>;
+    fn synchronize(&self) -> Result<(), DriverError>;
+}
+
+/// The host has not so much memory for a copy of the device's.
+fn no_room(bytes: u64) -> DriverError {
+    DriverError::Device(format!("the host has no room for {bytes} bytes"))
 }

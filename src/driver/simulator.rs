@@ -1,16 +1,30 @@
 //! The simulator as a driver.
+//!
+//! A launch takes the table of allocations and the module as they are when it begins, and holds no lock while it runs.
 
 use super::{Driver, DriverError, ModuleId};
 use crate::launch::{Image, LaunchRequest, Report};
+use crate::sim::words::Words;
 use crate::sim::{Global, Loaded, SimConfig};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A simulated device.
 pub struct Simulator {
     config: SimConfig,
-    memory: Global,
-    modules: BTreeMap<ModuleId, Loaded>,
+    memory: Mutex<Global>,
+    modules: Mutex<Modules>,
+}
+
+#[derive(Default)]
+struct Modules {
+    loaded: BTreeMap<ModuleId, Arc<Loaded>>,
     next: u64,
+}
+
+/// What a lock holds. A thread that panicked while it held the lock left a valid state: everything that can panic comes before a change.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Simulator {
@@ -18,10 +32,14 @@ impl Simulator {
     pub fn new(config: SimConfig) -> Simulator {
         Simulator {
             config,
-            memory: Global::new(config.memory_bytes, config.check),
-            modules: BTreeMap::new(),
-            next: 0,
+            memory: Mutex::new(Global::new(config.memory_bytes, config.check)),
+            modules: Mutex::default(),
         }
+    }
+
+    /// The bytes around a range and its offset in them. The copy that follows needs no lock.
+    fn range(&self, address: u64, bytes: usize) -> Result<(Arc<Words>, usize), DriverError> {
+        Ok(locked(&self.memory).range(address, bytes as u64)?)
     }
 }
 
@@ -30,47 +48,56 @@ impl Driver for Simulator {
         "thisgpu simulator".to_string()
     }
 
-    fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError> {
-        Ok(self.memory.allocate(bytes)?)
+    fn counts_cycles(&self) -> bool {
+        self.config.timed
     }
 
-    fn free(&mut self, address: u64) -> Result<(), DriverError> {
-        Ok(self.memory.free(address)?)
+    fn allocate(&self, bytes: u64) -> Result<u64, DriverError> {
+        Ok(locked(&self.memory).allocate(bytes)?)
     }
 
-    fn write(&mut self, address: u64, source: &[u8]) -> Result<(), DriverError> {
-        Ok(self.memory.write(address, source)?)
+    fn free(&self, address: u64) -> Result<(), DriverError> {
+        Ok(locked(&self.memory).free(address)?)
     }
 
-    fn clear(&mut self, address: u64, bytes: u64) -> Result<(), DriverError> {
-        Ok(self.memory.clear(address, bytes)?)
-    }
-
-    fn read(&mut self, address: u64, destination: &mut [u8]) -> Result<(), DriverError> {
-        destination.copy_from_slice(self.memory.read(address, destination.len() as u64)?);
+    fn write(&self, address: u64, source: &[u8]) -> Result<(), DriverError> {
+        let (words, offset) = self.range(address, source.len())?;
+        words.write(offset, source);
         Ok(())
     }
 
-    fn load(&mut self, image: Image) -> Result<ModuleId, DriverError> {
-        let id = ModuleId(self.next);
-        self.next += 1;
-        self.modules.insert(id, Loaded::new(image, &self.config));
+    fn clear(&self, address: u64, bytes: u64) -> Result<(), DriverError> {
+        Ok(locked(&self.memory).clear(address, bytes)?)
+    }
+
+    fn read(&self, address: u64, destination: &mut [u8]) -> Result<(), DriverError> {
+        let (words, offset) = self.range(address, destination.len())?;
+        words.read(offset, destination);
+        Ok(())
+    }
+
+    fn load(&self, image: Image) -> Result<ModuleId, DriverError> {
+        let loaded = Arc::new(Loaded::new(image, &self.config));
+        let mut modules = locked(&self.modules);
+        let id = ModuleId(modules.next);
+        modules.next += 1;
+        modules.loaded.insert(id, loaded);
         Ok(id)
     }
 
-    fn unload(&mut self, module: ModuleId) -> Result<(), DriverError> {
-        self.modules
-            .remove(&module)
-            .map(|_| ())
-            .ok_or(DriverError::NoModule)
+    fn unload(&self, module: ModuleId) -> Result<(), DriverError> {
+        let removed = locked(&self.modules).loaded.remove(&module);
+        removed.map(|_| ()).ok_or(DriverError::NoModule)
     }
 
-    fn launch(&mut self, module: ModuleId, request: &LaunchRequest) -> Result<Report, DriverError> {
-        let loaded = self.modules.get(&module).ok_or(DriverError::NoModule)?;
-        Ok(loaded.launch(request, &mut self.memory, &self.config)?)
+    fn launch(&self, module: ModuleId, request: &LaunchRequest) -> Result<Report, DriverError> {
+        let loaded = locked(&self.modules).loaded.get(&module).cloned();
+        let loaded = loaded.ok_or(DriverError::NoModule)?;
+        let table = locked(&self.memory).table().clone();
+        Ok(loaded.launch(request, &table, &self.config)?)
     }
 
-    fn synchronize(&mut self) -> Result<(), DriverError> {
+    fn synchronize(&self) -> Result<(), DriverError> {
         // A launch has ended when it returns.
         Ok(())
     }

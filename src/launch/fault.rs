@@ -7,6 +7,7 @@ use crate::isa::Illegal;
 use cranelift_codegen::ir::TrapCode;
 use std::fmt;
 use std::num::NonZeroU8;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Kinds of memory as faults name them.
@@ -156,6 +157,16 @@ pub enum FaultKind {
     /// Somebody asked the launch to end.
     #[error("cancelled: {ended} of {blocks} blocks have ended")]
     Cancelled {
+        /// Blocks that have ended.
+        ended: u64,
+        /// Blocks of the launch.
+        blocks: u64,
+    },
+    /// The launch took longer than it may.
+    #[error("time limit of {limit:?} exceeded: {ended} of {blocks} blocks have ended")]
+    TimeLimit {
+        /// What it may take.
+        limit: Duration,
         /// Blocks that have ended.
         ended: u64,
         /// Blocks of the launch.

@@ -13,10 +13,11 @@ pub use calls::Frame;
 pub(crate) use calls::is_library;
 pub use fault::{AccessKind, Fault, FaultKind, Place, Window};
 pub use image::Image;
-pub use progress::Progress;
+pub use progress::{Interrupt, Interruption, Progress};
 pub use report::{Finding, FindingKind, Hazard, HazardKind, Report, Resource, Stats};
 
 use crate::abi::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, bank0::MAX_PARAMETERS};
+use std::time::Duration;
 use thiserror::Error;
 
 /// What to launch.
@@ -40,6 +41,8 @@ pub struct LaunchRequest<'a> {
     pub parameters: &'a [u8],
     /// Where the launch counts, and may be told to end.
     pub progress: Option<&'a Progress>,
+    /// How long it may take from now on, by the host's clock.
+    pub time_limit: Option<Duration>,
 }
 
 /// Most blocks of a grid in x, y and z (assigned): their number fits into 63 bits.

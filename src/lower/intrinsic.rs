@@ -11,6 +11,8 @@ use cranelift_codegen::ir::{FuncRef, GlobalValue};
 pub enum Symbol {
     /// A thread or launch value, by its special register.
     Special(SReg),
+    /// A value of the launch, by its offset in constant bank 0.
+    LaunchConstant(u32),
     /// The kernel's shared memory.
     Shared,
     /// A data object.
@@ -30,6 +32,10 @@ pub enum Object {
 pub(super) fn launch_constant(intrinsic: &Intrinsic) -> Option<Base> {
     match intrinsic.lowering {
         Lowering::Special(register) => launch_size(register),
+        Lowering::LaunchConstant(offset) => Some(Base::Constant {
+            bank: crate::abi::LAUNCH_BANK,
+            offset,
+        }),
         _ => None,
     }
 }
@@ -70,6 +76,13 @@ macro_rules! intrinsic_methods {
             let base = $crate::lower::intrinsic::launch_size(*register)?;
             Some(Word::new(Src { base, ..Src::ZERO }))
         }
+        fn launch_constant(&mut self, offset: u32) -> Word {
+            let base = Base::Constant {
+                bank: $crate::abi::LAUNCH_BANK,
+                offset,
+            };
+            Word::new(Src { base, ..Src::ZERO })
+        }
         fn lanes_come_apart(&mut self) -> bool {
             let facts = &self.input.facts;
             let apart = |block| facts.uniformity.divergent_block(block);
@@ -88,6 +101,7 @@ macro_rules! intrinsic_methods {
             match self.input.facts.intrinsics.symbol(global_value) {
                 Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
                     Lowering::Special(register) => Some(Symbol::Special(register)),
+                    Lowering::LaunchConstant(offset) => Some(Symbol::LaunchConstant(offset)),
                     _ => None,
                 },
                 Some(GpuSymbol::Shared) => Some(Symbol::Shared),

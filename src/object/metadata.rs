@@ -2,8 +2,9 @@
 
 use super::{
     Kernel, Line, Object, ObjectFunction, OwnResources, Parameter, ParameterKind, Redzone,
-    Resources,
+    Resources, Type,
 };
+use cranelift_codegen::ir::types::{F16, F32, F64, F128, I8, I16, I32, I64, I128};
 use serde::{Deserialize, Serialize};
 
 /// Owner of the note, and with `.note.` before it the name of its section.
@@ -14,6 +15,9 @@ pub const NOTE_TYPE: u32 = 1;
 pub(super) const VERSION: u32 = 1;
 /// Section of the line tables, which readers of ours take; `.debug_line` says the same to others.
 pub(super) const LINES_SECTION: &str = ".thisgpu.lines";
+
+/// Bytes of the largest type of a parameter.
+const LARGEST: u32 = 64;
 
 /// Contents of the note.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,10 +32,15 @@ pub(super) struct KernelNote {
     pub name: String,
     /// Offset in constant bank 0, size in bytes, kind.
     pub parameters: Vec<(u32, u32, ParameterKind)>,
+    /// The type of each parameter as CLIF writes it, empty where it is unknown; left out where all are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<String>,
     #[serde(flatten)]
     pub resources: Resources,
     pub own: Option<OwnResources>,
     pub shared: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_threads: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redzones: Vec<Redzone>,
 }
@@ -55,9 +64,11 @@ impl Note {
                 .iter()
                 .map(|p| (p.offset, p.size, p.kind))
                 .collect(),
+            types: type_names(&kernel.parameters),
             resources: function.resources,
             own: Some(function.own.clone()),
             shared: kernel.shared_bytes,
+            max_threads: kernel.max_threads,
             redzones: function.redzones.clone(),
         });
         let device = object.functions.iter().filter(|f| f.kernel.is_none());
@@ -78,13 +89,22 @@ impl Note {
     /// Gives a function what the note says of it; whether it says anything.
     pub fn describe(&self, function: &mut ObjectFunction) -> bool {
         if let Some(note) = self.kernels.iter().find(|k| k.name == function.name) {
+            let types = note.types.iter().map(|name| type_named(name));
             let parameters = note
                 .parameters
                 .iter()
-                .map(|&(offset, size, kind)| Parameter { offset, size, kind });
+                .zip(types.chain(std::iter::repeat(None)))
+                .map(|(&(offset, size, kind), ty)| Parameter {
+                    offset,
+                    size,
+                    kind,
+                    // A type of another size is none that this reader knows.
+                    ty: ty.filter(|ty| ty.bytes() == size),
+                });
             function.kernel = Some(Kernel {
                 parameters: parameters.collect(),
                 shared_bytes: note.shared,
+                max_threads: note.max_threads,
             });
             function.resources = note.resources;
             function.own = own(&note.own, note.resources);
@@ -99,6 +119,25 @@ impl Note {
         }
         note.is_some()
     }
+}
+
+/// The names of the parameters' types, if any is known.
+fn type_names(parameters: &[Parameter]) -> Vec<String> {
+    if parameters.iter().all(|p| p.ty.is_none()) {
+        return Vec::new();
+    }
+    let name = |p: &Parameter| p.ty.map_or(String::new(), |ty| ty.to_string());
+    parameters.iter().map(name).collect()
+}
+
+/// The type that CLIF writes so: a number, or a vector of them.
+pub(crate) fn type_named(name: &str) -> Option<Type> {
+    let lanes = [I8, I16, I32, I64, I128, F16, F32, F64, F128];
+    let mut types = lanes.into_iter().flat_map(|lane| {
+        let counts = (0..).map_while(move |log| lane.by(1 << log));
+        counts.take_while(|ty| ty.bytes() <= LARGEST)
+    });
+    types.find(|ty| ty.to_string() == name)
 }
 
 /// What a function needs by itself; where the note does not say it, as much as with all that it calls.
@@ -140,4 +179,20 @@ pub(super) fn note_contents(bytes: &[u8]) -> Option<&[u8]> {
     let start = 12 + name_len.next_multiple_of(4);
     let contents = bytes.get(start..start.checked_add(len)?)?;
     (ty == NOTE_TYPE && name.strip_suffix(&[0]) == Some(NOTE_NAME.as_bytes())).then_some(contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every type that a parameter can have is found by what CLIF writes; other words are none.
+    #[test]
+    fn types_have_their_names() {
+        for name in ["i8", "i128", "f16", "f32", "f64", "f16x2", "i32x4", "i8x16"] {
+            assert_eq!(type_named(name).map(|ty| ty.to_string()), Some(name.into()));
+        }
+        for name in ["", "ptr", "at", "i7", "f32x3", "f32x0", "bf16"] {
+            assert_eq!(type_named(name), None, "{name}");
+        }
+    }
 }

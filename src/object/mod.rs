@@ -17,6 +17,7 @@ pub use link::{CODE_START, LinkError, Symbols};
 pub(crate) use link::{constant_read, with_constant};
 pub use linker::Linker;
 pub(crate) use linker::{suggestion, unresolved};
+pub(crate) use metadata::type_named;
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
 pub(crate) use resources::Needs;
@@ -26,6 +27,7 @@ pub use write::WriteError;
 pub use crate::abi::Redzone;
 pub use crate::locations::Location;
 use crate::locations::name_of;
+pub use cranelift_codegen::ir::Type;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 
@@ -85,6 +87,8 @@ pub struct Kernel {
     pub parameters: Vec<Parameter>,
     /// Static shared memory in bytes.
     pub shared_bytes: u32,
+    /// Threads of a block, at most, where the kernel says so.
+    pub max_threads: Option<u32>,
 }
 
 /// A kernel parameter.
@@ -96,6 +100,8 @@ pub struct Parameter {
     pub size: u32,
     /// What it is.
     pub kind: ParameterKind,
+    /// Its type in CLIF; none when unknown.
+    pub ty: Option<Type>,
 }
 
 /// What a kernel parameter is.

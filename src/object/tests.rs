@@ -29,14 +29,17 @@ fn sample() -> Object {
                             offset: 0x160,
                             size: 4,
                             kind: ParameterKind::Value,
+                            ty: Some(cranelift_codegen::ir::types::F32),
                         },
                         Parameter {
                             offset: 0x168,
                             size: 8,
                             kind: ParameterKind::Pointer,
+                            ty: None,
                         },
                     ],
                     shared_bytes: 512,
+                    max_threads: Some(256),
                 }),
                 resources: Resources {
                     registers: 12,

@@ -65,6 +65,7 @@ impl Subject {
             local_bytes: 0,
             parameters: &self.parameters,
             progress: None,
+            time_limit: None,
         }
     }
 
@@ -80,7 +81,7 @@ impl Subject {
             ..Image::default()
         };
         let loaded = Loaded::new(image, &config);
-        let report = loaded.launch(&self.request(), &mut self.global.clone(), &config);
+        let report = loaded.launch(&self.request(), self.global.clone().table(), &config);
         let report = report.expect("a possible launch");
         assert_eq!(report.fault, None, "{}", self.name);
         report.stats.hazards
@@ -109,7 +110,7 @@ impl Subject {
             })
             .collect();
         let mut paths: Vec<Path> = vec![Path::new(); threads];
-        let (mut global, mut shared) = (
+        let (global, mut shared) = (
             self.global.clone(),
             Bytes::new(self.shared() as usize, false),
         );
@@ -123,7 +124,7 @@ impl Subject {
                         shape,
                         budget: config.budget,
                         block: [0; 3],
-                        global: &mut global,
+                        global: global.table(),
                         shared: &mut shared,
                         clock: None,
                         checker: None,

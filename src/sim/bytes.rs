@@ -9,14 +9,14 @@ const MARK_PAGE: usize = MARK_WORDS * 64;
 
 /// A mark for each of many bytes: pages of bits, made when a page's bytes are not all as the rest.
 #[derive(Clone, Debug, Default)]
-struct Marks {
+pub(super) struct Marks {
     pages: Vec<Option<Box<[u64; MARK_WORDS]>>>,
     /// The mark of bytes whose page does not exist.
     rest: bool,
 }
 
 impl Marks {
-    fn new(size: usize, rest: bool) -> Marks {
+    pub(super) fn new(size: usize, rest: bool) -> Marks {
         Marks {
             pages: vec![None; size.div_ceil(MARK_PAGE)],
             rest,
@@ -39,14 +39,15 @@ impl Marks {
     }
 
     /// Whether all of a range are marked.
-    fn all(&self, start: usize, bytes: usize) -> bool {
+    pub(super) fn all(&self, start: usize, bytes: usize) -> bool {
         Self::words(start, bytes).all(|(page, word, bits)| match &self.pages[page] {
             Some(page) => page[word] & bits == bits,
             None => self.rest,
         })
     }
 
-    fn set(&mut self, start: usize, bytes: usize, mark: bool) {
+    /// Marks a range, or takes its marks away.
+    pub(super) fn set(&mut self, start: usize, bytes: usize, mark: bool) {
         for (page, word, bits) in Self::words(start, bytes) {
             let page = &mut self.pages[page];
             if page.is_none() && mark == self.rest {

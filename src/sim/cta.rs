@@ -8,13 +8,13 @@ use super::bytes::Bytes;
 use super::check::Checker;
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Environment, Shape};
-use super::global::Global;
+use super::global::Table;
 use super::memory::Local;
 use super::registers::LANES;
 use super::timed::Timing;
 use super::warp::{Warp, WarpState};
-use crate::launch::FaultKind;
 use crate::launch::Stats;
+use crate::launch::{FaultKind, Interrupt};
 use crate::sim::stop::Stop;
 
 /// Instructions of a warp before another one has its turn (assigned).
@@ -36,6 +36,8 @@ pub struct Run<'a> {
     pub stack_bytes: u32,
     /// Budget and switches.
     pub config: &'a SimConfig,
+    /// What may end it early.
+    pub interrupt: Interrupt<'a>,
 }
 
 /// A stop, its warp and the instruction's index.
@@ -115,14 +117,14 @@ impl Cta {
         self.warps.iter().map(|warp| warp.issued).sum()
     }
 
-    /// Runs for a while, at most `limit` instructions.
+    /// Runs for a while, at most `limit` instructions. Where the launch is to end early, that is less; what it did is no turn then.
     ///
     /// # Errors
     /// The first fault.
     pub fn turn(
         &mut self,
         run: &Run,
-        global: &mut Global,
+        global: &Table,
         stats: &mut Stats,
         mut checker: Option<&mut Checker>,
         limit: u64,
@@ -137,6 +139,9 @@ impl Cta {
             }
             None => {
                 for index in 0..self.warps.len() {
+                    if run.interrupt.look().is_some() {
+                        return Ok(Turn::Running);
+                    }
                     let left = end - stats.warp_instructions;
                     self.run_warp(index, run, global, stats, checker.as_deref_mut(), left)?;
                 }
@@ -169,7 +174,7 @@ impl Cta {
         &mut self,
         index: usize,
         run: &Run,
-        global: &mut Global,
+        global: &Table,
         stats: &mut Stats,
         checker: Option<&mut Checker>,
         limit: u64,
@@ -205,13 +210,16 @@ impl Cta {
     fn timed_turn(
         &mut self,
         run: &Run,
-        global: &mut Global,
+        global: &Table,
         stats: &mut Stats,
         mut checker: Option<&mut Checker>,
         timing: &mut Timing,
         limit: u64,
     ) -> Result<(), Stopped> {
-        for _ in 0..(u64::from(WARP_TURN) * self.warps.len() as u64).min(limit) {
+        for count in 0..(u64::from(WARP_TURN) * self.warps.len() as u64).min(limit) {
+            if count % u64::from(WARP_TURN) == 0 && run.interrupt.look().is_some() {
+                return Ok(());
+            }
             let next = |index: usize| {
                 let warp: &Warp = &self.warps[index];
                 (warp.state() == WarpState::Ready)

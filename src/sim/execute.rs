@@ -8,7 +8,7 @@ use super::action::{Action, NOWHERE};
 use super::bytes::Bytes;
 use super::check::Checker;
 use super::decoded::{BroadcastSource, Op, Program, WORD_BYTES};
-use super::global::Global;
+use super::global::Table;
 use super::memory::little_endian;
 use super::registers::{GENERAL, LANES, Operand, lanes};
 use super::warp::Warp;
@@ -97,7 +97,7 @@ pub struct Environment<'a> {
     /// Coordinates of the CTA.
     pub block: [u32; 3],
     /// Device memory.
-    pub global: &'a mut Global,
+    pub global: &'a Table,
     /// The CTA's memory.
     pub shared: &'a mut Bytes,
     /// What SR_CLOCKLO reads: cycles in timed mode, else the warp's instructions.

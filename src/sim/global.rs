@@ -4,9 +4,13 @@
 //! access is found in constant time, and a wild one does not hit another allocation, however far it goes astray: the gap is at least
 //! 2^32. An allocation begins shortly before a boundary of 2^32, so that code that forgets the carry into the high word of an address
 //! goes wrong. Slots are used again only when all others have been used.
+//!
+//! The bytes of an allocation are shared ([`Words`]). A launch works on the [`Table`] as it was when the launch began, so that allocations
+//! come and go meanwhile: memory that is freed stays where it is for the launches that have it.
 
-use super::bytes::Bytes;
+use super::words::Words;
 use crate::abi::SHARED_WINDOW;
+use std::sync::Arc;
 
 pub use crate::abi::ALLOCATION_ALIGN;
 pub use crate::launch::MemoryError;
@@ -25,17 +29,25 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 struct Allocation {
     base: u64,
-    bytes: Bytes,
+    /// Bytes.
+    size: u64,
+    words: Arc<Words>,
+}
+
+/// What is allocated where. A copy has the same bytes, not others of the same value.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// In no order; an entry whose index is in [`Global::vacant`] is empty.
+    allocations: Vec<Allocation>,
+    /// For each slot of addresses the index of its allocation, or [`NONE`].
+    slots: Vec<u32>,
 }
 
 /// The device's memory.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Global {
-    /// In no order; an entry whose index is in `vacant` is empty.
-    allocations: Vec<Allocation>,
+    table: Arc<Table>,
     vacant: Vec<u32>,
-    /// For each slot of addresses the index of its allocation, or [`NONE`].
-    slots: Vec<u32>,
     /// The slot from which the next allocation is looked for.
     next: usize,
     /// Slots there are.
@@ -49,9 +61,11 @@ impl Global {
     /// Empty memory of at most `limit` bytes; `track` marks what is written.
     pub fn new(limit: u64, track: bool) -> Global {
         Global {
-            allocations: Vec::new(),
+            table: Arc::new(Table {
+                allocations: Vec::new(),
+                slots: vec![NONE],
+            }),
             vacant: Vec::new(),
-            slots: vec![NONE],
             next: 1,
             slot_limit: SLOTS,
             used: 0,
@@ -72,27 +86,33 @@ impl Global {
         // Bytes that a limit allows and a table of slots cannot have are out of addresses.
         let count = bytes.saturating_add(GUARD_GAP).div_ceil(1 << SLOT_SHIFT) as usize;
         let first = self.place(count).ok_or(MemoryError::OutOfAddresses {
-            allocations: self.allocations.len() - self.vacant.len(),
+            allocations: self.table.allocations.len() - self.vacant.len(),
         })?;
         let base = ((first as u64) << SLOT_SHIFT) + SLOT_START;
+        let words = usize::try_from(bytes).ok();
+        let words = words.and_then(|bytes| Words::new(bytes, self.track));
+        // The host may have less than the limit allows.
+        let words = words.ok_or(MemoryError::OutOfMemory { bytes, available })?;
         let allocation = Allocation {
             base,
-            bytes: Bytes::new(bytes as usize, self.track),
+            size: bytes,
+            words: Arc::new(words),
         };
+        let table = Arc::make_mut(&mut self.table);
         let index = match self.vacant.pop() {
             Some(index) => {
-                self.allocations[index as usize] = allocation;
+                table.allocations[index as usize] = allocation;
                 index
             }
             None => {
-                self.allocations.push(allocation);
-                self.allocations.len() as u32 - 1
+                table.allocations.push(allocation);
+                table.allocations.len() as u32 - 1
             }
         };
-        if self.slots.len() < first + count {
-            self.slots.resize(first + count, NONE);
+        if table.slots.len() < first + count {
+            table.slots.resize(first + count, NONE);
         }
-        self.slots[first..first + count].fill(index);
+        table.slots[first..first + count].fill(index);
         self.next = first + count;
         self.used += bytes;
         Ok(base)
@@ -103,7 +123,11 @@ impl Global {
         let run = |from: usize, to: usize| {
             let mut free = 0;
             for slot in from..to {
-                let taken = self.slots.get(slot).is_some_and(|index| *index != NONE);
+                let taken = self
+                    .table
+                    .slots
+                    .get(slot)
+                    .is_some_and(|index| *index != NONE);
                 free = if taken { 0 } else { free + 1 };
                 if free == count {
                     return Some(slot + 1 - count);
@@ -119,7 +143,7 @@ impl Global {
     /// # Errors
     /// When no allocation begins there.
     pub fn free(&mut self, base: u64) -> Result<(), MemoryError> {
-        let index = match self.find(base, 0) {
+        let index = match self.table.find(base, 0) {
             Some((index, 0)) => index,
             _ => {
                 return Err(MemoryError::Unmapped {
@@ -128,27 +152,100 @@ impl Global {
                 });
             }
         };
-        let freed = std::mem::take(&mut self.allocations[index]);
+        let table = Arc::make_mut(&mut self.table);
+        let freed = std::mem::take(&mut table.allocations[index]);
         self.vacant.push(index as u32);
         let first = (base >> SLOT_SHIFT) as usize;
-        self.slots[first..]
+        table.slots[first..]
             .iter_mut()
             .take_while(|slot| **slot == index as u32)
             .for_each(|slot| *slot = NONE);
-        self.used -= freed.bytes.data().len() as u64;
+        self.used -= freed.size;
         Ok(())
     }
 
-    /// The bytes of an allocation, by the index that [`Global::find`] gives.
-    #[inline]
-    pub(super) fn bytes(&self, index: usize) -> &Bytes {
-        &self.allocations[index].bytes
+    /// What is allocated now. Later allocations do not change it.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
     }
 
-    /// The same to be written.
+    /// The bytes of a range.
+    ///
+    /// # Errors
+    /// When it is not inside one allocation.
+    pub fn read(&self, address: u64, bytes: u64) -> Result<Vec<u8>, MemoryError> {
+        let (words, offset) = self.range(address, bytes)?;
+        let mut data = vec![0; bytes as usize];
+        words.read(offset, &mut data);
+        Ok(data)
+    }
+
+    /// Overwrites a range.
+    ///
+    /// # Errors
+    /// When it is not inside one allocation.
+    pub fn write(&self, address: u64, source: &[u8]) -> Result<(), MemoryError> {
+        let (words, offset) = self.range(address, source.len() as u64)?;
+        words.write(offset, source);
+        Ok(())
+    }
+
+    /// The bytes of the allocation that has a range, and the offset in them: they can be used without the table.
+    ///
+    /// # Errors
+    /// When it is not inside one allocation.
+    pub fn range(&self, address: u64, bytes: u64) -> Result<(Arc<Words>, usize), MemoryError> {
+        let (index, offset) = self
+            .table
+            .find(address, bytes)
+            .ok_or(MemoryError::Unmapped { address, bytes })?;
+        Ok((self.table.allocations[index].words.clone(), offset))
+    }
+
+    /// Overwrites a range with zeros; a whole allocation that no launch has takes no time and no memory.
+    ///
+    /// # Errors
+    /// When it is not inside one allocation.
+    pub fn clear(&mut self, address: u64, bytes: u64) -> Result<(), MemoryError> {
+        let (index, offset) = self
+            .table
+            .find(address, bytes)
+            .ok_or(MemoryError::Unmapped { address, bytes })?;
+        let own = Arc::get_mut(&mut self.table)
+            .map(|table| &mut table.allocations[index])
+            .filter(|allocation| allocation.size == bytes)
+            .and_then(|allocation| Arc::get_mut(&mut allocation.words));
+        match own {
+            Some(words) => words.clear_all(),
+            None => self.table.words(index).clear(offset, bytes as usize),
+        }
+        Ok(())
+    }
+}
+
+impl Clone for Global {
+    /// Other memory with the same contents at the same addresses.
+    fn clone(&self) -> Self {
+        let copy = |allocation: &Allocation| Allocation {
+            words: Arc::new(Words::clone(&allocation.words)),
+            ..*allocation
+        };
+        Global {
+            table: Arc::new(Table {
+                allocations: self.table.allocations.iter().map(copy).collect(),
+                slots: self.table.slots.clone(),
+            }),
+            vacant: self.vacant.clone(),
+            ..*self
+        }
+    }
+}
+
+impl Table {
+    /// The bytes of an allocation, by the index that [`Table::find`] gives.
     #[inline]
-    pub(super) fn bytes_mut(&mut self, index: usize) -> &mut Bytes {
-        &mut self.allocations[index].bytes
+    pub(super) fn words(&self, index: usize) -> &Words {
+        &self.allocations[index].words
     }
 
     /// The allocation of a range and the offset in it.
@@ -158,44 +255,8 @@ impl Global {
         let allocation = self.allocations.get(index)?;
         // An address before the allocation becomes a very large offset.
         let offset = address.wrapping_sub(allocation.base);
-        let size = allocation.bytes.data().len() as u64;
+        let size = allocation.size;
         (offset <= size && bytes <= size - offset).then_some((index, offset as usize))
-    }
-
-    /// The bytes of a range.
-    ///
-    /// # Errors
-    /// When it is not inside one allocation.
-    pub fn read(&self, address: u64, bytes: u64) -> Result<&[u8], MemoryError> {
-        let (index, offset) = self
-            .find(address, bytes)
-            .ok_or(MemoryError::Unmapped { address, bytes })?;
-        Ok(&self.allocations[index].bytes.data()[offset..offset + bytes as usize])
-    }
-
-    /// Overwrites a range.
-    ///
-    /// # Errors
-    /// When it is not inside one allocation.
-    pub fn write(&mut self, address: u64, source: &[u8]) -> Result<(), MemoryError> {
-        let bytes = source.len() as u64;
-        let (index, offset) = self
-            .find(address, bytes)
-            .ok_or(MemoryError::Unmapped { address, bytes })?;
-        self.allocations[index].bytes.store(offset, source);
-        Ok(())
-    }
-
-    /// Overwrites a range with zeros; a whole allocation takes no time and no memory.
-    ///
-    /// # Errors
-    /// When it is not inside one allocation.
-    pub fn clear(&mut self, address: u64, bytes: u64) -> Result<(), MemoryError> {
-        let (index, offset) = self
-            .find(address, bytes)
-            .ok_or(MemoryError::Unmapped { address, bytes })?;
-        self.allocations[index].bytes.clear(offset, bytes as usize);
-        Ok(())
     }
 }
 
@@ -211,28 +272,32 @@ mod tests {
         let bases: Vec<u64> = sizes.map(|n| global.allocate(n).unwrap()).into();
         for (index, (&base, size)) in bases.iter().zip(sizes).enumerate() {
             assert_eq!(base % ALLOCATION_ALIGN, 0);
-            assert_eq!(global.find(base, size), Some((index, 0)), "{size}");
-            assert_eq!(global.find(base, size + 1), None);
+            assert_eq!(global.table.find(base, size), Some((index, 0)), "{size}");
+            assert_eq!(global.table.find(base, size + 1), None);
             if size != 0 {
                 assert_eq!(
-                    global.find(base + size - 1, 1),
+                    global.table.find(base + size - 1, 1),
                     Some((index, size as usize - 1))
                 );
             }
             for distance in [0, 1, 0x1000, 0x1100, 1 << 31, (1 << 32) - 1] {
                 assert_eq!(
-                    global.find(base + size + distance, 1),
+                    global.table.find(base + size + distance, 1),
                     None,
                     "{distance:#x}"
                 );
-                assert_eq!(global.find(base - 1 - distance, 1), None, "{distance:#x}");
+                assert_eq!(
+                    global.table.find(base - 1 - distance, 1),
+                    None,
+                    "{distance:#x}"
+                );
             }
         }
         for &base in bases.iter().rev() {
             assert!(global.free(base + 1).is_err());
             global.free(base).unwrap();
             assert!(global.free(base).is_err(), "freed twice");
-            assert_eq!(global.find(base, 0), None);
+            assert_eq!(global.table.find(base, 0), None);
         }
         assert_eq!(global.used, 0);
     }
@@ -257,6 +322,42 @@ mod tests {
         assert_eq!(global.allocate(8), Ok(bases[3]), "free the longest");
         assert_eq!(global.read(bases[1], 8).unwrap(), [0; 8]);
         assert_eq!(global.read(bases[2], 8).unwrap(), [7; 8]);
+    }
+
+    /// A launch keeps what it began with; it and the host see each other's bytes.
+    #[test]
+    fn a_table_outlives_what_is_freed() {
+        let mut global = Global::new(1000, false);
+        let (a, b) = (global.allocate(8).unwrap(), global.allocate(8).unwrap());
+        let table = global.table().clone();
+        global.write(a, &[1; 8]).unwrap();
+        let (index, _) = table.find(a, 8).unwrap();
+        assert_eq!(table.words(index).load(0, 4), 0x0101_0101);
+        // Zeros for the whole are zeros of the launch too, and what it stores behind them is seen.
+        global.clear(a, 8).unwrap();
+        assert_eq!(table.words(index).load(0, 8), 0);
+        table.words(index).store(4, 4, 7);
+        assert_eq!(global.read(a, 8).unwrap(), [0, 0, 0, 0, 7, 0, 0, 0]);
+        let c = global.allocate(8).unwrap();
+        assert_eq!(table.find(c, 1), None);
+        global.free(b).unwrap();
+        assert!(global.read(b, 8).is_err());
+        let (index, _) = table.find(b, 8).expect("freed since");
+        table.words(index).store(0, 8, 1);
+        assert_eq!(global.used, 16);
+    }
+
+    /// A copy of a memory has its own bytes.
+    #[test]
+    fn a_clone_shares_nothing() {
+        let mut global = Global::new(1000, true);
+        let a = global.allocate(8).unwrap();
+        global.write(a, &[1; 4]).unwrap();
+        let copy = global.clone();
+        global.write(a, &[2; 8]).unwrap();
+        assert_eq!(copy.read(a, 8).unwrap(), [1, 1, 1, 1, 0, 0, 0, 0]);
+        let (words, _) = copy.range(a, 8).unwrap();
+        assert!(words.is_written(0, 4) && !words.is_written(4, 1));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::check::{Checker, Spot};
 use super::cta::{Cta, Run, Stopped, Turn};
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Shape};
-use super::global::Global;
+use super::global::Table;
 use super::memory::MAX_SHARED;
 use super::registers::{GENERAL, LANES};
 use super::warp::Warp;
@@ -18,14 +18,11 @@ use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::isa::decode;
 use crate::launch::is_library;
 use crate::launch::{
-    Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, MAX_GRID, Place,
-    Progress, Report,
+    Fault, FaultKind, Finding, Hazard, Image, Interrupt, Interruption, LaunchError, LaunchRequest,
+    MAX_GRID, Place, Report,
 };
+use crate::properties::DeviceProperties;
 
-/// Multiprocessors of the machine, each with room for [`RESIDENT_WARPS`] and [`MAX_SHARED`] (assigned).
-const MULTIPROCESSORS: u64 = 16;
-/// Warps of the CTAs that are resident together in a multiprocessor (assigned).
-const RESIDENT_WARPS: u64 = MAX_THREADS / LANES as u64;
 /// First parameter in constant bank 0.
 const PARAMETERS: usize = bank0::PARAMETERS as usize;
 /// Bytes of parameters, at most.
@@ -57,7 +54,7 @@ impl Loaded {
     pub fn launch(
         &self,
         request: &LaunchRequest,
-        global: &mut Global,
+        global: &Table,
         config: &SimConfig,
     ) -> Result<Report, LaunchError> {
         let shape = Shape {
@@ -108,11 +105,12 @@ impl Loaded {
             shared_bytes: shared as u32,
             stack_bytes,
             config,
+            interrupt: Interrupt::new(request.progress, request.time_limit),
         };
         Ok(self.run(&run, request, global))
     }
 
-    fn run(&self, run: &Run, request: &LaunchRequest, global: &mut Global) -> Report {
+    fn run(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
         let blocks = run.shape.blocks();
         let resident = if self.program.global_atomics {
             resident(run)
@@ -242,11 +240,11 @@ impl Loaded {
     }
 }
 
-/// CTAs that the machine holds together.
+/// CTAs that the machine holds together; their registers do not count.
 fn resident(run: &Run) -> u64 {
-    let warps = run.shape.threads().div_ceil(LANES as u64);
-    let by_shared = u64::from(MAX_SHARED / run.shared_bytes.max(1));
-    MULTIPROCESSORS * (RESIDENT_WARPS / warps).min(by_shared).max(1)
+    let device = DeviceProperties::ASSIGNED;
+    let together = device.occupancy(run.shape.threads() as u32, 0, run.shared_bytes);
+    u64::from(device.multiprocessors) * u64::from(together.blocks.max(1))
 }
 
 /// The CTAs of a launch in turns.
@@ -270,7 +268,7 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     /// Runs CTAs that are resident together in turns until all have ended or one faults.
-    fn run(&mut self, numbers: std::ops::Range<u64>, global: &mut Global) {
+    fn run(&mut self, numbers: std::ops::Range<u64>, global: &Table) {
         let mut cycles = 0;
         let mut running: Vec<Cta> = Vec::new();
         for number in numbers {
@@ -315,12 +313,19 @@ impl Batch<'_> {
     }
 
     /// A CTA's turn, while so many others run; whether it has ended.
-    fn turn(&mut self, cta: &mut Cta, others: u64, global: &mut Global, cycles: &mut u64) -> bool {
+    fn turn(&mut self, cta: &mut Cta, others: u64, global: &Table, cycles: &mut u64) -> bool {
         let (ended, blocks) = (self.ended, self.blocks);
         let limit = self.run.config.launch_budget;
         let issued = self.report.stats.warp_instructions - self.ended_instructions;
-        let stopped = if self.request.progress.is_some_and(Progress::is_cancelled) {
-            cta.stop(FaultKind::Cancelled { ended, blocks })
+        let stopped = if let Some(why) = self.run.interrupt.look() {
+            cta.stop(match why {
+                Interruption::Cancelled => FaultKind::Cancelled { ended, blocks },
+                Interruption::TimeLimit(limit) => FaultKind::TimeLimit {
+                    limit,
+                    ended,
+                    blocks,
+                },
+            })
         } else {
             let stats = &mut self.report.stats;
             let mut checker = self.checker.as_mut();

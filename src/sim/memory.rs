@@ -4,7 +4,7 @@
 //! Values are little-endian.
 
 use super::bytes::Bytes;
-use super::global::Global;
+use super::global::Table;
 use super::registers::LANES;
 use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
 use crate::launch::{AccessKind, FaultKind, Window};
@@ -88,7 +88,7 @@ impl Location {
 /// The memories that a warp sees.
 pub struct Memories<'a> {
     /// The device's.
-    pub global: &'a mut Global,
+    pub global: &'a Table,
     /// The CTA's.
     pub shared: &'a mut Bytes,
     /// The warp's.
@@ -160,7 +160,7 @@ impl Memories<'_> {
     pub fn is_written(&self, lane: usize, location: Location, bytes: u32) -> bool {
         let bytes = bytes as usize;
         match location {
-            Location::Global(index, offset) => self.global.bytes(index).is_written(offset, bytes),
+            Location::Global(index, offset) => self.global.words(index).is_written(offset, bytes),
             Location::Shared(offset) => self.shared.is_written(offset, bytes),
             Location::Local(offset) => match self.local.page(lane, offset) {
                 (Some(page), offset) => page.is_written(offset, bytes),
@@ -173,9 +173,7 @@ impl Memories<'_> {
     #[inline]
     pub fn load(&self, lane: usize, location: Location, bytes: u32) -> u128 {
         match location {
-            Location::Global(index, offset) => {
-                little_endian(self.global.bytes(index).data(), offset, bytes)
-            }
+            Location::Global(index, offset) => self.global.words(index).load(offset, bytes),
             Location::Shared(offset) => little_endian(self.shared.data(), offset, bytes),
             Location::Local(offset) => match self.local.page(lane, offset) {
                 (Some(page), offset) => little_endian(page.data(), offset, bytes),
@@ -190,7 +188,7 @@ impl Memories<'_> {
         let source = value.to_le_bytes();
         let source = &source[..bytes as usize];
         match location {
-            Location::Global(index, offset) => self.global.bytes_mut(index).store(offset, source),
+            Location::Global(index, offset) => self.global.words(index).store(offset, bytes, value),
             Location::Shared(offset) => self.shared.store(offset, source),
             Location::Local(offset) => {
                 let (page, offset) = self.local.page_mut(lane, offset);
@@ -228,7 +226,7 @@ pub fn little_endian(data: &[u8], offset: usize, bytes: u32) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::global::GUARD_GAP;
+    use super::super::global::{GUARD_GAP, Global};
     use super::*;
 
     fn locate(
@@ -246,7 +244,7 @@ mod tests {
         let (a, b) = (global.allocate(100).unwrap(), global.allocate(8).unwrap());
         let (mut shared, mut local) = (Bytes::new(64, false), Local::new(2048, false));
         let memories = Memories {
-            global: &mut global,
+            global: global.table(),
             shared: &mut shared,
             local: &mut local,
         };
@@ -313,7 +311,7 @@ mod tests {
         let a = global.allocate(64).unwrap();
         let (mut shared, mut local) = (Bytes::new(64, true), Local::new(2048, true));
         let mut memories = Memories {
-            global: &mut global,
+            global: global.table(),
             shared: &mut shared,
             local: &mut local,
         };

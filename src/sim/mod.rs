@@ -7,7 +7,7 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
-//! [`memory`], [`global`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
+//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
 //! with [`pending`], look on, [`Progress`] lets others do so.
 
 pub(crate) mod access;
@@ -32,6 +32,7 @@ pub(crate) mod stop;
 mod tests;
 pub(crate) mod timed;
 pub(crate) mod warp;
+pub(crate) mod words;
 
 pub use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, Progress, Report, Stats,

@@ -69,6 +69,8 @@ pub struct KernelInfo {
     pub parameters: Vec<Parameter>,
     /// Static shared memory in bytes.
     pub shared_bytes: u32,
+    /// Threads of a block, at most, where the kernel says so.
+    pub max_threads: Option<u32>,
 }
 
 /// A kernel parameter.

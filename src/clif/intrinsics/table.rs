@@ -1,6 +1,7 @@
 //! The rows, and constructors that say in one word what a group of rows has in common.
 
 use super::{Constants, Effect, Intrinsic, Lowering, Uniformity};
+use crate::abi::bank0;
 use crate::isa::generated::{
     AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
     MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,
@@ -124,6 +125,15 @@ pub static TABLE: &[Intrinsic] = &{
         special("nctaid_y", Uniform, SrNctaidY, "blocks of the grid along y"),
         special("nctaid_z", Uniform, SrNctaidZ, "blocks of the grid along z"),
         special("laneid", Divergent, SrLaneid, "lane in the warp, 0..31"),
+        row(
+            "dynamic_shared",
+            &[],
+            Some(I32),
+            Effect::Pure,
+            Uniform,
+            L::LaunchConstant(bank0::DYNAMIC_SHARED),
+            "bytes of shared memory behind the kernel's static ones, as the launch gives them",
+        ),
         special("warpid", Uniform, SrWarpid, "warp in the block: (tid_x + ntid_x*(tid_y + ntid_y*tid_z)) / 32"),
 
         pure("ex2_f32", &[F32], F32, L::Mufu(MUFUOp::Ex2, F::F32), "2^a, approximate"),

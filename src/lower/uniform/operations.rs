@@ -4,7 +4,7 @@ use super::{Search, is_of_block};
 use crate::clif::intrinsics::Lowering;
 use crate::clif::resolve::GpuSymbol;
 use crate::isa::generated::SReg;
-use crate::lower::intrinsic::launch_size;
+use crate::lower::is_launch_size;
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Endianness, Inst, InstructionData, Opcode, Value, ValueDef, types};
 use smallvec::SmallVec;
@@ -35,12 +35,16 @@ impl Search<'_> {
             }
             ValueDef::Result(inst, _) => {
                 self.input.func.dfg.insts[inst].opcode() == Opcode::Iconst
-                    || self
-                        .special(inst)
-                        .is_some_and(|register| launch_size(register).is_some())
+                    || self.reads_launch_size(inst)
             }
             ValueDef::Union(..) => false,
         }
+    }
+
+    /// Whether an instruction reads what is in constant bank 0.
+    fn reads_launch_size(&self, inst: Inst) -> bool {
+        let symbol = (self.input.facts.intrinsics).of_symbol_value(self.input.func, inst);
+        matches!(symbol, Some(GpuSymbol::Special(intrinsic)) if is_launch_size(intrinsic))
     }
 
     fn special(&self, inst: Inst) -> Option<SReg> {

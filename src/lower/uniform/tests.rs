@@ -41,6 +41,7 @@ fn decide_with(lines: &str, has_calls: bool) -> (Function, Plan) {
         kind: FunctionKind::Kernel(KernelInfo {
             parameters,
             shared_bytes: 0,
+            max_threads: None,
         }),
         facts: Facts {
             flow: &prepared.flow,

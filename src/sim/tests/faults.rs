@@ -280,7 +280,7 @@ fn gathering(all: u32) -> String {
 
 #[test]
 fn as_many_blocks_wait_for_each_other_as_the_machine_holds() {
-    // Sixteen multiprocessors with 32 warps and 228 KiB each; the budget is some more than a turn of all.
+    // Sixteen multiprocessors with 32 blocks, 64 warps and 228 KiB each; the budget is some more than a turn of all.
     for (threads, shared, most, launch_budget) in [
         (32, 0, 512, 550_000),
         (32, 227 << 10, 16, 20_000),
@@ -385,7 +385,7 @@ fn register_indices_out_of_range() {
 #[test]
 fn impossible_launches() {
     use crate::launch::LaunchError;
-    let mut bench = Bench::new("EXIT_X", &[]);
+    let bench = Bench::new("EXIT_X", &[]);
     let request = super::LaunchRequest {
         kernel: "test",
         entry: 0,
@@ -396,11 +396,12 @@ fn impossible_launches() {
         local_bytes: 0,
         parameters: &[],
         progress: None,
+        time_limit: None,
     };
-    let mut launch = |request: super::LaunchRequest| {
+    let launch = |request: super::LaunchRequest| {
         bench
             .loaded
-            .launch(&request, &mut bench.global, &bench.config)
+            .launch(&request, bench.global.table(), &bench.config)
             .map(|_| ())
     };
     assert_eq!(

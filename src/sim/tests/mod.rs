@@ -181,9 +181,10 @@ impl Bench {
             local_bytes: 0,
             parameters: &parameters,
             progress: None,
+            time_limit: None,
         };
         self.loaded
-            .launch(&request, &mut self.global, &self.config)
+            .launch(&request, self.global.table(), &self.config)
             .expect("a possible launch")
     }
 

@@ -446,7 +446,7 @@ fn special_registers_in_three_dimensions() {
         STG_RR size=128 ra=2 rb=4
         STG_RR size=128 ra=2 addr=16 rb=8
         EXIT_X";
-    let mut bench = Bench::new(text, &[0; 8]);
+    let bench = Bench::new(text, &[0; 8]);
     let parameters = bench.buffer.to_le_bytes();
     let request = super::LaunchRequest {
         kernel: "test",
@@ -458,10 +458,11 @@ fn special_registers_in_three_dimensions() {
         local_bytes: 0,
         parameters: &parameters,
         progress: None,
+        time_limit: None,
     };
     let report = bench
         .loaded
-        .launch(&request, &mut bench.global, &bench.config)
+        .launch(&request, bench.global.table(), &bench.config)
         .unwrap();
     assert_eq!(report.fault, None);
     // Thread 35 = 3 + 4 * (2 + 3 * 2); the last block is (0, 1, 2).

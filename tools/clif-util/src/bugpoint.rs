@@ -56,7 +56,18 @@ impl Options {
         let reduced = reducer.reduce(function.func.clone());
         let message = failure(&reduced, function.kernel, &settings).unwrap_or(message);
         let mark = function.kernel.map_or(String::new(), |kernel| {
-            format!("; kernel shared={}\n", kernel.shared_bytes)
+            let bounds = [
+                ("max_threads", kernel.max_threads),
+                ("min_blocks", kernel.min_blocks),
+            ];
+            let bounds = bounds.map(|(key, number)| {
+                number.map_or(String::new(), |number| format!(" {key}={number}"))
+            });
+            format!(
+                "; kernel shared={}{}\n",
+                kernel.shared_bytes,
+                bounds.concat()
+            )
         });
         let text = format!("test compile\ntarget {TARGET}\n\n;; {message}\n{mark}{reduced}");
         input::write(Path::new("-"), text.as_bytes())?;

@@ -33,7 +33,7 @@ pub struct Options {
     /// Dynamic shared memory.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
-    /// The next argument: i32, i64, f32, f64 (inf, nan, -0.0 too) by value; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which the kernel must write before it reads (see --check).
+    /// The next argument: i8, i16, i32, i64, i128, f16, bf16, f32, f64 (inf, nan, -0.0 too) by value; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which the kernel must write before it reads (see --check).
     #[arg(long = "arg", value_name = "KIND:VALUE", allow_hyphen_values = true)]
     arguments: Vec<LaunchArgument>,
     /// Write argN.bin of inout, zero and uninit buffers there, N counting all arguments from 0.

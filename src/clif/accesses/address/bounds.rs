@@ -4,7 +4,7 @@
 //! parameters.
 
 use super::{definition, iconst};
-use crate::abi;
+use crate::abi::{self, bank0};
 use crate::clif::intrinsics::Lowering;
 use crate::clif::resolve::{GpuSymbol, Intrinsics};
 use crate::isa::generated::SReg;
@@ -56,6 +56,7 @@ fn greatest_special(lowering: Lowering) -> u64 {
         Lowering::Special(SrTidX | SrTidY | SrTidZ) => abi::MAX_THREADS - 1,
         Lowering::Special(SrNtidX | SrNtidY | SrNtidZ) => abi::MAX_THREADS,
         Lowering::Special(SrLaneid | SrWarpid) => 31,
+        Lowering::LaunchConstant(bank0::DYNAMIC_SHARED) => u64::from(abi::MAX_SHARED),
         _ => u64::from(u32::MAX),
     }
 }

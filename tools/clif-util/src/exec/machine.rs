@@ -134,7 +134,7 @@ impl<'a> Machine<'a> {
             },
             budget: u64::MAX,
             block: [0; 3],
-            global: &mut self.global,
+            global: self.global.table(),
             shared: &mut self.shared,
             clock: None,
             checker: None,

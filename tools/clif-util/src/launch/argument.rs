@@ -3,16 +3,27 @@
 use anyhow::{Context, Result};
 use cranelift_thisgpu::driver::argument::Value;
 use cranelift_thisgpu::driver::{Argument, Buffer, Device};
+use half::{bf16, f16};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// An argument as written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LaunchArgument {
+    /// 8 bits.
+    I8(u8),
+    /// 16 bits.
+    I16(u16),
     /// 32 bits.
     I32(u32),
     /// 64 bits.
     I64(u64),
+    /// 128 bits.
+    I128(u128),
+    /// A float of 16 bits.
+    F16(f16),
+    /// A float of 16 bits with the exponents of f32.
+    BF16(bf16),
     /// A float of 32 bits.
     F32(f32),
     /// A float of 64 bits.
@@ -31,24 +42,27 @@ impl FromStr for LaunchArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let kinds = "KIND:VALUE with one of i32, i64, f32, f64, in, inout, zero, uninit";
+        let kinds = "KIND:VALUE with one of i8, i16, i32, i64, i128, f16, bf16, f32, f64, in, inout, zero, uninit";
         let (kind, value) = text
             .split_once(':')
             .ok_or_else(|| format!("write {kinds}"))?;
         let number = |what: &str| format!("`{value}` is no {what}");
+        let integer = |bits: u32| {
+            let value = integer(value, bits);
+            value.ok_or_else(|| number(&format!("{bits}-bit integer")))
+        };
+        // Rounded once: f64 has more than twice the digits of either half.
+        let float = || value.parse::<f64>().map_err(|_| number("number"));
         Ok(match kind {
-            "i32" => {
-                let bits = integer(value)
-                    .filter(|v| (i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(v));
-                Self::I32(bits.ok_or_else(|| number("32-bit integer"))? as u32)
-            }
-            "i64" => {
-                let bits = integer(value)
-                    .filter(|v| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(v));
-                Self::I64(bits.ok_or_else(|| number("64-bit integer"))? as u64)
-            }
+            "i8" => Self::I8(integer(8)? as u8),
+            "i16" => Self::I16(integer(16)? as u16),
+            "i32" => Self::I32(integer(32)? as u32),
+            "i64" => Self::I64(integer(64)? as u64),
+            "i128" => Self::I128(integer(128)?),
+            "f16" => Self::F16(f16::from_f64(float()?)),
+            "bf16" => Self::BF16(bf16::from_f64(float()?)),
             "f32" => Self::F32(value.parse().map_err(|_| number("number"))?),
-            "f64" => Self::F64(value.parse().map_err(|_| number("number"))?),
+            "f64" => Self::F64(float()?),
             "in" => Self::In(value.into()),
             "inout" => Self::InOut(value.into()),
             "zero" => Self::Zero(value.parse().map_err(|_| number("number of bytes"))?),
@@ -58,16 +72,23 @@ impl FromStr for LaunchArgument {
     }
 }
 
-/// A decimal or hexadecimal integer.
-fn integer(text: &str) -> Option<i128> {
+/// The two's complement of a decimal or hexadecimal integer that so many bits can hold, as a signed or an unsigned number.
+fn integer(text: &str, bits: u32) -> Option<u128> {
     let (negative, digits) = text
         .strip_prefix('-')
         .map_or((false, text), |digits| (true, digits));
     let value = match digits.strip_prefix("0x") {
-        Some(digits) => i128::from_str_radix(digits, 16).ok()?,
+        Some(digits) => u128::from_str_radix(digits, 16).ok()?,
         None => digits.parse().ok()?,
     };
-    Some(if negative { -value } else { value })
+    let ones = u128::MAX >> (128 - bits);
+    let most = if negative { ones / 2 + 1 } else { ones };
+    let complement = if negative {
+        value.wrapping_neg() & ones
+    } else {
+        value
+    };
+    (value <= most).then_some(complement)
 }
 
 /// An argument on its device.
@@ -87,8 +108,13 @@ impl LaunchArgument {
             Ok(Prepared::Buffer(device.upload(&bytes)?, wanted))
         };
         match self {
+            Self::I8(value) => Ok(Prepared::Scalar(value.value())),
+            Self::I16(value) => Ok(Prepared::Scalar(value.value())),
             Self::I32(value) => Ok(Prepared::Scalar(value.value())),
             Self::I64(value) => Ok(Prepared::Scalar(value.value())),
+            Self::I128(value) => Ok(Prepared::Scalar(value.value())),
+            Self::F16(value) => Ok(Prepared::Scalar(value.value())),
+            Self::BF16(value) => Ok(Prepared::Scalar(value.value())),
             Self::F32(value) => Ok(Prepared::Scalar(value.value())),
             Self::F64(value) => Ok(Prepared::Scalar(value.value())),
             Self::In(path) => from_file(path, false),
@@ -122,6 +148,7 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::LaunchArgument::{self, *};
+    use half::{bf16, f16};
 
     fn parse(text: &str) -> Result<LaunchArgument, String> {
         text.parse()
@@ -132,6 +159,14 @@ mod tests {
         assert_eq!(parse("i32:-1"), Ok(I32(u32::MAX)));
         assert_eq!(parse("i32:0xffffffff"), Ok(I32(u32::MAX)));
         assert_eq!(parse("i64:-0x10"), Ok(I64(16u64.wrapping_neg())));
+        assert_eq!(parse("i8:255"), Ok(I8(255)));
+        assert_eq!(parse("i8:-128"), Ok(I8(128)));
+        assert_eq!(parse("i16:-1"), Ok(I16(u16::MAX)));
+        assert_eq!(parse("i128:-1"), Ok(I128(u128::MAX)));
+        let least = "i128:-170141183460469231731687303715884105728";
+        assert_eq!(parse(least), Ok(I128(1 << 127)));
+        assert_eq!(parse("f16:1.5"), Ok(F16(f16::from_bits(0x3e00))));
+        assert_eq!(parse("bf16:-inf"), Ok(BF16(bf16::from_bits(0xff80))));
         assert_eq!(parse("f32:-inf"), Ok(F32(f32::NEG_INFINITY)));
         assert!(matches!(parse("f64:nan"), Ok(F64(value)) if value.is_nan()));
         assert!(matches!(parse("f32:-0.0"), Ok(F32(value)) if value.to_bits() == 1 << 31));
@@ -139,6 +174,12 @@ mod tests {
         assert_eq!(parse("uninit:0"), Ok(Uninit(0)));
         assert_eq!(parse("inout:a:b"), Ok(InOut("a:b".into())));
         for wrong in [
+            "i8:256",
+            "i8:-129",
+            "i16:65536",
+            "i128:340282366920938463463374607431768211456",
+            "i128:-170141183460469231731687303715884105729",
+            "f16:",
             "i32:4294967296",
             "i32:-2147483649",
             "f32:one",

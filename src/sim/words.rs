@@ -1,0 +1,286 @@
+//! The bytes of an allocation, which the host and a launch may use at the same time.
+//!
+//! Words of 32 bits that are loaded and stored one by one, relaxed: whoever needs an order has one already, since a launch and whoever waits
+//! for its end meet at the driver's queue. An access of up to four bytes, aligned to its size, is one step; longer ones are a step a word.
+//! Bytes beside those that are stored keep what another thread stores there meanwhile. Zeros come from the operating system when they are
+//! touched.
+
+use super::bytes::Marks;
+use bytemuck::allocation::try_zeroed_slice_box;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
+
+/// Bytes with, in checking mode, a mark for each that was written.
+#[derive(Debug, Default)]
+pub struct Words {
+    words: Box<[AtomicU32]>,
+    /// Bytes; the rest of the last word is not used.
+    size: usize,
+    written: Option<Mutex<Marks>>,
+}
+
+impl Words {
+    /// `size` zero bytes; `track` marks what is written. None where the host has not so much.
+    pub fn new(size: usize, track: bool) -> Option<Words> {
+        Some(Words {
+            words: try_zeroed_slice_box(size.div_ceil(WORD)).ok()?,
+            size,
+            written: track.then(|| Mutex::new(Marks::new(size, false))),
+        })
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.size
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.size == 0
+    }
+
+    /// The marks, which are whole also after a panic of who held them.
+    fn marks(&self) -> Option<MutexGuard<'_, Marks>> {
+        let marks = self.written.as_ref()?;
+        Some(marks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether all of a range were written; true when that is not tracked.
+    pub fn is_written(&self, start: usize, bytes: usize) -> bool {
+        self.marks().is_none_or(|marks| marks.all(start, bytes))
+    }
+
+    fn mark(&self, start: usize, bytes: usize) {
+        if let Some(mut marks) = self.marks() {
+            marks.set(start, bytes, true);
+        }
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> u32 {
+        self.words[index].load(Ordering::Relaxed)
+    }
+
+    /// Replaces the bits of `mask` in a word.
+    #[inline]
+    fn replace(&self, index: usize, mask: u32, bits: u32) {
+        let word = &self.words[index];
+        if mask == u32::MAX {
+            word.store(bits, Ordering::Relaxed);
+        } else {
+            // The closure always gives a value.
+            let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| {
+                Some(old & !mask | bits & mask)
+            });
+        }
+    }
+
+    /// The value at an offset that is a multiple of its 1, 2, 4, 8 or 16 bytes, zero-extended.
+    #[inline]
+    pub fn load(&self, start: usize, bytes: u32) -> u128 {
+        let first = start / WORD;
+        match bytes {
+            4 => u128::from(self.word(first)),
+            1 | 2 => {
+                let value = self.word(first) >> (8 * (start % WORD));
+                u128::from(value & (u32::MAX >> (32 - 8 * bytes)))
+            }
+            _ => {
+                let words = &self.words[first..first + bytes as usize / WORD];
+                words.iter().rev().fold(0, |value, word| {
+                    value << 32 | u128::from(word.load(Ordering::Relaxed))
+                })
+            }
+        }
+    }
+
+    /// Writes the low `bytes` of a value, at an offset that is a multiple of them.
+    #[inline]
+    pub fn store(&self, start: usize, bytes: u32, value: u128) {
+        let first = start / WORD;
+        match bytes {
+            1 | 2 => {
+                let shift = 8 * (start % WORD) as u32;
+                let mask = u32::MAX >> (32 - 8 * bytes) << shift;
+                self.replace(first, mask, (value as u32) << shift);
+            }
+            _ => {
+                let words = &self.words[first..first + bytes as usize / WORD];
+                for (index, word) in words.iter().enumerate() {
+                    word.store((value >> (32 * index)) as u32, Ordering::Relaxed);
+                }
+            }
+        }
+        if self.written.is_some() {
+            self.mark(start, bytes as usize);
+        }
+    }
+
+    /// The parts of words that a range touches: index, bytes before the part in its word, bytes of the part.
+    fn parts(start: usize, bytes: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+        let end = start + bytes;
+        let words = if bytes == 0 {
+            0..0
+        } else {
+            start / WORD..end.div_ceil(WORD)
+        };
+        words.map(move |index| {
+            let low = start.max(index * WORD);
+            let high = end.min(index * WORD + WORD);
+            (index, low - index * WORD, high - low)
+        })
+    }
+
+    /// Copies a range that must be inside.
+    pub fn read(&self, start: usize, destination: &mut [u8]) {
+        let mut rest = destination;
+        for (index, before, count) in Self::parts(start, rest.len()) {
+            let (part, behind) = rest.split_at_mut(count);
+            let word = self.word(index).to_le_bytes();
+            part.copy_from_slice(&word[before..before + count]);
+            rest = behind;
+        }
+    }
+
+    /// Overwrites a range that must be inside.
+    pub fn write(&self, start: usize, source: &[u8]) {
+        let mut rest = source;
+        for (index, before, count) in Self::parts(start, rest.len()) {
+            let (part, behind) = rest.split_at(count);
+            let mut word = [0; WORD];
+            word[before..before + count].copy_from_slice(part);
+            self.replace(index, mask(before, count), u32::from_le_bytes(word));
+            rest = behind;
+        }
+        self.mark(start, source.len());
+    }
+
+    /// Overwrites a range that must be inside with zeros. Words that are zero are left alone: they may be memory that does not exist yet.
+    pub fn clear(&self, start: usize, bytes: usize) {
+        for (index, before, count) in Self::parts(start, bytes) {
+            if self.word(index) != 0 {
+                self.replace(index, mask(before, count), 0);
+            }
+        }
+        self.mark(start, bytes);
+    }
+
+    /// Overwrites everything with zeros that count as written; this takes no time and no memory.
+    pub fn clear_all(&mut self) {
+        match try_zeroed_slice_box(self.words.len()) {
+            Ok(words) => self.words = words,
+            Err(()) => self.words.iter_mut().for_each(|word| *word.get_mut() = 0),
+        }
+        if let Some(marks) = &mut self.written {
+            *marks = Mutex::new(Marks::new(self.size, true));
+        }
+    }
+}
+
+impl Clone for Words {
+    /// Other bytes of the same value.
+    fn clone(&self) -> Self {
+        let words = self.words.iter();
+        Words {
+            words: words
+                .map(|word| AtomicU32::new(word.load(Ordering::Relaxed)))
+                .collect(),
+            size: self.size,
+            written: self.marks().map(|marks| Mutex::new(marks.clone())),
+        }
+    }
+}
+
+/// The bits of `count` bytes behind the first `before`.
+fn mask(before: usize, count: usize) -> u32 {
+    u32::MAX >> (32 - 8 * count) << (8 * before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::random::Random;
+    use std::thread;
+
+    /// Values and ranges of every size against plain bytes.
+    #[test]
+    fn words_are_the_bytes_that_were_stored() {
+        let size = 1021;
+        let words = Words::new(size, false).unwrap();
+        let mut model = vec![0u8; size];
+        let mut random = Random::new(3);
+        for _ in 0..4000 {
+            let start = random.bits() as usize % size;
+            let count = random.bits() as usize % (size - start);
+            match random.bits() % 4 {
+                0 => {
+                    let bytes = 1 << (random.bits() % 5);
+                    let start = start / bytes * bytes;
+                    if start + bytes > size {
+                        continue;
+                    }
+                    let value = u128::from(random.bits()) << 64 | u128::from(random.bits());
+                    words.store(start, bytes as u32, value);
+                    model[start..start + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+                    let expected = value & (u128::MAX >> (128 - 8 * bytes));
+                    assert_eq!(words.load(start, bytes as u32), expected);
+                }
+                1 => {
+                    let source: Vec<u8> = (0..count).map(|_| random.bits() as u8).collect();
+                    words.write(start, &source);
+                    model[start..start + count].copy_from_slice(&source);
+                }
+                2 => {
+                    words.clear(start, count);
+                    model[start..start + count].fill(0);
+                }
+                _ => {
+                    let mut read = vec![1; count];
+                    words.read(start, &mut read);
+                    assert_eq!(read, model[start..start + count]);
+                }
+            }
+        }
+        let mut all = vec![0; size];
+        words.clone().read(0, &mut all);
+        assert_eq!(all, model);
+    }
+
+    /// Threads that store bytes of the same words lose none of each other's.
+    #[test]
+    fn bytes_beside_each_other_are_stored_at_the_same_time() {
+        let words = Words::new(64, true).unwrap();
+        thread::scope(|scope| {
+            for offset in 0..4 {
+                let words = &words;
+                scope.spawn(move || {
+                    for round in 0..500u32 {
+                        for start in (offset..64).step_by(4) {
+                            match round % 3 {
+                                0 => words.write(start, &[round as u8]),
+                                1 => words.clear(start, 1),
+                                _ => words.store(start, 1, u128::from(round)),
+                            }
+                            let expected = if round % 3 == 1 { 0 } else { round as u8 };
+                            assert_eq!(words.load(start, 1), u128::from(expected));
+                        }
+                    }
+                });
+            }
+        });
+        assert!(words.is_written(0, 64));
+    }
+
+    /// Zeros take no memory until they are written, however they came to be.
+    #[test]
+    fn a_large_allocation_is_cheap() {
+        let mut words = Words::new(1 << 30, true).unwrap();
+        words.clear_all();
+        assert!(words.is_written(0, words.len()));
+        words.clear(5, 1 << 20);
+        assert_eq!(words.load(1 << 20, 16), 0);
+    }
+}
