@@ -378,6 +378,8 @@ fn reference(row: &Intrinsic, all: &Operands, thread: usize) -> Option<Expected>
         "ntid_x" => bits(THREADS),
         "ntid_y" | "ntid_z" | "nctaid_x" | "nctaid_y" | "nctaid_z" => bits(1),
         "tid_y" | "tid_z" | "ctaid_x" | "ctaid_y" | "ctaid_z" => bits(0),
+        // `tests/launches.rs` asks for some.
+        "dynamic_shared" => bits(0),
         "assume_aligned" | "lop3" | "atomic_add_f32" | "atomic_add_f16x2" => None,
         _ if row.params.len() == 1 => Some(function(name, own[0])),
         other => panic!("nothing is known of {other}"),

@@ -270,7 +270,7 @@ fn check(file: &str, kernel_of: fn(&str) -> Option<String>) {
             let launch = kernel.launch(Grid::for_elems(1, 1)).arg(&memory);
             let launch = match operands {
                 WideParameter => launch.arg(p),
-                OneHalf if name == *row => launch.arg(p as u16),
+                OneHalf if name == *row => launch.arg(f16::from_bits(p as u16)),
                 PowerOfTwo if name == *row => launch.arg(f32::from_bits(p as u32)),
                 _ => launch.arg(p as u32),
             };
