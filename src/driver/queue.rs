@@ -80,6 +80,10 @@ pub(super) struct Slot {
     content: Mutex<Content>,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one for each launch that is under way"
+)]
 #[derive(Default)]
 enum Content {
     #[default]

@@ -66,11 +66,7 @@ fn a_parameter_takes_its_kind_and_size() {
             &|l| l.arg(DevicePointer(0)).run(),
             &["8 i64", "8 ptr"],
         ),
-        (
-            "reference",
-            &|l| l.arg(&&1i32).run(),
-            &["4 i32", "4 f16x2", "4"],
-        ),
+        ("number", &|l| l.arg(1i32).run(), &["4 i32", "4 f16x2", "4"]),
     ];
     for (name, give, takes) in values {
         for parameter in parameters {
