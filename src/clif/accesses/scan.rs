@@ -1,5 +1,6 @@
 //! The accesses between two instructions that none may cross.
 
+use super::address::iconst;
 use crate::analysis::provenance::Space;
 use crate::clif::resolve::Intrinsics;
 use cranelift_codegen::ir::immediates::Offset32;
@@ -365,7 +366,7 @@ fn base_and_offset(func: &Function, address: Value, offset: Offset32) -> (Base, 
                 opcode: Opcode::Iadd,
                 args: [a, b],
             } => {
-                let (rest, sum) = match (constant(func, b), constant(func, a)) {
+                let (rest, sum) = match (iconst(func, b), iconst(func, a)) {
                     (Some(constant), _) => (a, add(constant)),
                     (None, Some(constant)) => (b, add(constant)),
                     (None, None) => break,
@@ -382,7 +383,7 @@ fn base_and_offset(func: &Function, address: Value, offset: Offset32) -> (Base, 
                 return (Base::Slot(stack_slot), sum.unwrap_or(i64::MAX));
             }
             _ => {
-                return match constant(func, value) {
+                return match iconst(func, value) {
                     Some(at) => (
                         Base::Absolute(dfg.value_type(value)),
                         add(at).unwrap_or(i64::MAX),
@@ -393,21 +394,4 @@ fn base_and_offset(func: &Function, address: Value, offset: Offset32) -> (Base, 
         }
     }
     (Base::Value(value), total)
-}
-
-/// The value of an integer constant, with its sign.
-fn constant(func: &Function, value: Value) -> Option<i64> {
-    let ValueDef::Result(inst, _) = func.dfg.value_def(value) else {
-        return None;
-    };
-    match func.dfg.insts[inst] {
-        InstructionData::UnaryImm {
-            opcode: Opcode::Iconst,
-            imm,
-        } => {
-            let unused = 64 - func.dfg.value_type(value).bits();
-            Some(imm.bits() << unused >> unused)
-        }
-        _ => None,
-    }
 }
