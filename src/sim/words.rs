@@ -134,8 +134,26 @@ impl Words {
         })
     }
 
+    /// How many bytes of a range lie before its first whole word.
+    fn head(start: usize, bytes: usize) -> usize {
+        (start.next_multiple_of(WORD) - start).min(bytes)
+    }
+
     /// Copies a range that must be inside.
     pub fn read(&self, start: usize, destination: &mut [u8]) {
+        let head = Self::head(start, destination.len());
+        let (head, rest) = destination.split_at_mut(head);
+        self.read_parts(start, head);
+        let first = start + head.len();
+        let (whole, tail) = rest.as_chunks_mut::<WORD>();
+        for (bytes, word) in whole.iter_mut().zip(&self.words[first / WORD..]) {
+            *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        self.read_parts(first + whole.as_flattened().len(), tail);
+    }
+
+    /// Copies a range of few words.
+    fn read_parts(&self, start: usize, destination: &mut [u8]) {
         let mut rest = destination;
         for (index, before, count) in Self::parts(start, rest.len()) {
             let (part, behind) = rest.split_at_mut(count);
@@ -147,6 +165,19 @@ impl Words {
 
     /// Overwrites a range that must be inside.
     pub fn write(&self, start: usize, source: &[u8]) {
+        let (head, rest) = source.split_at(Self::head(start, source.len()));
+        self.write_parts(start, head);
+        let first = start + head.len();
+        let (whole, tail) = rest.as_chunks::<WORD>();
+        for (bytes, word) in whole.iter().zip(&self.words[first / WORD..]) {
+            word.store(u32::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        self.write_parts(first + whole.as_flattened().len(), tail);
+        self.mark(start, source.len());
+    }
+
+    /// Overwrites a range of few words, without marks.
+    fn write_parts(&self, start: usize, source: &[u8]) {
         let mut rest = source;
         for (index, before, count) in Self::parts(start, rest.len()) {
             let (part, behind) = rest.split_at(count);
@@ -155,7 +186,6 @@ impl Words {
             self.replace(index, mask(before, count), u32::from_le_bytes(word));
             rest = behind;
         }
-        self.mark(start, source.len());
     }
 
     /// Overwrites a range that must be inside with zeros. Words that are zero are left alone: they may be memory that does not exist yet.
