@@ -6,8 +6,10 @@
 mod calls;
 mod fault;
 pub mod image;
+pub mod profile;
 mod progress;
 mod report;
+pub mod trace;
 
 pub use calls::Frame;
 pub(crate) use calls::is_library;

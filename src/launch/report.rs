@@ -1,6 +1,8 @@
 //! What came of a launch: counts, the fault, hazards, findings.
 
 use super::fault::{AccessKind, Fault, Place, Window};
+use super::profile::Profile;
+use super::trace::Trace;
 use crate::isa::register::{PReg, Register, RegisterClass};
 use std::fmt;
 
@@ -304,4 +306,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Blocks that had begun and not ended, at most at one time: the launch took memory for so many.
     pub resident: u64,
+    /// What every instruction cost, where the device was asked for it and counts cycles.
+    pub profile: Option<Profile>,
+    /// What every warp did, where the device was asked for it and counts cycles.
+    pub trace: Option<Trace>,
 }

@@ -128,6 +128,7 @@ impl Subject {
                         shared: &mut shared,
                         clock: None,
                         checker: None,
+                        recorder: None,
                     };
                     let issued = warp.step(&mut env).expect("no fault");
                     for lane in (0..LANES).filter(|l| group.mask >> l & 1 != 0) {

@@ -48,12 +48,16 @@ impl Warp {
             u32::from(access.bytes),
             self.shared_part(op, access),
         );
+        let mut touches = env.touches(bytes);
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let (memories, checker) = self.memories(env);
             let place = memories
                 .locate(AccessKind::Load, access.window, address, bytes)
                 .map_err(|k| Stop::new(k, lane))?;
+            if let Some(touches) = &mut touches {
+                touches.push(lane, place, address);
+            }
             if let Some(checker) = checker {
                 let strong = access.strong;
                 let touched = Touched {
@@ -68,6 +72,7 @@ impl Warp {
             let value = memories.load(lane, place, bytes);
             self.registers.set_words(d, lane, extended(value, access));
         }
+        env.touched(self.group().pc, &touches);
         Ok(())
     }
 
@@ -107,6 +112,7 @@ impl Warp {
             u32::from(access.bytes),
             self.shared_part(op, access),
         );
+        let mut touches = env.touches(bytes);
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let value = number(self.registers.words(b, lane));
@@ -114,6 +120,9 @@ impl Warp {
             let place = memories
                 .locate(AccessKind::Store, access.window, address, bytes)
                 .map_err(|k| Stop::new(k, lane))?;
+            if let Some(touches) = &mut touches {
+                touches.push(lane, place, address);
+            }
             let mut undefined = 0;
             if let Some(checker) = checker {
                 let strong = access.strong;
@@ -131,6 +140,7 @@ impl Warp {
                 memories.forget(lane, place.plus(4 * word), bytes.min(4));
             }
         }
+        env.touched(self.group().pc, &touches);
         Ok(())
     }
 
@@ -148,6 +158,7 @@ impl Warp {
             op.operand(Role::C),
         );
         let (bytes, shared) = (u32::from(access.bytes), self.shared_part(op, access));
+        let mut touches = env.touches(bytes);
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let (source, swap) = (self.registers.pair(b, lane), self.registers.pair(c, lane));
@@ -155,6 +166,9 @@ impl Warp {
             let place = memories
                 .locate(AccessKind::Atomic, access.window, address, bytes)
                 .map_err(|k| Stop::new(k, lane))?;
+            if let Some(touches) = &mut touches {
+                touches.push(lane, place, address);
+            }
             let old = memories.load(lane, place, bytes) as u64;
             let new = match atomic.op {
                 Some(op) => Some(atomic::apply(op, atomic.ty, old, source)),
@@ -176,6 +190,7 @@ impl Warp {
             self.registers
                 .set_words(d, lane, [old as u32, (old >> 32) as u32, 0, 0]);
         }
+        env.touched(self.group().pc, &touches);
         Ok(())
     }
 

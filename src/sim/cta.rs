@@ -10,6 +10,7 @@ use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Environment, Shape};
 use super::global::Table;
 use super::memory::Local;
+use super::profile::Recorder;
 use super::registers::LANES;
 use super::timed::Timing;
 use super::warp::{Warp, WarpState};
@@ -49,6 +50,25 @@ pub struct Stopped {
     pub warp: usize,
     /// Index of the instruction.
     pub pc: u32,
+}
+
+/// Who looks on.
+#[derive(Default)]
+pub struct Watchers<'a> {
+    /// Checks, if they are on.
+    pub checker: Option<&'a mut Checker>,
+    /// What records issues, stalls and accesses of timed mode, if it is wanted.
+    pub recorder: Option<&'a mut Recorder>,
+}
+
+impl Watchers<'_> {
+    /// The same for a shorter time.
+    fn reborrow(&mut self) -> Watchers<'_> {
+        Watchers {
+            checker: self.checker.as_deref_mut(),
+            recorder: self.recorder.as_deref_mut(),
+        }
+    }
 }
 
 /// How a turn of a CTA left it.
@@ -126,14 +146,14 @@ impl Cta {
         run: &Run,
         global: &Table,
         stats: &mut Stats,
-        mut checker: Option<&mut Checker>,
+        mut watchers: Watchers,
         limit: u64,
     ) -> Result<Turn, Stopped> {
         let end = stats.warp_instructions.saturating_add(limit);
         match self.timing.take() {
             Some(mut timing) => {
-                let checker = checker.as_deref_mut();
-                let result = self.timed_turn(run, global, stats, checker, &mut timing, limit);
+                let watchers = watchers.reborrow();
+                let result = self.timed_turn(run, global, stats, watchers, &mut timing, limit);
                 self.timing = Some(timing);
                 result?;
             }
@@ -143,11 +163,12 @@ impl Cta {
                         return Ok(Turn::Running);
                     }
                     let left = end - stats.warp_instructions;
-                    self.run_warp(index, run, global, stats, checker.as_deref_mut(), left)?;
+                    let checker = watchers.checker.as_deref_mut();
+                    self.run_warp(index, run, global, stats, checker, left)?;
                 }
             }
         }
-        if self.settle(checker)? {
+        if self.settle(watchers.checker)? {
             Ok(Turn::Ended)
         } else if stats.warp_instructions == end {
             Ok(Turn::Exhausted)
@@ -190,6 +211,7 @@ impl Cta {
             shared: &mut self.shared,
             clock: None,
             checker,
+            recorder: None,
         };
         for _ in 0..u64::from(WARP_TURN).min(limit) {
             if warp.state() != WarpState::Ready {
@@ -212,7 +234,7 @@ impl Cta {
         run: &Run,
         global: &Table,
         stats: &mut Stats,
-        mut checker: Option<&mut Checker>,
+        mut watchers: Watchers,
         timing: &mut Timing,
         limit: u64,
     ) -> Result<(), Stopped> {
@@ -254,7 +276,8 @@ impl Cta {
                 global,
                 shared: &mut self.shared,
                 clock: Some(timing.cycle),
-                checker: checker.as_deref_mut(),
+                checker: watchers.checker.as_deref_mut(),
+                recorder: watchers.recorder.as_deref_mut(),
             };
             let issued = warp.step(&mut env).map_err(|stop| Stopped {
                 stop,
@@ -264,10 +287,12 @@ impl Cta {
             stats.warp_instructions += 1;
             stats.thread_instructions += u64::from(issued.mask.count_ones());
             if let Some(op) = op {
-                timing.after(index, op, issued.mask);
+                let recorder = watchers.recorder.as_deref_mut();
+                timing.after(index, warp, op, (issued.pc, issued.mask), recorder);
             }
             if self.warps.iter().all(|w| w.state() != WarpState::Ready) {
-                self.settle(checker.as_deref_mut())?;
+                self.settle(watchers.checker.as_deref_mut())?;
+                timing.open_barrier();
             }
         }
         Ok(())

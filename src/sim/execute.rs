@@ -10,6 +10,7 @@ use super::check::Checker;
 use super::decoded::{BroadcastSource, Op, Program, WORD_BYTES};
 use super::global::Table;
 use super::memory::little_endian;
+use super::profile::{Recorder, Touches};
 use super::registers::{GENERAL, LANES, Operand, lanes};
 use super::warp::Warp;
 use crate::isa::Optype;
@@ -104,6 +105,22 @@ pub struct Environment<'a> {
     pub clock: Option<u64>,
     /// Checks, if they are on.
     pub checker: Option<&'a mut Checker>,
+    /// What counts accesses, if it is wanted.
+    pub recorder: Option<&'a mut Recorder>,
+}
+
+impl Environment<'_> {
+    /// The places that an instruction is about to touch, if they are counted.
+    pub(super) fn touches(&self, bytes: u32) -> Option<Touches> {
+        self.recorder.as_deref()?.touches(bytes)
+    }
+
+    /// Counts the places that the instruction at `pc` has touched.
+    pub(super) fn touched(&mut self, pc: u32, touches: &Option<Touches>) {
+        if let (Some(recorder), Some(touches)) = (self.recorder.as_deref_mut(), touches) {
+            recorder.touched(pc, touches);
+        }
+    }
 }
 
 /// An issued instruction.

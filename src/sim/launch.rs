@@ -7,21 +7,26 @@
 
 use super::SimConfig;
 use super::check::{Checker, Spot};
-use super::cta::{Cta, Run, Stopped, Turn};
+use super::cta::{Cta, Run, Stopped, Turn, Watchers};
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Shape};
 use super::global::Table;
 use super::memory::MAX_SHARED;
+use super::profile::Recorder;
 use super::registers::{GENERAL, LANES};
 use super::warp::Warp;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::isa::decode;
 use crate::launch::is_library;
+use crate::launch::profile::{Counts, InstructionProfile, Profile};
+use crate::launch::trace::Trace;
 use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, Interrupt, Interruption, LaunchError, LaunchRequest,
     MAX_GRID, Place, Report,
 };
+use crate::locations::name_of;
 use crate::properties::DeviceProperties;
+use std::collections::BTreeSet;
 
 /// First parameter in constant bank 0.
 const PARAMETERS: usize = bank0::PARAMETERS as usize;
@@ -133,6 +138,9 @@ impl Loaded {
                 .config
                 .check
                 .then(|| Checker::new(run.shape, &self.image)),
+            recorder: (run.config.timed)
+                .then(|| Recorder::new(run.config, self.program.ops.len()))
+                .flatten(),
             report: Report::default(),
         };
         let mut first = 0;
@@ -156,7 +164,50 @@ impl Loaded {
             })
             .collect();
         report.stats.faults = u64::from(report.fault.is_some());
+        if let Some(recorder) = batch.recorder {
+            self.tell(recorder, request, &mut report);
+        }
         report
+    }
+
+    /// Adds what was recorded to the report.
+    fn tell(&self, recorder: Recorder, request: &LaunchRequest, report: &mut Report) {
+        let stats = report.stats;
+        if let Some(counts) = recorder.counts {
+            let spent = |counts: &Counts| counts.issues > 0 || counts.stalls.total() > 0;
+            let all = (0u32..).zip(counts).filter(|(_, counts)| spent(counts));
+            let instructions = all.map(|(pc, counts)| {
+                let address = pc * WORD_BYTES as u32;
+                let location = self.image.line_at(address).map(|line| line.location);
+                InstructionProfile {
+                    address,
+                    text: self.text(pc),
+                    function: self.image.function_at(address).map(|f| f.name.clone()),
+                    file: location
+                        .and_then(|at| name_of(&self.image.files, at.file))
+                        .map(String::from),
+                    line: location.map_or(0, |at| at.line),
+                    counts,
+                }
+            });
+            report.profile = Some(Profile {
+                kernel: request.kernel.to_string(),
+                cycles: stats.cycles,
+                instructions: instructions.collect(),
+            });
+        }
+        if let Some(events) = recorder.events {
+            let named: BTreeSet<u32> = events.iter().map(|event| event.what.address()).collect();
+            let text = |address| (address, self.text(address / WORD_BYTES as u32));
+            report.trace = Some(Trace {
+                kernel: request.kernel.to_string(),
+                cycles: stats.cycles,
+                warp_instructions: stats.warp_instructions,
+                texts: named.into_iter().map(text).collect(),
+                events,
+                dropped: recorder.dropped,
+            });
+        }
     }
 
     fn place(&self, request: &LaunchRequest, block: [u32; 3], thread: u32, pc: u32) -> Place {
@@ -263,6 +314,7 @@ struct Batch<'a> {
     /// Rooms that were made.
     rooms: usize,
     checker: Option<Checker>,
+    recorder: Option<Recorder>,
     report: Report,
 }
 
@@ -270,6 +322,9 @@ impl Batch<'_> {
     /// Runs CTAs that are resident together in turns until all have ended or one faults.
     fn run(&mut self, numbers: std::ops::Range<u64>, global: &Table) {
         let mut cycles = 0;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.base = self.report.stats.cycles;
+        }
         let mut running: Vec<Cta> = Vec::new();
         for number in numbers {
             let mut cta = self.free.pop().unwrap_or_else(|| {
@@ -332,8 +387,13 @@ impl Batch<'_> {
             if let Some(checker) = checker.as_deref_mut() {
                 checker.enter(cta.room);
             }
+            let mut recorder = self.recorder.as_mut();
+            if let Some(recorder) = recorder.as_deref_mut() {
+                recorder.block = cta.block;
+            }
             let left = limit.saturating_sub(issued);
-            match cta.turn(self.run, global, stats, checker, left) {
+            let watchers = Watchers { checker, recorder };
+            match cta.turn(self.run, global, stats, watchers, left) {
                 Ok(Turn::Running) => {
                     self.count();
                     return false;

@@ -8,7 +8,7 @@
 //!
 //! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
 //! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
-//! with [`pending`], look on, [`Progress`] lets others do so.
+//! with [`pending`] and [`profile`], look on, [`Progress`] lets others do so.
 
 pub(crate) mod access;
 pub(crate) mod action;
@@ -25,6 +25,7 @@ pub(crate) mod global;
 pub(crate) mod launch;
 pub(crate) mod memory;
 pub(crate) mod pending;
+pub(crate) mod profile;
 pub(crate) mod registers;
 pub(crate) mod semantics;
 pub(crate) mod stop;
@@ -51,6 +52,10 @@ pub struct SimConfig {
     pub launch_budget: u64,
     /// Count cycles and find hazards.
     pub timed: bool,
+    /// In timed mode, count for each instruction what it cost ([`Report::profile`]).
+    pub profile: bool,
+    /// In timed mode, record so many events of the warps at most ([`Report::trace`]).
+    pub trace_events: Option<usize>,
     /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
     pub check: bool,
     /// Lanes of a warp that run together, 1 to 32: a warp of 32 threads runs as pieces of so many lanes, each a warp of its own for everything
@@ -70,6 +75,8 @@ impl Default for SimConfig {
             budget: 1 << 24,
             launch_budget: 1 << 27,
             timed: false,
+            profile: false,
+            trace_events: None,
             check: false,
             warp_lanes: registers::LANES as u32,
             semantics: semantics::Reference::default(),

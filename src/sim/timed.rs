@@ -12,9 +12,11 @@
 
 use super::decoded::Op;
 use super::pending::{Early, Lanes, Pending};
-use super::warp::Warp;
+use super::profile::Recorder;
+use super::warp::{Warp, WarpState};
 use crate::isa::Optype;
 use crate::isa::control::SCOREBOARDS;
+use crate::launch::profile::Stall;
 use crate::launch::{HazardKind, Resource};
 use hashbrown::HashSet;
 
@@ -42,6 +44,31 @@ struct WarpTiming {
     /// When each scoreboard is zero again.
     zero: [u64; SCOREBOARDS as usize],
     pending: Pending,
+    past: Past,
+}
+
+/// What a warp did last, for those who ask why it does not go on.
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    /// The cycle after its last issue.
+    since: u64,
+    /// When the stall of its last instruction was over.
+    stalled: u64,
+    /// The barrier at which it waits for its block, until the cycle in which that opened.
+    barrier: Option<(u32, u64)>,
+    /// For each scoreboard what the last to signal it is.
+    raised: [Stall; SCOREBOARDS as usize],
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Past {
+            since: 0,
+            stalled: 0,
+            barrier: None,
+            raised: [Stall::FIXED; SCOREBOARDS as usize],
+        }
+    }
 }
 
 /// The clock of a CTA.
@@ -116,32 +143,54 @@ impl Timing {
         }
     }
 
-    /// After the instruction issued: its scoreboards are raised, and the warp's next instruction waits for its stall.
-    pub fn after(&mut self, warp: usize, op: &Op, mask: u32) {
+    /// After the instruction at `pc` issued in the lanes of `mask`: its scoreboards are raised, and the warp's next instruction waits for its stall.
+    pub fn after(
+        &mut self,
+        index: usize,
+        warp: &Warp,
+        op: &Op,
+        (pc, mask): (u32, u32),
+        mut recorder: Option<&mut Recorder>,
+    ) {
         let now = self.cycle;
-        let timing = &mut self.warps[warp];
+        let timing = &mut self.warps[index];
+        if let Some(recorder) = recorder.as_deref_mut() {
+            timing.explain(index as u32, pc, op.control.wait(), now, recorder);
+            recorder.issued(index as u32, now, pc, mask);
+        }
         let footprint = &op.footprint;
         let (write, read) = (
             op.control.write.map(|s| s.number()),
             op.control.read.map(|s| s.number()),
         );
-        if mask != 0 {
-            let latency = op.optype.map(|o| o.info().latency);
-            let result = footprint
-                .writes
-                .iter()
-                .map(|w| w.1)
-                .max()
-                .or(latency.map(|l| l.result))
-                .unwrap_or(0);
+        if mask != 0
+            && let Some(optype) = op.optype
+        {
+            let results = footprint.writes.iter().map(|w| w.1).max();
+            let result = results.unwrap_or(optype.info().latency.result);
             for (scoreboard, cycles) in [(write, result), (read, footprint.sources)] {
-                if let Some(scoreboard) = scoreboard {
-                    let zero = &mut timing.zero[usize::from(scoreboard)];
-                    *zero = (*zero).max(now + u64::from(cycles));
+                let Some(scoreboard) = scoreboard else {
+                    continue;
+                };
+                let zero = &mut timing.zero[usize::from(scoreboard)];
+                let (before, end) = (*zero, now + u64::from(cycles));
+                if end > before {
+                    *zero = end;
+                    timing.past.raised[usize::from(scoreboard)] = Stall::scoreboard(optype);
+                    if let Some(recorder) = recorder.as_deref_mut() {
+                        recorder.raised(index as u32, scoreboard, before.max(now), end, pc);
+                    }
                 }
             }
         }
         timing.ready = now + u64::from(op.control.stall().max(1));
+        let waits = warp.state() == WarpState::AtCtaBarrier;
+        timing.past = Past {
+            since: now + 1,
+            stalled: timing.ready,
+            barrier: waits.then_some((pc, 0)),
+            ..timing.past
+        };
         if let (Some(Optype::MEMBAR), Some(optype)) = (op.optype, op.optype) {
             // A fence has no result: its latency is the time it holds the warp.
             timing.ready = timing
@@ -150,9 +199,41 @@ impl Timing {
         }
         self.cycle += 1;
     }
+
+    /// The barrier of the block has opened: its warps can go on.
+    pub fn open_barrier(&mut self) {
+        for timing in &mut self.warps {
+            if let Some((_, opened)) = &mut timing.past.barrier {
+                *opened = self.cycle;
+            }
+        }
+    }
 }
 
 impl WarpTiming {
+    /// Tells why the instruction at `pc`, which waits for these scoreboards, did not issue between the one before and now.
+    fn explain(&self, warp: u32, pc: u32, wait: u8, now: u64, recorder: &mut Recorder) {
+        let past = &self.past;
+        let mut from = past.since;
+        let mut until = |to: u64, pc: u32, stall: Stall| {
+            let to = to.clamp(from, now);
+            recorder.waited(warp, from, to, pc, stall);
+            from = to;
+        };
+        until(past.stalled, pc, Stall::FIXED);
+        until(self.ready, pc, Stall::FENCE);
+        if let Some((barrier, opened)) = past.barrier {
+            until(opened, barrier, Stall::BARRIER);
+        }
+        // The scoreboard that is zero last explains the whole time.
+        let waits = (0..SCOREBOARDS).filter(|s| wait >> s & 1 != 0);
+        if let Some(last) = waits.max_by_key(|s| self.zero[usize::from(*s)]) {
+            let last = usize::from(last);
+            until(self.zero[last], pc, past.raised[last]);
+        }
+        until(now, pc, Stall::NOT_SELECTED);
+    }
+
     /// The first cycle in which an instruction that waits for these scoreboards can issue.
     fn earliest(&self, wait: u8) -> u64 {
         let waits = (0..SCOREBOARDS)

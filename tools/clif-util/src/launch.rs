@@ -45,6 +45,20 @@ pub struct Options {
     /// Count cycles and look for hazards.
     #[arg(long)]
     timed: bool,
+    /// Write what each instruction cost as JSON: issues, lanes, stalls by reason, sectors, bank conflicts. Implies --timed.
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    /// Write what every warp did in every cycle, in the Chrome trace format. Implies --timed.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Most events of --trace; what does not fit is counted and said.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "trace",
+        default_value_t = 1_000_000
+    )]
+    trace_events: usize,
     /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
     #[arg(long)]
     check: bool,
@@ -88,7 +102,9 @@ impl Options {
         };
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
-            timed: self.timed,
+            timed: self.timed || self.profile.is_some() || self.trace.is_some(),
+            profile: self.profile.is_some(),
+            trace_events: self.trace.as_ref().map(|_| self.trace_events),
             check: self.check,
             budget: self.budget.unwrap_or(defaults.budget),
             warp_lanes: self.warp_lanes,
@@ -118,6 +134,7 @@ impl Options {
         if let Some(fault) = &report.fault {
             eprintln!("error: {fault}");
         }
+        self.write_records(&report)?;
         let cancelled = matches!(&report.fault, Some(fault) if matches!(fault.kind, FaultKind::Cancelled { .. }));
         // Who breaks off a launch wants to know how far it came.
         if let Some(format) = self.stats.or(cancelled.then_some(Format::Text)) {
@@ -129,6 +146,23 @@ impl Options {
             write_buffers(directory, &arguments)?;
         }
         Ok(outcome(&report))
+    }
+
+    /// Writes the profile and the trace, also of a launch that ended in a fault.
+    fn write_records(&self, report: &Report) -> Result<()> {
+        if let (Some(path), Some(profile)) = (&self.profile, &report.profile) {
+            input::write(path, (serde_json::to_string(profile)? + "\n").as_bytes())?;
+        }
+        if let (Some(path), Some(trace)) = (&self.trace, &report.trace) {
+            input::write(path, (serde_json::to_string(trace)? + "\n").as_bytes())?;
+            if trace.dropped > 0 {
+                let (kept, dropped) = (trace.events.len(), trace.dropped);
+                eprintln!(
+                    "warning: the trace has the first {kept} events, {dropped} more do not fit; see --trace-events"
+                );
+            }
+        }
+        Ok(())
     }
 
     /// What is to be loaded: a file, or several linked. None when they do not link, which is printed.
