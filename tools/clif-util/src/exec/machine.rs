@@ -138,6 +138,7 @@ impl<'a> Machine<'a> {
             shared: &mut self.shared,
             clock: None,
             checker: None,
+            recorder: None,
         };
         for _ in 0..self.program.ops.len() {
             self.warp.step(&mut env)?;
