@@ -33,6 +33,7 @@ use crate::locations::Locations;
 use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
+use crate::sched::picture::{Conventions, picture};
 use crate::settings::Options;
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, sched, simt};
@@ -225,6 +226,16 @@ impl Compiler {
     pub fn dump_after(&mut self, passes: &[Pass], sink: DumpSink) {
         self.watch.dumps = passes.to_vec();
         self.watch.sink = Some(sink);
+    }
+
+    /// Has dumps say from now on where instructions come from, or no longer ([`Dump::text`]).
+    pub fn dump_sources(&mut self, on: bool) {
+        self.watch.sources = on;
+    }
+
+    /// Has pictures of the code made from now on for dumps after [`Pass::Control`], or no longer.
+    pub fn draw_code(&mut self, on: bool) {
+        self.watch.pictures = on;
     }
 
     /// Collects remarks on what was not done from now on, or no longer: [`Code::remarks`].
@@ -459,17 +470,16 @@ impl Compiler {
             Ok(code)
         })?;
         watch.timings.count_registers(source);
+        let conventions = watch.pictures.then(|| Conventions::of(&code));
         let code = watch.pass(Pass::Layout, name, || {
             emit::layout(code, emission).map_err(|error| watch::internal(name, error.to_string()))
         })?;
-        let code = watch.pass(Pass::Control, name, || {
+        let code = watch.time(Pass::Control, || {
             let waiting = stages::waiting(options);
-            Ok(sched::control::schedule(
-                code,
-                waiting,
-                &mut emission.control,
-            ))
-        })?;
+            sched::control::schedule(code, waiting, &mut emission.control)
+        });
+        let picture = conventions.map(|conventions| picture(&code, &conventions));
+        watch.dump(Pass::Control, name, &code, picture.as_ref());
         let cycles = watch.cycles.then(|| sched::model::cycles(&code));
         let code = watch.pass(Pass::Emit, name, || {
             emit::emit(code, options.verify, &mut constants, emission)
@@ -508,7 +518,7 @@ fn prepare(
     preparer.prepare(input.func.clone(), &steps, &mut |step, func| {
         let pass = Pass::of_step(step);
         watch.count(pass, start);
-        watch.dump(pass, input.name, func);
+        watch.dump(pass, input.name, func, None);
         start = watch.start();
     })
 }

@@ -108,8 +108,18 @@ pub mod remarks {
     pub use crate::remarks::Remarks;
 }
 
-/// Control bits.
+/// Control bits, and what is to be seen of finished code.
 pub mod sched {
+    /// Finished code as a picture needs it.
+    pub mod picture {
+        pub use crate::sched::picture::{Picture, PictureBlock, PictureInstruction};
+    }
+
+    /// What instructions are there for.
+    pub mod purpose {
+        pub use crate::sched::purpose::Purpose;
+    }
+
     /// Waits that nothing needs.
     pub mod redundancy {
         pub use crate::sched::redundancy::{Redundancy, RedundancyKind, redundancies};

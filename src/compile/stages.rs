@@ -14,6 +14,7 @@ use crate::sched::control::Waiting;
 use crate::sched::verify::verify;
 use crate::settings::{Options, Sched};
 use crate::simt::{ConvergenceError, SimtError};
+use crate::vcode::print::origin;
 use crate::vcode::{FunctionKind, VCode};
 use cranelift_codegen::ir::ExternalName;
 use std::fmt;
@@ -90,21 +91,17 @@ impl Stage for Linear {
 }
 
 impl fmt::Display for Scheduled {
+    /// With `#` lines of instructions begin with the numbers of their places in the source.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {{", self.code().name)?;
         for block in 0..self.code().block_count() {
             writeln!(f, "L{block}:")?;
             for (entry, control) in self.code().insts(block).zip(self.controls(block)) {
+                origin(f, entry.line)?;
                 writeln!(f, "    {}{control} ;", entry.inst)?;
             }
         }
         writeln!(f, "}}")
-    }
-}
-
-impl Stage for Scheduled {
-    fn defect(&self) -> Option<String> {
-        None
     }
 }
 

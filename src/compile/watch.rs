@@ -3,6 +3,7 @@
 use super::Pass;
 use crate::error::{Error, Errors, Place, Problem};
 use crate::regalloc::{MOST_WORK, Source};
+use crate::sched::picture::Picture;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -22,8 +23,11 @@ pub struct Dump<'a> {
     pub pass: Pass,
     /// Name of the function.
     pub function: &'a str,
-    /// Its text.
+    /// Its text. With sources ([`super::Compiler::dump_sources`]) the line of an instruction that has a place in the source begins with its
+    /// number, as Cranelift writes it: `@001f`.
     pub text: &'a str,
+    /// What there is to see of it, if that was asked for ([`super::Compiler::draw_code`]); after [`Pass::Control`] only.
+    pub picture: Option<&'a Picture>,
 }
 
 /// Time spent in each pass, and who assigned the registers.
@@ -125,6 +129,10 @@ pub(super) struct Watch {
     pub remarks: bool,
     /// Whether it is found how long blocks take.
     pub cycles: bool,
+    /// Whether dumps say where instructions come from.
+    pub sources: bool,
+    /// Whether pictures of the code are made.
+    pub pictures: bool,
     pub verify: bool,
     pub dumps: Vec<Pass>,
     pub sink: Option<DumpSink>,
@@ -158,7 +166,7 @@ impl Watch {
         if (self.verify || self.sink.is_some())
             && let Ok(made) = &result
         {
-            self.dump(pass, function, made);
+            self.dump(pass, function, made, None);
             if let Some(defect) = self.verify.then(|| made.defect()).flatten() {
                 let message = format!("after {}: {defect}", pass.name());
                 return Err(internal(function, message));
@@ -175,16 +183,26 @@ impl Watch {
         }
     }
 
-    /// Hands the text to the sink if a dump of this pass is wanted.
-    pub fn dump(&mut self, pass: Pass, function: &str, text: &dyn fmt::Display) {
+    /// Hands the text to the sink if a dump of this pass is wanted, with the picture if there is one.
+    pub fn dump(
+        &mut self,
+        pass: Pass,
+        function: &str,
+        text: &dyn fmt::Display,
+        picture: Option<&Picture>,
+    ) {
         if let Some(sink) = &mut self.sink
             && self.dumps.contains(&pass)
         {
-            let text = text.to_string();
+            let text = match self.sources {
+                true => format!("{text:#}"),
+                false => text.to_string(),
+            };
             sink(&Dump {
                 pass,
                 function,
                 text: &text,
+                picture,
             });
         }
     }

@@ -344,7 +344,11 @@ impl Layout<'_> {
         match destination {
             Destination::Block(target) | Destination::Return(target, _) => {
                 out.push(guarded(build::bra_x()), Target::Block(target.index()));
-                out.blocks.push(LinearBlock::default());
+                let divergent = out.blocks.last().is_some_and(|block| block.divergent);
+                out.blocks.push(LinearBlock {
+                    divergent,
+                    ..LinearBlock::default()
+                });
             }
             Destination::Exit(at) => {
                 out.push_from(self.code.blocks[at].line, guarded(build::exit_x()))
@@ -374,6 +378,7 @@ impl Emitter {
         }
         let place = self.blocks.len() - 1;
         self.blocks[place].body = data.insts.clone();
+        self.blocks[place].divergent = data.divergent;
         place
     }
 

@@ -6,6 +6,7 @@
 use crate::analysis::graph::Graph;
 use crate::isa::table::Effects;
 use crate::isa::{PInst, PReg};
+use crate::vcode::print::origin;
 use crate::vcode::{AttachmentId, Entry, Frame, FunctionKind, SymbolUse};
 use cranelift_codegen::entity::PrimaryMap;
 use std::fmt;
@@ -42,6 +43,8 @@ pub(super) struct LinearBlock {
     pub body: Range<u32>,
     /// The branches at its end.
     pub branches: Range<u32>,
+    /// Lanes may be elsewhere while it runs.
+    pub divergent: bool,
 }
 
 impl LinearBlock {
@@ -179,6 +182,19 @@ impl Linear {
                 && matches!(self.target(entry), Target::None | Target::Symbol(_))
     }
 
+    /// Whether lanes may be elsewhere while a block runs.
+    pub fn is_divergent(&self, block: usize) -> bool {
+        self.blocks[block].divergent
+    }
+
+    /// The block that the label of an instruction names, if it names one.
+    pub fn label_block(&self, entry: &Entry<PReg>) -> Option<usize> {
+        match self.target(entry) {
+            Target::Block(block) => Some(*block),
+            _ => None,
+        }
+    }
+
     /// The blocks of this function that an instruction may branch to.
     pub fn branch_targets(&self, entry: &Entry<PReg>) -> &[usize] {
         match self.target(entry) {
@@ -227,6 +243,7 @@ impl Linear {
                 position: start,
                 body: start..start + len,
                 branches: 0..0,
+                divergent: block.divergent,
             };
             start += len;
         }
@@ -234,11 +251,13 @@ impl Linear {
 }
 
 impl fmt::Display for Linear {
+    /// With `#` lines of instructions begin with the numbers of their places in the source.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {{", self.name)?;
         for block in 0..self.block_count() {
             writeln!(f, "L{block}:")?;
             for entry in self.insts(block) {
+                origin(f, entry.line)?;
                 write!(f, "    {}", entry.inst)?;
                 match self.target(entry) {
                     Target::None => {}

@@ -119,12 +119,14 @@ pub struct InstructionProfile {
     pub text: String,
     /// The function that it is in.
     pub function: Option<String>,
+    /// Its bytes from the start of that.
+    pub offset: u32,
     /// The file that it comes from, where lines are known.
     pub file: Option<String>,
     /// The line that it comes from; 0 is unknown.
     pub line: u32,
-    #[serde(flatten)]
     /// The counts.
+    #[serde(flatten)]
     pub counts: Counts,
 }
 

@@ -32,6 +32,17 @@ impl Resource {
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
+
+    /// All registers that can be written, file by file, then the convergence barriers, each with its name.
+    pub fn all() -> impl Iterator<Item = (Resource, String)> {
+        let registers = RegisterClass::ALL.iter().flat_map(|&class| {
+            let numbers = 0..class.hardwired();
+            numbers.map(move |n| PReg::new(class, n))
+        });
+        let registers = registers.map(|reg| (Resource::register(reg), reg.to_string()));
+        let barriers = (0..16).map(|n| (Resource::barrier(n), format!("B{n}")));
+        registers.chain(barriers)
+    }
 }
 
 /// A resource that is written.

@@ -2,7 +2,7 @@
 //!
 //! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls, scoreboards and wait
 //! masks for code in its final order; [`verify`] derives from the finished words alone whether they suffice, [`redundancy`] which of them are
-//! too much. [`model`] says how long the blocks take.
+//! too much. [`model`] says how long the blocks take, [`picture`] what there is to see.
 
 pub mod access;
 mod ahead;
@@ -19,6 +19,8 @@ mod mutations;
 pub mod order;
 #[cfg(test)]
 mod order_tests;
+pub mod picture;
+pub mod purpose;
 mod readers;
 pub mod redundancy;
 mod state;

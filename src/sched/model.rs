@@ -17,6 +17,7 @@ use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Optype};
 use crate::vcode::SourceLine;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::fmt;
 
 /// Turns that are walked until one takes as long as all that follow (*measured*: the second does in all files of tests).
@@ -155,7 +156,7 @@ struct Clock {
 
 impl Clock {
     /// Passes an instruction.
-    fn pass(&mut self, optype: Optype, access: &Accesses<'_>, control: &Control) {
+    fn pass(&mut self, optype: Optype, access: &Accesses<'_>, control: &Control) -> Issued {
         let awaited = (0..SCOREBOARDS).filter(|s| control.wait() >> s & 1 != 0);
         let zero = awaited.map(|s| self.zero[usize::from(s)]);
         let at = zero.fold(self.now, u64::max);
@@ -165,10 +166,12 @@ impl Clock {
             (control.write, results.unwrap_or(latency.result)),
             (control.read, access.sources),
         ];
+        let mut raises = SmallVec::new();
         for (scoreboard, cycles) in signals {
             if let Some(scoreboard) = scoreboard {
                 let zero = &mut self.zero[usize::from(scoreboard.number())];
                 *zero = (*zero).max(at + u64::from(cycles));
+                raises.push((scoreboard.number(), at + u64::from(cycles)));
             }
         }
         // The figure of a fence is the time it holds the warp.
@@ -177,6 +180,44 @@ impl Clock {
             _ => 1,
         };
         self.now = at + u64::from(held.max(u16::from(control.stall())));
+        Issued { at, raises }
+    }
+}
+
+/// When an instruction issues.
+#[derive(Clone, Debug)]
+pub(super) struct Issued {
+    /// Cycle.
+    pub at: u64,
+    /// The scoreboards that it raises, each with the cycle from which on it does not keep it from being zero.
+    pub raises: SmallVec<[(u8, u64); 2]>,
+}
+
+/// When the instructions of a block issue, nothing being on its way at its start.
+#[derive(Clone, Debug)]
+pub(super) struct Timeline {
+    /// By instruction.
+    pub issued: Vec<Issued>,
+    /// Cycles until the first of the next block.
+    pub cycles: u64,
+}
+
+impl Timeline {
+    /// Walks a block.
+    pub fn of(scheduled: &Scheduled, accesses: &AccessLists, block: usize) -> Timeline {
+        let mut clock = Clock::default();
+        let code = scheduled.code();
+        let insts = code.insts(block).zip(code.positions(block));
+        let issued = insts
+            .zip(scheduled.controls(block))
+            .map(|((entry, position), control)| {
+                clock.pass(entry.inst.optype(), &accesses.get(position), control)
+            })
+            .collect();
+        Timeline {
+            issued,
+            cycles: clock.now,
+        }
     }
 }
 

@@ -179,10 +179,12 @@ impl Loaded {
             let instructions = all.map(|(pc, counts)| {
                 let address = pc * WORD_BYTES as u32;
                 let location = self.image.line_at(address).map(|line| line.location);
+                let function = self.image.function_at(address);
                 InstructionProfile {
                     address,
                     text: self.text(pc),
-                    function: self.image.function_at(address).map(|f| f.name.clone()),
+                    function: function.map(|f| f.name.clone()),
+                    offset: address - function.map_or(0, |f| f.address),
                     file: location
                         .and_then(|at| name_of(&self.image.files, at.file))
                         .map(String::from),

@@ -6,7 +6,7 @@
 //! them by index ([`Attachment`]), not stored in each.
 
 mod build;
-mod print;
+pub(crate) mod print;
 mod verify;
 
 pub use build::{BlockFacts, VCodeBuilder};

@@ -1,6 +1,6 @@
 //! The text of a [`VCode`] for dumps and golden tests.
 
-use super::{Attachment, Callee, FunctionKind, Meeting, SymbolUse, Terminator, VCode};
+use super::{Attachment, Callee, FunctionKind, Meeting, SourceLine, SymbolUse, Terminator, VCode};
 use crate::isa::{Inst, Register};
 use std::fmt;
 
@@ -12,7 +12,16 @@ fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
         .join(", ")
 }
 
+/// Where the line of an instruction comes from, as Cranelift writes it, if the text is to say that (`{:#}`).
+pub(crate) fn origin(f: &mut fmt::Formatter<'_>, line: SourceLine) -> fmt::Result {
+    if f.alternate() && line != SourceLine::default() {
+        write!(f, "@{:04x} ", line.0)?;
+    }
+    Ok(())
+}
+
 impl<R: Register> fmt::Display for VCode<R> {
+    /// With `#` lines of instructions begin with the numbers of their places in the source.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
             FunctionKind::Kernel(_) => "kernel",
@@ -36,6 +45,7 @@ impl<R: Register> fmt::Display for VCode<R> {
             }
             writeln!(f)?;
             for entry in self.block_insts(block) {
+                origin(f, entry.line)?;
                 write!(f, "    {}", entry.inst)?;
                 match entry.attachment.map(|a| &self.attachments[a]) {
                     None => {}
@@ -71,6 +81,7 @@ impl<R: Register> fmt::Display for VCode<R> {
                 }
                 writeln!(f)?;
             }
+            origin(f, data.line)?;
             writeln!(f, "    {}", data.terminator)?;
         }
         writeln!(f, "}}")

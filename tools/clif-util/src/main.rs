@@ -8,6 +8,7 @@ mod cat;
 mod compile;
 mod disasm;
 mod exec;
+mod explore;
 mod input;
 mod interpret;
 mod isa;
@@ -45,6 +46,8 @@ enum Command {
     Disasm(disasm::Options),
     /// Run straight-line code in one warp, once for each state.
     Exec(exec::Options),
+    /// Make a page that shows what every pass made of each line.
+    Explore(explore::Options),
     /// Show the instruction set description.
     Isa(isa::Options),
     /// Run test files.
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Command::Asm(options) => options.run(),
         Command::Disasm(options) => options.run(),
         Command::Exec(options) => options.run(),
+        Command::Explore(options) => options.run(),
         Command::Isa(options) => options.run(),
         Command::Test(options) => options.run(),
         Command::Interpret(options) => options.run(),

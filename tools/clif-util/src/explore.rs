@@ -1,0 +1,77 @@
+//! `clif-util explore FILE -o REPORT.html`: one self-contained page that shows what every pass made of the functions of a file.
+//!
+//! In: CLIF, settings, perhaps those of a second variant and a profile of a launch. A copy of the functions is compiled in which every instruction is
+//! a place in the source of its own ([`report`]), so that lines of different passes that belong together are found ([`origins`]). Out: the report as JSON, or
+//! put into a page whose script draws it.
+
+mod origins;
+mod report;
+
+use crate::{Outcome, input, source};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::path::PathBuf;
+
+/// The page; the report is put in the place of [`PLACE`].
+const PAGE: &str = include_str!("explore/page.html");
+const STYLE: &str = include_str!("explore/page.css");
+const SCRIPT: &str = include_str!("explore/page.js");
+
+/// Options of `explore`.
+#[derive(Args)]
+pub struct Options {
+    /// CLIF text.
+    file: PathBuf,
+    /// Write the page to this file, or the report alone if its name ends in .json.
+    #[arg(short, long, value_name = "REPORT.html")]
+    output: PathBuf,
+    /// A setting, over those of the file.
+    #[arg(long = "set", value_name = "K=V")]
+    settings: Vec<String>,
+    /// Show a second variant beside the first: with this setting over those.
+    #[arg(long, value_name = "K=V")]
+    compare: Vec<String>,
+    /// Make this function a kernel.
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Show what each instruction cost in a launch: what `launch --profile` has written.
+    #[arg(long, value_name = "PROFILE.json")]
+    profile: Option<PathBuf>,
+}
+
+impl Options {
+    /// Writes the page.
+    pub fn run(self) -> Result<Outcome> {
+        let file = source::read(&self.file, &self.kernel)?;
+        let profile = match &self.profile {
+            Some(path) => Some(
+                serde_json::from_str(&input::text(path)?)
+                    .with_context(|| format!("{} is no profile", path.display()))?,
+            ),
+            None => None,
+        };
+        let report = report::report(file, &self.settings, &self.compare, profile)?;
+        let json = serde_json::to_string(&report)?;
+        let is_json = self.output.extension().is_some_and(|e| e == "json");
+        let text = if is_json { json + "\n" } else { page(&json) };
+        input::write(&self.output, text.as_bytes())?;
+        Ok(Outcome::Success)
+    }
+}
+
+/// The page that shows a report.
+fn page(json: &str) -> String {
+    // A script ends at the first `</`, wherever that stands; in JSON it can stand in texts only.
+    let json = json.replace("</", "<\\/");
+    let parts = [
+        ("/*STYLE*/", STYLE),
+        ("/*SCRIPT*/", SCRIPT),
+        ("/*REPORT*/", json.as_str()),
+    ];
+    let mut page = PAGE.to_owned();
+    for (place, part) in parts {
+        let (before, behind) = page.split_once(place).expect("the page has the place");
+        page = [before, part, behind].concat();
+    }
+    page
+}
