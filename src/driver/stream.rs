@@ -26,12 +26,17 @@ impl fmt::Debug for Stream {
     }
 }
 
-impl Stream {
-    pub(super) fn new(device: Device) -> Stream {
-        let id = device.queue().stream();
-        Stream { device, id }
+impl Device {
+    /// A new stream: launches that are put on it run one after the other.
+    pub fn stream(&self) -> Stream {
+        Stream {
+            id: self.queue().stream(),
+            device: self.clone(),
+        }
     }
+}
 
+impl Stream {
     pub(super) fn id(&self) -> StreamId {
         self.id
     }
