@@ -25,6 +25,9 @@ pub mod bank0 {
     pub const MAX_PARAMETERS: u32 = 4096;
 }
 
+/// Offsets that fit the signed 24 bits of an address with any piece of an access behind them.
+pub const OFFSETS: std::ops::Range<i64> = -(1 << 23)..(1 << 23) - 16;
+
 /// The constant bank of launch data and parameters.
 pub const LAUNCH_BANK: u8 = 0;
 /// The constant bank of module constants.

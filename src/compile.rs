@@ -11,18 +11,17 @@ mod parallel;
 mod resources;
 mod stages;
 pub(crate) mod summaries;
-mod warning;
 mod watch;
 
 pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 pub use crate::object::RECURSION_BYTES;
 pub use crate::remarks::Remark;
 pub use crate::sched::model::FunctionCycles;
+pub use crate::warning::Warning;
 pub use cache::{Cache, CacheKey};
 use code::Compiled;
 pub use code::{Code, KernelRef, Unit};
 pub use resources::KernelResources;
-pub use warning::Warning;
 pub use watch::{Dump, DumpSink, Timings};
 
 use crate::analysis::Facts;

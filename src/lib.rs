@@ -78,9 +78,12 @@ mod emit;
 pub mod error;
 #[cfg(doctest)]
 mod guide;
+mod hazards;
+mod intrinsics;
 #[macro_use]
 mod isa;
 pub mod launch;
+mod linear;
 pub mod locations;
 mod lower;
 #[cfg(feature = "module")]
@@ -100,6 +103,7 @@ mod testing;
 mod text;
 pub mod unstable;
 mod vcode;
+mod warning;
 
 pub use compile::{Code, Compiler, KernelOptions, KernelResources, SourceFile};
 #[cfg(feature = "driver")]

@@ -9,7 +9,7 @@ use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{Report, SimConfig};
-use cranelift_thisgpu::unstable::clif::intrinsics::{self, Intrinsic};
+use cranelift_thisgpu::unstable::intrinsics::{self, Intrinsic};
 use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 use half::{bf16, f16};
 

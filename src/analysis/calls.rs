@@ -4,8 +4,8 @@
 //! ([`super::meeting`]). [`Callees`] holds the summaries of everything that one function refers to; rows of the intrinsics'
 //! table are summarised here, other functions by whoever knows the module.
 
-use crate::clif::intrinsics::{self, Effect, Intrinsic, Lowering};
-use crate::clif::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
+use crate::intrinsics::{self, Effect, Intrinsic, Lowering};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, ValueDef};
 

@@ -8,9 +8,9 @@
 //!
 //! Instructions without effect whose results are unused go too, so that nothing keeps a call alive that is unused itself.
 
-use super::intrinsics::Intrinsic;
-use super::resolve::Intrinsics;
 use crate::analysis::uses::{for_each_operand, has_effect};
+use crate::intrinsics::Intrinsic;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
@@ -176,7 +176,7 @@ fn needed(func: &Function, intrinsics: &Intrinsics) -> SecondaryMap<Inst, bool> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clif::resolve;
+    use crate::intrinsics::resolve;
     use cranelift_codegen::flowgraph::ControlFlowGraph;
 
     #[test]

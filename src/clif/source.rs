@@ -7,10 +7,10 @@
 //! lines.
 
 use super::guard;
-use crate::compile::Warning;
 use crate::error::{Error, ErrorList, Errors, Place, Problem, line_of};
 use crate::properties::DeviceProperties;
 use crate::text::{closest, did_you_mean};
+use crate::warning::Warning;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};

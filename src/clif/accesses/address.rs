@@ -12,10 +12,10 @@ mod bounds;
 mod rests;
 
 use super::Given;
+use crate::abi::OFFSETS;
 use crate::analysis::uses::for_each_operand;
 use crate::clif::merge;
-use crate::clif::resolve::Intrinsics;
-use crate::lower::OFFSETS;
+use crate::intrinsics::resolve::Intrinsics;
 use bounds::greatest;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};

@@ -5,7 +5,7 @@
 
 use super::address::{address_of, definition, iconst, set_address};
 use crate::analysis::provenance::{Provenance, Space};
-use crate::clif::resolve::{GpuSymbol, Intrinsics, symbol_offset};
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::{I32, I64};

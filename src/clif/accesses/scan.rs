@@ -2,7 +2,7 @@
 
 use super::address::iconst;
 use crate::analysis::provenance::Space;
-use crate::clif::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
     Endianness, Function, Inst, InstructionData, MemFlagsData, Opcode, StackSlot, Type, Value,

@@ -9,7 +9,7 @@
 
 use super::shape::{integer, words};
 use crate::analysis::uses::{for_each_operand, has_effect};
-use crate::clif::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value};
 

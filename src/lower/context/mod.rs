@@ -23,7 +23,7 @@ use super::operation::Source;
 use super::source::{Base, Halves, Output, is_representable, words_of_bits};
 use super::values::value_methods;
 use super::vector::vector_methods;
-use crate::clif::resolve::GpuSymbol;
+use crate::intrinsics::resolve::GpuSymbol;
 use crate::isa::generated::*;
 use crate::isa::{Role, VReg};
 use crate::vcode::{Attachment, SymbolUse};
@@ -65,7 +65,7 @@ pub mod generated_code {
     pub use super::super::vector::{Insertions, Picks};
     pub use super::clif::{Lane, Shape, Width, Words};
     pub use crate::analysis::provenance::Space;
-    pub use crate::clif::intrinsics::Lowering;
+    pub use crate::intrinsics::Lowering;
     use crate::isa::generated::*;
     pub use crate::vcode::SymbolKind;
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};

@@ -5,8 +5,8 @@
 
 use super::{definition, iconst};
 use crate::abi::{self, bank0};
-use crate::clif::intrinsics::Lowering;
-use crate::clif::resolve::{GpuSymbol, Intrinsics};
+use crate::intrinsics::Lowering;
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
 use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Value};
 

@@ -9,7 +9,7 @@ use super::super::hints::Hints;
 use super::super::shape::{Body, integer, signed};
 use super::super::size::size;
 use super::super::uniform::is_uniform;
-use crate::clif::intrinsics::Effect;
+use crate::intrinsics::Effect;
 use crate::settings::{OptLevel, Unroll};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::Function;
