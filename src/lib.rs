@@ -71,6 +71,7 @@ mod analysis;
 pub mod asm;
 mod clif;
 pub mod compile;
+mod constants;
 pub mod cranelift;
 #[cfg(feature = "driver")]
 pub mod driver;

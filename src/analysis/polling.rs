@@ -13,6 +13,7 @@ use super::control_flow::ControlFlow;
 use super::graph::{Graph, PostDominators};
 use super::taint::{Accesses, Exempt, Taint};
 use super::uses::Users;
+use crate::constants::integer;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
@@ -357,15 +358,10 @@ pub fn counting(func: &Function, inst: Inst) -> Option<i64> {
     let InstructionData::AtomicRmw { op, args, .. } = func.dfg.insts[inst] else {
         return None;
     };
-    let ValueDef::Result(operand, _) = func.dfg.value_def(args[1]) else {
-        return None;
-    };
-    let InstructionData::UnaryImm { imm, .. } = func.dfg.insts[operand] else {
-        return None;
-    };
+    let amount = integer(func, args[1])?.signum();
     let direction = match op {
-        Add => imm.bits().signum(),
-        Sub => -imm.bits().signum(),
+        Add => amount,
+        Sub => -amount,
         _ => 0,
     };
     (direction != 0).then_some(direction)

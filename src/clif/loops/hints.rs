@@ -1,6 +1,6 @@
 //! What calls of `%gpu_unroll` ask for.
 
-use crate::clif::loops::shape::integer;
+use crate::constants::integer;
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::Intrinsics;

@@ -12,8 +12,9 @@
 //! header, perhaps before a branch around the loop. Each loop takes as many registers as its limit says ([`limit`]).
 
 use super::Given;
-use super::shape::{integer, is_constant, preheader, words};
+use super::shape::{is_constant, preheader, words};
 use crate::analysis::uses::Users;
+use crate::constants::integer;
 use crate::intrinsics::Intrinsic;
 use crate::intrinsics::resolve::GpuSymbol;
 use cranelift_codegen::Context;

@@ -2,6 +2,7 @@
 
 use super::BlockFacts;
 use super::constants::{self, all_ones};
+use crate::constants::signed;
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
 use cranelift_codegen::ir::{
@@ -214,14 +215,11 @@ impl Context for Rewriter<'_, '_> {
     }
     fn number(&mut self, value: Value) -> Option<i64> {
         let ty = self.pos.func.dfg.value_type(value);
-        let shift = 64 - ty.bits().min(64);
-        self.bits_of(value)
-            .map(|bits| (bits << shift) as i64 >> shift)
+        self.bits_of(value).map(|bits| signed(ty, bits as i64))
     }
     fn int(&mut self, ty: Type, bits: u64) -> Value {
-        let shift = 64 - ty.bits();
         // An immediate has the sign of its type.
-        self.pos.ins().iconst(ty, (bits << shift) as i64 >> shift)
+        self.pos.ins().iconst(ty, signed(ty, bits as i64))
     }
     fn float(&mut self, ty: Type, bits: u64) -> Value {
         let ins = self.pos.ins();
