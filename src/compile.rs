@@ -6,11 +6,13 @@
 
 mod cache;
 mod code;
+mod finish;
 pub mod library;
 mod parallel;
 mod resources;
 mod stages;
 pub(crate) mod summaries;
+mod unit;
 mod watch;
 
 pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
@@ -19,9 +21,9 @@ pub use crate::remarks::Remark;
 pub use crate::sched::model::FunctionCycles;
 pub use crate::warning::Warning;
 pub use cache::{Cache, CacheKey};
-use code::Compiled;
-pub use code::{Code, KernelRef, Unit};
+pub use code::{Code, KernelRef};
 pub use resources::KernelResources;
+pub use unit::Unit;
 pub use watch::{Dump, DumpSink, Timings};
 
 use crate::analysis::Facts;
@@ -40,10 +42,12 @@ use hashbrown::HashMap;
 use stages::Analyzed;
 use std::sync::Arc;
 use summaries::Summaries;
+use unit::Compiled;
 use watch::Watch;
 
 /// A pass, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Pass {
     /// Cranelift's verifier, and the rules for kernels.
     Verify,
@@ -428,7 +432,7 @@ impl Compiler {
         let code = watch.pass(Pass::Lower, name, || {
             let kind = match input.kernel {
                 Some(kernel) => {
-                    FunctionKind::Kernel(code::kernel_info(&prepared.func.signature, kernel))
+                    FunctionKind::Kernel(unit::kernel_info(&prepared.func.signature, kernel))
                 }
                 None => FunctionKind::Device,
             };
