@@ -93,6 +93,7 @@ pub mod object;
 mod properties;
 mod regalloc;
 mod remarks;
+mod rules;
 mod sched;
 pub mod settings;
 #[cfg(feature = "sim")]
