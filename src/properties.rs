@@ -98,6 +98,7 @@ impl DeviceProperties {
 
 /// What keeps more blocks from being resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Limit {
     /// Warps.
     Warps,

@@ -62,6 +62,7 @@ pub struct ModuleId(pub u64);
 
 /// Why a driver refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum DriverError {
     /// Memory.
     #[error(transparent)]

@@ -139,6 +139,7 @@ impl fmt::Debug for Event {
 
 /// What passed between two events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Elapsed {
     /// By the host's clock.
     pub host: Duration,
