@@ -42,6 +42,7 @@ pub const MAX_SHARED: u32 = 228 * 1024;
 pub const MAX_THREADS: u64 = 1024;
 
 /// Alignment of allocations of global memory in bytes (assigned).
+#[cfg(any(feature = "driver", feature = "sim"))]
 pub const ALLOCATION_ALIGN: u64 = 256;
 
 /// Local memory that one thread can have in bytes (assigned): every offset from R1 in a frame fits into the 24 bits of an instruction.

@@ -47,19 +47,6 @@
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(all(
-        feature = "asm",
-        feature = "driver",
-        feature = "module",
-        feature = "sim"
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "parts of the instruction set and of objects serve the features that are off"
-    )
-)]
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "module docs name private items on purpose; the CI builds both views"

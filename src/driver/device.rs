@@ -1,5 +1,6 @@
-//! A device and its memory. What it loads and how launches are put on its streams is said where modules ([`super::Module`]) and streams
-//! ([`Stream`](super::Stream)) are, which are made of devices.
+//! A device and its memory.
+//!
+//! What it loads, and its streams, are methods of it beside [`super::Module`] and [`super::Stream`], which are made of devices.
 
 #[cfg(feature = "sim")]
 use super::Simulator;

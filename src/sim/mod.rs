@@ -38,8 +38,6 @@ pub(crate) mod words;
 pub use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, Progress, Report, Stats,
 };
-pub(crate) use global::Global;
-pub(crate) use launch::Loaded;
 pub use semantics::Reference;
 
 /// Switches of the simulator.
