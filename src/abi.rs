@@ -25,6 +25,9 @@ pub mod bank0 {
     pub const MAX_PARAMETERS: u32 = 4096;
 }
 
+/// Offsets that fit the signed 24 bits of an address with any piece of an access behind them.
+pub const OFFSETS: std::ops::Range<i64> = -(1 << 23)..(1 << 23) - 16;
+
 /// The constant bank of launch data and parameters.
 pub const LAUNCH_BANK: u8 = 0;
 /// The constant bank of module constants.
@@ -39,6 +42,7 @@ pub const MAX_SHARED: u32 = 228 * 1024;
 pub const MAX_THREADS: u64 = 1024;
 
 /// Alignment of allocations of global memory in bytes (assigned).
+#[cfg(any(feature = "driver", feature = "sim"))]
 pub const ALLOCATION_ALIGN: u64 = 256;
 
 /// Local memory that one thread can have in bytes (assigned): every offset from R1 in a frame fits into the 24 bits of an instruction.

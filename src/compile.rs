@@ -6,23 +6,24 @@
 
 mod cache;
 mod code;
+mod finish;
 pub mod library;
 mod parallel;
 mod resources;
 mod stages;
 pub(crate) mod summaries;
-mod warning;
+mod unit;
 mod watch;
 
 pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 pub use crate::object::RECURSION_BYTES;
 pub use crate::remarks::Remark;
 pub use crate::sched::model::FunctionCycles;
+pub use crate::warning::Warning;
 pub use cache::{Cache, CacheKey};
-use code::Compiled;
-pub use code::{Code, KernelRef, Unit};
+pub use code::{Code, KernelRef};
 pub use resources::KernelResources;
-pub use warning::Warning;
+pub use unit::Unit;
 pub use watch::{Dump, DumpSink, Timings};
 
 use crate::analysis::Facts;
@@ -42,10 +43,12 @@ use hashbrown::HashMap;
 use stages::Analyzed;
 use std::sync::Arc;
 use summaries::Summaries;
+use unit::Compiled;
 use watch::Watch;
 
 /// A pass, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Pass {
     /// Cranelift's verifier, and the rules for kernels.
     Verify,
@@ -440,7 +443,7 @@ impl Compiler {
         let code = watch.pass(Pass::Lower, name, || {
             let kind = match input.kernel {
                 Some(kernel) => {
-                    FunctionKind::Kernel(code::kernel_info(&prepared.func.signature, kernel))
+                    FunctionKind::Kernel(unit::kernel_info(&prepared.func.signature, kernel))
                 }
                 None => FunctionKind::Device,
             };

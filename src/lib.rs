@@ -47,19 +47,6 @@
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(all(
-        feature = "asm",
-        feature = "driver",
-        feature = "module",
-        feature = "sim"
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "parts of the instruction set and of objects serve the features that are off"
-    )
-)]
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "module docs name private items on purpose; the CI builds both views"
@@ -71,6 +58,7 @@ mod analysis;
 pub mod asm;
 mod clif;
 pub mod compile;
+mod constants;
 pub mod cranelift;
 #[cfg(feature = "driver")]
 pub mod driver;
@@ -78,9 +66,12 @@ mod emit;
 pub mod error;
 #[cfg(doctest)]
 mod guide;
+mod hazards;
+mod intrinsics;
 #[macro_use]
 mod isa;
 pub mod launch;
+mod linear;
 pub mod locations;
 mod lower;
 #[cfg(feature = "module")]
@@ -89,6 +80,7 @@ pub mod object;
 mod properties;
 mod regalloc;
 mod remarks;
+mod rules;
 mod sched;
 pub mod settings;
 #[cfg(feature = "sim")]
@@ -100,6 +92,7 @@ mod testing;
 mod text;
 pub mod unstable;
 mod vcode;
+mod warning;
 
 pub use compile::{Code, Compiler, KernelOptions, KernelResources, SourceFile};
 #[cfg(feature = "driver")]

@@ -86,13 +86,19 @@ impl DeviceProperties {
         if warps > self.warps || blocks > self.blocks || threads > self.block_threads {
             return None;
         }
+        Some(self.registers_of_warps(warps))
+    }
+
+    /// The registers that a thread may have so that so many warps are resident together.
+    pub(crate) const fn registers_of_warps(&self, warps: u32) -> u32 {
         let registers = self.registers / (warps * WARP_THREADS);
-        Some(registers / self.register_step * self.register_step)
+        registers / self.register_step * self.register_step
     }
 }
 
 /// What keeps more blocks from being resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Limit {
     /// Warps.
     Warps,

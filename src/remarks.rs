@@ -11,6 +11,7 @@ use std::fmt;
 
 /// What was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Missed {
     /// Two or more accesses to memory next to each other as one.
     Merging,

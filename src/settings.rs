@@ -191,6 +191,7 @@ impl Unroll {
 const MIN_REGISTERS: u8 = 24;
 
 /// A setting: what a user can write, and how it gets into [`Options`].
+#[non_exhaustive]
 pub struct Setting {
     /// Name in `NAME=VALUE`.
     pub name: &'static str,

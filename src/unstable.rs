@@ -14,16 +14,9 @@ pub mod analysis {
     pub use crate::analysis::Facts;
 }
 
-/// Steps on CLIF before selection, intrinsics, comments of test files.
+/// Steps on CLIF before selection, comments of test files.
 pub mod clif {
     pub use crate::clif::{Options, Prepared, Preparer, Step};
-
-    /// The table of intrinsics.
-    pub mod intrinsics {
-        pub use crate::clif::intrinsics::{
-            Effect, Intrinsic, Lowering, PREFIX, TABLE, Uniformity, lookup, markdown,
-        };
-    }
 
     /// Texts as test files have them.
     pub mod source {
@@ -34,6 +27,21 @@ pub mod clif {
 /// Machine code before it is an object.
 pub mod emit {
     pub use crate::emit::Code;
+}
+
+/// Control bits in finished words.
+pub mod hazards {
+    /// Waits that nothing needs.
+    pub mod redundancy {
+        pub use crate::hazards::redundancy::{Redundancy, RedundancyKind, redundancies};
+    }
+}
+
+/// The intrinsics.
+pub mod intrinsics {
+    pub use crate::intrinsics::{
+        Effect, Intrinsic, Lowering, PREFIX, TABLE, Uniformity, lookup, markdown,
+    };
 }
 
 /// Instructions, their words, and the tables that are generated from the description.
@@ -108,7 +116,7 @@ pub mod remarks {
     pub use crate::remarks::Remarks;
 }
 
-/// Control bits, and what is to be seen of finished code.
+/// What is to be seen of finished code.
 pub mod sched {
     /// Finished code as a picture needs it.
     pub mod picture {
@@ -119,11 +127,6 @@ pub mod sched {
     pub mod purpose {
         pub use crate::sched::purpose::Purpose;
     }
-
-    /// Waits that nothing needs.
-    pub mod redundancy {
-        pub use crate::sched::redundancy::{Redundancy, RedundancyKind, redundancies};
-    }
 }
 
 /// The machine in parts.
@@ -131,9 +134,10 @@ pub mod sched {
 pub mod sim {
     pub use crate::sim::bytes::Bytes;
     pub use crate::sim::decoded::Program;
-    pub use crate::sim::execute::{Banks, Environment, Shape};
+    pub use crate::sim::execute::{Banks, Environment};
     pub use crate::sim::memory::Local;
     pub use crate::sim::registers::{Column, Registers};
+    pub use crate::sim::shape::Shape;
     pub use crate::sim::stop::Stop;
     pub use crate::sim::warp::Warp;
     pub use crate::sim::{global::Global, launch::Loaded};

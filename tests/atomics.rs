@@ -5,7 +5,8 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
-use cranelift_thisgpu::compile::Compiler;
+mod common;
+
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
@@ -20,30 +21,30 @@ fn operand(thread: u64) -> u64 {
     (thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7) | thread
 }
 
-/// Runs the kernel text on a buffer of bytes.
-fn run(text: &str, cells: &[u8], blocks: u32, results: usize) -> (Vec<u8>, Vec<u64>) {
-    let code = Compiler::new(Options::default())
-        .compile_clif(text)
-        .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-    let device = Device::simulator(SimConfig {
+/// A device that looks for mistakes.
+fn checking() -> Device {
+    Device::simulator(SimConfig {
         check: true,
         ..SimConfig::default()
-    });
-    let module = device.load(&code).expect("the code loads");
+    })
+}
+
+/// Runs the kernel text on a buffer of bytes.
+fn run(text: &str, cells: &[u8], blocks: u32, results: usize) -> (Vec<u8>, Vec<u64>) {
+    let device = checking();
     let a = device.upload(cells).unwrap();
     let operands: Vec<u64> = (0..THREADS).map(operand).collect();
     let o = device.upload(&operands).unwrap();
     let r = device.upload(&vec![0u64; results.max(1)]).unwrap();
-    let report = module
-        .kernel("k")
-        .unwrap()
-        .launch(Grid::new([blocks, 1, 1], [64, 1, 1]))
-        .arg(&a)
-        .arg(&o)
-        .arg(&r)
-        .run()
-        .unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(report.findings, [], "{text}");
+    let grid = Grid::new([blocks, 1, 1], [64, 1, 1]);
+    common::run(
+        &device,
+        &common::compile(text),
+        "k",
+        grid,
+        &[&a, &o, &r],
+        text,
+    );
     (device.download(&a).unwrap(), device.download(&r).unwrap())
 }
 
@@ -354,29 +355,14 @@ block3:
             );
             let mut options = Options::default();
             options.set(&format!("opt_level={opt_level}")).unwrap();
-            let code = Compiler::new(options)
-                .compile_clif(&text)
-                .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+            let code = common::compile_with(options, &text);
             for waiter in [0, 1] {
-                let device = Device::simulator(SimConfig {
-                    check: true,
-                    ..SimConfig::default()
-                });
-                let module = device.load(&code).expect("the code loads");
+                let device = checking();
                 let flag = device.upload(&[0u64; 2]).unwrap();
                 let pointer = device.upload(&[flag.address()]).unwrap();
-                let report = module
-                    .kernel("k")
-                    .unwrap()
-                    .launch(Grid::new([2, 1, 1], [1, 1, 1]))
-                    .arg(&flag)
-                    .arg(waiter)
-                    .arg(&pointer)
-                    .run()
-                    .unwrap_or_else(|e| {
-                        panic!("{ty} of {size} bytes, {opt_level}, block {waiter} waits: {e}")
-                    });
-                assert_eq!(report.findings, [], "{text}");
+                let grid = Grid::new([2, 1, 1], [1, 1, 1]);
+                let at = format!("{ty} of {size} bytes, {opt_level}, block {waiter} waits");
+                common::run(&device, &code, "k", grid, &[&flag, &waiter, &pointer], at);
                 assert_eq!(flag.read::<u64>().unwrap(), [77, 77]);
             }
         }

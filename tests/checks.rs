@@ -3,7 +3,9 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
-use cranelift_thisgpu::compile::{Code, Compiler};
+mod common;
+
+use cranelift_thisgpu::compile::Code;
 use cranelift_thisgpu::driver::{Device, Grid, Module};
 use cranelift_thisgpu::launch::FindingKind;
 use cranelift_thisgpu::launch::{AccessKind, Place, Window};
@@ -152,9 +154,7 @@ fn compile(text: &str) -> Code {
         stack_redzones: true,
         ..Options::default()
     };
-    Compiler::new(options)
-        .compile_clif(text)
-        .unwrap_or_else(|errors| panic!("{errors}"))
+    common::compile_with(options, text)
 }
 
 fn launch(module: &Module, device: &Device, name: &str, blocks: u32, threads: u32) -> Report {

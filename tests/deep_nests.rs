@@ -2,8 +2,9 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
+mod common;
+
+use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
 use std::fmt::Write;
@@ -60,24 +61,16 @@ fn lanes_meet_again_at_every_level() {
         options
             .set(&format!("regalloc_algorithm={algorithm}"))
             .expect("a setting");
-        let code = Compiler::new(options)
-            .compile_clif(&text())
-            .unwrap_or_else(|errors| panic!("{errors}"));
+        let code = common::compile_with(options, &text());
         let kernel = code.kernel("k").expect("the kernel");
         assert!(
             kernel.resources().registers < 64,
             "the masks of the outer levels are in memory"
         );
         let device = Device::simulator(SimConfig::default());
-        let module = device.load(&code).expect("the module loads");
         let memory = device.upload(&[0u32; 2]).expect("memory");
-        module
-            .kernel("k")
-            .expect("the kernel")
-            .launch(Grid::new([1, 1, 1], [THREADS, 1, 1]))
-            .arg(&memory)
-            .run()
-            .unwrap_or_else(|error| panic!("{error}"));
+        let block = common::block(THREADS);
+        common::run(&device, &code, "k", block, &[&memory], algorithm);
         let found: Vec<u32> = device.download(&memory).expect("the result");
         let entered: u32 = (0..THREADS).map(|tid| tid.min(DEPTH)).sum();
         // Whoever passes the start of a level passes its end: one more time than it entered one, but for the innermost.

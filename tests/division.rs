@@ -2,11 +2,12 @@
 
 #![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
 
+mod common;
+
 use cranelift_codegen::ir::TrapCode;
 use cranelift_thisgpu::asm::listing;
-use cranelift_thisgpu::compile::{Code, Compiler};
+use cranelift_thisgpu::compile::Code;
 use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::Reference;
 use cranelift_thisgpu::sim::{FaultKind, SimConfig};
 use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
@@ -92,9 +93,7 @@ block0(v0: i64, v1: i64, v2: i64):
     return
 }}"
     );
-    Compiler::new(Options::default())
-        .compile_clif(&text)
-        .unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    common::compile(&text)
 }
 
 /// Divides by the second operand.
@@ -214,22 +213,14 @@ fn first_difference(
             check: Some(&perturbation) == perturbations.first(),
             ..SimConfig::default()
         });
-        let module = device.load(code).expect("the module loads");
         let upload = |values: Vec<u64>| device.upload(&values).expect("memory");
         let a = upload(in_memory(padded().map(|pair| pair.0)));
         let b = upload(in_memory(padded().map(|pair| pair.1)));
         let out = upload(in_memory(padded().map(|_| 0)));
         let blocks = u32::try_from(padded().count() / WIDTH).expect("not so many");
-        let report = module
-            .kernel("divide")
-            .expect("the kernel")
-            .launch(Grid::new([blocks, 1, 1], [WIDTH as u32, 1, 1]))
-            .arg(&a)
-            .arg(&b)
-            .arg(&out)
-            .run()
-            .unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(report.findings, []);
+        let grid = Grid::new([blocks, 1, 1], [WIDTH as u32, 1, 1]);
+        let at = format!("perturbation {perturbation:?}");
+        common::run(&device, code, "divide", grid, &[&a, &b, &out], at);
         let results: Vec<u64> = device.download(&out).expect("the results");
         for (&(x, y), words) in pairs.iter().zip(results.chunks_exact(2)) {
             let result = u128::from(words[0]) | u128::from(words[1]) << 64;
@@ -347,21 +338,12 @@ fn divisions_use_mufu() {
 fn trap(operation: &str, bits: u32, a: u128, b: u128) -> Option<u8> {
     let code = compile(operation, bits);
     let device = Device::simulator(SimConfig::default());
-    let module = device.load(&code).expect("the module loads");
     let (x, y) = (
         device.upload(&in_memory([a].into_iter())).expect("memory"),
         device.upload(&in_memory([b].into_iter())).expect("memory"),
     );
     let out = device.upload(&[0u64; 2]).expect("memory");
-    let report = module
-        .kernel("divide")
-        .expect("the kernel")
-        .launch(Grid::new([1, 1, 1], [1, 1, 1]))
-        .arg(&x)
-        .arg(&y)
-        .arg(&out)
-        .run_to_report()
-        .expect("a report");
+    let report = common::launch(&device, &code, "divide", common::block(1), &[&x, &y, &out]);
     report.fault.map(|fault| match fault.kind {
         FaultKind::Trap { code, .. } => code,
         other => panic!("{operation}.i{bits}: {other}"),

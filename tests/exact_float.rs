@@ -5,10 +5,11 @@
 
 #![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
 
+mod common;
+
 use cranelift_thisgpu::asm::listing;
-use cranelift_thisgpu::compile::{Code, Compiler};
+use cranelift_thisgpu::compile::Code;
 use cranelift_thisgpu::driver::{Device, Grid, Pod};
-use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::{Reference, SimConfig};
 use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 use half::f16;
@@ -65,9 +66,7 @@ block2:
 }}
 "
     );
-    Compiler::new(Options::default())
-        .compile_clif(&text)
-        .unwrap_or_else(|errors| panic!("{errors}"))
+    common::compile(&text)
 }
 
 /// Runs `operation` (its CLIF text on v3 and v4) on all pairs.
@@ -82,21 +81,11 @@ fn run<T: Pod>(ty: &str, operation: &str, x: &[T], y: &[T]) -> Vec<(Option<u64>,
             check: perturbation == PERTURBATIONS[0],
             ..SimConfig::default()
         });
-        let module = device.load(&code).expect("the code loads");
         let (dx, dy) = (device.upload(x).unwrap(), device.upload(y).unwrap());
         let out = device.allocate(size_of_val(x) as u64).unwrap();
         let n = x.len() as u32;
-        let report = module
-            .kernel("k")
-            .unwrap()
-            .launch(Grid::for_elems(n, 128))
-            .arg(&dx)
-            .arg(&dy)
-            .arg(&out)
-            .arg(n)
-            .run()
-            .unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(report.findings, []);
+        let grid = Grid::for_elems(n, 128);
+        common::run(&device, &code, "k", grid, &[&dx, &dy, &out, &n], operation);
         (perturbation, device.download(&out).unwrap())
     };
     PERTURBATIONS.map(launch).into()

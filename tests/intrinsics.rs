@@ -4,12 +4,12 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
+mod common;
+
 use cranelift_codegen::ir::{Type, types};
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::{Report, SimConfig};
-use cranelift_thisgpu::unstable::clif::intrinsics::{self, Intrinsic};
+use cranelift_thisgpu::unstable::intrinsics::{self, Intrinsic};
 use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 use half::{bf16, f16};
 
@@ -78,25 +78,15 @@ fn kernel(row: &Intrinsic, constant: Option<u32>) -> String {
 
 /// Runs a kernel on the block; the words of the result buffer, or the report of a fault.
 fn run(text: &str, input: &[u32], results: usize) -> Result<Vec<u32>, Box<Report>> {
-    let code = Compiler::new(Options::default())
-        .compile_clif(text)
-        .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
     let device = Device::simulator(SimConfig {
         timed: true,
         check: true,
         ..SimConfig::default()
     });
-    let module = device.load(&code).expect("the code loads");
     let a = device.upload(input).unwrap();
     let r = device.upload(&vec![0u32; results]).unwrap();
-    let report = module
-        .kernel("k")
-        .unwrap()
-        .launch(Grid::new([1, 1, 1], [THREADS, 1, 1]))
-        .arg(&a)
-        .arg(&r)
-        .run_to_report()
-        .unwrap_or_else(|error| panic!("{error}"));
+    let block = common::block(THREADS);
+    let report = common::launch(&device, &common::compile(text), "k", block, &[&a, &r]);
     assert_eq!(report.hazards, [], "hazards");
     assert_eq!(report.findings, [], "findings");
     if report.fault.is_some() {

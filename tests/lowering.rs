@@ -26,7 +26,7 @@ fn lowered(text: &str) -> String {
     let prepared = Preparer::new()
         .prepare(function.func.clone(), &options, &mut |_, _| {})
         .expect("valid function");
-    let facts = analysis::Facts::compute(&prepared);
+    let facts = analysis::Facts::compute(&prepared.subject());
     let types: Vec<_> = prepared
         .func
         .signature

@@ -6,8 +6,9 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
+mod common;
+
+use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
 
@@ -109,9 +110,7 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
     for (turn, setting) in settings.iter().enumerate() {
         let mut options = Options::default();
         setting.iter().for_each(|text| options.set(text).unwrap());
-        let code = Compiler::new(options)
-            .compile_clif(text)
-            .unwrap_or_else(|errors| panic!("{name} {setting:?}: {errors}"));
+        let code = common::compile_with(options, text);
         for (timed, warp_lanes) in [(false, 1), (false, 32), (true, 32)] {
             // Where no lane can wait for another one of its warp, the kernel itself is tested, and what is expected of it.
             if warp_lanes == 1 && (turn != 0 || SHUFFLING.contains(&name)) {
@@ -124,7 +123,6 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
                 ..SimConfig::default()
             };
             let device = Device::simulator(config);
-            let module = device.load(&code).unwrap();
             for (blocks, threads) in [(1, 2), (3, 2), (1, 32), (3, 32), (1, 64), (3, 64)] {
                 // The largest ones take most of the time: in timed mode one setting in three has them.
                 if !heavy && timed && blocks * threads > 64 && turn % 3 != 0 {
@@ -136,17 +134,7 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
                 let state = device.upload(&[0u32; STATE]).unwrap();
                 let out = device.upload(&vec![0u32; size.all() as usize]).unwrap();
                 let grid = Grid::new([blocks, 1, 1], [threads, 1, 1]);
-                let kernel = module.kernel(name).unwrap();
-                let report = kernel
-                    .launch(grid)
-                    .arg(DevicePointer(state.address()))
-                    .arg(DevicePointer(out.address()))
-                    .run_to_report()
-                    .unwrap_or_else(|error| panic!("{at}: {error}"));
-                if let Some(fault) = report.fault {
-                    panic!("{at}: {fault}");
-                }
-                assert_eq!(report.hazards, [], "{at}");
+                common::run(&device, &code, name, grid, &[&state, &out], &at);
                 let Expected {
                     state: cells,
                     out: words,

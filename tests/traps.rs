@@ -3,10 +3,11 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
+mod common;
+
 use cranelift_codegen::ir::TrapCode;
-use cranelift_thisgpu::compile::{Code, Compiler};
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::compile::Code;
+use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::{FaultKind, SimConfig};
 use half::f16;
 
@@ -32,24 +33,15 @@ block0(v0: i64):
 
 {others}"
     );
-    Compiler::new(Options::default())
-        .compile_clif(&text)
-        .unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    common::compile(&text)
 }
 
 /// What becomes of these bits; the result has so many.
 fn run(device: &Device, code: &Code, input: u128, bits: u32) -> End {
-    let module = device.load(code).expect("the module loads");
     let memory = device
         .upload(&[input as u64, (input >> 64) as u64])
         .expect("memory");
-    let report = module
-        .kernel("k")
-        .expect("the kernel")
-        .launch(Grid::new([1, 1, 1], [1, 1, 1]))
-        .arg(&memory)
-        .run_to_report()
-        .expect("a report");
+    let report = common::launch(device, code, "k", common::block(1), &[&memory]);
     match report.fault.map(|fault| fault.kind) {
         None => {
             let words: Vec<u64> = device.download(&memory).expect("the result");
@@ -272,16 +264,9 @@ fn calls_of_null_are_faults() {
         "",
     );
     let device = Device::simulator(SimConfig::default());
-    let module = device.load(&code).expect("the module loads");
     for target in [0u64, 8, 1 << 40] {
         let memory = device.upload(&[target, 0]).expect("memory");
-        let report = module
-            .kernel("k")
-            .expect("the kernel")
-            .launch(Grid::new([1, 1, 1], [1, 1, 1]))
-            .arg(&memory)
-            .run_to_report()
-            .expect("a report");
+        let report = common::launch(&device, &code, "k", common::block(1), &[&memory]);
         let kind = report.fault.map(|fault| fault.kind);
         assert!(
             matches!(

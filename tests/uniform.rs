@@ -3,8 +3,9 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
+mod common;
+
+use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
 use cranelift_thisgpu::unstable::isa::random::Random;
@@ -289,9 +290,7 @@ const SIZES: [(u32, u32); 3] = [(1, 1), (3, 20), (2, 64)];
 fn check(name: &str, text: &str, settings: &[&str], reference: &dyn Fn(&[Thread]) -> Vec<u64>) {
     let mut options = Options::default();
     settings.iter().for_each(|s| options.set(s).unwrap());
-    let code = Compiler::new(options)
-        .compile_clif(text)
-        .unwrap_or_else(|errors| panic!("{name} {settings:?}: {errors}"));
+    let code = common::compile_with(options, text);
     let mut random = Random::new(0x5eed);
     for (turn, (blocks, threads)) in SIZES.into_iter().enumerate() {
         let all = blocks * threads;
@@ -333,23 +332,8 @@ fn check(name: &str, text: &str, settings: &[&str], reference: &dyn Fn(&[Thread]
             });
             let out = device.upload(&words).unwrap();
             let state = device.upload(&[0u32; 16]).unwrap();
-            let module = device.load(&code).unwrap();
-            let report = module
-                .kernel(name)
-                .unwrap()
-                .launch(Grid::new([blocks, 1, 1], [threads, 1, 1]))
-                .arg(DevicePointer(out.address()))
-                .arg(a)
-                .arg(b)
-                .arg(c)
-                .arg(DevicePointer(state.address()))
-                .run_to_report()
-                .unwrap_or_else(|error| panic!("{at}: {error}"));
-            if let Some(fault) = report.fault {
-                panic!("{at}: {fault}");
-            }
-            assert_eq!(report.hazards, [], "{at}");
-            assert_eq!(report.findings, [], "{at}");
+            let grid = Grid::new([blocks, 1, 1], [threads, 1, 1]);
+            common::run(&device, &code, name, grid, &[&out, &a, &b, &c, &state], &at);
             assert_eq!(out.read::<u64>().unwrap(), wanted, "{at}");
         }
     }

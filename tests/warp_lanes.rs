@@ -2,9 +2,9 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
+mod common;
+
+use cranelift_thisgpu::driver::{Argument, Device};
 use cranelift_thisgpu::sim::{FaultKind, SimConfig};
 
 /// Each thread writes its lane, its warp and the lanes that are with it.
@@ -52,18 +52,12 @@ fn launch(
     config: SimConfig,
     arguments: usize,
 ) -> (cranelift_thisgpu::sim::Report, Vec<u32>) {
-    let code = Compiler::new(Options::default())
-        .compile_clif(text)
-        .unwrap_or_else(|errors| panic!("{errors}"));
     let device = Device::simulator(config);
-    let module = device.load(&code).unwrap();
-    let kernel = module.kernel("k").unwrap();
     let words = device.upload(&[0u32; 3 * THREADS as usize]).unwrap();
-    let mut launch = kernel.launch(Grid::new([1; 3], [THREADS, 1, 1]));
-    if arguments == 1 {
-        launch = launch.arg(&words);
-    }
-    (launch.run_to_report().unwrap(), words.read().unwrap())
+    let arguments = &[&words as &dyn Argument][..arguments];
+    let block = common::block(THREADS);
+    let report = common::launch(&device, &common::compile(text), "k", block, arguments);
+    (report, words.read().unwrap())
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
+mod common;
+
 use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
+use cranelift_thisgpu::driver::{Device, DevicePointer};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
 use cranelift_thisgpu::unstable::isa::random::Random;
@@ -299,21 +301,20 @@ fn merged_accesses_do_what_single_ones_do() {
                 merge_accesses: merge,
                 ..Options::default()
             };
-            let code = Compiler::new(options)
-                .compile_clif(&program.text)
-                .unwrap_or_else(|errors| panic!("{errors}\n{}", program.text));
+            let code = common::compile_with(options, &program.text);
             words[which] += code.kernel("k").unwrap().resources().instructions;
-            let module = device.load(&code).unwrap();
             let buffer = device.upload(&memory).unwrap();
             let log = device.upload(&vec![0u8; program.log.len()]).unwrap();
-            let kernel = module.kernel("k").unwrap();
-            kernel
-                .launch(Grid::new([1, 1, 1], [1, 1, 1]))
-                .arg(&buffer)
-                .arg(DevicePointer(buffer.address() + program.delta as u64))
-                .arg(&log)
-                .run()
-                .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", program.text));
+            let other = DevicePointer(buffer.address() + program.delta as u64);
+            let at = format!("seed {seed}\n{}", program.text);
+            common::run(
+                &device,
+                &code,
+                "k",
+                common::block(1),
+                &[&buffer, &other, &log],
+                at,
+            );
             let found: Vec<u8> = device.download(&buffer).unwrap();
             assert_eq!(
                 found, program.areas[0],

@@ -11,7 +11,7 @@ use cranelift_thisgpu::compile::{KernelOptions, SourceFile, SourceFunction};
 use cranelift_thisgpu::error::{Errors, Problem};
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::unstable::clif::intrinsics;
+use cranelift_thisgpu::unstable::intrinsics;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a function cannot be run.

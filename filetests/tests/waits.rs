@@ -6,8 +6,8 @@ use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Unit};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::unstable::emit::Code;
+use cranelift_thisgpu::unstable::hazards::redundancy::{RedundancyKind, redundancies};
 use cranelift_thisgpu::unstable::isa::decode;
-use cranelift_thisgpu::unstable::sched::redundancy::{RedundancyKind, redundancies};
 use std::path::{Path, PathBuf};
 use thisgpu_filetests::find_files;
 

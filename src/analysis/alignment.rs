@@ -7,7 +7,7 @@
 //! bits, so it ends, after a few rounds in practice.
 
 use super::control_flow::ControlFlow;
-use crate::clif::resolve::{GpuSymbol, Intrinsics, symbol_offset};
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value};
 
@@ -440,7 +440,7 @@ mod tests {
 
     fn analyse(text: &str) -> (Function, Alignment) {
         let mut func = cranelift_reader::parse_functions(text).unwrap().remove(0);
-        let intrinsics = crate::clif::resolve::resolve(&mut func, &|_| None).unwrap();
+        let intrinsics = crate::intrinsics::resolve::resolve(&mut func, &|_| None).unwrap();
         let flow = ControlFlow::compute(&func, true, &Callees::default());
         let alignment = Alignment::compute(&func, &flow, &intrinsics);
         (func, alignment)

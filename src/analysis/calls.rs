@@ -4,10 +4,11 @@
 //! ([`super::meeting`]). [`Callees`] holds the summaries of everything that one function refers to; rows of the intrinsics'
 //! table are summarised here, other functions by whoever knows the module.
 
-use crate::clif::intrinsics::{self, Effect, Intrinsic, Lowering};
-use crate::clif::resolve::Intrinsics;
+use crate::constants::integer;
+use crate::intrinsics::resolve::Intrinsics;
+use crate::intrinsics::{self, Effect, Intrinsic, Lowering};
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, ValueDef};
+use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode};
 
 /// What a function does to the lanes that call it. All of it holds of what it calls, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,13 +208,7 @@ impl Call {
 /// The operand of a call, if it is a constant.
 fn constant(func: &ir::Function, inst: Inst, index: usize) -> Option<i64> {
     let value = *func.dfg.inst_args(inst).get(index)?;
-    let ValueDef::Result(def, _) = func.dfg.value_def(value) else {
-        return None;
-    };
-    match func.dfg.insts[def] {
-        InstructionData::UnaryImm { imm, .. } => Some(imm.bits()),
-        _ => None,
-    }
+    integer(func, value)
 }
 
 fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Call {

@@ -204,7 +204,7 @@ impl Finder<'_> {
 mod tests {
     use crate::analysis::calls::{Callees, Summary};
     use crate::analysis::control_flow::ControlFlow;
-    use crate::clif::resolve::Intrinsics;
+    use crate::intrinsics::resolve::Intrinsics;
     use cranelift_codegen::ir::{Block, ExternalName};
 
     /// The numbers of the blocks in which lanes only end.

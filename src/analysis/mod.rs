@@ -1,6 +1,6 @@
 //! Facts about a function that selection and the later passes ask for.
 //!
-//! [`Facts::compute`] takes a [`Prepared`] function and leaves it as it is; the control flow is already there. Everything
+//! [`Facts::compute`] takes a function ([`Subject`]) and leaves it as it is; the control flow is already there. Everything
 //! is indexed by Cranelift's entities in dense maps, and near-linear in the size of the function. [`graph`] holds the graph
 //! algorithms that machine code uses too.
 
@@ -22,15 +22,34 @@ pub(crate) mod testing;
 pub mod uniformity;
 pub mod uses;
 
-use crate::clif::Prepared;
+use crate::intrinsics::resolve::Intrinsics;
 use alignment::Alignment;
+use control_flow::ControlFlow;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, Value};
 use cranelift_codegen::write::{FuncWriter, PlainWriter, decorate_function};
+use meeting::Meetings;
 use provenance::{Provenance, Space};
 use std::fmt;
 use uniformity::{Given, Uniformity};
 use uses::{UseCount, UseCounts, Users};
+
+/// A function that facts are asked about, and what is known of it before.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The function: verified, without aliases and unreachable blocks.
+    pub func: &'a Function,
+    /// Which of its external names are intrinsics.
+    pub intrinsics: &'a Intrinsics,
+    /// Graph, dominators, post-dominators and loops.
+    pub flow: &'a ControlFlow,
+    /// Where its lanes meet.
+    pub meetings: &'a Meetings,
+    /// Whether it is a kernel, not a device function.
+    pub is_kernel: bool,
+    /// Whether it has anything that may read or write memory.
+    pub accesses_memory: bool,
+}
 
 /// All facts about one function.
 #[derive(Default)]
@@ -47,24 +66,24 @@ pub struct Facts {
 
 impl Facts {
     /// Analyses a function whose symbols all name data in global memory.
-    pub fn compute(prepared: &Prepared) -> Self {
+    pub fn compute(subject: &Subject) -> Self {
         let mut facts = Self::default();
-        facts.recompute(prepared);
+        facts.recompute(subject);
         facts
     }
 
     /// The same in the memory of the function before.
-    pub fn recompute(&mut self, prepared: &Prepared) {
-        let Prepared {
+    pub fn recompute(&mut self, subject: &Subject) {
+        let &Subject {
             func,
             intrinsics,
             flow,
             meetings,
-            ..
-        } = prepared;
-        let kernel = prepared.is_kernel();
+            is_kernel: kernel,
+            accesses_memory,
+        } = subject;
         // Who accesses memory asks for these, and nobody else.
-        if prepared.accesses_memory {
+        if accesses_memory {
             (self.provenance).recompute(func, flow, intrinsics, kernel, &|_| false);
             self.alignment.recompute(func, flow, intrinsics);
         } else {
@@ -84,11 +103,11 @@ impl Facts {
     }
 
     /// The function as CLIF with the facts as comments, for `--dump-after=analysis`. It parses again.
-    pub fn display<'a>(&'a self, prepared: &'a Prepared) -> impl fmt::Display + 'a {
+    pub fn display<'a>(&'a self, subject: Subject<'a>) -> impl fmt::Display + 'a {
         Annotated {
             facts: self,
-            uses: UseCounts::compute(&prepared.func, &prepared.flow, &prepared.intrinsics),
-            prepared,
+            uses: UseCounts::compute(subject.func, subject.flow, subject.intrinsics),
+            subject,
         }
     }
 }
@@ -97,12 +116,12 @@ impl Facts {
 struct Annotated<'a> {
     facts: &'a Facts,
     uses: UseCounts,
-    prepared: &'a Prepared,
+    subject: Subject<'a>,
 }
 
 impl fmt::Display for Annotated<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        decorate_function(&mut Annotator(self), f, &self.prepared.func)
+        decorate_function(&mut Annotator(self), f, self.subject.func)
     }
 }
 
@@ -160,7 +179,7 @@ impl FuncWriter for Annotator<'_> {
     ) -> fmt::Result {
         let mut line = String::new();
         PlainWriter.write_block_header(&mut line, func, block, indent)?;
-        let flow = &self.0.prepared.flow;
+        let flow = self.0.subject.flow;
         let mut parts = Vec::new();
         if self.0.facts.uniformity.divergent_block(block) {
             parts.push("divergent".to_owned());
@@ -246,8 +265,8 @@ block2:
         let prepared = Preparer::new()
             .prepare(function.func, &options, &mut |_, _| {})
             .unwrap();
-        let facts = Facts::compute(&prepared);
-        let dump = facts.display(&prepared).to_string();
+        let facts = Facts::compute(&prepared.subject());
+        let dump = facts.display(prepared.subject()).to_string();
         cranelift_reader::parse_functions(&dump).unwrap_or_else(|error| panic!("{error}\n{dump}"));
         for expected in [
             "; post-dominated by block2; v0 uniform, global; v1 uniform",

@@ -11,12 +11,12 @@
 use super::components::components;
 use super::control_flow::ControlFlow;
 use super::graph::{Graph, PostDominators};
-use super::taint::Taint;
+use super::taint::{Accesses, Exempt, Taint};
 use super::uses::Users;
+use crate::constants::integer;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
-use std::collections::BTreeSet;
 
 /// A cycle that polls.
 #[derive(Clone, Debug)]
@@ -25,17 +25,6 @@ pub struct Cycle {
     pub blocks: Vec<Block>,
     /// The atomic reads, and calls, in it.
     pub atomics: Vec<Inst>,
-}
-
-/// What instructions do to memory.
-pub struct Accesses<'a> {
-    /// Whether one reads, by an atomic operation, what other threads may write.
-    pub observes: &'a dyn Fn(Inst) -> bool,
-    /// Whether one adds a constant to what nothing in the function moves the other way: who leaves a cycle by what it gives waits for
-    /// nobody.
-    pub counts_up: &'a dyn Fn(Inst) -> bool,
-    /// Whether a load or store may reach memory that no other thread sees.
-    pub may_be_private: &'a dyn Fn(Inst) -> bool,
 }
 
 /// All cycles of `func` that poll.
@@ -52,13 +41,6 @@ pub fn polled_cycles(func: &Function, flow: &ControlFlow, accesses: &Accesses<'_
     };
     finder.look();
     finder.found
-}
-
-/// Edges of one cycle on which a turn got somewhere, so that they do not count as waiting.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Exempt {
-    /// From and to.
-    pub(super) edges: BTreeSet<(Block, Block)>,
 }
 
 /// The graph of the blocks, by their order.
@@ -376,15 +358,10 @@ pub fn counting(func: &Function, inst: Inst) -> Option<i64> {
     let InstructionData::AtomicRmw { op, args, .. } = func.dfg.insts[inst] else {
         return None;
     };
-    let ValueDef::Result(operand, _) = func.dfg.value_def(args[1]) else {
-        return None;
-    };
-    let InstructionData::UnaryImm { imm, .. } = func.dfg.insts[operand] else {
-        return None;
-    };
+    let amount = integer(func, args[1])?.signum();
     let direction = match op {
-        Add => imm.bits().signum(),
-        Sub => -imm.bits().signum(),
+        Add => amount,
+        Sub => -amount,
         _ => 0,
     };
     (direction != 0).then_some(direction)

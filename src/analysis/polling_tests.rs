@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::calls::{Callees, Summary};
-use crate::clif::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::ir::ExternalName;
 
 /// The numbers of the blocks of polling cycles of a function with the parameters `v0: i64, v1: i32`.

@@ -16,10 +16,11 @@
 
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
-use super::polling::{Accesses, Cycle, Observed, counting, observed, polled_cycles};
+use super::polling::{Cycle, Observed, counting, observed, polled_cycles};
 use super::provenance::Provenance;
 use super::roots::Root;
-use crate::clif::resolve::Intrinsics;
+use super::taint::Accesses;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{
     Block, Function, GlobalValueData, Inst, InstructionData, Opcode, Value,

@@ -15,7 +15,7 @@
 
 use super::control_flow::ControlFlow;
 use crate::abi;
-use crate::clif::resolve::{GpuSymbol, Intrinsics};
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
     Block, Function, GlobalValue, Inst, InstructionData, Opcode, Type, Value, ValueDef, types,
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
     use crate::analysis::calls::Callees;
     use crate::analysis::testing::{Rng, random_addresses, random_walk};
-    use crate::clif::resolve;
+    use crate::intrinsics::resolve;
 
     /// The space of the address of every load and store, in layout order.
     fn spaces(text: &str, kernel: bool) -> Vec<Space> {

@@ -5,13 +5,31 @@
 
 use super::control_flow::ControlFlow;
 use super::graph::PostDominators;
-use super::polling::{Accesses, Exempt};
 use super::uses::Users;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, Value};
+use std::collections::BTreeSet;
 
 /// Block visits, per block of the function, that following tainted branches may take (*assumed*: generous).
 const VISITS_PER_BLOCK: usize = 16;
+
+/// What instructions do to memory.
+pub struct Accesses<'a> {
+    /// Whether one reads, by an atomic operation, what other threads may write.
+    pub observes: &'a dyn Fn(Inst) -> bool,
+    /// Whether one adds a constant to what nothing in the function moves the other way: who leaves a cycle by what it gives waits for
+    /// nobody.
+    pub counts_up: &'a dyn Fn(Inst) -> bool,
+    /// Whether a load or store may reach memory that no other thread sees.
+    pub may_be_private: &'a dyn Fn(Inst) -> bool,
+}
+
+/// Edges of one cycle on which a turn got somewhere, so that they do not count as waiting.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Exempt {
+    /// From and to.
+    pub(super) edges: BTreeSet<(Block, Block)>,
+}
 
 /// What depends on atomic reads in a component.
 pub(super) struct Taint<'a> {

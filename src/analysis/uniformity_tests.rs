@@ -6,7 +6,7 @@ use crate::analysis::calls::{Callees, Summary};
 use crate::analysis::meeting::{Meeting, Meetings};
 use crate::analysis::progress::Progress;
 use crate::analysis::testing::{Rng, random_function};
-use crate::clif::resolve;
+use crate::intrinsics::resolve;
 use cranelift_codegen::ir::InstructionData;
 use cranelift_codegen::ir::condcodes::IntCC;
 use hashbrown::HashMap;

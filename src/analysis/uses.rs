@@ -6,7 +6,7 @@
 //! makes everything below it used several times, since folding it would duplicate them.
 
 use super::control_flow::ControlFlow;
-use crate::clif::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::entity::packed_option::PackedOption;
 use cranelift_codegen::entity::{EntityRef, SecondaryMap};
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Value};

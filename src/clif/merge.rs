@@ -8,15 +8,14 @@
 //!
 //! Instructions without effect whose results are unused go too, so that nothing keeps a call alive that is unused itself.
 
-use super::intrinsics::Intrinsic;
-use super::resolve::Intrinsics;
 use crate::analysis::uses::{for_each_operand, has_effect};
+use crate::constants;
+use crate::intrinsics::Intrinsic;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{
-    Block, Function, Inst, InstructionData, Opcode, Type, Value, ValueDef,
-};
+use cranelift_codegen::ir::{Block, Function, Inst, Type, Value, ValueDef};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -33,7 +32,7 @@ pub struct Merged {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Operand {
     Value(Value),
-    Constant(Type, i64),
+    Constant(Type, u64),
 }
 
 /// A call: which intrinsic (by the address of its row), of what.
@@ -114,20 +113,7 @@ fn merge(func: &mut Function, domtree: &DominatorTree, intrinsics: &Intrinsics) 
 
 fn operand(func: &Function, value: Value) -> Operand {
     let value = func.dfg.resolve_aliases(value);
-    let constant = match func.dfg.value_def(value) {
-        ValueDef::Result(inst, _) => match func.dfg.insts[inst] {
-            InstructionData::UnaryImm {
-                opcode: Opcode::Iconst,
-                imm,
-            } => Some(imm.bits()),
-            InstructionData::UnaryIeee16 { imm, .. } => Some(imm.bits().into()),
-            InstructionData::UnaryIeee32 { imm, .. } => Some(imm.bits().into()),
-            InstructionData::UnaryIeee64 { imm, .. } => Some(imm.bits() as i64),
-            _ => None,
-        },
-        _ => None,
-    };
-    constant.map_or(Operand::Value(value), |bits| {
+    constants::bits(func, value).map_or(Operand::Value(value), |bits| {
         Operand::Constant(func.dfg.value_type(value), bits)
     })
 }
@@ -176,7 +162,7 @@ fn needed(func: &Function, intrinsics: &Intrinsics) -> SecondaryMap<Inst, bool> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clif::resolve;
+    use crate::intrinsics::resolve;
     use cranelift_codegen::flowgraph::ControlFlowGraph;
 
     #[test]

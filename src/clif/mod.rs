@@ -12,14 +12,12 @@ pub mod by_value;
 pub mod contents;
 pub mod conversions;
 mod guard;
-pub mod intrinsics;
 pub mod legalize;
 mod loops;
 pub mod merge;
 pub mod mid_end;
 pub mod places;
 pub mod promote;
-pub mod resolve;
 pub mod returns;
 pub mod rewrite;
 pub mod signatures;
@@ -28,11 +26,13 @@ pub mod source;
 pub use source::KernelOptions;
 
 use crate::abi::{self, bank0};
+use crate::analysis::Subject;
 use crate::analysis::calls::{self, Callees, Summarize, Summary};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::progress::{self, Progress};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::intrinsics::resolve::{Intrinsics, Namer, name_text, resolve};
 use crate::remarks::Remarks;
 use crate::settings::Options as Settings;
 use contents::Contents;
@@ -43,7 +43,6 @@ use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Function, Inst, Opcode, Signature, Type, Value};
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::verifier::VerifierErrors;
-use resolve::{Intrinsics, Namer};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -214,7 +213,7 @@ impl Preparer {
 
         let context = &mut self.context;
         context.func = func;
-        let intrinsics = resolve::resolve(&mut context.func, options.namer)?;
+        let intrinsics = resolve(&mut context.func, options.namer)?;
         observe(Step::Resolve, &context.func);
         by_value::expand(&mut context.func);
         let mut contents = Contents::of(&context.func);
@@ -293,7 +292,7 @@ impl Preparer {
         let kernel = options.kernel.is_some();
         let name = |reference| {
             let name = &func.dfg.ext_funcs[reference].name;
-            resolve::name_text(func, name, options.namer)
+            name_text(func, name, options.namer)
         };
         let callees = match contents.has(&calls::OPCODES) {
             true => Callees::of(func, &intrinsics, &name, options.summarize),
@@ -356,6 +355,18 @@ impl Prepared {
     /// True for a kernel, false for a device function.
     pub fn is_kernel(&self) -> bool {
         self.kernel.is_some()
+    }
+
+    /// What the analyses take.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject {
+            func: &self.func,
+            intrinsics: &self.intrinsics,
+            flow: &self.flow,
+            meetings: &self.meetings,
+            is_kernel: self.is_kernel(),
+            accesses_memory: self.accesses_memory,
+        }
     }
 
     /// Checks what [`Preparer::prepare`] guarantees.

@@ -17,13 +17,14 @@
 
 mod placement;
 
+use crate::constants::integer;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::{
     Block, Endianness, Function, Inst, InstBuilder, InstructionData, JumpTable, MemFlagsData,
-    Opcode, StackSlot, Type, Value, ValueDef, types,
+    Opcode, StackSlot, Type, Value, types,
 };
 use hashbrown::HashSet;
 
@@ -205,19 +206,9 @@ fn constant_offset(func: &Function, inst: Inst) -> Option<(Value, i64)> {
     else {
         return None;
     };
-    let constant = |value| match func.dfg.value_def(value) {
-        ValueDef::Result(def, _) => match func.dfg.insts[def] {
-            InstructionData::UnaryImm {
-                opcode: Opcode::Iconst,
-                imm,
-            } => Some(imm.bits()),
-            _ => None,
-        },
-        _ => None,
-    };
-    constant(b)
+    integer(func, b)
         .map(|offset| (a, offset))
-        .or_else(|| constant(a).map(|offset| (b, offset)))
+        .or_else(|| integer(func, a).map(|offset| (b, offset)))
 }
 
 /// Position of the address among the operands, offset, type in memory, and kind of a load or store; the kind is `None` if

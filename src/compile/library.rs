@@ -3,16 +3,10 @@
 //!
 //! They are CLIF (`library.clif`), compiled when a unit calls or takes the address of one that it does not define. A function of the unit goes first.
 
-use super::{Compiler, FunctionInput, Unit};
-use crate::clif::source::SourceFile;
-use crate::error::Errors;
+use crate::clif::source::{SourceFile, SourceFunction};
 pub use crate::locations::LIBRARY;
-use crate::locations::Locations;
-use crate::object::Linkage;
-use crate::settings::Options;
 use hashbrown::HashMap;
-use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 const TEXT: &str = include_str!("library.clif");
 
@@ -43,39 +37,15 @@ pub fn provides(name: &str) -> bool {
     NAMES.contains_key(name)
 }
 
-/// Adds the library's functions that `unit` refers to and does not define.
-///
-/// # Errors
-/// None are expected: the library compiles.
-pub(super) fn complete(unit: &mut Unit) -> Result<(), Errors> {
-    let missing: BTreeSet<String> = unit
-        .undefined()
-        .filter(|name| provides(name))
-        .map(str::to_owned)
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let lines = unit.functions().any(|code| !code.lines.is_empty());
-    let mut compiler = Compiler::new(Options {
-        lines,
-        ..Options::default()
-    });
-    compiler.set_locations(Some(Arc::new(Locations::lines_of(LIBRARY))));
-    for name in missing {
-        let function = &FILE.functions[NAMES[name.as_str()]];
-        let input = FunctionInput {
-            linkage: Linkage::Local,
-            ..FunctionInput::of_source(function, &name)
-        };
-        compiler.compile_function(&input, unit)?;
-    }
-    Ok(())
+/// The function of a name, if the library [`provides`] it.
+pub(super) fn function(name: &str) -> Option<&'static SourceFunction> {
+    NAMES.get(name).map(|&index| &FILE.functions[index])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Compiler;
     use cranelift_codegen::ir::LibCall;
 
     /// Cranelift's library calls but for those of other machines and of thread-local storage.

@@ -6,6 +6,7 @@ use std::fmt;
 
 /// The report of a kernel, as `--resource-usage` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct KernelResources {
     /// Name.
     pub name: String,

@@ -3,15 +3,15 @@
 use super::watch::{Stage, internal};
 use crate::analysis::Facts;
 use crate::clif::Prepared;
-use crate::emit::linear::Linear;
 use crate::emit::{self, EmitError};
 use crate::error::{Error, Errors, Place, Problem};
+use crate::hazards::verify;
 use crate::isa::{PReg, VReg};
+use crate::linear::Linear;
 use crate::lower;
 use crate::regalloc::{self, RegallocError};
 use crate::sched::Scheduled;
 use crate::sched::control::Waiting;
-use crate::sched::verify::verify;
 use crate::settings::{Options, Sched};
 use crate::simt::{ConvergenceError, SimtError};
 use crate::vcode::print::origin;
@@ -28,7 +28,7 @@ pub(super) struct Analyzed<'a> {
 impl<'a> Analyzed<'a> {
     /// Analyses a function, in the memory of the one before. Data objects live in global memory, never in a constant bank.
     pub fn of(prepared: &'a Prepared, facts: &'a mut Facts) -> Self {
-        facts.recompute(prepared);
+        facts.recompute(&prepared.subject());
         Self { prepared, facts }
     }
 
@@ -62,7 +62,7 @@ impl<'a> Analyzed<'a> {
 
 impl fmt::Display for Analyzed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.facts.display(self.prepared).fmt(f)
+        self.facts.display(self.prepared.subject()).fmt(f)
     }
 }
 

@@ -10,8 +10,8 @@ use crate::analysis::components::components;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::graph::Graph;
 use crate::analysis::progress::{self, Progress};
-use crate::clif::resolve::Intrinsics;
 use crate::clif::{self, KernelOptions};
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::ir::{FuncRef, Function, Inst, InstructionData, Opcode};
 use hashbrown::{HashMap, HashSet};
 use std::collections::VecDeque;
@@ -51,39 +51,6 @@ impl Summaries {
                 ..self.any.unwrap_or(Summary::UNKNOWN)
             },
         }
-    }
-
-    /// Takes of a function that will be announced later that it may do everything but poll, until it is.
-    pub fn expect(&mut self, name: &str) {
-        if !self.known.contains_key(name) {
-            let expected = Summary {
-                polls: false,
-                ..Summary::UNKNOWN
-            };
-            self.known.insert(name.to_owned(), expected);
-            self.tentative.insert(name.to_owned());
-        }
-    }
-
-    /// Adds a function that may call some that are expected. True if it does, and so its summary may still change.
-    pub fn announce_before_callees(&mut self, input: &FunctionInput<'_>) -> bool {
-        self.tentative.remove(input.name);
-        self.announce(std::slice::from_ref(input));
-        let calls = Calls::of(input);
-        let tentative =
-            calls.indirectly || calls.names.iter().any(|name| self.tentative.contains(name));
-        if tentative {
-            self.tentative.insert(input.name.to_owned());
-        }
-        tentative
-    }
-
-    /// The callees of a function, and what is known of each.
-    pub fn of_callees(&self, input: &FunctionInput<'_>) -> Vec<Summary> {
-        let calls = Calls::of(input);
-        let named = calls.names.iter().map(|name| self.of(Callee::Named(name)));
-        let indirect = calls.indirectly.then(|| self.of(Callee::Indirect));
-        named.chain(indirect).collect()
     }
 
     /// Adds what another module knows of its functions.
@@ -214,6 +181,43 @@ impl Summaries {
         Callees::of(input.func, &Intrinsics::default(), &name, &|callee| {
             self.of(callee)
         })
+    }
+}
+
+/// What a module asks whose functions come one by one.
+#[cfg(feature = "module")]
+impl Summaries {
+    /// Takes of a function that will be announced later that it may do everything but poll, until it is.
+    pub fn expect(&mut self, name: &str) {
+        if !self.known.contains_key(name) {
+            let expected = Summary {
+                polls: false,
+                ..Summary::UNKNOWN
+            };
+            self.known.insert(name.to_owned(), expected);
+            self.tentative.insert(name.to_owned());
+        }
+    }
+
+    /// Adds a function that may call some that are expected. True if it does, and so its summary may still change.
+    pub fn announce_before_callees(&mut self, input: &FunctionInput<'_>) -> bool {
+        self.tentative.remove(input.name);
+        self.announce(std::slice::from_ref(input));
+        let calls = Calls::of(input);
+        let tentative =
+            calls.indirectly || calls.names.iter().any(|name| self.tentative.contains(name));
+        if tentative {
+            self.tentative.insert(input.name.to_owned());
+        }
+        tentative
+    }
+
+    /// The callees of a function, and what is known of each.
+    pub fn of_callees(&self, input: &FunctionInput<'_>) -> Vec<Summary> {
+        let calls = Calls::of(input);
+        let named = calls.names.iter().map(|name| self.of(Callee::Named(name)));
+        let indirect = calls.indirectly.then(|| self.of(Callee::Indirect));
+        named.chain(indirect).collect()
     }
 }
 

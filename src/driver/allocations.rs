@@ -6,6 +6,7 @@ use std::panic::Location;
 
 /// Who made an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Origin {
     /// A call at this place of the host's program.
     Host(&'static Location<'static>),
@@ -24,6 +25,7 @@ impl fmt::Display for Origin {
 
 /// Memory that is allocated on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Allocation {
     /// Its address in global memory.
     pub address: u64,

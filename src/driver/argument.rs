@@ -4,7 +4,7 @@
 //! to an i64 may do so, since CLIF has no type for addresses. A vector parameter takes whatever has its size, but no address. Of a kernel whose
 //! object does not name types, only sizes are checked.
 
-use super::buffer::{Buffer, Memory};
+use super::buffer::{Buffer, DevicePointer, Memory};
 use crate::object::{Parameter, ParameterKind};
 use bytemuck::Pod;
 use cranelift_codegen::ir::types::F128;
@@ -44,10 +44,6 @@ impl<T: Argument, const N: usize> Argument for [T; N] {
         }
     }
 }
-
-/// An address on the device that no [`Buffer`] stands for: part of a buffer, a data object, or nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DevicePointer(pub u64);
 
 /// A value that a kernel parameter can take.
 pub trait Argument {

@@ -3,10 +3,9 @@
 //! A [`Buffer`] is a part of an allocation, at first all of it; slices and casts are others of the same allocation, which is given back with
 //! the last of them. Elements are what [`Pod`] says: plain bytes, in the order of the host, which is the device's (little-endian).
 
-use super::argument::DevicePointer;
-use super::device::Shared;
 use super::error::DeviceError;
 use super::no_room;
+use super::shared::Shared;
 use bytemuck::Pod;
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,6 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(target_endian = "big")]
 compile_error!("buffers are little-endian, and so must be the host");
+
+/// An address on the device that no [`Buffer`] stands for: part of a buffer, a data object, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePointer(pub u64);
 
 /// An allocation; given back when dropped.
 pub(super) struct Memory {

@@ -1,20 +1,19 @@
 //! A device and its memory.
+//!
+//! What it loads, and its streams, are methods of it beside [`super::Module`] and [`super::Stream`], which are made of devices.
 
 #[cfg(feature = "sim")]
 use super::Simulator;
-use super::allocations::{Allocation, Allocations, Origin};
-use super::argument::DevicePointer;
-use super::buffer::Buffer;
-use super::kernel::Module;
+use super::allocations::{Allocation, Origin};
+use super::buffer::{Buffer, DevicePointer};
 use super::queue::Queue;
-use super::stream::Stream;
-use super::{DeviceError, DeviceProperties, Driver, DriverError};
-use crate::object::{Linker, Object};
+use super::shared::{Life, Shared};
+use super::{DeviceError, DeviceProperties, Driver};
 #[cfg(feature = "sim")]
 use crate::sim::SimConfig;
 use bytemuck::Pod;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A device. Clones are the same device.
 ///
@@ -27,52 +26,6 @@ pub struct Device {
     _life: Arc<Life>,
 }
 
-/// What buffers need of a device.
-pub(super) struct Shared {
-    driver: Box<dyn Driver>,
-    allocations: Mutex<Allocations>,
-    queue: Arc<Queue>,
-}
-
-impl Shared {
-    pub(super) fn driver(&self) -> &dyn Driver {
-        &*self.driver
-    }
-
-    /// A number that tells devices apart.
-    pub(super) fn identity(this: &Arc<Self>) -> usize {
-        Arc::as_ptr(this).cast::<()>() as usize
-    }
-
-    fn allocations(&self) -> MutexGuard<'_, Allocations> {
-        self.allocations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn free(&self, address: u64) -> Result<(), DriverError> {
-        // The list first: another thread may get the address as soon as it is free.
-        let mut allocations = self.allocations();
-        self.driver().free(address)?;
-        allocations.remove(address);
-        Ok(())
-    }
-}
-
-/// Ends with the last handle of a device.
-struct Life(Arc<Shared>);
-
-impl Drop for Life {
-    fn drop(&mut self) {
-        let allocations = self.0.allocations();
-        if allocations.check {
-            for allocation in allocations.list() {
-                log::warn!("leak: {allocation}, is still allocated at the end of the device");
-            }
-        }
-    }
-}
-
 impl Device {
     /// A simulated device.
     #[cfg(feature = "sim")]
@@ -82,11 +35,7 @@ impl Device {
 
     /// A device behind a driver.
     pub fn new(driver: impl Driver + 'static) -> Device {
-        let shared = Arc::new(Shared {
-            driver: Box::new(driver),
-            allocations: Mutex::default(),
-            queue: Arc::default(),
-        });
+        let shared = Arc::new(Shared::new(driver));
         Device {
             _life: Arc::new(Life(shared.clone())),
             shared,
@@ -104,11 +53,6 @@ impl Device {
 
     pub(super) fn queue(&self) -> &Arc<Queue> {
         &self.shared.queue
-    }
-
-    /// A new stream: launches that are put on it run one after the other.
-    pub fn stream(&self) -> Stream {
-        Stream::new(self.clone())
     }
 
     /// All that is allocated, in the order of addresses: buffers, data of modules, and what [`Buffer::into_raw`] gave away.
@@ -206,38 +150,6 @@ impl Device {
     /// When its size is no multiple of the element's.
     pub fn download<T: Pod>(&self, buffer: &Buffer<impl Pod>) -> Result<Vec<T>, DeviceError> {
         buffer.read()
-    }
-
-    /// Loads code: an [`Object`], or what has one.
-    ///
-    /// # Errors
-    /// Symbols without a value; no room.
-    pub fn load(&self, code: &impl AsRef<Object>) -> Result<Module, DeviceError> {
-        Module::load(self.clone(), code.as_ref())
-    }
-
-    /// Links code and loads it: several [`Object`]s, or what has them. Messages call them `object 1` and so on; a
-    /// [`Linker`] gives them names.
-    ///
-    /// # Errors
-    /// What does not link, see [`Linker::link`]; no room.
-    pub fn load_all<'a, C: AsRef<Object> + 'a>(
-        &self,
-        codes: impl IntoIterator<Item = &'a C>,
-    ) -> Result<Module, DeviceError> {
-        let mut linker = Linker::new();
-        for (index, code) in codes.into_iter().enumerate() {
-            linker = linker.add(format!("object {}", index + 1), code);
-        }
-        self.load(&linker.link().map_err(DeviceError::Link)?)
-    }
-
-    /// Loads an ELF object.
-    ///
-    /// # Errors
-    /// No object of this machine; symbols without a value; no room.
-    pub fn load_elf(&self, bytes: &[u8]) -> Result<Module, DeviceError> {
-        Module::load(self.clone(), &Object::read(bytes)?)
     }
 
     /// Waits until all launches have ended that were asked for until now, on all streams.

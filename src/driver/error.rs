@@ -3,7 +3,6 @@
 use super::DriverError;
 use crate::launch::{Fault, Report};
 use crate::object::{LinkError, ReadError};
-use crate::text::count;
 use thiserror::Error;
 
 /// What went wrong with a device, a module or a launch.
@@ -169,4 +168,23 @@ fn list(errors: &[LinkError]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+/// A number of things: `1 argument`, `2 arguments`.
+fn count(number: impl Into<u64>, thing: &str) -> String {
+    match number.into() {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_things() {
+        assert_eq!(count(1u32, "argument"), "1 argument");
+        assert_eq!(count(0u32, "argument"), "0 arguments");
+    }
 }

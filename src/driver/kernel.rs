@@ -3,10 +3,9 @@
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::DeviceError;
-use super::launch::{Grid, Launch};
 use super::link::{Linked, link};
 use super::{ModuleId, Occupancy};
-use crate::object::{self, Object, Resources};
+use crate::object::{self, Linker, Object, Resources};
 use crate::text::did_you_mean;
 use std::sync::Arc;
 
@@ -39,8 +38,42 @@ impl Drop for Inner {
     }
 }
 
+impl Device {
+    /// Loads code: an [`Object`], or what has one.
+    ///
+    /// # Errors
+    /// Symbols without a value; no room.
+    pub fn load(&self, code: &impl AsRef<Object>) -> Result<Module, DeviceError> {
+        Module::load(self.clone(), code.as_ref())
+    }
+
+    /// Links code and loads it: several [`Object`]s, or what has them. Messages call them `object 1` and so on; a
+    /// [`Linker`] gives them names.
+    ///
+    /// # Errors
+    /// What does not link, see [`Linker::link`]; no room.
+    pub fn load_all<'a, C: AsRef<Object> + 'a>(
+        &self,
+        codes: impl IntoIterator<Item = &'a C>,
+    ) -> Result<Module, DeviceError> {
+        let mut linker = Linker::new();
+        for (index, code) in codes.into_iter().enumerate() {
+            linker = linker.add(format!("object {}", index + 1), code);
+        }
+        self.load(&linker.link().map_err(DeviceError::Link)?)
+    }
+
+    /// Loads an ELF object.
+    ///
+    /// # Errors
+    /// No object of this machine; symbols without a value; no room.
+    pub fn load_elf(&self, bytes: &[u8]) -> Result<Module, DeviceError> {
+        Module::load(self.clone(), &Object::read(bytes)?)
+    }
+}
+
 impl Module {
-    pub(super) fn load(device: Device, object: &Object) -> Result<Module, DeviceError> {
+    fn load(device: Device, object: &Object) -> Result<Module, DeviceError> {
         let Linked {
             image,
             functions,
@@ -143,11 +176,6 @@ impl Kernel {
         let shared = kernel.shared_bytes.saturating_add(dynamic_shared);
         let properties = self.device().properties();
         properties.occupancy(threads, resources.registers, shared)
-    }
-
-    /// Begins a launch.
-    pub fn launch(&self, grid: Grid) -> Launch<'_> {
-        Launch::new(self, grid)
     }
 
     pub(super) fn device(&self) -> &Device {

@@ -49,10 +49,11 @@ pub struct Launch<'a> {
     time_limit: Option<Duration>,
 }
 
-impl<'a> Launch<'a> {
-    pub(super) fn new(kernel: &'a Kernel, grid: Grid) -> Launch<'a> {
+impl Kernel {
+    /// Begins a launch.
+    pub fn launch(&self, grid: Grid) -> Launch<'_> {
         Launch {
-            kernel,
+            kernel: self,
             grid,
             shared: 0,
             values: Vec::new(),
@@ -60,7 +61,9 @@ impl<'a> Launch<'a> {
             time_limit: None,
         }
     }
+}
 
+impl Launch<'_> {
     /// The next argument.
     pub fn arg(mut self, argument: impl Argument) -> Self {
         self.values.push(argument.value());

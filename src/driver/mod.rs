@@ -33,6 +33,7 @@ mod kernel;
 mod launch;
 pub mod link;
 mod queue;
+mod shared;
 #[cfg(feature = "sim")]
 mod simulator;
 mod stream;
@@ -40,8 +41,8 @@ mod stream;
 mod tests;
 
 pub use allocations::{Allocation, Origin};
-pub use argument::{Argument, DevicePointer};
-pub use buffer::Buffer;
+pub use argument::Argument;
+pub use buffer::{Buffer, DevicePointer};
 pub use bytemuck::Pod;
 pub use device::Device;
 pub use error::DeviceError;
@@ -61,6 +62,7 @@ pub struct ModuleId(pub u64);
 
 /// Why a driver refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum DriverError {
     /// Memory.
     #[error(transparent)]

@@ -4,8 +4,10 @@
 
 use super::{Driver, DriverError, ModuleId};
 use crate::launch::{Image, LaunchRequest, Report};
+use crate::sim::SimConfig;
+use crate::sim::global::Global;
+use crate::sim::launch::Loaded;
 use crate::sim::words::Words;
-use crate::sim::{Global, Loaded, SimConfig};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -26,12 +26,17 @@ impl fmt::Debug for Stream {
     }
 }
 
-impl Stream {
-    pub(super) fn new(device: Device) -> Stream {
-        let id = device.queue().stream();
-        Stream { device, id }
+impl Device {
+    /// A new stream: launches that are put on it run one after the other.
+    pub fn stream(&self) -> Stream {
+        Stream {
+            id: self.queue().stream(),
+            device: self.clone(),
+        }
     }
+}
 
+impl Stream {
     pub(super) fn id(&self) -> StreamId {
         self.id
     }
@@ -134,6 +139,7 @@ impl fmt::Debug for Event {
 
 /// What passed between two events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Elapsed {
     /// By the host's clock.
     pub host: Duration,

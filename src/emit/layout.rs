@@ -5,10 +5,10 @@
 //! returns becomes RET. Jumps carry no arguments any more: allocation has turned them into moves. Instructions are not moved: the
 //! branches are put behind those of allocation.
 
-use super::linear::{Linear, LinearBlock, Target};
 use super::order::{BlockTraits, block_order};
 use crate::analysis::graph::Graph;
 use crate::isa::{PInst, PReg, Role, build};
+use crate::linear::{Linear, LinearBlock, Target};
 use crate::vcode::{
     Attachment, AttachmentId, Block, BlockData, Callee, Entry, Guard, SourceLine, SymbolKind,
     SymbolUse, Terminator, VCode,

@@ -5,7 +5,6 @@
 
 pub mod constants;
 pub mod layout;
-pub mod linear;
 mod order;
 mod resources;
 #[cfg(test)]
@@ -19,9 +18,9 @@ pub use resources::Resources;
 
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Illegal, PInst, PReg};
+use crate::linear::{Linear, Target};
 use crate::sched::Scheduled;
 use crate::vcode::{Entry, FunctionKind, SourceLine, SymbolUse, VCode};
-use linear::{Linear, Target};
 use thiserror::Error;
 
 /// An emitted function.

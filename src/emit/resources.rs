@@ -1,9 +1,9 @@
 //! What a function needs of the machine, counted on its final code.
 
-use super::linear::{Linear, Target};
 use crate::analysis::graph::{Dominators, Loops};
 use crate::isa::table::Effects;
 use crate::isa::{PReg, Register, RegisterClass};
+use crate::linear::{Linear, Target};
 use crate::vcode::{Entry, FunctionKind};
 use std::collections::BTreeSet;
 

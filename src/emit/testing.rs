@@ -1,12 +1,12 @@
 //! Functions built by hand, for the tests of everything behind allocation.
 
-use super::linear::Linear;
 use super::{Code, Constants, EmitError, LayoutError, Scratch, emit, layout};
 use crate::isa::generated::{
     AccessOrder, BoolOp, CompOp, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldg, mov, stg,
 };
 use crate::isa::operand::PT;
 use crate::isa::{Inst, PInst, PReg, Register, build};
+use crate::linear::Linear;
 use crate::sched::Scheduled;
 use crate::sched::control::{Waiting, schedule};
 use crate::testing::Random;

@@ -1,10 +1,10 @@
 //! Laid out code takes the same way as the blocks that it was made from.
 
-use super::linear::LinearError;
 use super::testing::{block, jump, kernel, linear, mov, random_terminator, words};
 use super::*;
 use crate::isa::table::Effects;
 use crate::isa::{Optype, PInst, PReg, Role, build, decode};
+use crate::linear::LinearError;
 use crate::sched::control::Waiting;
 use crate::testing::Random;
 use crate::vcode::{Attachment, Entry, Guard, SymbolKind, Terminator, VCode};

@@ -54,6 +54,7 @@ impl fmt::Display for AccessKind {
 
 /// The reason of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// An address in no allocation, or past the end of its window.
     #[error("{access} of {bytes} bytes at {address:#x} is out of bounds of {window} memory")]

@@ -12,6 +12,7 @@ mod report;
 pub mod trace;
 
 pub use calls::Frame;
+#[cfg(feature = "sim")]
 pub(crate) use calls::is_library;
 pub use fault::{AccessKind, Fault, FaultKind, Place, Window};
 pub use image::Image;
@@ -24,6 +25,7 @@ use thiserror::Error;
 
 /// What to launch.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LaunchRequest<'a> {
     /// Name for reports.
     pub kernel: &'a str,
@@ -52,6 +54,7 @@ pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, u16::MAX as u32, u16::MAX as u3
 
 /// Why a launch did not begin.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum LaunchError {
     /// An extent of 0, or too many threads.
     #[error(
@@ -77,6 +80,7 @@ pub enum LaunchError {
 
 /// Why the host cannot reach device memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum MemoryError {
     /// Not inside one allocation.
     #[error("device address {address:#x} with {bytes} bytes is not inside an allocation")]

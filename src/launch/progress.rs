@@ -77,6 +77,7 @@ pub struct Interrupt<'a> {
 
 /// Why a launch ends before its program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Interruption {
     /// Somebody wishes so.
     Cancelled,

@@ -85,6 +85,7 @@ impl std::fmt::Display for Resource {
 
 /// What a hazard is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum HazardKind {
     /// Read before the result has arrived.
     ReadAfterWrite,
@@ -108,6 +109,7 @@ impl fmt::Display for HazardKind {
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FindingKind {
     /// A register was read that nothing was written to.
     UndefinedRegister(Resource),

@@ -4,12 +4,9 @@ use super::Lower;
 use super::context::generated_code::Context;
 use super::source::{Base, Regs, Src};
 use super::typed::{Operand, Word, Word64};
-use crate::abi;
+use crate::abi::{self, OFFSETS};
 use crate::analysis::provenance::Space;
 use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value};
-
-/// Offsets that fit the signed 24 bits of an address with any piece of an access behind them.
-pub const OFFSETS: std::ops::Range<i64> = -(1 << 23)..(1 << 23) - 16;
 
 /// An address: a register operand and a constant offset.
 #[derive(Clone, Copy, Debug)]

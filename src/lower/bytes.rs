@@ -7,40 +7,21 @@
 //!
 //! The costs are those of the rules for single operations: estimates, right for common types (*assumed*: what they miss costs an instruction at most).
 
+mod limits;
+mod word;
+
+pub use word::ByteMap;
+pub(super) use word::{Byte, Bytes, picks};
+
 use super::Lower;
 use super::source::{is_representable, words_of_bits};
-use super::typed::Word;
-use super::vector::{IDENTITY, Picks};
-use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, types};
-use smallvec::SmallVec;
+use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value};
+use word::{BYTES, Source, sources, values};
 
 /// How far a tree is followed.
 const DEPTH: u32 = 8;
 /// How many operations of it are looked at (*assumed*: a word of four bytes, each shifted, masked, extended and joined, has twenty).
 const OPERATIONS: u32 = 32;
-
-/// Most bytes of a value that is followed.
-const BYTES: usize = 8;
-
-/// What a byte is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Byte {
-    /// Nobody reads it.
-    Any,
-    /// Zero.
-    Zero,
-    /// The byte of a value with this number, or all ones where that is negative.
-    Of { value: Value, byte: u8, sign: bool },
-}
-
-/// The bytes of a value, the lowest first.
-pub(super) type Bytes = [Byte; BYTES];
-
-/// The bytes of the words of a value of one or two words.
-#[derive(Clone, Copy, Debug)]
-pub struct ByteMap {
-    bytes: Bytes,
-}
 
 /// A value as its bytes, and what it takes to compute it otherwise.
 struct Part {
@@ -56,40 +37,6 @@ impl Part {
     /// Instructions for all of it: LOP3 joins three operands, and so two more each.
     fn whole(&self) -> u32 {
         self.cost + self.operands / 2 * self.words
-    }
-}
-
-/// Where bytes come from: a word of a value; none: zeros.
-type Source = Option<(Value, u8)>;
-
-impl Byte {
-    fn source(self) -> Option<Source> {
-        match self {
-            Byte::Any => None,
-            Byte::Zero => Some(None),
-            Byte::Of { value, byte, .. } => Some(Some((value, byte / 4))),
-        }
-    }
-
-    /// The nibble of PRMT for it, in the first or in the second register.
-    fn selector(self, second: bool) -> u32 {
-        let place = if second { 4 } else { 0 };
-        match self {
-            Byte::Of { byte, sign, .. } => u32::from(byte % 4) + place + if sign { 8 } else { 0 },
-            Byte::Any | Byte::Zero => place,
-        }
-    }
-
-    /// The sign of it.
-    fn sign(self) -> Byte {
-        match self {
-            Byte::Of { value, byte, .. } => Byte::Of {
-                value,
-                byte,
-                sign: true,
-            },
-            other => other,
-        }
     }
 }
 
@@ -593,182 +540,6 @@ impl Lower<'_> {
             }
             _ => None,
         }
-    }
-}
-
-/// The words that bytes come from, in the order in which they appear, zeros last.
-fn sources(bytes: [Byte; 4]) -> SmallVec<[Source; 4]> {
-    let mut sources: SmallVec<[Source; 4]> = SmallVec::new();
-    for source in bytes.into_iter().filter_map(Byte::source) {
-        if !sources.contains(&source) {
-            sources.push(source);
-        }
-    }
-    sources.sort_by_key(Option::is_none);
-    sources
-}
-
-impl ByteMap {
-    /// The bytes of a word.
-    pub(super) fn word(&self, word: usize) -> [Byte; 4] {
-        std::array::from_fn(|i| self.bytes[4 * word + i])
-    }
-
-    /// The two values whose low halves a word is.
-    pub(super) fn halves(&self, word: usize) -> Option<[Value; 2]> {
-        halves(self.word(word))
-    }
-}
-
-/// The two values whose low halves these bytes are.
-fn halves([a, b, c, d]: [Byte; 4]) -> Option<[Value; 2]> {
-    let low = |bytes: [Byte; 2]| match bytes {
-        [
-            Byte::Of {
-                value,
-                byte: 0,
-                sign: false,
-            },
-            Byte::Of {
-                value: other,
-                byte: 1,
-                sign: false,
-            },
-        ] => (value == other).then_some(value),
-        _ => None,
-    };
-    Some([low([a, b])?, low([c, d])?])
-}
-
-/// Words that are limited to the range of a narrower type, the lowest first.
-pub(super) struct Limits {
-    pub(super) bits: u32,
-    pub(super) signed: bool,
-    pub(super) parts: SmallVec<[Value; 4]>,
-}
-
-impl Lower<'_> {
-    /// The f32 that a half nobody else reads is the nearest one to.
-    pub(super) fn narrowed(&self, half: Value) -> Option<Value> {
-        match self.def_data(half)? {
-            InstructionData::Unary {
-                opcode: Opcode::Fdemote,
-                arg,
-            } if self.type_of(arg) == types::F32 && self.is_used_once(half) => Some(arg),
-            _ => None,
-        }
-    }
-
-    /// What a word is put together from, if that is two or four limited words, with nothing else but zeros above.
-    pub(super) fn limits(&self, bytes: [Byte; 4]) -> Option<Limits> {
-        let limited = |parts: &[Value], bits: u32| {
-            let mut all = SmallVec::new();
-            let mut signs = SmallVec::<[bool; 4]>::new();
-            for &part in parts {
-                let (value, signed) = self.limited_value(part, bits)?;
-                if !self.is_used_once(part) || self.type_of(value) != types::I32 {
-                    return None;
-                }
-                all.push(value);
-                signs.push(signed);
-            }
-            signs.iter().all(|&s| s == signs[0]).then(|| Limits {
-                bits,
-                signed: signs[0],
-                parts: all,
-            })
-        };
-        if let Some(parts) = halves(bytes) {
-            return limited(&parts, 16);
-        }
-        let mut parts: SmallVec<[Value; 4]> = SmallVec::new();
-        for byte in bytes {
-            match byte {
-                Byte::Of {
-                    value,
-                    byte: 0,
-                    sign: false,
-                } => parts.push(value),
-                Byte::Zero | Byte::Any => break,
-                Byte::Of { .. } => return None,
-            }
-        }
-        let zeros = |byte: &Byte| matches!(byte, Byte::Zero | Byte::Any);
-        let fits = matches!(parts.len(), 2 | 4) && bytes[parts.len()..].iter().all(zeros);
-        fits.then(|| limited(&parts, 8))?
-    }
-}
-
-/// Of how many values bytes are.
-fn values(bytes: &Bytes) -> usize {
-    let mut found: SmallVec<[Value; BYTES]> = SmallVec::new();
-    for byte in bytes {
-        if let Byte::Of { value, .. } = *byte
-            && !found.contains(&value)
-        {
-            found.push(value);
-        }
-    }
-    found.len()
-}
-
-/// How a word is put together.
-pub(super) fn picks(bytes: [Byte; 4], word: impl Fn(Source) -> Word) -> Picks {
-    let sources = sources(bytes);
-    let join = |second: Source, take: &dyn Fn(Byte, usize) -> Option<u32>| {
-        bytes
-            .iter()
-            .enumerate()
-            .fold(0, |selector, (place, &byte)| {
-                let nibble = match byte.source() {
-                    Some(source) if source == second => byte.selector(true),
-                    _ => take(byte, place).unwrap_or(IDENTITY >> (4 * place) & 0xf),
-                };
-                selector | nibble << (4 * place)
-            })
-    };
-    let first = sources.first().copied().unwrap_or(None);
-    let joined = |second| {
-        join(second, &|byte, _| {
-            (byte.source() == Some(first)).then(|| byte.selector(false))
-        })
-    };
-    let added = |source| join(source, &|_, _| None);
-    match sources[..] {
-        [a, b, c, d] => Picks::Four {
-            a: word(a),
-            b: word(b),
-            first: joined(b),
-            c: word(c),
-            second: added(c),
-            d: word(d),
-            third: added(d),
-        },
-        [a, b, c] => Picks::Three {
-            a: word(a),
-            b: word(b),
-            first: joined(b),
-            c: word(c),
-            second: added(c),
-        },
-        [a, b] => Picks::Two {
-            a: word(a),
-            b: word(b),
-            selector: joined(b),
-        },
-        _ => Picks::One {
-            a: word(first),
-            selector: bytes
-                .iter()
-                .enumerate()
-                .fold(0, |selector, (place, &byte)| {
-                    let nibble = match byte {
-                        Byte::Any => IDENTITY >> (4 * place) & 0xf,
-                        byte => byte.selector(false),
-                    };
-                    selector | nibble << (4 * place)
-                }),
-        },
     }
 }
 

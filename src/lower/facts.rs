@@ -2,7 +2,7 @@
 //! zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the one place that says it.
 
 use super::Lower;
-use crate::clif::intrinsics::Lowering;
+use crate::intrinsics::Lowering;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
 
 impl Lower<'_> {

@@ -1,8 +1,7 @@
 //! What the rules of intrinsics, symbols and traps (`isle/lower/intrinsic.isle`) ask.
 
 use super::source::Base;
-use crate::abi::bank0;
-use crate::clif::intrinsics::{Intrinsic, Lowering};
+use crate::intrinsics::{self, Intrinsic};
 use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{FuncRef, GlobalValue};
 
@@ -30,36 +29,19 @@ pub enum Object {
 
 /// Where a value that an intrinsic reads stands in constant bank 0.
 pub(super) fn launch_constant(intrinsic: &Intrinsic) -> Option<Base> {
-    match intrinsic.lowering {
-        Lowering::Special(register) => launch_size(register),
-        Lowering::LaunchConstant(offset) => Some(Base::Constant {
-            bank: crate::abi::LAUNCH_BANK,
-            offset,
-        }),
-        _ => None,
-    }
-}
-
-/// Whether reading `intrinsic` costs no more than a constant operand.
-pub(crate) fn is_launch_size(intrinsic: &Intrinsic) -> bool {
-    launch_constant(intrinsic).is_some()
+    intrinsic.launch_offset().map(launch_bank)
 }
 
 /// Where in constant memory a size of the launch is.
 pub(super) fn launch_size(register: SReg) -> Option<Base> {
-    let offset = match register {
-        SReg::SrNtidX => bank0::BLOCK_SIZE,
-        SReg::SrNtidY => bank0::BLOCK_SIZE + 4,
-        SReg::SrNtidZ => bank0::BLOCK_SIZE + 8,
-        SReg::SrNctaidX => bank0::GRID_SIZE,
-        SReg::SrNctaidY => bank0::GRID_SIZE + 4,
-        SReg::SrNctaidZ => bank0::GRID_SIZE + 8,
-        _ => return None,
-    };
-    Some(Base::Constant {
+    intrinsics::launch_size(register).map(launch_bank)
+}
+
+fn launch_bank(offset: u32) -> Base {
+    Base::Constant {
         bank: crate::abi::LAUNCH_BANK,
         offset,
-    })
+    }
 }
 
 /// Intrinsics, symbols and traps.

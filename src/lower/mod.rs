@@ -31,17 +31,14 @@ mod uniform;
 mod values;
 mod vector;
 
-pub use address::OFFSETS;
-pub(crate) use intrinsic::is_launch_size;
-
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::provenance::Provenance;
 use crate::analysis::uniformity::Uniformity;
 use crate::analysis::uses::{UseCount, UseCounts, Users, has_effect};
-use crate::clif::resolve::Intrinsics;
 use crate::error::{Error, ErrorList, Errors, Place};
+use crate::intrinsics::resolve::Intrinsics;
 use crate::isa::{PReg, VReg};
 use crate::remarks::Remarks;
 use crate::vcode::{BlockFacts, Frame, FunctionKind, Meeting, SourceLine, VCode, VCodeBuilder};

@@ -4,7 +4,7 @@ use super::Lower;
 use super::context::generated_code::{Context, constructor_truth_copy, constructor_truth_word};
 use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
 use super::typed::{Operand, Word};
-use crate::clif::resolve::{GpuSymbol, symbol_offset};
+use crate::intrinsics::resolve::{GpuSymbol, symbol_offset};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};

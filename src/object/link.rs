@@ -1,12 +1,12 @@
 //! Filling in the addresses of symbols.
 
 use super::{Line, Object, ObjectFunction, Relocation, RelocationKind};
-use crate::abi::{CONSTANT_BANK, MAX_CONSTANTS, MAX_LOCAL};
+use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
 use crate::isa::encode::{WORD_BYTES, decode};
 use crate::isa::operand::Constant;
 use crate::isa::table::{FieldInfo, FieldType};
 use crate::isa::{PInst, Role};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use thiserror::Error;
 
 /// Code address of the first function: no function begins at 0, so a function's address is never null.
@@ -36,6 +36,7 @@ impl<F: Fn(&str) -> Option<u64>> Symbols for F {
 
 /// Why a relocation has no value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum LinkError {
     /// No such symbol.
     #[error("{place}: undefined symbol `{symbol}`{}", remark(.remedy))]
@@ -123,7 +124,6 @@ const FIELD: u32 = 32;
 
 /// An operand in constant memory: `c[bank][offset]`, or an address in a bank.
 struct ConstantOperand {
-    bank: u64,
     /// Lowest bit and width of the offset in the word.
     bit: u8,
     width: u32,
@@ -131,26 +131,28 @@ struct ConstantOperand {
 }
 
 impl ConstantOperand {
-    fn of(inst: &PInst) -> Option<Self> {
+    /// The bank that an instruction reads, and the operand that says so.
+    fn of(inst: &PInst) -> Option<(u64, Self)> {
         let fields = inst.info().fields;
         let whole = |field: &&FieldInfo| matches!(field.ty, FieldType::ConstantMemory);
         if let Some(field) = fields.iter().find(whole) {
             // The bank stands above the offset.
-            return Some(Self {
-                bank: field.get(inst.word()) >> Constant::OFFSET_BITS,
+            let bank = field.get(inst.word()) >> Constant::OFFSET_BITS;
+            let operand = Self {
                 bit: field.bit,
                 width: Constant::OFFSET_BITS,
                 signed: false,
-            });
+            };
+            return Some((bank, operand));
         }
         let bank = inst.number(Role::Bank)?;
         let offset = &fields[inst.operand(Role::Addr)?.field as usize];
-        Some(Self {
-            bank,
+        let operand = Self {
             bit: offset.bit,
             width: offset.width.into(),
             signed: true,
-        })
+        };
+        Some((bank, operand))
     }
 
     fn offset(&self, word: u128) -> i64 {
@@ -172,15 +174,17 @@ impl ConstantOperand {
 }
 
 /// The byte offset at which an instruction reads the module's constants.
+#[cfg(feature = "asm")]
 pub(crate) fn constant_read(inst: &PInst) -> Option<i64> {
-    let operand = ConstantOperand::of(inst).filter(|o| o.bank == u64::from(CONSTANT_BANK));
-    operand.map(|operand| operand.offset(inst.word()))
+    let (bank, operand) = ConstantOperand::of(inst)?;
+    (bank == u64::from(crate::abi::CONSTANT_BANK)).then(|| operand.offset(inst.word()))
 }
 
 /// The word with another byte offset in its constant bank; none when it has no operand there or the offset does not fit.
 pub(crate) fn with_constant(word: u128, offset: i64) -> Option<u128> {
     let (inst, _) = decode(word).ok()?;
-    ConstantOperand::of(&inst)?.with_offset(word, offset)
+    let (_, operand) = ConstantOperand::of(&inst)?;
+    operand.with_offset(word, offset)
 }
 
 /// What a relocation stands in, for messages.
@@ -292,7 +296,7 @@ impl Relocation {
         symbols: &impl Symbols,
     ) -> Result<u128, LinkError> {
         let (inst, _) = decode(word).map_err(|_| self.bad_place(owner))?;
-        let operand = ConstantOperand::of(&inst).ok_or_else(|| self.bad_place(owner))?;
+        let (_, operand) = ConstantOperand::of(&inst).ok_or_else(|| self.bad_place(owner))?;
         let value = self.addend.wrapping_add_unsigned(symbols.constants());
         operand
             .with_offset(word, value)

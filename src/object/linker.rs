@@ -12,7 +12,8 @@ use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use crate::text::closest;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 /// Alignment of an object's constants in the bank in bytes: that of the widest operand there.
 const CONSTANT_ALIGN: u64 = 16;
@@ -71,6 +72,7 @@ impl Linker {
         let names = self.names(&globals);
         self.check_uses(&globals, &mut errors);
         let mut whole = Object::default();
+        drop(globals);
         for (input, names) in self.inputs.into_iter().zip(&names) {
             let base = (whole.constants.len() as u64).next_multiple_of(CONSTANT_ALIGN);
             if !input.object.constants.is_empty() {

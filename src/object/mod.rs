@@ -13,10 +13,15 @@ mod read;
 mod resources;
 mod write;
 
+#[cfg(feature = "asm")]
+pub(crate) use link::constant_read;
+pub(crate) use link::with_constant;
 pub use link::{CODE_START, LinkError, Symbols};
-pub(crate) use link::{constant_read, with_constant};
 pub use linker::Linker;
-pub(crate) use linker::{suggestion, unresolved};
+#[cfg(feature = "driver")]
+pub(crate) use linker::suggestion;
+pub(crate) use linker::unresolved;
+#[cfg(feature = "asm")]
 pub(crate) use metadata::type_named;
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
@@ -28,8 +33,9 @@ pub use crate::abi::Redzone;
 pub use crate::locations::Location;
 use crate::locations::name_of;
 pub use cranelift_codegen::ir::Type;
+use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 /// `e_machine` of the files (*assigned*: "tg"; no registered machine has it).
 pub const MACHINE: u16 = 0x7467;

@@ -5,14 +5,15 @@ use super::{
     DataContents, DataObject, Linkage, MACHINE, Object, ObjectFunction, Relocation, RelocationKind,
 };
 use crate::isa::encode::WORD_BYTES;
+use hashbrown::HashMap;
 use object::build::Id;
 use object::build::elf::{Builder, Section, SectionData, SectionId, Symbol};
 use object::elf;
-use std::collections::HashMap;
 use thiserror::Error;
 
 /// Why a file is no object of ours. Nothing in a file makes the reader panic.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// Not an ELF file that can be parsed.
     #[error("no ELF file: {0}")]

@@ -5,7 +5,8 @@
 //! [`RECURSION_BYTES`] more. The graph is that of the object's own functions: what others define counts when they are linked.
 
 use super::{Object, ObjectFunction, OwnResources, RelocationKind, Resources};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 /// Local memory for the frames of a recursion (*assigned*); a deeper one ends in a stack overflow fault.
 pub const RECURSION_BYTES: u32 = 16 * 1024;

@@ -6,13 +6,14 @@ use super::{
 };
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
+use hashbrown::HashMap;
 use object::build::elf::{Builder, Relocation as ElfRelocation, SectionData, SectionId, SymbolId};
 use object::elf;
-use std::collections::HashMap;
 use thiserror::Error;
 
 /// Why an object has no file.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// Two functions or data objects have one name.
     #[error("symbol `{0}` is defined twice")]
@@ -200,7 +201,7 @@ impl Object {
     }
 
     fn check(&self) -> Result<(), WriteError> {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = hashbrown::HashSet::new();
         let names = self
             .functions
             .iter()

@@ -1,8 +1,8 @@
 //! What an instruction reads and writes, as the scheduler sees it.
 
-use crate::emit::linear::{Linear, ends_path};
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role};
+use crate::linear::{Linear, ends_path};
 use std::ops::Range;
 
 /// A 32-bit register, a predicate or a convergence barrier, numbered through all files.

@@ -5,10 +5,10 @@
 //! results have arrived, but which has not been waited for, is no better: who waits for it would wait for the new result. Any choice is correct.
 
 use super::access::{AccessLists, Accesses, Resource};
-use super::control::Wish;
-use super::state::{Boards, State};
-use crate::emit::linear::Linear;
+use super::state::State;
+use super::wish::{Boards, Wish};
 use crate::isa::control::SCOREBOARDS;
+use crate::linear::Linear;
 use smallvec::SmallVec;
 
 /// Instructions that are looked at to find out what an instruction must signal (*assumed*).

@@ -12,9 +12,10 @@
 use super::Scheduled;
 use super::access::{AccessLists, Accesses};
 use super::boards::{self, assign, needs_no_read_board};
-use super::state::{Boards, Border, Needs, State};
-use crate::emit::linear::{Linear, is_transfer};
+use super::state::{Border, Needs, State};
+use super::wish::{Boards, Wish};
 use crate::isa::{Control, PReg, Scoreboard, build};
+use crate::linear::{Linear, is_transfer};
 use crate::vcode::{Entry, SourceLine};
 
 /// How much an instruction waits.
@@ -72,15 +73,6 @@ pub fn schedule(mut code: Linear, waiting: Waiting, scratch: &mut Scratch) -> Sc
         controls = pause(&mut code, &scratch.wishes, &controls);
     }
     Scheduled { code, controls }
-}
-
-/// What an instruction waits for and signals, before stalls are cut to what fits.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wish {
-    /// Cycles until the next instruction.
-    pub stall: u16,
-    pub wait: u8,
-    pub boards: Boards,
 }
 
 /// Waits for everything before it.

@@ -11,7 +11,9 @@
 
 use super::alive::{Alive, Pressure};
 use super::dependence::{crosses_barriers, is_fence};
+use crate::abi;
 use crate::isa::{Register, RegisterClass, VReg};
+use crate::properties::DeviceProperties;
 use crate::vcode::{Entry, VCode};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -19,8 +21,20 @@ use std::ops::Range;
 
 /// More readers than there are in a block: the value is read behind it.
 const NEEDED: u32 = 1 << 31;
-/// Registers of a thread with which all warps, half of them, a quarter and an eighth are resident (*assumed*: 65,536 registers for 64 warps).
-const SHARES: [u32; 4] = [32, 64, 128, 254];
+/// Registers of a thread with which all warps, half of them, a quarter and an eighth are resident.
+const SHARES: [u32; 4] = [
+    registers_of(1),
+    registers_of(2),
+    registers_of(4),
+    registers_of(8),
+];
+
+const fn registers_of(part: u32) -> u32 {
+    let device = DeviceProperties::ASSIGNED;
+    let registers = device.registers_of_warps(device.warps / part);
+    let most = abi::MAX_GPR as u32;
+    if registers < most { registers } else { most }
+}
 
 /// The GPRs that so many values alive may use without fewer warps being resident.
 pub(super) fn share(peak: Pressure) -> u32 {

@@ -1,8 +1,8 @@
 //! Scheduling: the order of instructions, and the control bits that make the machine wait for what is not there yet.
 //!
 //! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls, scoreboards and wait
-//! masks for code in its final order; [`verify`] derives from the finished words alone whether they suffice, [`redundancy`] which of them are
-//! too much. [`model`] says how long the blocks take, [`picture`] what there is to see.
+//! masks for code in its final order; [`crate::hazards`] checks them in the finished words. [`model`] says how long the blocks take,
+//! [`picture`] what there is to see.
 
 pub mod access;
 mod ahead;
@@ -22,14 +22,13 @@ mod order_tests;
 pub mod picture;
 pub mod purpose;
 mod readers;
-pub mod redundancy;
 mod state;
 #[cfg(test)]
 mod tests;
-pub mod verify;
+mod wish;
 
-use crate::emit::linear::Linear;
 use crate::isa::Control;
+use crate::linear::Linear;
 
 /// A function in its final order with control bits.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@
 
 use super::control::Waiting;
 use super::tests::{InOrder, mutate};
-use super::verify::verify;
 use crate::clif::source::SourceFile;
 use crate::compile::{Compiler, FunctionInput, Unit};
 use crate::emit::testing::{block, jump, kernel, mov, words};
 use crate::emit::{Code, Constants};
+use crate::hazards::verify;
 use crate::isa::encode::{all_forms, decode};
 use crate::isa::generated::{
     AccessOrder, BoolOp, CompOp, IExt, IType, LoadSize, MOVW, SReg, StoreSize, iadd, isetp, ldg,
@@ -21,14 +21,17 @@ use crate::isa::table::{Direction, Effects, FieldType};
 use crate::isa::{Control, Form, PInst, PReg, RegisterClass, Role, build};
 use crate::launch::{Image, LaunchRequest};
 use crate::settings::Options;
+use crate::sim::SimConfig;
 use crate::sim::bytes::Bytes;
 use crate::sim::decoded::Program;
-use crate::sim::execute::{Banks, Environment, Shape};
+use crate::sim::execute::{Banks, Environment};
+use crate::sim::global::Global;
+use crate::sim::launch::Loaded;
 use crate::sim::launch::launch_bank;
 use crate::sim::memory::Local;
 use crate::sim::registers::LANES;
+use crate::sim::shape::Shape;
 use crate::sim::warp::{Warp, WarpState};
-use crate::sim::{Global, Loaded, SimConfig};
 use crate::testing::Random;
 use crate::vcode::{FunctionKind, Guard, Terminator};
 use hashbrown::HashSet;

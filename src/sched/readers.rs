@@ -4,7 +4,7 @@
 //! source need not wait for the first where it waits for the second anyway, so both are kept together.
 
 use super::access::Resource;
-use super::state::Boards;
+use super::wish::Boards;
 use crate::isa::control::SCOREBOARDS;
 
 /// Place of "no scoreboard" in a [`Ways`].

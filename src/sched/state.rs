@@ -5,6 +5,7 @@
 
 use super::access::{Accesses, Resource};
 use super::readers::{Readers, merge};
+use super::wish::Boards;
 
 /// Results and reads that are not complete.
 #[derive(Debug)]
@@ -32,15 +33,6 @@ pub struct Needs {
     pub cycles: u16,
     /// Scoreboards.
     pub wait: u8,
-}
-
-/// Scoreboards of an instruction, as masks of one bit or none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Boards {
-    /// Lowered when the results have arrived.
-    pub write: u8,
-    /// Lowered when the sources have been read.
-    pub read: u8,
 }
 
 impl Default for State {

@@ -1,10 +1,10 @@
 //! Control bits of random code hold on every path, and the verifier finds what is taken away.
 
 use super::control::{Waiting, schedule};
-use super::redundancy::{RedundancyKind, redundancies};
-use super::verify::{HazardKind, verify};
 use crate::emit::testing::{self, jump, kernel, random_terminator};
 use crate::emit::{self, Code, Constants};
+use crate::hazards::redundancy::{RedundancyKind, redundancies};
+use crate::hazards::verify::{HazardKind, verify};
 use crate::isa::encode::{all_forms, decode};
 use crate::isa::table::{Direction, Effects, FieldType};
 use crate::isa::{Control, Form, Optype, PInst, PReg, Register, RegisterClass, Role, Scoreboard};

@@ -7,7 +7,7 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
-//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs. [`check`] and [`timed`],
+//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`]). [`check`] and [`timed`],
 //! with [`pending`] and [`profile`], look on, [`Progress`] lets others do so.
 
 pub(crate) mod access;
@@ -28,6 +28,7 @@ pub(crate) mod pending;
 pub(crate) mod profile;
 pub(crate) mod registers;
 pub(crate) mod semantics;
+pub(crate) mod shape;
 pub(crate) mod stop;
 #[cfg(test)]
 mod tests;
@@ -38,8 +39,6 @@ pub(crate) mod words;
 pub use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, Progress, Report, Stats,
 };
-pub(crate) use global::Global;
-pub(crate) use launch::Loaded;
 pub use semantics::Reference;
 
 /// Switches of the simulator.

@@ -7,7 +7,7 @@
 //! by nothing else. The cycles in which other warps or other groups issue, in which a fence or a barrier holds the warp, or which a
 //! scoreboard takes to become zero, are none that a program may count on: the same code must hold when they are not there. A wait for a
 //! scoreboard completes, for the lanes that wait, what signals that scoreboard, and tells nothing about anything else. This is what
-//! [`crate::sched::verify`] assumes of every path; here it is judged on the paths that run, register by register and lane by lane.
+//! [`crate::hazards`] assumes of every path; here it is judged on the paths that run, register by register and lane by lane.
 //!
 //! Lanes that run together share a clock (a [`Cohort`]); where a group splits, so does the cohort, and where lanes meet with different
 //! clocks, what is on its way is brought to one clock. Tables by register make an instruction cost what it touches: what has arrived is

@@ -17,6 +17,7 @@ mod meeting;
 mod nesting;
 #[cfg(test)]
 mod nesting_tests;
+mod region;
 mod regions;
 pub mod tables;
 #[cfg(test)]

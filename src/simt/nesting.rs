@@ -15,36 +15,10 @@
 //! ends the search without a result, and all regions are found without closing any.
 
 use super::meeting::Meetings;
-use super::regions::{Extents, Region, Regions, enters_apart, is_entered, region};
+use super::region::{Extents, Nesting, Region, Regions, enters_apart, is_entered, region};
 use crate::analysis::graph::NodeSet;
 use hashbrown::{HashMap, HashSet};
 use std::cell::Cell;
-
-/// How regions lie in each other.
-#[derive(Clone, Debug)]
-pub struct Nesting {
-    /// By region: how many are around it, and how many blocks it holds.
-    regions: Vec<(u32, usize)>,
-    /// By block: how many regions hold it.
-    around_block: Vec<u32>,
-}
-
-impl Nesting {
-    /// How many regions the region of this index lies in.
-    pub fn around(&self, region: usize) -> u32 {
-        self.regions[region].0
-    }
-
-    /// How many blocks the region of this index holds, where it starts included; where lanes only end left out.
-    pub fn blocks(&self, region: usize) -> usize {
-        self.regions[region].1
-    }
-
-    /// How many regions a block is in.
-    pub fn around_block(&self, block: usize) -> u32 {
-        self.around_block[block]
-    }
-}
 
 /// The regions of the branches, which are given by meeting point; none if they do not all lie in each other.
 pub fn search(meetings: &Meetings, branches: &[Vec<usize>]) -> Option<Regions> {

@@ -5,7 +5,8 @@ use super::block_set::BlockSet;
 use super::convergence::insert_barriers_around;
 use super::meeting::Meetings;
 use super::nesting;
-use super::regions::{Extents, Regions, branches_by_meeting, regions, search_one_by_one};
+use super::region::{Extents, Nesting, Regions};
+use super::regions::{branches_by_meeting, regions, search_one_by_one};
 
 use super::tests::{
     branch, count, guard, marker, meet_at_post_dominators, merely_end, random_function,
@@ -183,7 +184,7 @@ fn without_numbers(text: &str) -> String {
 }
 
 /// Whether `nesting` says of the regions what their sets of blocks say.
-fn agree(regions: &Regions, nesting: &nesting::Nesting, sets: &[BlockSet]) {
+fn agree(regions: &Regions, nesting: &Nesting, sets: &[BlockSet]) {
     let starts = |i: usize| regions.found[i].starts.iter().copied();
     for (i, set) in sets.iter().enumerate() {
         let mut around = 0;

@@ -1,13 +1,12 @@
-//! What there is to cover: every opcode with every type it can have.
-//!
-//! Cranelift's own constraints say which types those are, so an opcode that Cranelift gains is in the list without anybody adding it.
+//! What there is to cover: every opcode with every type it can have ([`operations`]), and the conditions and the like under one opcode.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::instructions::{InstructionFormat, ResolvedConstraint, ValueTypeSet};
+use cranelift_codegen::ir::instructions::InstructionFormat;
 use cranelift_codegen::ir::{
     AtomicRmwOp, Endianness, Function, Inst, InstructionData, MemFlagsData, Opcode, Type, types,
 };
 use std::fmt;
+use thisgpu_filetests::operations;
 
 /// One operation to be covered: an opcode with its types.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,26 +30,10 @@ pub enum Variant {
     Order(Endianness),
 }
 
-/// All types that a case can have: scalars, vectors of at most 128 bits, and a specimen of what lies beyond.
-pub fn universe() -> Vec<Type> {
-    let lanes = [
-        types::I8,
-        types::I16,
-        types::I32,
-        types::I64,
-        types::I128,
-        types::F16,
-        types::F32,
-        types::F64,
-    ];
-    let counts = [1, 2, 4, 8, 16];
-    let mut all: Vec<Type> = counts
-        .iter()
-        .flat_map(|&count| lanes.iter().filter_map(move |lane| lane.by(count)))
-        .filter(|ty| ty.bits() <= 128)
-        .collect();
-    all.extend([types::F128, types::I32X8]);
-    all
+/// All types that a case can have: those of values, and a specimen of what lies beyond.
+fn universe() -> Vec<Type> {
+    let beyond = [types::F128, types::I32X8];
+    operations::TYPES.into_iter().chain(beyond).collect()
 }
 
 /// True for the specimens: what this target has no registers for.
@@ -61,36 +44,20 @@ pub fn is_beyond(ty: Type) -> bool {
 impl Case {
     /// All cases of the opcodes that Cranelift has, as far as its constraints tell; some of them its verifier refuses.
     pub fn all() -> Vec<Self> {
-        Opcode::all()
-            .iter()
-            .flat_map(|&opcode| Self::of_opcode(opcode))
-            .collect()
-    }
-
-    fn of_opcode(opcode: Opcode) -> Vec<Self> {
-        if crate::unsupported::WITHOUT_CASES
-            .iter()
-            .any(|(other, _)| *other == opcode)
-        {
-            return Vec::new();
-        }
-        let constraints = opcode.constraints();
-        let controlling = match constraints.ctrl_typeset() {
-            Some(set) => members(set),
-            None => vec![types::INVALID],
-        };
-        let mut cases = Vec::new();
-        for ty in controlling {
-            for free in free_types(opcode, ty) {
-                cases.extend(Variant::of_opcode(opcode).into_iter().map(|variant| Self {
-                    opcode,
-                    ty,
-                    free: free.clone(),
+        let universe = universe();
+        let opcodes = Opcode::all().iter();
+        opcodes
+            .flat_map(|&opcode| operations::of_opcode(opcode, &universe))
+            .flat_map(|operation| {
+                let variants = Variant::of_opcode(operation.opcode).into_iter();
+                variants.map(move |variant| Self {
+                    opcode: operation.opcode,
+                    ty: operation.control,
+                    free: operation.free.clone(),
                     variant,
-                }));
-            }
-        }
-        cases
+                })
+            })
+            .collect()
     }
 
     /// The case that an instruction is.
@@ -98,11 +65,9 @@ impl Case {
         let data = &func.dfg.insts[inst];
         let opcode = data.opcode();
         let ty = func.dfg.ctrl_typevar(inst);
-        let constraints = opcode.constraints();
         let args = func.dfg.inst_args(inst);
-        let free = (0..constraints.num_fixed_value_arguments())
-            .filter(|&n| is_free(opcode, n, ty))
-            .map(|n| func.dfg.value_type(args[n]))
+        let free = operations::free_operands(opcode, ty)
+            .map(|(operand, _)| func.dfg.value_type(args[operand]))
             .collect();
         Self {
             opcode,
@@ -158,37 +123,6 @@ impl Variant {
             _ => data.memflags().map_or(Self::Only, order),
         }
     }
-}
-
-/// The types of the universe in a set.
-fn members(set: ValueTypeSet) -> Vec<Type> {
-    universe()
-        .into_iter()
-        .filter(|&ty| set.contains(ty))
-        .collect()
-}
-
-fn is_free(opcode: Opcode, operand: usize, ty: Type) -> bool {
-    let constraint = opcode.constraints().value_argument_constraint(operand, ty);
-    matches!(constraint, ResolvedConstraint::Free(_))
-}
-
-/// All combinations of types of the free operands.
-fn free_types(opcode: Opcode, ty: Type) -> Vec<Vec<Type>> {
-    let constraints = opcode.constraints();
-    let mut combinations = vec![Vec::new()];
-    for n in 0..constraints.num_fixed_value_arguments() {
-        let ResolvedConstraint::Free(set) = constraints.value_argument_constraint(n, ty) else {
-            continue;
-        };
-        let extended = combinations.iter().flat_map(|types: &Vec<Type>| {
-            members(set)
-                .into_iter()
-                .map(|ty| types.iter().copied().chain([ty]).collect())
-        });
-        combinations = extended.collect();
-    }
-    combinations
 }
 
 /// `OPCODE.TYPE`, then the condition or the like, then the types of free operands.

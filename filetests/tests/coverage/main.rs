@@ -1,6 +1,6 @@
 //! Every operation that is supported stands in a run file, and every other one is refused by name.
 //!
-//! The operations come from Cranelift's own constraints ([`case`](mod@case)), what is supported from the table in [`unsupported`].
+//! The operations come from Cranelift's own constraints ([`operations`]), what is supported from the table in [`unsupported`].
 //! For each of them a function is written that holds it ([`probe`]) and compiled: what Cranelift's verifier refuses is no operation; what
 //! the table lists must be refused as `unsupported: OPCODE.TYPE` with its line; all the rest must compile, and must be
 //! in a function that a run line reaches. Types beyond those of the target (f128, more than 128 bits) need not be covered,
@@ -18,7 +18,7 @@ use cranelift_thisgpu::error::{Errors, Problem};
 use cranelift_thisgpu::settings::Options;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
-use thisgpu_filetests::{find_files, panics};
+use thisgpu_filetests::{find_files, operations, panics};
 
 /// The operations of the run files.
 struct Covered {
@@ -180,7 +180,7 @@ fn every_operation_is_run_or_refused() {
         complaints.extend(complaint(&case, &outcome, &covered));
     }
     for &opcode in Opcode::all() {
-        let excused = unsupported::WITHOUT_CASES
+        let excused = operations::WITHOUT_TYPES
             .iter()
             .any(|(known, _)| *known == opcode);
         if with_cases.contains(&opcode) == excused {

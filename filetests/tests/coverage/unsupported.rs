@@ -3,9 +3,6 @@
 use crate::case::{Case, Variant};
 use cranelift_codegen::ir::{Endianness, Opcode, types};
 
-/// Opcodes that have no case, with the reason: their types are none of a fixed size.
-pub const WITHOUT_CASES: [(Opcode, &str); 1] = [(Opcode::ExtractVector, "dynamic vectors")];
-
 /// Why a case is unsupported; none if it is supported.
 pub fn reason(case: &Case) -> Option<&'static str> {
     let (from, to) = (case.free.first().copied(), case.ty);

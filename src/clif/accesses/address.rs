@@ -12,17 +12,16 @@ mod bounds;
 mod rests;
 
 use super::Given;
+use crate::abi::OFFSETS;
 use crate::analysis::uses::for_each_operand;
 use crate::clif::merge;
-use crate::clif::resolve::Intrinsics;
-use crate::lower::OFFSETS;
+use crate::constants::{definition, integer};
+use crate::intrinsics::resolve::Intrinsics;
 use bounds::greatest;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::{
-    Block, Function, Inst, InstructionData, Opcode, Type, Value, ValueDef,
-};
+use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value};
 use hashbrown::HashMap;
 
 /// How deep an address is looked into (*assumed*: more than the trees of real addresses).
@@ -179,29 +178,6 @@ fn rewrite(func: &mut Function, rests: &HashMap<Value, (Value, i64)>) {
     }
 }
 
-/// The value of an integer constant of up to 64 bits, with its sign.
-pub(super) fn iconst(func: &Function, value: Value) -> Option<i64> {
-    let inst = func.dfg.value_def(value).inst()?;
-    match func.dfg.insts[inst] {
-        InstructionData::UnaryImm {
-            opcode: Opcode::Iconst,
-            imm,
-        } => {
-            let unused = 64 - func.dfg.value_type(value).bits();
-            Some(imm.bits() << unused >> unused)
-        }
-        _ => None,
-    }
-}
-
-/// What computes a value.
-pub(super) fn definition(func: &Function, value: Value) -> Option<InstructionData> {
-    match func.dfg.value_def(value) {
-        ValueDef::Result(inst, _) => Some(func.dfg.insts[inst]),
-        _ => None,
-    }
-}
-
 impl Split<'_> {
     /// The addresses with constants that lowering does not find at the top.
     fn candidates(&mut self, func: &Function) -> EntitySet<Value> {
@@ -265,11 +241,11 @@ impl Split<'_> {
                 match opcode {
                     Opcode::Iadd => of(a).wrapping_add(of(b)),
                     Opcode::Isub => of(a).wrapping_sub(of(b)),
-                    Opcode::Ishl => match iconst(func, b) {
+                    Opcode::Ishl => match integer(func, b) {
                         Some(amount) => of(a).wrapping_shl(amount as u32 & (bits - 1)),
                         None => 0,
                     },
-                    Opcode::Imul => match iconst(func, b) {
+                    Opcode::Imul => match integer(func, b) {
                         Some(factor) => of(a).wrapping_mul(factor),
                         None => 0,
                     },
@@ -299,10 +275,10 @@ impl Split<'_> {
         else {
             return 0;
         };
-        if func.dfg.value_type(word).bits() != 32 || iconst(func, a).is_some() {
+        if func.dfg.value_type(word).bits() != 32 || integer(func, a).is_some() {
             return 0;
         }
-        let Some(constant) = iconst(func, b) else {
+        let Some(constant) = integer(func, b) else {
             return 0;
         };
         // The rest itself is taken as it is.
@@ -319,7 +295,7 @@ impl Split<'_> {
 }
 
 fn operation(func: &Function, opcode: Opcode, ty: Type, a: Value, b: Option<Value>) -> Operation {
-    let key = |value| match iconst(func, value) {
+    let key = |value| match integer(func, value) {
         Some(constant) => Key::Constant(constant),
         None => Key::Value(func.dfg.resolve_aliases(value)),
     };
@@ -341,14 +317,14 @@ fn without_top(func: &Function, address: Value) -> Value {
         else {
             break;
         };
-        value = match (iconst(func, a), iconst(func, b)) {
+        value = match (integer(func, a), integer(func, b)) {
             (_, Some(_)) => a,
             (Some(_), None) => b,
             (None, None) => break,
         };
     }
     // A constant alone is an address, not a part of one.
-    match iconst(func, value) {
+    match integer(func, value) {
         Some(_) => address,
         None => value,
     }

@@ -3,10 +3,9 @@
 use super::scan::{Access, Base, Piece, Segment};
 use crate::abi;
 use crate::analysis::alignment::Alignment;
+use crate::constants;
 use cranelift_codegen::ir::immediates::Offset32;
-use cranelift_codegen::ir::{
-    Function, Inst, InstructionData, MemFlagsData, Opcode, Type, Value, ValueDef, types,
-};
+use cranelift_codegen::ir::{Function, Inst, InstructionData, MemFlagsData, Type, Value, types};
 use smallvec::SmallVec;
 
 /// Sizes of wide accesses in bytes.
@@ -314,30 +313,13 @@ pub(super) fn repeated(func: &Function, values: &[Value]) -> Option<Value> {
     let same = |&value: &Value| {
         value == first
             || func.dfg.value_type(value) == func.dfg.value_type(first)
-                && constant_bits(func, first)
-                    .is_some_and(|bits| Some(bits) == constant_bits(func, value))
+                && constants::bits(func, first)
+                    .is_some_and(|bits| Some(bits) == constants::bits(func, value))
     };
     let ty = func.dfg.value_type(first);
     (values.iter().all(same) && is_lane(Some(ty))).then_some(first)
 }
 
 fn is_zero(func: &Function, value: Value) -> bool {
-    constant_bits(func, value) == Some(0)
-}
-
-/// The bits of a scalar constant.
-fn constant_bits(func: &Function, value: Value) -> Option<u64> {
-    let ValueDef::Result(inst, _) = func.dfg.value_def(value) else {
-        return None;
-    };
-    match func.dfg.insts[inst] {
-        InstructionData::UnaryImm {
-            opcode: Opcode::Iconst,
-            imm,
-        } => Some(imm.bits() as u64),
-        InstructionData::UnaryIeee16 { imm, .. } => Some(imm.bits().into()),
-        InstructionData::UnaryIeee32 { imm, .. } => Some(imm.bits().into()),
-        InstructionData::UnaryIeee64 { imm, .. } => Some(imm.bits()),
-        _ => None,
-    }
+    constants::bits(func, value) == Some(0)
 }

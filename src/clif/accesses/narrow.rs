@@ -3,9 +3,10 @@
 //! The shared window begins at a multiple of 2^32, so the offset is the low word of the address; and the low word of sums, differences, products and
 //! shifts by less than 32 is the same operation on low words. The symbol's own is a constant, which ends up in the offset of the access.
 
-use super::address::{address_of, definition, iconst, set_address};
+use super::address::{address_of, set_address};
 use crate::analysis::provenance::{Provenance, Space};
-use crate::clif::resolve::{GpuSymbol, Intrinsics, symbol_offset};
+use crate::constants::{definition, integer};
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::{I32, I64};
@@ -101,8 +102,8 @@ impl Words<'_> {
             Some(InstructionData::Binary {
                 opcode: Opcode::Ishl,
                 args: [a, amount],
-            }) if depth > 0 && iconst(func, amount).is_some_and(|amount| amount & 63 < 32) => {
-                let bits = iconst(func, amount).unwrap_or(0) & 63;
+            }) if depth > 0 && integer(func, amount).is_some_and(|amount| amount & 63 < 32) => {
+                let bits = integer(func, amount).unwrap_or(0) & 63;
                 let a = self.of(func, a, depth - 1);
                 let mut pos = behind(func, value);
                 let amount = pos.ins().iconst(I32, bits);

@@ -1,8 +1,8 @@
 //! The accesses between two instructions that none may cross.
 
-use super::address::iconst;
 use crate::analysis::provenance::Space;
-use crate::clif::resolve::Intrinsics;
+use crate::constants::integer;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
     Endianness, Function, Inst, InstructionData, MemFlagsData, Opcode, StackSlot, Type, Value,
@@ -366,7 +366,7 @@ fn base_and_offset(func: &Function, address: Value, offset: Offset32) -> (Base, 
                 opcode: Opcode::Iadd,
                 args: [a, b],
             } => {
-                let (rest, sum) = match (iconst(func, b), iconst(func, a)) {
+                let (rest, sum) = match (integer(func, b), integer(func, a)) {
                     (Some(constant), _) => (a, add(constant)),
                     (None, Some(constant)) => (b, add(constant)),
                     (None, None) => break,
@@ -383,7 +383,7 @@ fn base_and_offset(func: &Function, address: Value, offset: Offset32) -> (Base, 
                 return (Base::Slot(stack_slot), sum.unwrap_or(i64::MAX));
             }
             _ => {
-                return match iconst(func, value) {
+                return match integer(func, value) {
                     Some(at) => (
                         Base::Absolute(dfg.value_type(value)),
                         add(at).unwrap_or(i64::MAX),

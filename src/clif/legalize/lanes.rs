@@ -4,12 +4,13 @@
 //! permutations. What lowering does on whole registers (bitwise operations, sums, `splat`, `shuffle`, packed halves, …) stays.
 
 use super::{bytes, known};
+use crate::constants::integer;
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::{F16, F16X2, F128, I8, I16, I32};
 use cranelift_codegen::ir::{
-    Endianness, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value, ValueDef,
+    Endianness, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value,
 };
 use smallvec::SmallVec;
 
@@ -78,17 +79,8 @@ pub(super) fn expand(pos: &mut FuncCursor<'_>, inst: Inst) -> Option<Value> {
 
 /// Whether a shift of lanes leaves their signs alone.
 fn is_sign_mask(pos: &FuncCursor<'_>, amount: Value, ty: Type) -> bool {
-    let dfg = &pos.func.dfg;
-    let ValueDef::Result(inst, _) = dfg.value_def(amount) else {
-        return false;
-    };
-    match dfg.insts[inst] {
-        InstructionData::UnaryImm {
-            opcode: Opcode::Iconst,
-            imm,
-        } => imm.bits() as u32 & (ty.lane_bits() - 1) == ty.lane_bits() - 1,
-        _ => false,
-    }
+    let highest = ty.lane_bits() - 1;
+    integer(pos.func, amount).is_some_and(|amount| amount as u32 & highest == highest)
 }
 
 /// Whether lowering has the operation on two halves at once.

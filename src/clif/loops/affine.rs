@@ -5,7 +5,8 @@
 //! copy, which [`Steady`] says of the counter.
 
 use super::count::{is_invariant, step};
-use super::shape::{Body, integer};
+use super::shape::Body;
+use crate::constants::integer;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Value};
 use hashbrown::HashMap;

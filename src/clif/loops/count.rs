@@ -4,7 +4,8 @@
 //! same constant, and which, or whose next value, is compared with something that does not change. All of this is arithmetic modulo the width
 //! of the counter, and nothing is assumed about wrapping: what [`Counter::limit`] says holds for all values.
 
-use super::shape::{Body, Edge, integer, signed, unsigned};
+use super::shape::{Body, Edge};
+use crate::constants::{integer, signed, unsigned};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Type, Value};
 use hashbrown::HashMap;

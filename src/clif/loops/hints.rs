@@ -1,9 +1,9 @@
 //! What calls of `%gpu_unroll` ask for.
 
-use crate::clif::intrinsics::Lowering;
-use crate::clif::loops::shape::integer;
-use crate::clif::resolve::Intrinsics;
+use crate::constants::integer;
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::intrinsics::Lowering;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Block, Inst};
 use hashbrown::HashMap;

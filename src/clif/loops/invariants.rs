@@ -12,11 +12,11 @@
 //! header, perhaps before a branch around the loop. Each loop takes as many registers as its limit says ([`limit`]).
 
 use super::Given;
-use super::shape::{integer, is_constant, preheader, words};
+use super::shape::{is_constant, preheader, words};
 use crate::analysis::uses::Users;
-use crate::clif::intrinsics::Intrinsic;
-use crate::clif::resolve::GpuSymbol;
-use crate::lower::is_launch_size;
+use crate::constants::integer;
+use crate::intrinsics::Intrinsic;
+use crate::intrinsics::resolve::GpuSymbol;
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
@@ -156,7 +156,7 @@ impl Hoisting<'_> {
             }
             InstructionData::UnaryGlobalValue { global_value, .. } => {
                 match intrinsics.of_symbol_value(func, inst) {
-                    Some(GpuSymbol::Special(row)) if !is_launch_size(row) => {
+                    Some(GpuSymbol::Special(row)) if row.launch_offset().is_none() => {
                         Computation::Symbol(global_value)
                     }
                     _ => return None,

@@ -28,7 +28,7 @@ mod unroll;
 pub(super) use hints::Hints;
 
 use super::merge;
-use super::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
 use crate::remarks::Remarks;
 use crate::settings::Options;
 use cranelift_codegen::Context;

@@ -7,9 +7,10 @@
 //! A load passes a store only if both are at known distances from the same pointer, and apart. It passes nothing else that writes, orders memory,
 //! acts on the active lanes or may end the kernel.
 
-use super::shape::{integer, words};
+use super::shape::words;
 use crate::analysis::uses::{for_each_operand, has_effect};
-use crate::clif::resolve::Intrinsics;
+use crate::constants::integer;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value};
 

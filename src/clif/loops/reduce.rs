@@ -11,7 +11,8 @@
 
 use super::Given;
 use super::count::is_invariant;
-use super::shape::{Body, Edge, Uses, integer, is_constant, words};
+use super::shape::{Body, Edge, Uses, is_constant, words};
+use crate::constants::integer;
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{

@@ -5,35 +5,10 @@ use crate::vcode::SourceLine;
 use cranelift_codegen::Context;
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{
-    Block, BlockArg, Function, Inst, InstructionData, Opcode, Type, Value, ValueDef,
+    Block, BlockArg, Function, Inst, InstructionData, Opcode, Type, Value,
 };
 use cranelift_codegen::loop_analysis::Loop;
 use smallvec::SmallVec;
-
-/// The integer that `value` is, if it is a constant, sign-extended.
-pub(super) fn integer(func: &Function, value: Value) -> Option<i64> {
-    let ValueDef::Result(inst, _) = func.dfg.value_def(value) else {
-        return None;
-    };
-    match func.dfg.insts[inst] {
-        InstructionData::UnaryImm {
-            opcode: Opcode::Iconst,
-            imm,
-        } => Some(signed(func.dfg.value_type(value), imm.bits())),
-        _ => None,
-    }
-}
-
-/// The low bits of an integer of the type, sign-extended.
-pub(super) fn signed(ty: Type, bits: i64) -> i64 {
-    let unused = 64 - ty.bits();
-    bits << unused >> unused
-}
-
-/// The same without sign, as CLIF wants constants.
-pub(super) fn unsigned(ty: Type, bits: i64) -> u64 {
-    bits as u64 & (u64::MAX >> (64 - ty.bits()))
-}
 
 /// Whether `inst` makes a constant.
 pub(super) fn is_constant(func: &Function, inst: Inst) -> bool {

@@ -4,7 +4,7 @@
 //! selection makes of the kernels under `filetests/kernels`.
 
 use super::shape::words;
-use crate::clif::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::ir::{Function, Inst, Opcode};
 
 /// The estimate for `inst`.

@@ -1,8 +1,8 @@
 //! What is certainly the same in all lanes, read off a value's definition: the analysis proper (`analysis/uniformity.rs`) runs on the finished function.
 
 use super::Given;
-use crate::clif::intrinsics::Uniformity;
-use crate::clif::resolve::GpuSymbol;
+use crate::intrinsics::Uniformity;
+use crate::intrinsics::resolve::GpuSymbol;
 use cranelift_codegen::ir::{Function, InstructionData, Value};
 
 /// Longest chain of operations that is followed (*assumed*).

@@ -1,5 +1,6 @@
 //! Constants that rules read and compute.
 
+use crate::constants::unsigned;
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, types};
 
 /// All bits of an integer type of at most 64 bits.
@@ -13,7 +14,7 @@ pub(super) fn bits(ty: Type, data: InstructionData) -> Option<u64> {
         InstructionData::UnaryImm {
             opcode: Opcode::Iconst,
             imm,
-        } if ty.bits() <= 64 => Some(imm.bits() as u64 & all_ones(ty)),
+        } if ty.bits() <= 64 => Some(unsigned(ty, imm.bits())),
         _ => None,
     }
 }

@@ -2,13 +2,15 @@
 
 use super::BlockFacts;
 use super::constants::{self, all_ones};
+use crate::constants::signed;
+use crate::rules::array_methods;
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
 use cranelift_codegen::ir::{
     Endianness, InstBuilder, InstBuilderBase, InstructionData, MemFlagsData, Opcode, Type, Value,
     types,
 };
-use generated_code::{Context, ValueArray2, ValueArray3};
+use generated_code::Context;
 
 /// The rules, compiled.
 pub mod generated_code {
@@ -28,6 +30,7 @@ pub mod generated_code {
         non_camel_case_types
     )]
 
+    pub use crate::rules::{BlockArray2, ValueArray2, ValueArray3};
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
     pub use cranelift_codegen::ir::types::*;
@@ -38,12 +41,6 @@ pub mod generated_code {
     };
     extern crate alloc;
 
-    /// `[Value; 2]`.
-    pub type ValueArray2 = [Value; 2];
-    /// `[Value; 3]`.
-    pub type ValueArray3 = [Value; 3];
-    /// `[BlockCall; 2]`.
-    pub type BlockArray2 = [BlockCall; 2];
     /// A result, and whether it overflowed.
     pub type Checked = (Value, Value);
 
@@ -163,31 +160,7 @@ impl Context for Rewriter<'_, '_> {
         let (inst, dfg) = self.pos.ins().build(*data, ty);
         dfg.first_result(inst)
     }
-    fn unpack_value_array_2(&mut self, array: &ValueArray2) -> (Value, Value) {
-        (array[0], array[1])
-    }
-    fn pack_value_array_2(&mut self, a: Value, b: Value) -> ValueArray2 {
-        [a, b]
-    }
-    fn unpack_value_array_3(&mut self, array: &ValueArray3) -> (Value, Value, Value) {
-        (array[0], array[1], array[2])
-    }
-    fn pack_value_array_3(&mut self, a: Value, b: Value, c: Value) -> ValueArray3 {
-        [a, b, c]
-    }
-    fn unpack_block_array_2(
-        &mut self,
-        array: &generated_code::BlockArray2,
-    ) -> (generated_code::BlockCall, generated_code::BlockCall) {
-        (array[0], array[1])
-    }
-    fn pack_block_array_2(
-        &mut self,
-        a: generated_code::BlockCall,
-        b: generated_code::BlockCall,
-    ) -> generated_code::BlockArray2 {
-        [a, b]
-    }
+    array_methods!();
 
     // Types.
 
@@ -214,14 +187,11 @@ impl Context for Rewriter<'_, '_> {
     }
     fn number(&mut self, value: Value) -> Option<i64> {
         let ty = self.pos.func.dfg.value_type(value);
-        let shift = 64 - ty.bits().min(64);
-        self.bits_of(value)
-            .map(|bits| (bits << shift) as i64 >> shift)
+        self.bits_of(value).map(|bits| signed(ty, bits as i64))
     }
     fn int(&mut self, ty: Type, bits: u64) -> Value {
-        let shift = 64 - ty.bits();
         // An immediate has the sign of its type.
-        self.pos.ins().iconst(ty, (bits << shift) as i64 >> shift)
+        self.pos.ins().iconst(ty, signed(ty, bits as i64))
     }
     fn float(&mut self, ty: Type, bits: u64) -> Value {
         let ins = self.pos.ins();

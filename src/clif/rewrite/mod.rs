@@ -14,7 +14,7 @@ mod context;
 
 use super::contents::Contents;
 use super::merge;
-use super::resolve::Intrinsics;
+use crate::intrinsics::resolve::Intrinsics;
 use carries::Carries;
 use complements::Complements;
 use context::{Rewriter, generated_code};

@@ -97,24 +97,6 @@ macro_rules! clif_methods {
             list.get(first, &self.func.dfg.value_lists)
                 .map(|v| (v, (list, first + 1)))
         }
-        fn unpack_value_array_2(&mut self, array: &ValueArray2) -> (Value, Value) {
-            (array[0], array[1])
-        }
-        fn pack_value_array_2(&mut self, a: Value, b: Value) -> ValueArray2 {
-            [a, b]
-        }
-        fn unpack_value_array_3(&mut self, array: &ValueArray3) -> (Value, Value, Value) {
-            (array[0], array[1], array[2])
-        }
-        fn pack_value_array_3(&mut self, a: Value, b: Value, c: Value) -> ValueArray3 {
-            [a, b, c]
-        }
-        fn unpack_block_array_2(&mut self, array: &BlockArray2) -> (BlockCall, BlockCall) {
-            (array[0], array[1])
-        }
-        fn pack_block_array_2(&mut self, a: BlockCall, b: BlockCall) -> BlockArray2 {
-            [a, b]
-        }
         fn def_inst(&mut self, value: Value) -> Option<Inst> {
             self.def_of(value)
         }

@@ -23,9 +23,10 @@ use super::operation::Source;
 use super::source::{Base, Halves, Output, is_representable, words_of_bits};
 use super::values::value_methods;
 use super::vector::vector_methods;
-use crate::clif::resolve::GpuSymbol;
+use crate::intrinsics::resolve::GpuSymbol;
 use crate::isa::generated::*;
 use crate::isa::{Role, VReg};
+use crate::rules::array_methods;
 use crate::vcode::{Attachment, SymbolUse};
 use clif::clif_methods;
 use cranelift_codegen::ir::{Endianness, GlobalValueData};
@@ -65,8 +66,9 @@ pub mod generated_code {
     pub use super::super::vector::{Insertions, Picks};
     pub use super::clif::{Lane, Shape, Width, Words};
     pub use crate::analysis::provenance::Space;
-    pub use crate::clif::intrinsics::Lowering;
+    pub use crate::intrinsics::Lowering;
     use crate::isa::generated::*;
+    pub use crate::rules::{BlockArray2, ValueArray2, ValueArray3};
     pub use crate::vcode::SymbolKind;
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
@@ -78,12 +80,6 @@ pub mod generated_code {
     };
     extern crate alloc;
 
-    /// `[Value; 2]`.
-    pub type ValueArray2 = [Value; 2];
-    /// `[Value; 3]`.
-    pub type ValueArray3 = [Value; 3];
-    /// `[BlockCall; 2]`.
-    pub type BlockArray2 = [BlockCall; 2];
     /// A list of values from a position on.
     pub type ValueSlice = (ValueList, usize);
 
@@ -110,6 +106,7 @@ pub(super) fn lower_instruction(context: &mut Lower<'_>, inst: Inst) -> Option<I
 impl Context for Lower<'_> {
     emitting_methods!();
     cranelift_codegen::isle_numerics_methods!();
+    array_methods!();
     clif_methods!();
     operand_methods!();
     result_methods!();

@@ -1,10 +1,9 @@
 //! What the uniform datapath can compute, and at what cost.
 
 use super::{Search, is_of_block};
-use crate::clif::intrinsics::Lowering;
-use crate::clif::resolve::GpuSymbol;
+use crate::intrinsics::Lowering;
+use crate::intrinsics::resolve::GpuSymbol;
 use crate::isa::generated::SReg;
-use crate::lower::is_launch_size;
 use crate::vcode::FunctionKind;
 use cranelift_codegen::ir::{Endianness, Inst, InstructionData, Opcode, Value, ValueDef, types};
 use smallvec::SmallVec;
@@ -44,7 +43,7 @@ impl Search<'_> {
     /// Whether an instruction reads what is in constant bank 0.
     fn reads_launch_size(&self, inst: Inst) -> bool {
         let symbol = (self.input.facts.intrinsics).of_symbol_value(self.input.func, inst);
-        matches!(symbol, Some(GpuSymbol::Special(intrinsic)) if is_launch_size(intrinsic))
+        matches!(symbol, Some(GpuSymbol::Special(intrinsic)) if intrinsic.launch_offset().is_some())
     }
 
     fn special(&self, inst: Inst) -> Option<SReg> {

@@ -28,7 +28,7 @@ fn decide_with(lines: &str, has_calls: bool) -> (Function, Plan) {
     let prepared = (Preparer::new())
         .prepare(function.func, &options, &mut |_, _| {})
         .unwrap();
-    let facts = analysis::Facts::compute(&prepared);
+    let facts = analysis::Facts::compute(&prepared.subject());
     let at = [
         (0x160, types::I64),
         (0x168, types::I32),

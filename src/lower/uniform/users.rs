@@ -2,7 +2,7 @@
 //! on the uniform datapath themselves.
 
 use super::Search;
-use crate::clif::intrinsics::Lowering;
+use crate::intrinsics::Lowering;
 use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Value, types};
 
 impl Search<'_> {

@@ -1,7 +1,6 @@
 //! The frame that allocated code must have, from what [`Frame`](crate::vcode::Frame) says of it.
 
 use super::place::Place;
-use crate::regalloc::frame::{INCOMING, SLOTS};
 use crate::vcode::{Frame, SymbolUse};
 use std::ops::Range;
 
@@ -76,8 +75,8 @@ impl Layout {
     /// The offset that stands for a symbol of the frame.
     pub fn offset(&self, symbol: &SymbolUse) -> Option<i64> {
         let base = match symbol.name.as_str() {
-            SLOTS => self.slots,
-            INCOMING => self.size,
+            Frame::SLOTS => self.slots,
+            Frame::INCOMING => self.size,
             _ => return None,
         };
         Some(i64::from(base) + symbol.addend)

@@ -2,7 +2,6 @@
 
 use super::again::Recipes;
 use super::flow::{Flow, OUTSIDE};
-use super::packs::Crowds;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::{Block, VCode};
@@ -66,6 +65,48 @@ impl Point {
             (None, None) => Point::end(code, block).place,
         };
         Point { block, place }
+    }
+}
+
+/// How many predicates are in registers around the instructions of a function, while they are being placed; by [`place`].
+#[derive(Debug, Default)]
+pub(super) struct Crowds {
+    /// Before what the instruction reads comes back.
+    pub before: Vec<u32>,
+    /// The most that there are at the instruction; [`NONE`] where none survives it.
+    pub most: Vec<u32>,
+}
+
+/// The place of an instruction or terminator in [`Crowds`].
+pub(super) fn place(at: Point) -> usize {
+    (at.index() + at.block.as_u32()) as usize
+}
+
+impl Crowds {
+    /// Forgets all.
+    pub fn reset(&mut self, code: &VCode<VReg>, class: RegisterClass) {
+        let places = match class {
+            RegisterClass::Predicate => code.insts.len() + code.blocks.len(),
+            RegisterClass::Gpr | RegisterClass::Uniform => 0,
+        };
+        for list in [&mut self.before, &mut self.most] {
+            list.clear();
+            list.resize(places, 0);
+        }
+    }
+
+    /// So many are in registers at a place.
+    pub fn note(&mut self, at: Point, count: u32) {
+        if let Some(most) = self.most.get_mut(place(at)) {
+            *most = (*most).max(count);
+        }
+    }
+
+    /// So many are in registers before a place.
+    pub fn note_before(&mut self, at: Point, count: u32) {
+        if let Some(before) = self.before.get_mut(place(at)) {
+            *before = count;
+        }
     }
 }
 

@@ -11,43 +11,20 @@
 //! come back from, [`super::rewrite`] writes the code.
 
 use super::capacity::Capacity;
-use super::distance::{Distances, NEVER};
+use super::distance::NEVER;
 use super::flow::{Flow, OUTSIDE};
 use super::plan::Plan;
-use super::pressure::{LiveSet, stack_pointer};
-use super::walk::Walk;
+use super::pressure::stack_pointer;
+use super::walk::{Walk, Wishes};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::vcode::{Block, VCode};
 use hashbrown::HashSet;
 
+pub(in crate::regalloc) use super::walk::Spiller;
+
 /// Walks with new knowledge of where values cannot come back, before the headers of loops start without registers (*assumed*).
 const PATIENCE: u32 = 6;
-
-/// Memory of the choice, kept between functions.
-#[derive(Debug, Default)]
-pub(in crate::regalloc) struct Spiller {
-    pub(super) distances: Distances,
-    /// Values in registers at the place at hand.
-    pub(super) present: LiveSet,
-    /// By value: steps from the entry of the block at hand to the next use.
-    pub(super) next: Vec<u32>,
-    /// Values with an entry in `next`.
-    pub(super) touched: Vec<VReg>,
-    /// Uses and definitions of the block at hand, with the next use behind each.
-    pub(super) events: Vec<(VReg, u32)>,
-    /// By instruction of the block at hand: where its definitions and where its events end.
-    pub(super) bounds: Vec<(u32, u32)>,
-    /// By value: on how many edges into the block at hand it is in a register.
-    pub(super) count: Vec<u32>,
-    /// By value: the edge on which it was last seen in a register.
-    pub(super) mark: Vec<u32>,
-    pub(super) marks: u32,
-    /// By value: whether it has left its register anywhere.
-    pub(super) left: Vec<bool>,
-    /// By loop: the most values alive at once.
-    pub(super) pressure: Vec<u32>,
-}
 
 impl Spiller {
     /// Plans registers for the values of `class` so that at most `capacity` are in registers anywhere. `plan` is left empty if all
@@ -210,17 +187,6 @@ fn ban(code: &VCode<VReg>, flow: &Flow, plan: &Plan, banned: &mut HashSet<(Block
             banned.extend(meeting.map(|v| (block, *v)));
         }
     }
-}
-
-/// What earlier walks have found out.
-#[derive(Default)]
-pub(super) struct Wishes {
-    /// Values that cannot be in registers at the entry of a block.
-    pub banned: HashSet<(Block, VReg)>,
-    /// Headers of loops with divergent latches begin without registers.
-    pub strict: bool,
-    /// Values that are in registers at the ends of loops, with the loops' headers.
-    pub kept: HashSet<(Block, VReg)>,
 }
 
 impl Wishes {

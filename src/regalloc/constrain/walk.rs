@@ -1,13 +1,14 @@
 //! The walk through the blocks of a function with the values that are in registers; see [`super::spill`].
 
-use super::distance::{LOOP, NEVER, length};
+use super::distance::{Distances, LOOP, NEVER, length};
 use super::flow::Flow;
 use super::plan::{Eviction, NONE, Plan, Point};
-use super::spill::{Spiller, Wishes};
+use super::pressure::LiveSet;
 use super::uniform;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::vcode::{Block, Entry, Terminator, VCode};
+use hashbrown::HashSet;
 
 /// How much farther away a value counts that has a home already, or gets it outside of the loops around (*measured* over all functions of
 /// `filetests` with 24 registers: fewer accesses the more, and nothing beyond this).
@@ -21,6 +22,42 @@ const FREE: u64 = 16;
 
 /// How much nearer a parameter counts at the header of its loop, whose every round would load and store it (*assumed*).
 const CARRY: u64 = 2;
+
+/// Memory of the choice, kept between functions.
+#[derive(Debug, Default)]
+pub(in crate::regalloc) struct Spiller {
+    pub(super) distances: Distances,
+    /// Values in registers at the place at hand.
+    pub(super) present: LiveSet,
+    /// By value: steps from the entry of the block at hand to the next use.
+    pub(super) next: Vec<u32>,
+    /// Values with an entry in `next`.
+    pub(super) touched: Vec<VReg>,
+    /// Uses and definitions of the block at hand, with the next use behind each.
+    pub(super) events: Vec<(VReg, u32)>,
+    /// By instruction of the block at hand: where its definitions and where its events end.
+    pub(super) bounds: Vec<(u32, u32)>,
+    /// By value: on how many edges into the block at hand it is in a register.
+    pub(super) count: Vec<u32>,
+    /// By value: the edge on which it was last seen in a register.
+    pub(super) mark: Vec<u32>,
+    pub(super) marks: u32,
+    /// By value: whether it has left its register anywhere.
+    pub(super) left: Vec<bool>,
+    /// By loop: the most values alive at once.
+    pub(super) pressure: Vec<u32>,
+}
+
+/// What earlier walks have found out.
+#[derive(Default)]
+pub(super) struct Wishes {
+    /// Values that cannot be in registers at the entry of a block.
+    pub banned: HashSet<(Block, VReg)>,
+    /// Headers of loops with divergent latches begin without registers.
+    pub strict: bool,
+    /// Values that are in registers at the ends of loops, with the loops' headers.
+    pub kept: HashSet<(Block, VReg)>,
+}
 
 /// See the module.
 pub(super) struct Walk<'a, 's> {

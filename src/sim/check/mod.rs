@@ -22,9 +22,9 @@ pub use crate::launch::FindingKind;
 pub use finding::{RawFinding, Spot};
 
 use super::decoded::Op;
-use super::execute::Shape;
 use super::memory::{Location, Memories};
 use super::registers::{DISCARD, LANES};
+use super::shape::Shape;
 use super::warp::{Group, Warp};
 use crate::isa::Role;
 use crate::launch::Image;

@@ -175,7 +175,7 @@ fn endless_recursion_overflows_the_stack() {
 fn words_that_are_no_instructions() {
     let mut bench = Bench::new("NOP_X\n EXIT_X", &[]);
     let word = bench.loaded.image.words[0] | 1 << 90;
-    bench.loaded = super::Loaded::new(
+    bench.loaded = crate::sim::launch::Loaded::new(
         super::Image {
             words: vec![word],
             ..Default::default()
@@ -190,7 +190,7 @@ fn words_that_are_no_instructions() {
         ),
         "{found}"
     );
-    bench.loaded = super::Loaded::new(
+    bench.loaded = crate::sim::launch::Loaded::new(
         super::Image {
             words: vec![0],
             ..Default::default()

@@ -1,6 +1,7 @@
 //! Random legal programs: nothing they do may panic, and timing and checks must not change what they compute.
 
-use super::super::{Loaded, SimConfig};
+use super::super::SimConfig;
+use super::super::launch::Loaded;
 use super::{ADDRESS, Bench, words};
 use crate::isa::encode::all_forms;
 use crate::isa::random::Random;

@@ -10,7 +10,9 @@ mod programs;
 mod races;
 mod timing;
 
-use super::{Global, Loaded, SimConfig};
+use super::SimConfig;
+use super::global::Global;
+use super::launch::Loaded;
 use crate::isa::generated::FORMS;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::FieldType;

@@ -3,7 +3,8 @@
 //! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions, blocks and
 //! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
 
-use crate::{Outcome, input, source};
+use crate::options::Subject;
+use crate::{Outcome, input};
 use anyhow::{Result, bail};
 use clap::Args;
 use cranelift_codegen::ir::Function;
@@ -12,7 +13,7 @@ use cranelift_thisgpu::compile::{KernelOptions, SourceFile, SourceFunction};
 use cranelift_thisgpu::error::Problem;
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thisgpu_filetests::file::TARGET;
 use thisgpu_filetests::panics;
 use thisgpu_filetests::reduce::{Reducer, STEPS};
@@ -20,14 +21,8 @@ use thisgpu_filetests::reduce::{Reducer, STEPS};
 /// Options of `bugpoint`.
 #[derive(Args)]
 pub struct Options {
-    /// A CLIF file that makes the compiler fail.
-    file: PathBuf,
-    /// The target.
-    #[arg(value_parser = [TARGET])]
-    target: String,
-    /// A setting, over those of the file.
-    #[arg(long = "set", value_name = "K=V")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    subject: Subject,
     /// Tell what is tried.
     #[arg(short, long)]
     verbose: bool,
@@ -36,8 +31,7 @@ pub struct Options {
 impl Options {
     /// Prints the smallest function found.
     pub fn run(self) -> Result<Outcome> {
-        let file = source::read(&self.file, &[])?;
-        let settings = source::settings(&file, &self.settings)?;
+        let (file, settings) = self.subject.read()?;
         let Some((function, message)) = first_failure(&file, &settings) else {
             bail!(
                 "{}: the compiler does not fail on any of its functions",

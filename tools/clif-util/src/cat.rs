@@ -1,5 +1,6 @@
 //! `clif-util cat FILES` and `clif-util print-cfg FILES`: functions as text and as graphs.
 
+use crate::options::DebugOutput;
 use crate::{Outcome, input, source};
 use anyhow::Result;
 use clap::Args;
@@ -13,9 +14,8 @@ pub struct Options {
     /// CLIF files.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
-    #[arg(short)]
-    pub debug: bool,
+    #[command(flatten)]
+    pub debug: DebugOutput,
 }
 
 impl Options {

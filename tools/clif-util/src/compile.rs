@@ -1,5 +1,6 @@
 //! `clif-util compile FILE`: CLIF to assembly text, words or an object, with dumps and reports.
 
+use crate::options::{Format, Settings};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
@@ -19,9 +20,8 @@ pub struct Options {
     /// The target.
     #[arg(long, value_name = "TARGET", value_parser = [TARGET])]
     target: String,
-    /// A setting, over those of the file.
-    #[arg(long = "set", value_name = "K=V")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    settings: Settings,
     /// Make this function a kernel.
     #[arg(long, value_name = "NAME")]
     kernel: Vec<String>,
@@ -76,15 +76,6 @@ enum Emit {
     Vcode,
 }
 
-/// How a report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
 /// Passes to dump after.
 #[derive(Clone, Debug)]
 struct Passes(Vec<Pass>);
@@ -102,7 +93,7 @@ impl Options {
     /// Compiles the file.
     pub fn run(self) -> Result<Outcome> {
         let file = source::read_partly(&self.file, &self.kernel)?;
-        let mut compiler = Compiler::new(source::settings(&file, &self.settings)?);
+        let mut compiler = Compiler::new(self.settings.over(&file)?);
         compiler.time_passes(self.times);
         compiler.collect_remarks(self.remarks);
         compiler.model_cycles(self.cycles);

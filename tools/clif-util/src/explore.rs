@@ -7,6 +7,7 @@
 mod origins;
 mod report;
 
+use crate::options::Settings;
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -25,9 +26,8 @@ pub struct Options {
     /// Write the page to this file, or the report alone if its name ends in .json.
     #[arg(short, long, value_name = "REPORT.html")]
     output: PathBuf,
-    /// A setting, over those of the file.
-    #[arg(long = "set", value_name = "K=V")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    settings: Settings,
     /// Show a second variant beside the first: with this setting over those.
     #[arg(long, value_name = "K=V")]
     compare: Vec<String>,
@@ -50,7 +50,7 @@ impl Options {
             ),
             None => None,
         };
-        let report = report::report(file, &self.settings, &self.compare, profile)?;
+        let report = report::report(file, &self.settings, self.compare, profile)?;
         let json = serde_json::to_string(&report)?;
         let is_json = self.output.extension().is_some_and(|e| e == "json");
         let text = if is_json { json + "\n" } else { page(&json) };

@@ -1,5 +1,6 @@
 //! `clif-util interpret FILES`: the run and print lines of CLIF files, on Cranelift's interpreter.
 
+use crate::options::DebugOutput;
 use crate::{Outcome, input, source};
 use anyhow::Result;
 use clap::Args;
@@ -13,9 +14,8 @@ pub struct Options {
     /// CLIF files, and folders with CLIF files.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
-    #[arg(short)]
-    pub debug: bool,
+    #[command(flatten)]
+    pub debug: DebugOutput,
     /// Name every file.
     #[arg(short, long)]
     verbose: bool,
@@ -38,10 +38,6 @@ impl Options {
             }
         }
         input::print_line(totals.lines)?;
-        Ok(if totals.files.failed == 0 {
-            Outcome::Success
-        } else {
-            Outcome::Failure
-        })
+        Ok(Outcome::of(&totals))
     }
 }

@@ -3,7 +3,7 @@
 mod argument;
 mod watch;
 
-use crate::compile::Format;
+use crate::options::{Format, Settings};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result};
 use argument::{LaunchArgument, Prepared};
@@ -71,9 +71,8 @@ pub struct Options {
     /// Warp instructions that blocks which have not ended may have issued together [default: 134217728].
     #[arg(long, value_name = "N")]
     launch_budget: Option<u64>,
-    /// A setting for CLIF, over those of the file.
-    #[arg(long = "set", value_name = "K=V")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 /// Reads `X`, `X,Y` or `X,Y,Z`.
@@ -202,7 +201,7 @@ impl Options {
         if alone || file.functions.iter().any(|f| f.name() == wanted) {
             file.mark_kernels(std::slice::from_ref(&self.kernel))?;
         }
-        let mut options = source::settings(&file, &self.settings)?;
+        let mut options = self.settings.over(&file)?;
         options.stack_redzones |= self.check;
         let mut compiler = Compiler::new(options);
         let code = source::compile(&mut compiler, &file, 1)?;

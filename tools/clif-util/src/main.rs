@@ -14,6 +14,7 @@ mod interpret;
 mod isa;
 mod launch;
 mod link;
+mod options;
 mod pass;
 mod run;
 mod source;
@@ -21,6 +22,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use thisgpu_filetests::report::Totals;
 
 /// Tools for the thisgpu code generator.
 #[derive(Parser)]
@@ -67,13 +69,14 @@ enum Command {
 impl Command {
     /// Whether `-d` is given.
     fn wants_debug_output(&self) -> bool {
-        match self {
-            Command::Run(options) => options.debug,
-            Command::Interpret(options) => options.debug,
-            Command::Cat(options) | Command::PrintCfg(options) => options.debug,
-            Command::Pass(options) => options.debug,
-            _ => false,
-        }
+        let output = match self {
+            Command::Run(options) => &options.debug,
+            Command::Interpret(options) => &options.debug,
+            Command::Cat(options) | Command::PrintCfg(options) => &options.debug,
+            Command::Pass(options) => &options.debug,
+            _ => return false,
+        };
+        output.debug
     }
 }
 
@@ -124,6 +127,17 @@ enum Outcome {
     Success,
     /// What was asked failed, and the reasons are already printed.
     Failure,
+}
+
+impl Outcome {
+    /// Whether all files of a test passed.
+    fn of(totals: &Totals) -> Outcome {
+        if totals.files.failed == 0 {
+            Outcome::Success
+        } else {
+            Outcome::Failure
+        }
+    }
 }
 
 impl From<Outcome> for ExitCode {

@@ -1,33 +1,26 @@
 //! `clif-util pass FILE TARGET PASSES`: the functions after passes of the compiler, checked by the file's filecheck directives.
 
+use crate::options::{DebugOutput, Subject};
 use crate::{Outcome, input, source};
 use anyhow::Result;
 use clap::Args;
 use cranelift_thisgpu::compile::{Compiler, Pass};
-use std::path::{Path, PathBuf};
-use thisgpu_filetests::file::TARGET;
+use std::path::Path;
 use thisgpu_filetests::{checks, compiled};
 
 /// Options of `pass`.
 #[derive(Args)]
 pub struct Options {
-    /// A CLIF file.
-    file: PathBuf,
-    /// The target.
-    #[arg(value_parser = [TARGET])]
-    target: String,
-    /// A setting, over those of the file.
-    #[arg(long = "set", value_name = "K=V")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    subject: Subject,
     /// Name every function and pass.
     #[arg(short, long)]
     verbose: bool,
     /// Print the time that each pass takes.
     #[arg(short = 'T')]
     times: bool,
-    /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
-    #[arg(short)]
-    pub debug: bool,
+    #[command(flatten)]
+    pub debug: DebugOutput,
     /// The passes after which the functions are printed, in the compiler's order.
     #[arg(required = true, value_parser = parse_pass)]
     passes: Vec<Pass>,
@@ -41,8 +34,7 @@ fn parse_pass(text: &str) -> Result<Pass, String> {
 impl Options {
     /// Prints the functions after each pass and checks the directives on what the last one gives.
     pub fn run(self) -> Result<Outcome> {
-        let file = source::read(&self.file, &[])?;
-        let settings = source::settings(&file, &self.settings)?;
+        let (file, settings) = self.subject.read()?;
         let mut outcome = Outcome::Success;
         for (index, pass) in self.passes.iter().enumerate() {
             let last = index + 1 == self.passes.len();

@@ -1,5 +1,6 @@
 //! `clif-util run FILES`: the run and print lines of CLIF files, on the simulator.
 
+use crate::options::{DebugOutput, Settings};
 use crate::{Outcome, input, source};
 use anyhow::Result;
 use clap::Args;
@@ -13,12 +14,10 @@ pub struct Options {
     /// CLIF files with `; run:` and `; print:` lines.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// A setting, over those of the file.
-    #[arg(long = "set", value_name = "K=V")]
-    settings: Vec<String>,
-    /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
-    #[arg(short)]
-    pub debug: bool,
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    pub debug: DebugOutput,
 }
 
 impl Options {
@@ -27,17 +26,13 @@ impl Options {
         let mut totals = Totals::default();
         for path in &self.files {
             let file = source::read(path, &[])?;
-            let settings = source::settings(&file, &self.settings)?;
+            let settings = self.settings.over(&file)?;
             let mut report = FileReport::new(&file.name);
             execute::run_file(&file, &settings, true, &mut report);
             input::print_report(&report)?;
             totals.add(&report);
         }
         input::print_line(totals.lines)?;
-        Ok(if totals.files.failed == 0 {
-            Outcome::Success
-        } else {
-            Outcome::Failure
-        })
+        Ok(Outcome::of(&totals))
     }
 }

@@ -5,9 +5,8 @@ use anyhow::Result;
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::error::Errors;
-use cranelift_thisgpu::settings::Options;
 use std::path::Path;
-use thisgpu_filetests::{file, panics};
+use thisgpu_filetests::panics;
 
 /// Reads a CLIF file and marks the named functions as kernels.
 pub fn read(path: &Path, kernels: &[String]) -> Result<SourceFile> {
@@ -30,11 +29,6 @@ pub fn parse(name: &str, text: &str, kernels: &[String]) -> Result<SourceFile> {
     let mut file = SourceFile::parse(name, text)?;
     file.mark_kernels(kernels)?;
     Ok(file)
-}
-
-/// The settings of the file's header, and those of the command line over them.
-pub fn settings(file: &SourceFile, settings: &[String]) -> Result<Options> {
-    file::settings_of(file, settings, true).map_err(anyhow::Error::msg)
 }
 
 /// Compiles all functions of a file on so many threads. A mistake of the compiler is an error like others, and so is a file without functions.

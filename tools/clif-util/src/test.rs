@@ -1,5 +1,6 @@
 //! `clif-util test`: test files, their outcome, and totals.
 
+use crate::options::Settings;
 use crate::{Outcome, input};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -19,9 +20,8 @@ pub struct Options {
     /// Test files made for other targets as if they named this one.
     #[arg(long, value_name = "TARGET", value_parser = [TARGET])]
     force_target: Option<String>,
-    /// Settings over those of the files.
-    #[arg(long = "set", value_name = "K=V")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    settings: Settings,
     /// One JSON object a file, then one with the totals.
     #[arg(long)]
     json: bool,
@@ -39,7 +39,7 @@ impl Options {
         }
         let options = TestOptions {
             force_target: self.force_target.is_some(),
-            settings: self.settings.clone(),
+            settings: self.settings.settings.clone(),
             bless: expectation::blessing(),
         };
         let reports: Vec<FileReport> = files
@@ -64,11 +64,7 @@ impl Options {
             input::print_line(format_args!("run lines: {}", totals.lines))?;
             input::print_line(totals.files)?;
         }
-        Ok(if totals.files.failed == 0 {
-            Outcome::Success
-        } else {
-            Outcome::Failure
-        })
+        Ok(Outcome::of(&totals))
     }
 
     fn print(&self, report: &FileReport) -> Result<()> {

@@ -1,7 +1,7 @@
 //! All operations that can be generated, from Cranelift's own table of opcodes.
 //!
-//! An [`Operation`] is an opcode with its types. The table gives the format of the instruction and the constraints of its types, and the list is
-//! made from nothing else; written down here are only the opcodes whose result CLIF leaves open, or that leave the function. What control flow needs
+//! An [`Operation`] is an opcode with its types. The list is that of [`operations`], which the coverage test takes too, and the table gives the format
+//! of the instruction; written down here are only the opcodes whose result CLIF leaves open, or that leave the function. What control flow needs
 //! (branches, calls, returns, addresses, constants) is written by the generator itself.
 
 use crate::random::Random;
@@ -13,41 +13,11 @@ use cranelift_codegen::ir::{
     Opcode, TrapCode, Type, Value, types,
 };
 use std::fmt;
+use thisgpu_filetests::operations;
+pub use thisgpu_filetests::operations::TYPES;
 
-/// The types of values: all scalars but f128, which the target does not have, and vectors from 16 to 128 bits.
-pub const TYPES: [Type; 24] = [
-    types::I8,
-    types::I16,
-    types::I32,
-    types::I64,
-    types::I128,
-    types::F16,
-    types::F32,
-    types::F64,
-    types::I8X2,
-    types::I8X4,
-    types::I16X2,
-    types::F16X2,
-    types::I8X8,
-    types::I16X4,
-    types::I32X2,
-    types::F16X4,
-    types::F32X2,
-    types::I8X16,
-    types::I16X8,
-    types::I32X4,
-    types::I64X2,
-    types::F16X8,
-    types::F32X4,
-    types::F64X2,
-];
-
-/// Opcodes that no program of the generator has, and why.
-pub const EXCLUDED: [(Opcode, &str); 8] = [
-    (
-        Opcode::ExtractVector,
-        "takes dynamic vectors, which the target does not have",
-    ),
+/// Opcodes with types that no program of the generator has, and why.
+pub const EXCLUDED: [(Opcode, &str); 7] = [
     (Opcode::StackSwitch, "leaves the stack"),
     (Opcode::SetPinnedReg, "names a register of the host"),
     (Opcode::Blendv, "open unless lanes of the mask are uniform"),
@@ -369,45 +339,31 @@ fn is_generated(format: InstructionFormat) -> bool {
 
 /// Adds the operations of an opcode.
 fn of_opcode(opcode: Opcode, all: &mut Vec<Operation>) {
-    let constraints = opcode.constraints();
-    let controls: Vec<Type> = match constraints.ctrl_typeset() {
-        Some(set) => TYPES.into_iter().filter(|ty| set.contains(*ty)).collect(),
-        None => vec![types::INVALID],
-    };
-    for control in controls {
+    for typed in operations::of_opcode(opcode, &TYPES) {
         let plain = Operation {
             opcode,
-            control,
+            control: typed.control,
             free: None,
             big_endian: false,
         };
-        let free = (0..constraints.num_fixed_value_arguments())
-            .filter(|index| plain.address() != Some(*index))
-            .find_map(
-                |index| match constraints.value_argument_constraint(index, control) {
-                    ResolvedConstraint::Free(set) => Some(set),
-                    ResolvedConstraint::Bound(_) => None,
-                },
-            );
-        let frees = match free {
-            Some(set) => TYPES
-                .into_iter()
-                .filter(|ty| set.contains(*ty))
-                .map(Some)
-                .collect(),
-            None => vec![None],
-        };
-        let both = plain.address().is_some() && !plain.is_atomic() && !control.is_vector();
-        for free in frees {
-            for &big_endian in if both { &[false, true][..] } else { &[false] } {
-                let operation = Operation {
-                    free,
-                    big_endian,
-                    ..plain
-                };
-                if operation.within(&TYPES) && operation.is_sound() {
-                    all.push(operation);
-                }
+        let operands = operations::free_operands(opcode, typed.control).map(|(operand, _)| operand);
+        let (addresses, values): (Vec<_>, Vec<_>) = operands
+            .zip(typed.free)
+            .partition(|(operand, _)| plain.address() == Some(*operand));
+        // Addresses are those of stack slots.
+        if addresses.iter().any(|(_, ty)| *ty != types::I64) {
+            continue;
+        }
+        let free = values.first().map(|(_, ty)| *ty);
+        let both = plain.address().is_some() && !plain.is_atomic() && !plain.control.is_vector();
+        for &big_endian in if both { &[false, true][..] } else { &[false] } {
+            let operation = Operation {
+                free,
+                big_endian,
+                ..plain
+            };
+            if operation.within(&TYPES) && operation.is_sound() {
+                all.push(operation);
             }
         }
     }

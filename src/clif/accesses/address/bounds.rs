@@ -3,10 +3,10 @@
 //! Takes a value and what its definition is made of: masks, shifts, thread and launch values; gives a bound that holds without knowing anything of memory or
 //! parameters.
 
-use super::{definition, iconst};
 use crate::abi::{self, bank0};
-use crate::clif::intrinsics::Lowering;
-use crate::clif::resolve::{GpuSymbol, Intrinsics};
+use crate::constants::{definition, integer};
+use crate::intrinsics::Lowering;
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
 use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Value};
 
@@ -34,7 +34,7 @@ pub(super) fn greatest(func: &Function, intrinsics: &Intrinsics, value: Value, d
         Some(InstructionData::Binary {
             opcode,
             args: [a, b],
-        }) => match (opcode, iconst(func, b)) {
+        }) => match (opcode, integer(func, b)) {
             (Opcode::Band, _) => of(a).min(of(b)),
             (Opcode::Iadd, _) => of(a) + of(b),
             (Opcode::Ishl, Some(amount)) => of(a) << (amount as u32 & (ty.bits() - 1)),

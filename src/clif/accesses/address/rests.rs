@@ -2,8 +2,9 @@
 //!
 //! Takes an address and the constants in it ([`Split`]); computes the rest where the address was, or takes what computes the same already.
 
-use super::{Split, definition, iconst, operation};
+use super::{Split, operation};
 use crate::clif::accesses::Given;
+use crate::constants::{definition, integer};
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, InstructionData, Opcode, Value};
 
@@ -16,7 +17,7 @@ impl Split<'_> {
         block: Block,
         value: Value,
     ) -> Option<Value> {
-        if iconst(pos.func, value).is_some() {
+        if integer(pos.func, value).is_some() {
             return None;
         }
         // Constants that cancel each other out stay.

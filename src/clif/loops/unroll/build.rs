@@ -6,8 +6,9 @@
 use super::super::affine::Affine;
 use super::super::copy::Copied;
 use super::super::count::{Bound, Counter, Limit, compares, step};
-use super::super::shape::{Body, Edge, Uses, branch, integer, jump, signed, unsigned};
+use super::super::shape::{Body, Edge, Uses, branch, jump};
 use super::plan::{Plan, edge};
+use crate::constants::{integer, signed, unsigned};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{

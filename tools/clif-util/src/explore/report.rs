@@ -1,6 +1,7 @@
 //! The report: what is on the page, as data.
 
 use super::origins::{self, Line};
+use crate::options::Settings;
 use crate::source;
 use anyhow::{Result, bail};
 use cranelift_codegen::ir::{Function, SourceLoc};
@@ -118,16 +119,21 @@ struct DeviceReport {
 /// Compiles the functions of a file with `settings`, and once more with `compare` over them if there are any.
 pub fn report(
     mut file: SourceFile,
-    settings: &[String],
-    compare: &[String],
+    settings: &Settings,
+    compare: Vec<String>,
     profile: Option<Profile>,
 ) -> Result<Report> {
     let lines = number(&mut file);
-    let mut variants = vec![(settings.to_vec(), variant(&file, settings)?)];
+    let mut variants = vec![(settings.settings.clone(), variant(&file, settings)?)];
     if !compare.is_empty() {
-        let both = [settings, compare].concat();
-        let second = variant(&file, &both)?;
-        variants.push((both, second));
+        let settings = [settings.settings.clone(), compare].concat();
+        let second = variant(
+            &file,
+            &Settings {
+                settings: settings.clone(),
+            },
+        )?;
+        variants.push((settings, second));
     }
     if let Some(profile) = &profile {
         let known = |name: &String| file.functions.iter().any(|f| f.name() == *name);
@@ -239,8 +245,8 @@ struct Compiled {
     seen: BTreeMap<String, Seen>,
 }
 
-fn variant(file: &SourceFile, settings: &[String]) -> Result<Compiled> {
-    let mut compiler = Compiler::new(source::settings(file, settings)?);
+fn variant(file: &SourceFile, settings: &Settings) -> Result<Compiled> {
+    let mut compiler = Compiler::new(settings.over(file)?);
     compiler.dump_sources(true);
     compiler.draw_code(true);
     let seen: Arc<Mutex<BTreeMap<String, Seen>>> = Arc::default();

@@ -3,16 +3,19 @@
 //! Variables become SSA values by Cranelift's `FunctionBuilder`. Statements in which lanes wait become loops (`waiting`), and steps that a block takes together get
 //! their barriers (`phases`).
 
+mod ends;
+mod operations;
+
 use super::kernel::{
-    Block, COUNTED, Cell, Compare, Condition, Counting, End, Function, Kernel, LockKind, MASKS,
-    OWN, Op, Operand, RECORD, Space, Stmt, Update, VALUES, VARS,
+    Block, Compare, Condition, Function, Kernel, LockKind, MASKS, OWN, Operand, RECORD, Space,
+    Stmt, VALUES, VARS,
 };
 use super::waiting;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    self, AbiParam, AtomicRmwOp, BlockArg, BlockCall, ExtFuncData, ExternalName, FuncRef,
-    GlobalValue, GlobalValueData, InstBuilder, JumpTableData, MemFlagsData, Signature, StackSlot,
-    StackSlotData, StackSlotKind, Type, UserFuncName, Value, types,
+    self, AbiParam, ExtFuncData, ExternalName, FuncRef, GlobalValue, GlobalValueData, InstBuilder,
+    MemFlagsData, Signature, StackSlot, StackSlotData, StackSlotKind, Type, UserFuncName, Value,
+    types,
 };
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -415,100 +418,6 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn operation(&mut self, op: Op, a: Value, b: Value) -> Value {
-        let ins = self.builder.ins();
-        match op {
-            Op::Add => ins.iadd(a, b),
-            Op::Sub => ins.isub(a, b),
-            Op::Mul => ins.imul(a, b),
-            Op::And => ins.band(a, b),
-            Op::Or => ins.bor(a, b),
-            Op::Xor => ins.bxor(a, b),
-            Op::Shl => ins.ishl(a, b),
-            Op::Shr => ins.ushr(a, b),
-            Op::Sar => ins.sshr(a, b),
-            Op::Max => ins.umax(a, b),
-            Op::Min => ins.smin(a, b),
-            Op::Smax => ins.smax(a, b),
-            Op::Umin => ins.umin(a, b),
-            Op::Pick => {
-                let bit = self.constant(4);
-                let masked = self.builder.ins().band(a, bit);
-                let set = self.builder.ins().icmp(IntCC::Equal, masked, bit);
-                self.builder.ins().select(set, a, b)
-            }
-            Op::Wide => {
-                let [most, seven, half] = [29, 7, 32].map(|n| self.constant(n));
-                let a = self.builder.ins().sextend(types::I64, a);
-                let b = self.builder.ins().uextend(types::I64, b);
-                let high = self.builder.ins().ishl(a, most);
-                let sum = self.builder.ins().iadd(high, b);
-                let less = self.builder.ins().ishl(b, seven);
-                let difference = self.builder.ins().isub(sum, less);
-                let upper = self.builder.ins().sshr(difference, half);
-                self.builder.ins().ireduce(types::I32, upper)
-            }
-            Op::WidePick => {
-                let half = self.constant(32);
-                let [a, b] = [a, b].map(|v| self.builder.ins().sextend(types::I64, v));
-                let sum = self.builder.ins().iadd(a, b);
-                let difference = self.builder.ins().isub(a, b);
-                let less = (self.builder.ins()).icmp(IntCC::SignedLessThan, difference, sum);
-                let chosen = self.builder.ins().select(less, difference, sum);
-                let upper = self.builder.ins().ushr(chosen, half);
-                let both = self.builder.ins().bxor(chosen, upper);
-                self.builder.ins().ireduce(types::I32, both)
-            }
-        }
-    }
-
-    /// A loop with a counter of its own, as [`Stmt::Count`] says.
-    fn count(&mut self, to: usize, number: Operand, counting: Counting, wide: bool) {
-        let ty = if wide { types::I64 } else { types::I32 };
-        let number = self.operand(number);
-        let mask = self.constant(COUNTED);
-        let mut number = self.builder.ins().band(number, mask);
-        if wide {
-            number = self.builder.ins().uextend(ty, number);
-        }
-        let [zero, one, two] = [0, 1, 2].map(|n| self.builder.ins().iconst(ty, n));
-        let [header, body, exit] = [(); 3].map(|()| self.builder.create_block());
-        let counter = self.builder.append_block_param(header, ty);
-        let (from, code, end) = match counting {
-            Counting::Up => (zero, IntCC::UnsignedLessThan, number),
-            Counting::Down => (number, IntCC::SignedGreaterThan, zero),
-            Counting::Shift => (number, IntCC::NotEqual, zero),
-        };
-        self.builder.ins().jump(header, &[from.into()]);
-        self.builder.switch_to_block(header);
-        let goes_on = self.builder.ins().icmp(code, counter, end);
-        self.builder.ins().brif(goes_on, body, &[], exit, &[]);
-        self.builder.switch_to_block(body);
-        let mut offset = self.builder.ins().ishl(counter, two);
-        if !wide {
-            offset = self.builder.ins().uextend(types::I64, offset);
-        }
-        let record = self.record();
-        let place = self.builder.ins().iadd(record, offset);
-        let own = (self.builder.ins()).load(types::I32, aligned(), place, word(VALUES));
-        let (var, three) = (self.var(to), self.constant(3));
-        let product = self.builder.ins().imul(var, three);
-        let term = match wide {
-            true => self.builder.ins().ireduce(types::I32, counter),
-            false => counter,
-        };
-        let sum = self.builder.ins().iadd(product, term);
-        let sum = self.builder.ins().iadd(sum, own);
-        self.set(to, sum);
-        let next = match counting {
-            Counting::Up => self.builder.ins().iadd(counter, one),
-            Counting::Down => self.builder.ins().isub(counter, one),
-            Counting::Shift => self.builder.ins().ushr(counter, one),
-        };
-        self.builder.ins().jump(header, &[next.into()]);
-        self.builder.switch_to_block(exit);
-    }
-
     /// Goes on in a block, if there is one.
     pub(super) fn go_on(&mut self, behind: Option<ir::Block>) {
         if let Some(behind) = behind {
@@ -530,181 +439,6 @@ impl Emitter<'_, '_> {
         let one = self.constant(1);
         let next = self.builder.ins().iadd(count, one);
         self.builder.ins().store(aligned(), next, record, 0);
-    }
-
-    pub(super) fn update(&mut self, cell: usize, which: Operand, value: Operand) {
-        let Cell {
-            space,
-            update,
-            bytes,
-            lock,
-        } = self.kernel.cells[cell];
-        let base = self.place(space, self.kernel.cell_offset(cell));
-        let (which, value) = (self.operand(which), self.operand(value));
-        let mask = self.constant(super::kernel::GROUP - 1);
-        let index = self.builder.ins().band(which, mask);
-        let size = self.constant(bytes);
-        let offset = self.builder.ins().imul(index, size);
-        let offset = match self.builder.func.dfg.value_type(base) {
-            types::I64 => self.builder.ins().uextend(types::I64, offset),
-            _ => offset,
-        };
-        let place = self.builder.ins().iadd(base, offset);
-        let ty = Type::int(8 * bytes as u16).unwrap_or(types::I32);
-        let value = match bytes {
-            8 => self.builder.ins().uextend(ty, value),
-            4 => value,
-            _ => self.builder.ins().ireduce(ty, value),
-        };
-        if lock.is_none() {
-            let op = match update {
-                Update::Add => AtomicRmwOp::Add,
-                Update::And => AtomicRmwOp::And,
-                Update::Or => AtomicRmwOp::Or,
-                Update::Xor => AtomicRmwOp::Xor,
-                Update::Umax => AtomicRmwOp::Umax,
-                Update::Umin => AtomicRmwOp::Umin,
-                Update::Smax => AtomicRmwOp::Smax,
-                Update::Smin => AtomicRmwOp::Smin,
-            };
-            self.builder
-                .ins()
-                .atomic_rmw(ty, aligned(), op, place, value);
-            return;
-        }
-        let old = self.builder.ins().load(ty, aligned(), place, 0);
-        let ins = self.builder.ins();
-        let new = match update {
-            Update::Add => ins.iadd(old, value),
-            Update::And => ins.band(old, value),
-            Update::Or => ins.bor(old, value),
-            Update::Xor => ins.bxor(old, value),
-            Update::Umax => ins.umax(old, value),
-            Update::Umin => ins.umin(old, value),
-            Update::Smax => ins.smax(old, value),
-            Update::Smin => ins.smin(old, value),
-        };
-        self.builder.ins().store(aligned(), new, place, 0);
-    }
-
-    fn callee(&mut self, callee: usize) -> FuncRef {
-        self.import(
-            &name(callee),
-            signature(callee, self.kernel.functions[callee].tail),
-        )
-    }
-
-    /// `record`, `data`, fuel and two arguments.
-    fn arguments(&mut self, arguments: &[Operand; 2]) -> Vec<Value> {
-        let (record, data) = (self.record(), self.data());
-        let fuel = self.builder.use_var(self.fuel);
-        let [a, b] = arguments.map(|argument| self.operand(argument));
-        vec![record, data, fuel, a, b]
-    }
-
-    /// The address of one of some functions.
-    fn address(&mut self, callees: &[usize], which: Operand) -> Value {
-        let which = self.operand(which);
-        let count = self.constant(callees.len() as u32);
-        let index = self.builder.ins().urem(which, count);
-        let mut addresses = Vec::new();
-        for &callee in callees {
-            let callee = self.callee(callee);
-            addresses.push(self.builder.ins().func_addr(types::I64, callee));
-        }
-        let mut chosen = addresses[0];
-        for (number, &address) in addresses.iter().enumerate().skip(1) {
-            let number = self.constant(number as u32);
-            let is_it = self.builder.ins().icmp(IntCC::Equal, index, number);
-            chosen = self.builder.ins().select(is_it, address, chosen);
-        }
-        chosen
-    }
-
-    fn end(&mut self, end: &End, is_kernel: bool) {
-        match end {
-            End::Jump(target) => {
-                let target = self.labels[*target];
-                self.builder.ins().jump(target, &[]);
-            }
-            End::Branch {
-                condition,
-                fuel,
-                then,
-                other,
-            } => {
-                let mut holds = self.condition(condition);
-                if *fuel {
-                    let left = self.builder.use_var(self.fuel);
-                    let zero = self.constant(0);
-                    let can = self.builder.ins().icmp(IntCC::NotEqual, left, zero);
-                    let used = self.builder.ins().uextend(types::I32, can);
-                    let left = self.builder.ins().isub(left, used);
-                    self.builder.def_var(self.fuel, left);
-                    holds = self.builder.ins().band(can, holds);
-                }
-                let (then, other) = (self.labels[*then], self.labels[*other]);
-                self.builder.ins().brif(holds, then, &[], other, &[]);
-            }
-            End::Table {
-                value,
-                mask,
-                targets,
-            } => {
-                let value = self.operand(*value);
-                let value = self.salted(value);
-                let mask = self.constant(*mask);
-                let index = self.builder.ins().band(value, mask);
-                let pool = &mut self.builder.func.dfg.value_lists;
-                let none: [BlockArg; 0] = [];
-                let mut calls: Vec<BlockCall> = targets
-                    .iter()
-                    .map(|&t| BlockCall::new(self.labels[t], none, pool))
-                    .collect();
-                if let Some(default) = calls.pop() {
-                    let table = self
-                        .builder
-                        .create_jump_table(JumpTableData::new(default, &calls));
-                    self.builder.ins().br_table(index, table);
-                }
-            }
-            End::Return(value) => {
-                let value = self.operand(*value);
-                if is_kernel {
-                    let record = self.record();
-                    let thread = self.intrinsic("gpu_tid_x", &[], &[types::I32])[0];
-                    let mut left: Vec<Value> = (0..VARS).map(|var| self.var(var)).collect();
-                    left.push(value);
-                    for (index, value) in left.into_iter().enumerate() {
-                        // What is the same in all threads need not be in a general register because it is stored.
-                        let sum = self.builder.ins().iadd(value, thread);
-                        let place = word(VALUES + OWN + index);
-                        self.builder.ins().store(aligned(), sum, record, place);
-                    }
-                    self.builder.ins().return_(&[]);
-                } else {
-                    let fuel = self.builder.use_var(self.fuel);
-                    self.builder.ins().return_(&[value, fuel]);
-                }
-            }
-            End::TailCall {
-                callees,
-                which,
-                arguments,
-            } => {
-                let arguments = self.arguments(arguments);
-                if let [callee] = callees[..] {
-                    let callee = self.callee(callee);
-                    self.builder.ins().return_call(callee, &arguments);
-                } else {
-                    let address = self.address(callees, *which);
-                    let signature = self.builder.import_signature(signature(callees[0], true));
-                    self.builder
-                        .ins()
-                        .return_call_indirect(signature, address, &arguments);
-                }
-            }
-        }
     }
 }
 

@@ -27,16 +27,16 @@ pub struct Linear {
     /// Frame in local memory.
     pub frame: Frame,
     /// Instructions in no order, some perhaps in no block; label fields hold 0.
-    pub(super) insts: Vec<Entry<PReg>>,
+    pub(crate) insts: Vec<Entry<PReg>>,
     /// What the label of an instruction, or another field that is filled in later, refers to: by its attachment.
-    pub(super) targets: PrimaryMap<AttachmentId, Target>,
+    pub(crate) targets: PrimaryMap<AttachmentId, Target>,
     /// Blocks in order; the first is the entry.
-    pub(super) blocks: Vec<LinearBlock>,
+    pub(crate) blocks: Vec<LinearBlock>,
 }
 
 /// A run of instructions that is entered at its start only: its parts of the instructions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LinearBlock {
+pub(crate) struct LinearBlock {
     /// Number of instructions of all blocks before it.
     pub position: u32,
     /// Instructions of allocation.
@@ -229,7 +229,7 @@ impl Linear {
     }
 
     /// The list of blocks, empty, to be used again.
-    pub(super) fn into_blocks(mut self) -> Vec<LinearBlock> {
+    pub(crate) fn into_blocks(mut self) -> Vec<LinearBlock> {
         self.blocks.clear();
         self.blocks
     }

@@ -1,12 +1,12 @@
 //! Finds the intrinsics among a function's external names, checks their use, and turns the thread and launch values into
 //! pure instructions.
 //!
-//! Takes a verified function. Guarantees on success: every `%gpu_NAME` is a row of [`intrinsics::TABLE`] with its exact
+//! Takes a verified function. Guarantees on success: every `%gpu_NAME` is a row of [`super::TABLE`] with its exact
 //! signature, called only by `call`, with its constant operand a constant in range; every `symbol %gpu_NAME` is a thread
 //! or launch value read as i32, or the shared memory as i32 or i64. Calls of the nullary pure intrinsics have become
 //! `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end merges and hoists them.
 
-use super::intrinsics::{self, Intrinsic, Lowering, PREFIX, SHARED};
+use super::{Intrinsic, Lowering, PREFIX, SHARED, lookup, similar_names};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
@@ -101,7 +101,7 @@ impl Intrinsics {
 }
 
 /// The text of an external name, without the `%`.
-pub(super) fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<String> {
+pub fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<String> {
     match name {
         ExternalName::TestCase(name) => Some(String::from_utf8_lossy(name.raw()).into_owned()),
         ExternalName::User(reference) => namer(&func.params.user_named_funcs()[*reference]),
@@ -150,7 +150,7 @@ impl Resolver {
             let Some(name) = name.strip_prefix(PREFIX) else {
                 continue;
             };
-            let message = match intrinsics::lookup(name) {
+            let message = match lookup(name) {
                 Some(intrinsic) if intrinsic.accepts(&func.dfg.signatures[data.signature]) => {
                     self.found.functions[reference] = Some(intrinsic);
                     continue;
@@ -188,15 +188,13 @@ impl Resolver {
             let message = if name == SHARED {
                 self.found.symbols[gv] = Some(GpuSymbol::Shared);
                 continue;
-            } else if let Some(intrinsic) =
-                intrinsics::lookup(name).filter(|row| row.is_special_value())
-            {
+            } else if let Some(intrinsic) = lookup(name).filter(|row| row.is_special_value()) {
                 if offset.bits() == 0 {
                     self.found.symbols[gv] = Some(GpuSymbol::Special(intrinsic));
                     continue;
                 }
                 format!("{gv} adds {offset} to a value that is no address; add it with iadd")
-            } else if let Some(intrinsic) = intrinsics::lookup(name) {
+            } else if let Some(intrinsic) = lookup(name) {
                 format!("{gv} is no value that can be read as a symbol; call it as {intrinsic}")
             } else {
                 unknown(name)
@@ -311,9 +309,9 @@ fn check_constant(func: &Function, inst: Inst, intrinsic: &Intrinsic) -> Option<
 
 /// The message for a name that is no row.
 fn unknown(name: &str) -> String {
-    let near: Vec<String> = intrinsics::similar_names(name)
+    let near: Vec<String> = similar_names(name)
         .into_iter()
-        .filter_map(intrinsics::lookup)
+        .filter_map(lookup)
         .map(|row| row.to_string())
         .collect();
     if near.is_empty() {

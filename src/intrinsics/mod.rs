@@ -1,10 +1,11 @@
 //! The one table of the `%gpu_NAME` intrinsics: name, signature, effect, uniformity, lowering and reference semantics.
 //!
 //! An intrinsic is a call to `%gpu_NAME`, or to a function that the embedding declares under that name. Everything that
-//! the compiler asks about an intrinsic comes from its row: the check of a call ([`super::resolve`]), what may be merged
-//! or dropped ([`super::merge`]), the uniformity of its result ([`crate::analysis::uniformity`]), and the instruction
+//! the compiler asks about an intrinsic comes from its row: the check of a call ([`resolve`]), what may be merged
+//! or dropped ([`crate::clif::merge`]), the uniformity of its result ([`crate::analysis::uniformity`]), and the instruction
 //! that selection emits ([`Lowering`]).
 
+use crate::abi::bank0;
 use crate::isa::generated::{
     AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
     MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,
@@ -15,6 +16,7 @@ use hashbrown::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
+pub mod resolve;
 mod table;
 
 pub use table::TABLE;
@@ -161,6 +163,15 @@ pub struct Intrinsic {
 }
 
 impl Intrinsic {
+    /// Byte offset in constant bank 0 of the value that it reads, if it stands there: reading it costs no more than a constant operand.
+    pub fn launch_offset(&self) -> Option<u32> {
+        match self.lowering {
+            Lowering::Special(register) => launch_size(register),
+            Lowering::LaunchConstant(offset) => Some(offset),
+            _ => None,
+        }
+    }
+
     /// True if equal calls may merge and unused ones be dropped.
     pub fn is_pure(&self) -> bool {
         self.effect == Effect::Pure
@@ -187,6 +198,19 @@ impl Intrinsic {
                 .map(|r| r.value_type)
                 .eq(self.result)
     }
+}
+
+/// Byte offset in constant bank 0 of a size of the launch.
+pub fn launch_size(register: SReg) -> Option<u32> {
+    Some(match register {
+        SReg::SrNtidX => bank0::BLOCK_SIZE,
+        SReg::SrNtidY => bank0::BLOCK_SIZE + 4,
+        SReg::SrNtidZ => bank0::BLOCK_SIZE + 8,
+        SReg::SrNctaidX => bank0::GRID_SIZE,
+        SReg::SrNctaidY => bank0::GRID_SIZE + 4,
+        SReg::SrNctaidZ => bank0::GRID_SIZE + 8,
+        _ => return None,
+    })
 }
 
 impl fmt::Display for Intrinsic {
@@ -220,7 +244,7 @@ pub fn markdown() -> String {
     let mut text = String::from(
         "# Intrinsics\n\n\
          Calls to `%gpu_NAME`, or to functions that an embedding declares under that name. The table is generated from\n\
-         `src/clif/intrinsics.rs`; bless it with `CRANELIFT_TEST_BLESS=1 cargo test --lib intrinsics`.\n\n\
+         `src/intrinsics/table.rs`; bless it with `CRANELIFT_TEST_BLESS=1 cargo test --lib intrinsics`.\n\n\
          - *pure*: equal calls merge, unused ones go; *convergent*: acts on the active lanes, never merged, moved or\n\
          guarded; *memory*: reads, writes or orders memory; *trap*: ends the kernel;\n\
          *hint*: says something to the compiler.\n\

@@ -24,7 +24,7 @@ impl Warning {
     }
 
     /// The names that an object uses and leaves to others.
-    pub(super) fn of_unresolved(object: &Object) -> Vec<Self> {
+    pub(crate) fn of_unresolved(object: &Object) -> Vec<Self> {
         unresolved(object)
             .into_iter()
             .map(|name| {

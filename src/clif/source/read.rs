@@ -1,0 +1,326 @@
+//! From the text of a file to its header and functions.
+
+use super::mark::{kernel_mark, near_mark};
+use super::{Header, HeaderLine, SourceComment, SourceFunction, line_number, syntax};
+use crate::clif::guard;
+use crate::error::{Error, ErrorList, Errors, Place, line_of};
+use crate::text::line_starts;
+use crate::warning::Warning;
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::entities::AnyEntity;
+use cranelift_codegen::ir::{Function, Inst, SourceLoc};
+use cranelift_codegen::isa::CallConv;
+use cranelift_reader::{Details, ParseOptions, TestFile, parse_test};
+use std::sync::Arc;
+
+/// Largest number of a value, block or other entity that is accepted. The reader makes all entities up to the number, so
+/// a single `v4000000000` would fill the memory.
+const MAX_ENTITY_NUMBER: u32 = 1 << 22;
+
+/// Splits the header off. The second result is the text with the header lines blank.
+pub(super) fn split_header(text: &str) -> (Header, String) {
+    let mut header = Header::default();
+    let mut body = String::with_capacity(text.len());
+    let mut in_header = true;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let code = line.split(';').next().unwrap_or_default();
+        let mut words = code.split_whitespace();
+        let section = match words.next() {
+            None => None,
+            Some(_) if !in_header => None,
+            Some("test") => Some(&mut header.tests),
+            Some("set") => Some(&mut header.settings),
+            Some("target") => Some(&mut header.targets),
+            Some("feature") => Some(&mut header.features),
+            Some(_) => {
+                in_header = false;
+                None
+            }
+        };
+        match section {
+            Some(section) => {
+                section.push(HeaderLine {
+                    line: line_number(index),
+                    words: words.map(str::to_owned).collect(),
+                });
+                // A comment after a header line stays, at its column: it may be the mark of the first kernel.
+                body.extend(
+                    code.chars()
+                        .map(|c| if c.is_whitespace() { c } else { ' ' }),
+                );
+                body.push_str(&line[code.len()..]);
+            }
+            None => body.push_str(line),
+        }
+    }
+    (header, body)
+}
+
+/// Parses the functions of a text without a header. A function with a mistake is left out, and the mistake goes to `errors`.
+pub(super) fn read_body(
+    header: &Header,
+    body: &str,
+    name: &Arc<str>,
+    errors: &mut ErrorList,
+    warnings: &mut Vec<Warning>,
+) -> Vec<SourceFunction> {
+    if let Err(found) = check_entity_numbers(body) {
+        errors.extend(found);
+        return Vec::new();
+    }
+    let convention = default_convention(header);
+    let repaired;
+    let (file, body) = match parse(body, convention) {
+        Ok(file) => (file, body),
+        Err(error) => {
+            let Some(text) = without_faults(body, error, convention, errors) else {
+                return Vec::new();
+            };
+            repaired = text;
+            match parse(&repaired, convention) {
+                Ok(file) => (file, repaired.as_str()),
+                Err(error) => {
+                    errors.push(error);
+                    return Vec::new();
+                }
+            }
+        }
+    };
+    functions(file, body, name, errors, warnings)
+}
+
+/// The calling convention of functions that name none.
+fn default_convention(header: &Header) -> CallConv {
+    // Upstream's reader takes the host's convention where a file is to be run.
+    let runs = header
+        .tests
+        .iter()
+        .any(|test| test.words.first().is_some_and(|word| word == "run"));
+    if runs {
+        CallConv::SystemV
+    } else {
+        CallConv::Fast
+    }
+}
+
+/// Cranelift's reader.
+fn parse(body: &str, convention: CallConv) -> Result<TestFile<'_>, Error> {
+    let options = ParseOptions {
+        default_calling_convention: convention,
+        ..ParseOptions::default()
+    };
+    guard::catch(|| parse_test(body, options))
+        .ok_or_else(|| {
+            syntax(
+                "the CLIF reader gave up on this text; check the types of the instructions",
+                1,
+            )
+        })?
+        .map_err(|error| {
+            let line = line_number(error.location.line_number.max(1) - 1);
+            syntax(error.message, line)
+        })
+}
+
+/// Functions with mistakes that are left out of one text, at most.
+const MOST_FAULTS: usize = 50;
+
+/// The text with blank lines in place of the functions that cannot be read, `error` the first mistake; none if the rest cannot be read
+/// either.
+fn without_faults(
+    body: &str,
+    error: Error,
+    convention: CallConv,
+    errors: &mut ErrorList,
+) -> Option<String> {
+    let mut lines: Vec<&str> = body.split('\n').collect();
+    let mut error = error;
+    for _ in 0..MOST_FAULTS {
+        let line = error.place.line;
+        errors.push(error);
+        let range = function_around(&lines, line?.saturating_sub(1) as usize)?;
+        lines[range].fill("");
+        let text = lines.join("\n");
+        match parse(&text, convention) {
+            Ok(_) => return Some(text),
+            Err(next) => error = next,
+        }
+    }
+    None
+}
+
+/// The lines of the function that `line` is in, with the comments before it.
+fn function_around(lines: &[&str], line: usize) -> Option<std::ops::Range<usize>> {
+    let begins = |line: &&str| line.split_whitespace().next() == Some("function");
+    let is_comment = |line: &&str| line.trim_start().starts_with(';');
+    let head = lines.get(..=line)?.iter().rposition(begins)?;
+    let comments = lines[..head]
+        .iter()
+        .rev()
+        .take_while(|line| is_comment(line))
+        .count();
+    let rest = &lines[head + 1..];
+    let next = rest.iter().position(begins).unwrap_or(rest.len());
+    let end = rest[..next]
+        .iter()
+        .rposition(|line| line.trim_start().starts_with('}'))
+        .map_or(next, |end| end + 1);
+    // A mistake behind the end of a function belongs to nothing that could be left out.
+    (line <= head + end).then_some(head - comments..head + 1 + end)
+}
+
+/// What the reader has read, with lines and kernel marks.
+fn functions(
+    file: TestFile<'_>,
+    body: &str,
+    name: &Arc<str>,
+    errors: &mut ErrorList,
+    warnings: &mut Vec<Warning>,
+) -> Vec<SourceFunction> {
+    let lines = LineIndex::new(body);
+    let mut mark = file
+        .preamble_comments
+        .last()
+        .map(|comment| (lines.line_of(body, comment.text), comment.text));
+    let mut functions = Vec::with_capacity(file.functions.len());
+    for (mut func, details) in file.functions {
+        let inst_lines = inst_lines(&func, &details);
+        locate_insts(&mut func, &inst_lines);
+        let comments: Vec<SourceComment> = details
+            .comments
+            .iter()
+            .map(|comment| SourceComment {
+                line: lines.line_of(body, comment.text),
+                entity: comment.entity,
+                text: comment.text.to_owned(),
+            })
+            .collect();
+        if let Some((line, text)) = mark
+            && let Some(message) = near_mark(text)
+        {
+            let place = Place::of_function(&func).in_file(name).at_line(line);
+            warnings.push(Warning::new(message, place));
+        }
+        let kernel = match mark {
+            Some((line, text)) => kernel_mark(text, line).unwrap_or_else(|error| {
+                errors.push(error);
+                None
+            }),
+            None => None,
+        };
+        // The reader delivers what stands before the next function as the last comments of this one; those before its
+        // first instruction are its own.
+        let last_line = func
+            .layout
+            .blocks()
+            .flat_map(|block| func.layout.block_insts(block))
+            .map(|i| inst_lines[i])
+            .max();
+        mark = details
+            .comments
+            .last()
+            .map(|comment| (lines.line_of(body, comment.text), comment))
+            .filter(|(line, comment)| {
+                comment.entity == AnyEntity::Function && Some(*line) >= last_line
+            })
+            .map(|(line, comment)| (line, comment.text));
+        let line = line_number(details.location.line_number.max(1) - 1);
+        functions.push(SourceFunction {
+            func,
+            line,
+            kernel,
+            comments,
+            inst_lines,
+        });
+    }
+    functions
+}
+
+/// The line of every instruction.
+fn inst_lines(func: &Function, details: &Details) -> SecondaryMap<Inst, u32> {
+    let mut lines = SecondaryMap::with_capacity(func.dfg.num_insts());
+    for inst in func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block))
+    {
+        if let Some(location) = details.map.location(inst.into()) {
+            lines[inst] = u32::try_from(location.line_number).unwrap_or(u32::MAX);
+        }
+    }
+    lines
+}
+
+/// Sets the source locations to the line numbers, if the text gives none.
+fn locate_insts(func: &mut Function, inst_lines: &SecondaryMap<Inst, u32>) {
+    let insts: Vec<Inst> = func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block))
+        .collect();
+    if insts
+        .iter()
+        .all(|inst| line_of(func.srcloc(*inst)).is_none())
+    {
+        for inst in insts {
+            func.set_srcloc(inst, SourceLoc::new(inst_lines[inst]));
+        }
+    }
+}
+
+/// Refuses entity numbers that would make the reader fill the memory.
+fn check_entity_numbers(body: &str) -> Result<(), Errors> {
+    const ENTITIES: [&str; 13] = [
+        "v",
+        "block",
+        "ss",
+        "dss",
+        "gv",
+        "mt",
+        "const",
+        "fn",
+        "sig",
+        "dt",
+        "ex",
+        "region",
+        "userextname",
+    ];
+    let mut errors = ErrorList::new();
+    for (index, line) in body.lines().enumerate() {
+        let code = line.split(';').next().unwrap_or_default();
+        for word in code.split(|c: char| !c.is_ascii_alphanumeric()) {
+            let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
+            let digits = &word[name.len()..];
+            let large = digits.len() >= 7
+                && digits
+                    .parse::<u32>()
+                    .map_or(true, |number| number > MAX_ENTITY_NUMBER);
+            if large && ENTITIES.contains(&name) {
+                errors.push(syntax(
+                    format!("{word}: numbers up to {MAX_ENTITY_NUMBER} are accepted"),
+                    line_number(index),
+                ));
+            }
+        }
+    }
+    errors.finish(())
+}
+
+/// Byte offsets of the line starts, to give slices of the text their line.
+struct LineIndex {
+    starts: Vec<usize>,
+}
+
+impl LineIndex {
+    fn new(text: &str) -> Self {
+        Self {
+            starts: line_starts(text),
+        }
+    }
+
+    /// Line of `part`, a slice of `text`.
+    fn line_of(&self, text: &str, part: &str) -> u32 {
+        let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        line_number(self.starts.partition_point(|start| *start <= offset).max(1) - 1)
+    }
+}

@@ -1,0 +1,281 @@
+//! Puts a unit together: the library's functions that it calls, its constants, and the object.
+
+use super::unit::Compiled;
+use super::{Code, Compiler, FunctionInput, Unit, library};
+use crate::abi;
+use crate::emit::constants::{CONSTANTS, TABLES};
+use crate::emit::{self, Constants, Places};
+use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::isa::encode::WORD_BYTES;
+use crate::locations::Locations;
+use crate::object::{
+    DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, OwnResources,
+    Parameter, ParameterKind, Relocation, RelocationKind, Resources, with_constant,
+};
+use crate::settings::Options;
+use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Unit {
+    /// Puts the functions together, with those of the library that they call, and counts what kernels need with all that they call.
+    ///
+    /// # Errors
+    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is; more
+    /// constants than there is room for, of units that were compiled apart.
+    pub fn finish(mut self) -> Result<Code, Errors> {
+        complete(&mut self)?;
+        let constants = self.place_constants()?;
+        if !constants.tables().is_empty() {
+            self.data.push(DataObject {
+                name: TABLES.to_owned(),
+                linkage: Linkage::Local,
+                writable: false,
+                align: 4,
+                contents: DataContents::Bytes(constants.tables().to_vec()),
+                relocations: Vec::new(),
+            });
+        }
+        let mut names: Vec<&str> = self
+            .function_names()
+            .chain(self.data.iter().map(|data| data.name.as_str()))
+            .collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let problem = Problem::Syntax(format!("%{} is defined twice", twice[0]));
+            return Err(Error::new(problem, Place::default()).into());
+        }
+        let mut errors = ErrorList::new();
+        errors.extend(self.uses_of_kernels());
+        let (mut remarks, mut cycles) = (Vec::new(), Vec::new());
+        let mut object = Object {
+            constants: constants.bytes().to_vec(),
+            data: self.data,
+            ..Object::default()
+        };
+        for compiled in self.functions {
+            let Compiled {
+                code,
+                linkage,
+                remarks: found,
+                cycles: model,
+                locations,
+                ..
+            } = compiled;
+            remarks.extend(found);
+            cycles.extend(model);
+            let lines = lines(&code, &locations.unwrap_or_default(), &mut object);
+            object.functions.push(ObjectFunction {
+                lines,
+                ..function(code, linkage)
+            });
+        }
+        object.count_resources();
+        let code = Code::of_object(object).with_reports(remarks, cycles);
+        let kernels = code.kernels().iter();
+        for kernel in kernels.filter(|k| k.local_bytes > abi::MAX_LOCAL) {
+            let message = format!(
+                "with what it calls it takes {} bytes of local memory of at most {}; use smaller stack slots",
+                kernel.local_bytes,
+                abi::MAX_LOCAL
+            );
+            errors.push(Error::new(
+                Problem::Kernel(message),
+                in_function(&kernel.name),
+            ));
+        }
+        errors.finish(code)
+    }
+
+    /// Puts the functions' constants one behind the other, and the places into the words that read them.
+    fn place_constants(&mut self) -> Result<Constants, Errors> {
+        let mut all = Constants::default();
+        for Compiled {
+            code, constants, ..
+        } in &mut self.functions
+        {
+            let places = all.append(constants).map_err(|full| {
+                Error::new(Problem::Limit(full.to_string()), in_function(&code.name))
+            })?;
+            if places != Places::default() {
+                code.move_constants(places);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Functions that call a kernel or take its address: a kernel ends its lanes and has its parameters from the launch.
+    fn uses_of_kernels(&self) -> Vec<Error> {
+        let kernels: HashSet<&str> = self
+            .functions
+            .iter()
+            .map(|function| &function.code)
+            .filter(|code| matches!(code.kind, FunctionKind::Kernel(_)))
+            .map(|code| code.name.as_str())
+            .collect();
+        let mut errors = Vec::new();
+        for code in self.functions() {
+            for (offset, symbol) in &code.relocations {
+                if kernels.contains(symbol.name.as_str()) {
+                    let line =
+                        code.lines[..code.lines.partition_point(|(at, _)| at <= offset)].last();
+                    let place = Place {
+                        line: line.map(|(_, line)| line.0).filter(|&line| line != 0),
+                        ..in_function(&code.name)
+                    };
+                    let message = format!(
+                        "%{} is a kernel, which only a launch can start; move what it does to a function that both call",
+                        symbol.name
+                    );
+                    errors.push(Error::new(Problem::Kernel(message), place));
+                }
+            }
+        }
+        errors
+    }
+}
+
+impl emit::Code {
+    /// Adds the places of its constants among those of the module to what reads them.
+    fn move_constants(&mut self, places: Places) {
+        for (offset, symbol) in &mut self.relocations {
+            match (symbol.kind, symbol.name.as_str()) {
+                (SymbolKind::Constant, CONSTANTS) => {
+                    symbol.addend += i64::from(places.bank);
+                    let word = &mut self.words[*offset as usize / WORD_BYTES];
+                    // What has no operand in constant memory is an error when it is linked.
+                    *word = with_constant(*word, symbol.addend).unwrap_or(*word);
+                }
+                (SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh, TABLES) => {
+                    symbol.addend += i64::from(places.data);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Adds the library's functions that `unit` refers to and does not define.
+///
+/// # Errors
+/// None are expected: the library compiles.
+fn complete(unit: &mut Unit) -> Result<(), Errors> {
+    let missing: BTreeSet<String> = unit
+        .undefined()
+        .filter(|name| library::provides(name))
+        .map(str::to_owned)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let lines = unit.functions().any(|code| !code.lines.is_empty());
+    let mut compiler = Compiler::new(Options {
+        lines,
+        ..Options::default()
+    });
+    compiler.set_locations(Some(Arc::new(Locations::lines_of(library::LIBRARY))));
+    for name in missing {
+        let Some(function) = library::function(&name) else {
+            continue;
+        };
+        let input = FunctionInput {
+            linkage: Linkage::Local,
+            ..FunctionInput::of_source(function, &name)
+        };
+        compiler.compile_function(&input, unit)?;
+    }
+    Ok(())
+}
+
+/// The place of a function that is known by its symbol.
+fn in_function(name: &str) -> Place {
+    Place {
+        function: Some(format!("%{name}").into()),
+        ..Place::default()
+    }
+}
+
+/// One function of the object.
+fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
+    let own = code.resources;
+    ObjectFunction {
+        kernel: match &code.kind {
+            FunctionKind::Kernel(info) => Some(kernel(info)),
+            FunctionKind::Device => None,
+        },
+        // Known when all functions are there.
+        resources: Resources::default(),
+        own: OwnResources {
+            registers: own.registers,
+            predicates: own.predicates,
+            uniform: own.uniform,
+            local_bytes: own.local_bytes,
+            spill_bytes: own.spill_bytes,
+            barriers: own.uses_barrier.into(),
+            calls_by_address: own.calls_by_address,
+            loops: own.loops,
+        },
+        relocations: code
+            .relocations
+            .into_iter()
+            .map(|(offset, symbol)| relocation(offset, symbol))
+            .collect(),
+        lines: Vec::new(),
+        redzones: code.redzones,
+        name: code.name,
+        linkage,
+        words: code.words,
+    }
+}
+
+/// The lines of a function, with their files among the object's.
+fn lines(code: &emit::Code, locations: &Locations, object: &mut Object) -> Vec<Line> {
+    let mut files: HashMap<u32, u32> = HashMap::new();
+    let mut lines: Vec<Line> = Vec::with_capacity(code.lines.len());
+    for (offset, number) in &code.lines {
+        let mut location = locations.resolve(number.0);
+        if let Some(name) = locations.file_name(location.file) {
+            let number = files.entry(location.file);
+            location.file = *number.or_insert_with(|| object.file_number(name));
+        }
+        if lines.last().is_none_or(|last| last.location != location) {
+            lines.push(Line {
+                offset: *offset,
+                location,
+            });
+        }
+    }
+    lines
+}
+
+/// What the object says of a kernel.
+fn kernel(info: &KernelInfo) -> Kernel {
+    let parameters = info.parameters.iter().map(|parameter| Parameter {
+        offset: parameter.offset,
+        size: parameter.ty.bytes(),
+        // CLIF has no pointer type: an i64 may be one, and a launch accepts both for it.
+        kind: ParameterKind::Value,
+        ty: Some(parameter.ty),
+    });
+    Kernel {
+        parameters: parameters.collect(),
+        shared_bytes: info.shared_bytes,
+        max_threads: info.max_threads,
+    }
+}
+
+fn relocation(offset: u32, symbol: SymbolUse) -> Relocation {
+    let kind = match symbol.kind {
+        SymbolKind::AbsoluteLow => RelocationKind::Abs32Lo,
+        SymbolKind::AbsoluteHigh => RelocationKind::Abs32Hi,
+        SymbolKind::Relative => RelocationKind::Rel,
+        SymbolKind::Constant => RelocationKind::Const,
+    };
+    Relocation {
+        offset,
+        kind,
+        symbol: symbol.name,
+        addend: symbol.addend,
+    }
+}
