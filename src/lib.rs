@@ -69,6 +69,7 @@ mod abi;
 mod analysis;
 #[cfg(feature = "asm")]
 pub mod asm;
+pub mod build;
 mod clif;
 pub mod compile;
 pub mod cranelift;
