@@ -9,6 +9,7 @@ use super::{
     LinkError, Linkage, Object, ObjectFunction, Relocation, RelocationKind, with_constant,
 };
 use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
+use crate::clif::intrinsics::{self, PREFIX};
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use crate::text::closest;
@@ -203,6 +204,9 @@ impl Linker {
 
 /// `did you mean …?`, or nothing.
 pub(crate) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    if intrinsics::lookup(name).is_some() {
+        return format!("did you mean the intrinsic `{PREFIX}{name}`?");
+    }
     closest(name, known).map_or_else(String::new, |known| format!("did you mean `{known}`?"))
 }
 
