@@ -49,8 +49,7 @@ pub fn function(
     let parameters = builder.block_params(entry).to_vec();
     body(&mut builder, &parameters);
     builder.seal_all_blocks();
-    // `finalize` would only assert in debug builds what the compiler reports, and insert stack maps, which the target has none of.
-    drop(builder);
+    // `FunctionBuilder::finalize` would assert in debug builds what the compiler reports, and insert stack maps, which the target has none of.
     function
 }
 
@@ -82,8 +81,8 @@ pub trait GpuBuilder {
     /// A store to [`GpuBuilder::element`], marked `aligned`.
     fn store_element(&mut self, value: Value, base: Value, index: Value) -> Inst;
 
-    /// Does what `body` inserts if `condition` is not 0, and goes on behind it: a bounds check. `body` may leave no block without its end but the last,
-    /// which it leaves open.
+    /// Does what `body` inserts if `condition` is not 0, and goes on behind it: a bounds check. Where `body` ends with a terminator, such as
+    /// `return_`, only those go on for whom it is 0.
     fn if_then(&mut self, condition: Value, body: impl FnOnce(&mut Self));
 
     /// The beginning of the kernel's shared memory: as i32 its offset, as i64 the generic address.
@@ -155,7 +154,12 @@ impl GpuBuilder for FunctionBuilder<'_> {
         self.switch_to_block(inside);
         self.seal_block(inside);
         body(self);
-        self.ins().jump(behind, &[]);
+        let last = self
+            .current_block()
+            .and_then(|block| self.func.layout.last_inst(block));
+        if last.is_none_or(|inst| !self.func.dfg.insts[inst].opcode().is_terminator()) {
+            self.ins().jump(behind, &[]);
+        }
         self.switch_to_block(behind);
         self.seal_block(behind);
     }

@@ -424,6 +424,16 @@ impl Module for GpuModule {
         if self.defined_data.contains(&id) {
             return Err(ModuleError::DuplicateDefinition(name));
         }
+        let align = match data.align.map(u32::try_from) {
+            None => DATA_ALIGN,
+            Some(Ok(align)) => align,
+            Some(Err(_)) => {
+                let message = format!(
+                    "unsupported: data `{name}` aligned to 4 GiB or more: devices align to 256 bytes"
+                );
+                return Err(ModuleError::Compilation(CodegenError::Unsupported(message)));
+            }
+        };
         let contents = match &data.init {
             Init::Bytes { contents } => DataContents::Bytes(contents.to_vec()),
             Init::Zeros { size } => DataContents::Zeros(*size as u64),
@@ -464,10 +474,7 @@ impl Module for GpuModule {
         self.unit.push_data(DataObject {
             linkage: linkage(declaration.linkage),
             writable: declaration.writable,
-            align: data
-                .align
-                .and_then(|align| u32::try_from(align).ok())
-                .unwrap_or(DATA_ALIGN),
+            align,
             name,
             contents,
             relocations,

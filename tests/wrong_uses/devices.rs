@@ -4,7 +4,7 @@ use super::{Table, message};
 use cranelift_thisgpu::build::{self, GpuBuilder};
 use cranelift_thisgpu::compile::Cache;
 use cranelift_thisgpu::cranelift::codegen::ir::InstBuilder;
-use cranelift_thisgpu::cranelift::codegen::ir::types::I32;
+use cranelift_thisgpu::cranelift::codegen::ir::types::{F32, I32};
 use cranelift_thisgpu::driver::Module;
 use cranelift_thisgpu::{Compiler, Device, DevicePointer, Grid, Kernel, Options, SimConfig, asm};
 
@@ -335,6 +335,17 @@ pub fn rows(table: &mut Table) {
             .function(&func, None)
             .unwrap();
         code.to_elf().map(|_| ()).map_err(message)
+    });
+    table.row("a float for a condition", &["%f", "i8, i16"], || {
+        let func = build::function("f", &[F32], &[], |b, p| {
+            let condition = p[0];
+            b.if_then(condition, |b| {
+                b.ins().return_(&[]);
+            });
+            b.ins().return_(&[]);
+        });
+        let code = Compiler::new(Options::default()).function(&func, None);
+        code.map(|_| ()).map_err(message)
     });
     table.row(
         "a function that does not end",

@@ -112,6 +112,20 @@ pub fn rows(table: &mut Table) {
         still_works(module, f);
         result.map_err(message)
     });
+    table.row("data aligned to 1 TiB", &["`x`", "256"], || {
+        let (mut module, f) = module();
+        let x = module
+            .declare_data("x", Linkage::Export, true, false)
+            .unwrap();
+        let mut zeros = DataDescription::new();
+        zeros.define_zeroinit(16);
+        zeros.set_align(1 << 40);
+        let result = module.define_data(x, &zeros);
+        zeros.set_align(16);
+        module.define_data(x, &zeros).unwrap();
+        still_works(module, f);
+        result.map_err(message)
+    });
     table.row("data defined twice", &["x"], || {
         let (mut module, f) = module();
         let x = module
