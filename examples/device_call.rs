@@ -1,9 +1,6 @@
 //! Functions on the device: one that calls itself, and one that is called by its address.
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::{Compiler, Device, Grid, Options, SimConfig};
 use std::error::Error;
 
 /// `run(out)`: thread i stores gcd(i, 36) if it is even, else i squared, by the address of the function.

@@ -1,9 +1,6 @@
 //! Objects kept in files: what was compiled once is loaded the next time.
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::{Compiler, Device, Grid, Options, SimConfig};
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;

@@ -1,9 +1,8 @@
 //! What becomes of a kernel that goes wrong: a fault is a value with place, registers and counts, and the device lives on.
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Buffer, Device, DeviceError, Grid, Kernel};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::{FaultKind, SimConfig};
+use cranelift_thisgpu::{
+    Buffer, Compiler, Device, DeviceError, FaultKind, Grid, Kernel, Options, SimConfig,
+};
 use std::error::Error;
 
 /// `divide(out, d)`: thread i stores 1000 / (d − i), which traps for i = d, and is out of bounds where `out` is too small.

@@ -1,9 +1,6 @@
 //! Packed halves: two f16 in a word, one instruction for both lanes; CLIF's vectors and an intrinsic with a modifier.
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::{Compiler, Device, Grid, Options, SimConfig};
 use half::f16;
 use std::error::Error;
 

@@ -1,9 +1,6 @@
 //! How often each byte value occurs: atomics in shared memory, then one for each value and block in global memory.
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::{Compiler, Device, Grid, Options, SimConfig};
 use std::error::Error;
 
 /// `histogram(n, bytes, counts)` for blocks of 256 threads: each counts in 256 words of shared memory.

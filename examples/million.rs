@@ -3,10 +3,7 @@
 //! `saxpy` computes y = fma(a, x, y) on pairs of halves; `hash` mixes 32-bit words with a 64-bit state (a splitmix64 finaliser with 32-bit
 //! in- and output). Prints what the compiler says of each kernel and what the device says of each run.
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::{Report, SimConfig};
+use cranelift_thisgpu::{Compiler, Device, Grid, Options, Report, SimConfig};
 use half::f16;
 use std::error::Error;
 

@@ -1,9 +1,8 @@
 //! A driver of one's own below `Device`: here one that passes everything on to the simulator and keeps a journal.
 
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Driver, DriverError, Grid, ModuleId, Simulator};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::{Image, LaunchRequest, Report, SimConfig};
+use cranelift_thisgpu::driver::{Driver, DriverError, ModuleId, Simulator};
+use cranelift_thisgpu::launch::{Image, LaunchRequest};
+use cranelift_thisgpu::{Compiler, Device, Grid, Options, Report, SimConfig};
 use std::error::Error;
 use std::sync::{Arc, Mutex};
 

@@ -1,10 +1,6 @@
 //! A module of many functions on several threads: the same bytes as on one.
 
-use cranelift_thisgpu::SourceFile;
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::{Compiler, Device, Grid, Options, SimConfig, SourceFile};
 use std::error::Error;
 use std::thread;
 

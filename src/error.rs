@@ -129,8 +129,8 @@ pub fn line_of(location: SourceLoc) -> Option<u32> {
     (!location.is_default()).then(|| location.bits())
 }
 
-/// One error with its place. Prints as `FILE:LINE: PROBLEM (in function NAME)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One error with its place. Prints as `FILE:LINE: PROBLEM (in function NAME)`, also as `Debug`, which is what `main` and `unwrap` show.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     /// What is wrong.
     pub problem: Problem,
@@ -212,11 +212,17 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// It has no source: its text says everything.
 impl std::error::Error for Error {}
 
-/// One or more errors, in the order of the input. Prints one per line, with [`Error::excerpt`] below it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One or more errors, in the order of the input. Prints one per line, with [`Error::excerpt`] below it, also as `Debug`.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Errors(Vec<Error>);
 
 impl Errors {
@@ -324,6 +330,12 @@ impl fmt::Display for Errors {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

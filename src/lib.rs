@@ -56,6 +56,7 @@ mod abi;
 mod analysis;
 #[cfg(feature = "asm")]
 pub mod asm;
+pub mod build;
 mod clif;
 pub mod compile;
 mod constants;

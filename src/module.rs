@@ -21,8 +21,8 @@ use cranelift_codegen::ir::{self, UserExternalName};
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetFrontendConfig, TargetIsa};
 use cranelift_codegen::{CodegenError, Context, settings};
 use cranelift_module::{
-    DataDescription, DataId, FuncId, FuncOrDataId, Init, Linkage, Module, ModuleDeclarations,
-    ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
+    DataDescription, DataId, FuncId, FuncOrDataId, FunctionDeclaration, Init, Linkage, Module,
+    ModuleDeclarations, ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
 };
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
@@ -101,6 +101,22 @@ impl GpuModule {
             if declaration.linkage.requires_definition() && !self.defined_data.contains(&id) {
                 missing("data object", &declaration.linkage_name(id));
             }
+        }
+        let mut kernels: Vec<FuncId> = self.kernels.keys().copied().collect();
+        kernels.sort_unstable();
+        for id in kernels {
+            let message = match self.declared(id) {
+                None => format!(
+                    "function number {} is to be one and is not declared",
+                    id.as_u32()
+                ),
+                Some(declaration) if !declaration.linkage.is_definable() => format!(
+                    "`{}` is imported; only what is defined here can be one",
+                    declaration.linkage_name(id)
+                ),
+                Some(_) => continue,
+            };
+            errors.push(Error::new(Problem::Kernel(message), Place::default()));
         }
         errors.finish(())?;
         self.compile_marked_late()?;
@@ -183,6 +199,12 @@ impl GpuModule {
             }
         }
         Ok(())
+    }
+
+    /// The declaration of a function, if it is one of this module.
+    fn declared(&self, id: FuncId) -> Option<&FunctionDeclaration> {
+        let declared = has(self.declarations.get_functions(), id.as_u32());
+        declared.then(|| self.declarations.get_function_decl(id))
     }
 
     /// The symbol that a reference in data or code stands for.
@@ -314,7 +336,12 @@ impl Module for GpuModule {
         context: &mut Context,
         _control_plane: &mut ControlPlane,
     ) -> ModuleResult<()> {
-        let declaration = self.declarations.get_function_decl(id);
+        let Some(declaration) = self.declared(id) else {
+            return Err(ModuleError::Undeclared(format!(
+                "function number {}",
+                id.as_u32()
+            )));
+        };
         let name = declaration.linkage_name(id).into_owned();
         if !declaration.linkage.is_definable() {
             return Err(ModuleError::InvalidImportDefinition(name));
@@ -369,7 +396,13 @@ impl Module for GpuModule {
         _bytes: &[u8],
         _relocations: &[ModuleReloc],
     ) -> ModuleResult<()> {
-        let name = self.declarations.get_function_decl(id).linkage_name(id);
+        let Some(declaration) = self.declared(id) else {
+            return Err(ModuleError::Undeclared(format!(
+                "function number {}",
+                id.as_u32()
+            )));
+        };
+        let name = declaration.linkage_name(id);
         let message = format!(
             "unsupported: `{name}` as bytes: registers and local memory of machine code are unknown; define CLIF"
         );
@@ -377,6 +410,12 @@ impl Module for GpuModule {
     }
 
     fn define_data(&mut self, id: DataId, data: &DataDescription) -> ModuleResult<()> {
+        if !has(self.declarations.get_data_objects(), id.as_u32()) {
+            return Err(ModuleError::Undeclared(format!(
+                "data object number {}",
+                id.as_u32()
+            )));
+        }
         let declaration = self.declarations.get_data_decl(id);
         let name = declaration.linkage_name(id).into_owned();
         if !declaration.linkage.is_definable() {
@@ -385,6 +424,16 @@ impl Module for GpuModule {
         if self.defined_data.contains(&id) {
             return Err(ModuleError::DuplicateDefinition(name));
         }
+        let align = match data.align.map(u32::try_from) {
+            None => DATA_ALIGN,
+            Some(Ok(align)) => align,
+            Some(Err(_)) => {
+                let message = format!(
+                    "unsupported: data `{name}` aligned to 4 GiB or more: devices align to 256 bytes"
+                );
+                return Err(ModuleError::Compilation(CodegenError::Unsupported(message)));
+            }
+        };
         let contents = match &data.init {
             Init::Bytes { contents } => DataContents::Bytes(contents.to_vec()),
             Init::Zeros { size } => DataContents::Zeros(*size as u64),
@@ -425,10 +474,7 @@ impl Module for GpuModule {
         self.unit.push_data(DataObject {
             linkage: linkage(declaration.linkage),
             writable: declaration.writable,
-            align: data
-                .align
-                .and_then(|align| u32::try_from(align).ok())
-                .unwrap_or(DATA_ALIGN),
+            align,
             name,
             contents,
             relocations,

@@ -45,8 +45,10 @@ impl DeviceProperties {
     /// bytes of shared memory, static and dynamic.
     pub fn occupancy(&self, threads: u32, registers: u32, shared_bytes: u32) -> Occupancy {
         let block_warps = threads.div_ceil(WARP_THREADS).max(1);
-        let thread_registers = registers.max(1).next_multiple_of(self.register_step);
-        let block_registers = u64::from(thread_registers) * u64::from(block_warps * WARP_THREADS);
+        let thread_registers =
+            u64::from(registers.max(1)).next_multiple_of(self.register_step.into());
+        let block_threads = u64::from(block_warps) * u64::from(WARP_THREADS);
+        let block_registers = thread_registers.saturating_mul(block_threads);
         let by_registers = u64::from(self.registers) / block_registers;
         let limits = [
             (Limit::Warps, self.warps / block_warps),

@@ -36,6 +36,15 @@ pub fn line_starts(text: &str) -> Vec<usize> {
         .collect()
 }
 
+/// `a, b or c`.
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [start @ .., last] => format!("{} or {last}", start.join(", ")),
+    }
+}
+
 /// Longest word that suggestions are made for.
 const MAX_SUGGESTED: usize = 64;
 
@@ -102,6 +111,14 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     closest(word, known).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
+/// A number of things: `1 argument`, `2 arguments`.
+pub fn count(number: impl Into<u64>, thing: &str) -> String {
+    match number.into() {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +131,12 @@ mod tests {
         assert_eq!(closest("MVO", known), Some("MOV"));
         assert_eq!(closest("HELLO", known), None);
         assert_eq!(edits("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn counts_things() {
+        assert_eq!(count(1u32, "argument"), "1 argument");
+        assert_eq!(count(0u32, "argument"), "0 arguments");
     }
 
     #[test]

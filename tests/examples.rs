@@ -21,6 +21,8 @@ mod parallel_compile;
 mod reduction;
 #[path = "../examples/saxpy.rs"]
 mod saxpy;
+#[path = "../examples/wide.rs"]
+mod wide;
 
 use std::fs;
 
@@ -60,4 +62,5 @@ examples!(
     modules_compile_on_threads: parallel_compile,
     blocks_sum_up: reduction,
     saxpy_is_built: saxpy,
+    wide_integers_are_integers: wide,
 );

@@ -251,3 +251,44 @@ fn every_fault_names_its_place_and_hurts_nobody_else() {
         CASES.iter().for_each(|case| check(&device, &module, case));
     }
 }
+
+/// What memory holds behind a fault, as `docs/guide/faults.md` says.
+#[test]
+fn what_is_stored_before_a_trap_or_a_fence_is_there() {
+    let kernel = |between: &str| {
+        format!(
+            "; kernel
+            function %k(i64, i64) {{
+                gv0 = symbol %gpu_shared
+            block0(v0: i64, v1: i64):
+                v2 = symbol_value.i32 gv0
+                v3 = iconst.i32 7
+                store aligned v3, v0
+                {between}
+                store aligned v3, v0+4
+                return
+            }}"
+        )
+    };
+    let outside = "v4 = load.i32 aligned v2+1000000\n store aligned v4, v0+8";
+    let fenced = format!("fence\n {outside}");
+    let cases = [
+        ("v4 = ireduce.i32 v1\n trapz v4, user1", "reorder=true"),
+        ("v4 = udiv v0, v1\n store aligned v4, v0+8", "reorder=true"),
+        (&fenced, "reorder=true"),
+        (outside, "reorder=false"),
+    ];
+    for (between, setting) in cases {
+        let mut options = Options::default();
+        options.set(setting).unwrap();
+        options.set("merge_accesses=false").unwrap();
+        let code = Compiler::new(options).compile_clif(&kernel(between));
+        let device = Device::simulator(SimConfig::default());
+        let kernel = device.load(&code.unwrap()).unwrap().kernel("k").unwrap();
+        let out = device.zeros::<u32>(4).unwrap();
+        let launch = kernel.launch(Grid::new([1; 3], [1; 3]));
+        let report = launch.arg(&out).arg(0u64).run_to_report().unwrap();
+        assert!(report.fault.is_some(), "{between}");
+        assert_eq!(out.to_vec().unwrap(), [7, 0, 0, 0], "{between}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Messages about an assembly text, each with its place.
 
-use crate::text::{excerpt, line_starts};
+use crate::text::{excerpt, line_starts, list};
 use std::fmt;
 
 /// Bytes of the text.
@@ -172,15 +172,6 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
-
-/// `a, b or c`.
-fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [start @ .., last] => format!("{} or {last}", start.join(", ")),
-    }
-}
 
 #[cfg(test)]
 mod tests {

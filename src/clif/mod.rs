@@ -22,6 +22,7 @@ pub mod returns;
 pub mod rewrite;
 pub mod signatures;
 pub mod source;
+mod type_sets;
 
 pub use source::KernelOptions;
 
@@ -492,6 +493,10 @@ pub fn verify(func: &Function) -> Result<(), Errors> {
         let message = match error.context {
             Some(context) => format!("{context}: {}", error.message),
             None => format!("{}: {}", error.location, error.message),
+        };
+        let message = match error.location {
+            AnyEntity::Inst(inst) => type_sets::with_types_listed(func, inst, message),
+            _ => message,
         };
         errors.push(Error::new(Problem::Verifier(message), place));
     }

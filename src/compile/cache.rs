@@ -117,6 +117,12 @@ pub struct Cache {
     writes: AtomicU64,
 }
 
+/// An error with the folder that it is about, which the system's does not name.
+fn named(folder: &Path, error: &io::Error) -> io::Error {
+    let kind = error.kind();
+    io::Error::new(kind, format!("the folder {}: {kind}", folder.display()))
+}
+
 /// What an entry holds.
 #[derive(Serialize, Deserialize)]
 struct Entry {
@@ -137,7 +143,7 @@ impl Cache {
     /// When the folder cannot be made.
     pub fn open(folder: impl Into<PathBuf>, limit: u64) -> io::Result<Self> {
         let folder = folder.into();
-        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(&folder).map_err(|error| named(&folder, &error))?;
         Ok(Self {
             folder,
             limit,
@@ -180,8 +186,9 @@ impl Cache {
             // What cannot be removed was never made.
             let _ = fs::remove_file(&temporary);
         }
-        written?;
-        self.evict(key)
+        written
+            .and_then(|()| self.evict(key))
+            .map_err(|error| named(&self.folder, &error))
     }
 
     /// The entry's file.

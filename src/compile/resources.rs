@@ -1,6 +1,7 @@
 //! What kernels need of the machine, as a report.
 
 use crate::object::{Kernel, Needs, Object, ObjectFunction};
+use crate::text::count;
 use serde::Serialize;
 use std::fmt;
 
@@ -32,16 +33,15 @@ impl fmt::Display for KernelResources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} instructions, {} registers, {} predicates, {} uniform registers, {} bytes spilled, \
-             {} bytes local, {} bytes shared",
+            "{}: {}, {}, {}, {}, {} spilled, {} local, {} shared",
             self.name,
-            self.instructions,
-            self.registers,
-            self.predicates,
-            self.uniform,
-            self.spill_bytes,
-            self.local_bytes,
-            self.shared_bytes
+            count(self.instructions, "instruction"),
+            count(self.registers, "register"),
+            count(self.predicates, "predicate"),
+            count(self.uniform, "uniform register"),
+            count(self.spill_bytes, "byte"),
+            count(self.local_bytes, "byte"),
+            count(self.shared_bytes, "byte")
         )?;
         if !self.loops.is_empty() {
             let loops: Vec<String> = self.loops.iter().map(u32::to_string).collect();

@@ -34,12 +34,18 @@ numbers!(
     f16 Float, f32 Float, f64 Float, bf16 Integer
 );
 
-/// A vector: its elements in order.
+/// A vector: its elements in order. Addresses make no vector, since none would keep their memory.
 impl<T: Argument, const N: usize> Argument for [T; N] {
     fn value(&self) -> Value {
+        let elements = self.each_ref().map(T::value);
+        let is_pointer = elements.iter().any(|e| e.kind == Kind::Pointer);
         Value {
-            bytes: self.iter().flat_map(|e| e.value().bytes).collect(),
-            kind: Kind::Vector(std::any::type_name::<Self>()),
+            bytes: elements.iter().flat_map(|e| e.bytes.clone()).collect(),
+            kind: if is_pointer {
+                Kind::Pointers(N)
+            } else {
+                Kind::Vector(std::any::type_name::<Self>())
+            },
             owner: None,
         }
     }
@@ -62,6 +68,8 @@ pub enum Kind {
     Vector(&'static str),
     /// An address.
     Pointer,
+    /// So many addresses, which no parameter takes.
+    Pointers(usize),
 }
 
 /// Keeps the memory of an argument alive.
@@ -121,6 +129,9 @@ impl<A: Argument + ?Sized> Argument for &A {
 impl Value {
     /// Whether a parameter takes it.
     pub fn fits(&self, parameter: &Parameter) -> bool {
+        if matches!(self.kind, Kind::Pointers(_)) {
+            return false;
+        }
         let is_pointer = self.kind == Kind::Pointer;
         let fits_kind = match (parameter.kind, parameter.ty) {
             (ParameterKind::Pointer, _) => is_pointer,
@@ -145,6 +156,9 @@ impl Value {
             Kind::Integer(name) | Kind::Float(name) => name.to_string(),
             Kind::Vector(name) => format!("{name}, {bytes} bytes"),
             Kind::Pointer => "an address".to_string(),
+            Kind::Pointers(number) => {
+                format!("an array of {number}, each an address: pass one an argument")
+            }
         }
     }
 }

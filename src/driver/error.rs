@@ -3,10 +3,12 @@
 use super::DriverError;
 use crate::launch::{Fault, Report};
 use crate::object::{LinkError, ReadError};
+use crate::text;
+use std::fmt;
 use thiserror::Error;
 
-/// What went wrong with a device, a module or a launch.
-#[derive(Debug, Error)]
+/// What went wrong with a device, a module or a launch. Prints the same as `Debug`, which is what `main` and `unwrap` show.
+#[derive(Error)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// The driver refused.
@@ -43,7 +45,7 @@ pub enum DeviceError {
         known: String,
     },
     /// More or fewer arguments than parameters.
-    #[error("kernel `{kernel}` takes {}, {given} {} given", count(*expected as u64, "argument"), was(*given))]
+    #[error("kernel `{kernel}` takes {}, {given} {} given", text::count(*expected as u64, "argument"), was(*given))]
     ArgumentCount {
         /// The kernel.
         kernel: String,
@@ -91,7 +93,7 @@ pub enum DeviceError {
         element: usize,
     },
     /// Elements that a buffer does not have.
-    #[error("{count} elements from number {first} on are not inside a buffer of {len}")]
+    #[error("{} from number {first} on {} not inside a buffer of {len}", text::count(*count, "element"), if *count == 1 { "is" } else { "are" })]
     OutOfRange {
         /// Number of the first.
         first: u64,
@@ -101,7 +103,7 @@ pub enum DeviceError {
         len: u64,
     },
     /// A copy between buffers of different sizes.
-    #[error("cannot copy {from} elements to a buffer of {to}")]
+    #[error("cannot copy {} to a buffer of {to}", text::count(*from, "element"))]
     CopyLength {
         /// Elements of the source.
         from: u64,
@@ -150,6 +152,12 @@ pub enum DeviceError {
     },
 }
 
+impl fmt::Debug for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 // It is no source of the error, whose text has its text.
 impl From<ReadError> for DeviceError {
     fn from(error: ReadError) -> Self {
@@ -168,14 +176,6 @@ fn list(errors: &[LinkError]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("; ")
-}
-
-/// A number of things: `1 argument`, `2 arguments`.
-fn count(number: impl Into<u64>, thing: &str) -> String {
-    match number.into() {
-        1 => format!("1 {thing}"),
-        number => format!("{number} {thing}s"),
-    }
 }
 
 #[cfg(test)]

@@ -24,11 +24,12 @@ impl Grid {
         Grid { blocks, threads }
     }
 
-    /// At least one thread an element, in one dimension, `threads` to a CTA. No elements give one CTA.
+    /// At least one thread an element, in one dimension, `threads` to a CTA. No elements give one CTA; what is no number of elements, such as −1,
+    /// gives more CTAs than there may be, so that the launch is refused.
     pub fn for_elems(elements: impl TryInto<u64>, threads: u32) -> Grid {
         let blocks = elements
             .try_into()
-            .unwrap_or(0)
+            .unwrap_or(u64::MAX)
             .div_ceil(u64::from(threads.max(1)))
             .max(1);
         Grid {
@@ -67,6 +68,12 @@ impl Launch<'_> {
     /// The next argument.
     pub fn arg(mut self, argument: impl Argument) -> Self {
         self.values.push(argument.value());
+        self
+    }
+
+    /// The next arguments, in their order: `args(&[&2.5f32, &x, &y, &n])`.
+    pub fn args(mut self, arguments: &[&dyn Argument]) -> Self {
+        self.values.extend(arguments.iter().map(|a| a.value()));
         self
     }
 

@@ -232,7 +232,7 @@ pub static TABLE: &[Intrinsic] = &{
         row("trap", &[], None, Effect::Trap, Uniform, L::Trap, "ends the kernel with a fault"),
         Intrinsic {
             constant: Some((0, Constants::UpTo(255))),
-            ..row("unroll", &[I32], None, Effect::Hint, Uniform, L::Unroll, "the loop that begins with the block of the call is unrolled so many times, if its turns can be counted; 0 or 1: never. unroll=off is stronger")
+            ..row("unroll", &[I32], None, Effect::Hint, Uniform, L::Unroll, "the loop that begins with the block of the call is unrolled so many times as the constant a in 0..255 says, if its turns can be counted; 0 or 1: never. unroll=off is stronger")
         },
         row("atomic_add_f32", &[I64, F32], Some(F32), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F32), "old [a]; [a] := [a] + b, atomically, device scope"),
         row("atomic_add_f16x2", &[I64, F16X2], Some(F16X2), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F16V2), "old [a]; [a] := [a] + b per half, each half atomically, device scope"),

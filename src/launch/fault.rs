@@ -4,6 +4,7 @@
 
 pub use super::calls::Frame;
 use crate::isa::Illegal;
+use crate::text::count;
 use cranelift_codegen::ir::TrapCode;
 use std::fmt;
 use std::num::NonZeroU8;
@@ -57,7 +58,7 @@ impl fmt::Display for AccessKind {
 #[non_exhaustive]
 pub enum FaultKind {
     /// An address in no allocation, or past the end of its window.
-    #[error("{access} of {bytes} bytes at {address:#x} is out of bounds of {window} memory")]
+    #[error("{access} of {} at {address:#x} is out of bounds of {window} memory", count(*bytes, "byte"))]
     OutOfBounds {
         /// What was tried.
         access: AccessKind,
@@ -91,7 +92,7 @@ pub enum FaultKind {
         limit: u32,
     },
     /// A constant bank that does not exist or is shorter.
-    #[error("read of {bytes} bytes at c[{bank:#x}][{offset:#x}] is out of bounds")]
+    #[error("read of {} at c[{bank:#x}][{offset:#x}] is out of bounds", count(*bytes, "byte"))]
     ConstantOutOfBounds {
         /// Bank.
         bank: u8,

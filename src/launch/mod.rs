@@ -90,6 +90,12 @@ pub enum MemoryError {
         /// Size of the copy.
         bytes: u64,
     },
+    /// Memory that cannot be given back.
+    #[error("no allocation begins at device address {address:#x}, so it cannot be freed")]
+    NotAllocated {
+        /// Device address.
+        address: u64,
+    },
     /// More than the simulator allows.
     #[error("out of device memory: {bytes} bytes asked for, {available} available")]
     OutOfMemory {

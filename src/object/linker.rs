@@ -10,6 +10,7 @@ use super::{
 };
 use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
 use crate::emit::constants::CONSTANTS;
+use crate::intrinsics::{self, PREFIX};
 use crate::isa::encode::WORD_BYTES;
 use crate::text::closest;
 use hashbrown::{HashMap, HashSet};
@@ -205,6 +206,9 @@ impl Linker {
 
 /// `did you mean …?`, or nothing.
 pub(crate) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    if intrinsics::lookup(name).is_some() {
+        return format!("did you mean the intrinsic `{PREFIX}{name}`?");
+    }
     closest(name, known).map_or_else(String::new, |known| format!("did you mean `{known}`?"))
 }
 

@@ -18,6 +18,9 @@ pub enum WriteError {
     /// Two functions or data objects have one name.
     #[error("symbol `{0}` is defined twice")]
     Duplicate(String),
+    /// A name that an ELF file cannot hold.
+    #[error("symbol {0:?} has a byte 0 in its name, where a name ends in an ELF file; rename it")]
+    Name(String),
     /// A relocation that a function or data object cannot have.
     #[error("{owner}+{offset:#x}: a relocation lies outside")]
     Outside {
@@ -51,7 +54,7 @@ impl Object {
     /// The bytes of the ELF file, relocatable.
     ///
     /// # Errors
-    /// When two symbols have one name or a relocation lies outside its function.
+    /// When two symbols have one name, a name has a byte 0, or a relocation lies outside its function.
     pub fn write(&self) -> Result<Vec<u8>, WriteError> {
         self.file(elf::ET_REL)
     }
@@ -207,8 +210,16 @@ impl Object {
             .iter()
             .map(|f| &f.name)
             .chain(self.data.iter().map(|d| &d.name));
-        if let Some(name) = names.into_iter().find(|name| !seen.insert(name.as_str())) {
-            return Err(WriteError::Duplicate(name.clone()));
+        for name in names {
+            if name.contains('\0') {
+                return Err(WriteError::Name(name.clone()));
+            }
+            if !seen.insert(name.as_str()) {
+                return Err(WriteError::Duplicate(name.clone()));
+            }
+        }
+        if let Some(name) = self.undefined().iter().find(|name| name.contains('\0')) {
+            return Err(WriteError::Name((*name).to_owned()));
         }
         let functions = self
             .functions

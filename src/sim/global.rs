@@ -146,10 +146,7 @@ impl Global {
         let index = match self.table.find(base, 0) {
             Some((index, 0)) => index,
             _ => {
-                return Err(MemoryError::Unmapped {
-                    address: base,
-                    bytes: 0,
-                });
+                return Err(MemoryError::NotAllocated { address: base });
             }
         };
         let table = Arc::make_mut(&mut self.table);

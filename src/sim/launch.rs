@@ -94,6 +94,7 @@ impl Loaded {
         }
         let stack_bytes = config
             .stack_bytes
+            .min(MAX_LOCAL)
             .max(request.local_bytes)
             .next_multiple_of(16);
         let run = Run {

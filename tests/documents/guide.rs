@@ -81,9 +81,12 @@ fn members_with_messages(source: &str) -> Vec<(String, String)> {
 
 /// The fixed parts of a format string, the longest word sequences that every message has.
 fn fixed_parts(attribute: &str) -> Vec<String> {
-    let start = attribute.find('"').expect("a format string") + 1;
-    let end = attribute.rfind('"').expect("a format string");
-    attribute[start..end]
+    // What is transparent says what something else says.
+    let Some((_, format)) = attribute.split_once('"') else {
+        return Vec::new();
+    };
+    let end = format.find('"').expect("the end of a format string");
+    format[..end]
         .split(['{', '}'])
         .step_by(2)
         .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -91,14 +94,54 @@ fn fixed_parts(attribute: &str) -> Vec<String> {
         .collect()
 }
 
+/// The members of an enumeration of the library with their messages.
+fn kinds_of(name: &str) -> Vec<(String, String)> {
+    let head = format!("pub enum {name} {{");
+    let source = (files("src", &["rs"]).iter().map(|file| read(file)))
+        .find(|content| content.contains(&head))
+        .unwrap_or_else(|| panic!("no enumeration {name}"));
+    let start = source.find(&head).expect("found above");
+    let end = start + source[start..].find("\n}").expect("its end");
+    members_with_messages(&source[start..end])
+}
+
+#[test]
+fn every_error_is_in_the_catalogue() {
+    let page = text("docs/guide/errors.md");
+    let mut rows = 0;
+    for name in [
+        "Problem",
+        "WriteError",
+        "ReadError",
+        "LinkError",
+        "DeviceError",
+        "DriverError",
+        "LaunchError",
+        "MemoryError",
+    ] {
+        let (_, table) = (page.split_once(&format!("| `{name}` | message |")))
+            .unwrap_or_else(|| panic!("docs/guide/errors.md has no table of {name}"));
+        let listed: Vec<&str> = (table.lines().skip(2))
+            .take_while(|line| line.starts_with("| `"))
+            .collect();
+        let kinds = kinds_of(name);
+        assert_eq!(listed.len(), kinds.len(), "{name}: {kinds:?}");
+        for (kind, attribute) in &kinds {
+            let row = (listed.iter())
+                .find(|row| row.starts_with(&format!("| `{kind}` |")))
+                .unwrap_or_else(|| panic!("docs/guide/errors.md has no {name}::{kind}"));
+            for part in fixed_parts(attribute) {
+                assert!(row.contains(&part), "`{part}` of {name}::{kind}: {row}");
+            }
+            rows += 1;
+        }
+    }
+    assert!(rows > 50, "only {rows} kinds");
+}
+
 #[test]
 fn every_fault_is_in_the_catalogue() {
-    let source = (files("src", &["rs"]).iter().map(|file| read(file)))
-        .find(|content| content.contains("pub enum FaultKind {"))
-        .expect("the enumeration of faults");
-    let start = source.find("pub enum FaultKind {").expect("found above");
-    let end = start + source[start..].find("\n}").expect("its end");
-    let kinds = members_with_messages(&source[start..end]);
+    let kinds = kinds_of("FaultKind");
     assert!(kinds.len() > 10, "{kinds:?}");
 
     let catalogue = text("docs/guide/faults.md");
@@ -197,6 +240,15 @@ fn every_program_of_the_guide_is_a_doctest() {
         let name = format!("../{}", shown(&file));
         assert_eq!(tested.contains(&name), programs, "{name} in src/guide.rs");
     }
+    assert!(tested.contains("../README.md"), "README.md in src/guide.rs");
+    let readme = text("README.md");
+    assert!(blocks(&readme).iter().any(|(kind, _)| *kind == "rust"));
+    // An indented block would be taken for a program, too.
+    let mut fenced = false;
+    for line in readme.lines() {
+        fenced ^= line.starts_with("```");
+        assert!(fenced || !line.starts_with("    "), "README.md: {line}");
+    }
 }
 
 /// Types of Cranelift's crates that the guide names members of.
@@ -212,7 +264,9 @@ const FOREIGN: [&str; 6] = [
 /// `Type::member` for every such mention in code spans of a text.
 fn members_named(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
-    for span in text.split('`').skip(1).step_by(2) {
+    // What stands in programs is compiled.
+    let text = text.split("\n```").step_by(2);
+    for span in text.flat_map(|text| text.split('`').skip(1).step_by(2)) {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
         for path in span.split(|c| !is_part(c)) {
             let mut parts = path.rsplit("::");

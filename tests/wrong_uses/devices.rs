@@ -1,6 +1,10 @@
 //! Loading and launching as it should not be done, all on one device, which works in the end.
 
 use super::{Table, message};
+use cranelift_thisgpu::build::{self, GpuBuilder};
+use cranelift_thisgpu::compile::Cache;
+use cranelift_thisgpu::cranelift::codegen::ir::InstBuilder;
+use cranelift_thisgpu::cranelift::codegen::ir::types::{F32, I32};
 use cranelift_thisgpu::driver::Module;
 use cranelift_thisgpu::{Compiler, Device, DevicePointer, Grid, Kernel, Options, SimConfig, asm};
 
@@ -59,7 +63,12 @@ fn load(device: &Device, text: &str) -> Result<Module, String> {
 
 /// A launch of one block without arguments.
 fn launch(kernel: &Kernel, blocks: [u32; 3], threads: [u32; 3]) -> Result<(), String> {
-    let launch = kernel.launch(Grid::new(blocks, threads));
+    launch_of(kernel, Grid::new(blocks, threads))
+}
+
+/// A launch without arguments.
+fn launch_of(kernel: &Kernel, grid: Grid) -> Result<(), String> {
+    let launch = kernel.launch(grid);
     launch.run().map(|_| ()).map_err(message)
 }
 
@@ -273,6 +282,112 @@ pub fn rows(table: &mut Table) {
             launch(&kernel, [1; 3], [1; 3])
         },
     );
+
+    table.row(
+        "a negative number of elements",
+        &["blocks", "4294967295"],
+        || launch_of(&shares, Grid::for_elems(-1, 32)),
+    );
+    table.row("memory given back twice", &["no allocation begins"], || {
+        let raw = device.zeros::<u32>(4).unwrap().into_raw();
+        device.free(raw).unwrap();
+        device.free(raw).map_err(message)
+    });
+    table.row(
+        "buffers in a vector",
+        &["argument 0", "array of 2", "pass one an argument"],
+        || {
+            let text = "; kernel\nfunction %k(i64x2) {\nblock0(v0: i64x2):\n    return\n}";
+            let kernel = load(&device, text)?.kernel("k").map_err(message)?;
+            let launch = kernel.launch(grid).arg([&x, &x]);
+            launch.run().map(|_| ()).map_err(message)
+        },
+    );
+    table.row(
+        "an element behind the end",
+        &["1 element from number 2 on is not inside a buffer of 2"],
+        || x.write_at(2, &[1.0]).map_err(message),
+    );
+    table.row(
+        "a kernel of several objects twice",
+        &["`k`", "object 2"],
+        || {
+            let text = "; kernel\nfunction %k() {\nblock0:\n    return\n}";
+            let code = Compiler::new(Options::default())
+                .compile_clif(text)
+                .unwrap();
+            device.load_all([&code, &code]).map(|_| ()).map_err(message)
+        },
+    );
+    table.row(
+        "an intrinsic without its prefix",
+        &["undefined symbol `tid_x`", "did you mean the intrinsic `gpu_tid_x`?"],
+        || {
+            let text = "; kernel\nfunction %k() {\n    fn0 = %tid_x() -> i32\nblock0:\n    v0 = call fn0()\n    return\n}";
+            load(&device, text).map(|_| ())
+        },
+    );
+    table.row("a name with a byte 0", &["a\\0b", "rename it"], || {
+        let func = build::function("a\0b", &[], &[], |b, _| {
+            b.ins().return_(&[]);
+        });
+        let code = Compiler::new(Options::default())
+            .function(&func, None)
+            .unwrap();
+        code.to_elf().map(|_| ()).map_err(message)
+    });
+    table.row("a float for a condition", &["%f", "i8, i16"], || {
+        let func = build::function("f", &[F32], &[], |b, p| {
+            let condition = p[0];
+            b.if_then(condition, |b| {
+                b.ins().return_(&[]);
+            });
+            b.ins().return_(&[]);
+        });
+        let code = Compiler::new(Options::default()).function(&func, None);
+        code.map(|_| ()).map_err(message)
+    });
+    table.row(
+        "a function that does not end",
+        &["%f", "invalid CLIF"],
+        || {
+            let func = build::function("f", &[], &[], |b, _| {
+                b.ins().iconst(I32, 1);
+            });
+            let code = Compiler::new(Options::default()).function(&func, None);
+            code.map(|_| ()).map_err(message)
+        },
+    );
+    table.row(
+        "a barrier's result",
+        &["%gpu_bar_sync", "declare it as %gpu_bar_sync()"],
+        || {
+            let func = build::function("f", &[], &[I32], |b, _| {
+                let result = b.intrinsic("gpu_bar_sync", &[]);
+                b.ins().return_(&[result]);
+            });
+            let code = Compiler::new(Options::default()).function(&func, None);
+            code.map(|_| ()).map_err(message)
+        },
+    );
+    table.row("a file for the cache's folder", &["Cargo.toml"], || {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        Cache::open(file, 1 << 20).map(|_| ()).map_err(message)
+    });
+
+    // What is asked of numbers that no launch has is answered.
+    for (threads, shared) in [(0, 0), (u32::MAX, 0), (32, u32::MAX), (u32::MAX, u32::MAX)] {
+        let most = device.properties().occupancy(threads, u32::MAX, shared);
+        assert_eq!(most.blocks, 0, "{threads} threads, {shared} bytes");
+        assert!(shares.occupancy(threads, shared).blocks <= most.most_warps);
+    }
+    // More stack than a thread can have is all that it can have.
+    let config = SimConfig {
+        stack_bytes: u32::MAX,
+        ..SimConfig::default()
+    };
+    let module = load(&Device::simulator(config), TEXT).unwrap();
+    launch(&module.kernel("shares").unwrap(), [1; 3], [1; 3]).unwrap();
 
     // The device, the module and the buffer are as they were.
     scale.launch(grid).arg(&x).arg(3.0f32).run().unwrap();

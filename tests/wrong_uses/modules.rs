@@ -3,7 +3,7 @@
 use super::{Outcome, Table};
 use cranelift_thisgpu::cranelift::codegen::ir::{AbiParam, InstBuilder, types};
 use cranelift_thisgpu::cranelift::frontend::{FunctionBuilder, FunctionBuilderContext};
-use cranelift_thisgpu::cranelift::module::{DataDescription, FuncId, Linkage, Module};
+use cranelift_thisgpu::cranelift::module::{DataDescription, DataId, FuncId, Linkage, Module};
 use cranelift_thisgpu::{GpuModule, KernelOptions, Options};
 
 /// A message. Cranelift's `ModuleError` has the texts of its sources in its own, so these are not asked for.
@@ -112,6 +112,20 @@ pub fn rows(table: &mut Table) {
         still_works(module, f);
         result.map_err(message)
     });
+    table.row("data aligned to 1 TiB", &["`x`", "256"], || {
+        let (mut module, f) = module();
+        let x = module
+            .declare_data("x", Linkage::Export, true, false)
+            .unwrap();
+        let mut zeros = DataDescription::new();
+        zeros.define_zeroinit(16);
+        zeros.set_align(1 << 40);
+        let result = module.define_data(x, &zeros);
+        zeros.set_align(16);
+        module.define_data(x, &zeros).unwrap();
+        still_works(module, f);
+        result.map_err(message)
+    });
     table.row("data defined twice", &["x"], || {
         let (mut module, f) = module();
         let x = module
@@ -161,6 +175,36 @@ pub fn rows(table: &mut Table) {
             result.map_err(message)
         },
     );
+    table.row("a kernel that is imported", &["`x`", "imported"], || {
+        let (mut module, f) = module();
+        define(&mut module, f).unwrap();
+        let signature = module.make_signature();
+        let import = module
+            .declare_function("x", Linkage::Import, &signature)
+            .unwrap();
+        module.declare_kernel(import, KernelOptions::default());
+        module.finish().map(|_| ()).map_err(message)
+    });
+    table.row("a kernel that nobody declared", &["number 7"], || {
+        let (mut module, f) = module();
+        define(&mut module, f).unwrap();
+        module.declare_kernel(FuncId::from_u32(7), KernelOptions::default());
+        module.finish().map(|_| ()).map_err(message)
+    });
+    table.row("a function of another module", &["number 7"], || {
+        let (mut module, f) = module();
+        let result = define(&mut module, FuncId::from_u32(7));
+        still_works(module, f);
+        result
+    });
+    table.row("data of another module", &["number 7"], || {
+        let (mut module, f) = module();
+        let mut zeros = DataDescription::new();
+        zeros.define_zeroinit(16);
+        let result = module.define_data(DataId::from_u32(7), &zeros);
+        still_works(module, f);
+        result.map_err(message)
+    });
     table.row("a kernel of a module with a result", &["kernel"], || {
         let mut module = GpuModule::new(Options::default()).unwrap();
         let mut signature = module.make_signature();

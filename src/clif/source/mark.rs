@@ -20,6 +20,15 @@ pub struct KernelOptions {
 }
 
 impl KernelOptions {
+    /// With so many bytes of static shared memory.
+    #[must_use]
+    pub fn with_shared(self, shared_bytes: u32) -> Self {
+        Self {
+            shared_bytes,
+            ..self
+        }
+    }
+
     /// The registers that a thread may have by the bounds; none without bounds.
     ///
     /// # Errors
