@@ -98,6 +98,7 @@ pub mod target;
 #[cfg(test)]
 mod testing;
 mod text;
+mod type_name;
 pub mod unstable;
 mod vcode;
 

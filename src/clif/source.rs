@@ -98,34 +98,11 @@ impl KernelOptions {
     /// # Errors
     /// Why the bounds cannot be kept.
     pub fn register_limit(&self) -> Result<Option<u32>, String> {
-        if self.max_threads.is_none() && self.min_blocks.is_none() {
-            return Ok(None);
-        }
-        let device = DeviceProperties::ASSIGNED;
-        let threads = self.max_threads.unwrap_or(device.block_threads);
-        let blocks = self.min_blocks.unwrap_or(1);
-        if threads == 0 || threads > device.block_threads {
-            let most = device.block_threads;
-            return Err(format!("max_threads={threads} is not from 1 to {most}"));
-        }
-        if blocks == 0 || blocks > device.blocks {
-            let most = device.blocks;
-            return Err(format!("min_blocks={blocks} is not from 1 to {most}"));
-        }
-        let shared = device.shared_bytes;
-        if u64::from(self.shared_bytes) * u64::from(blocks) > u64::from(shared) {
-            return Err(format!(
-                "{blocks} blocks with {} bytes of shared memory each do not fit into the {shared} bytes of a multiprocessor",
-                self.shared_bytes
-            ));
-        }
-        match device.registers_for(threads, blocks) {
-            Some(registers) => Ok(Some(registers)),
-            None => Err(format!(
-                "{blocks} blocks of {threads} threads are more than the {} warps of a multiprocessor",
-                device.warps
-            )),
-        }
+        DeviceProperties::ASSIGNED.register_limit(
+            self.max_threads,
+            self.min_blocks,
+            self.shared_bytes,
+        )
     }
 }
 

@@ -18,13 +18,14 @@ use crate::object::{
 use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
 use crate::text::did_you_mean;
-use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
+use crate::vcode::{FunctionKind, KernelInfo, SymbolKind};
 use cranelift_codegen::ir;
 use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A compiled function by itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Compiled {
     pub code: emit::Code,
     pub constants: Constants,
@@ -33,6 +34,7 @@ pub(super) struct Compiled {
     /// How long its blocks take, if that was asked for.
     pub cycles: Option<FunctionCycles>,
     /// What the numbers of its lines stand for; none before that is settled.
+    #[serde(skip)]
     pub locations: Option<Arc<Locations>>,
 }
 
@@ -92,6 +94,12 @@ impl Unit {
     /// What is known of the functions that others call.
     pub(crate) fn summaries(&mut self) -> &mut Summaries {
         &mut self.summaries
+    }
+
+    /// What is known of them, to be read.
+    #[cfg(feature = "module")]
+    pub(crate) fn known(&self) -> &Summaries {
+        &self.summaries
     }
 
     /// Takes a function out; [`Unit::put_back`] puts the one that was compiled last in its place.
@@ -158,16 +166,17 @@ impl Unit {
             .collect();
         self.functions()
             .flat_map(|code| &code.relocations)
-            .filter(|(_, symbol)| symbol.kind != SymbolKind::Constant)
-            .map(|(_, symbol)| symbol.name.as_str())
+            .filter(|relocation| relocation.kind != SymbolKind::Constant)
+            .map(|relocation| relocation.name.as_str())
             .filter(move |name| !defined.contains(name))
     }
 
     /// Puts the functions together, with those of the library that they call, and counts what kernels need with all that they call.
     ///
     /// # Errors
-    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is; more
-    /// constants than there is room for, of units that were compiled apart.
+    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is; of
+    /// units that were compiled apart, more constants than there is room for, and kernels that call what needs more registers than their launch
+    /// bounds leave.
     pub fn finish(mut self) -> Result<Code, Errors> {
         super::library::complete(&mut self)?;
         let constants = self.place_constants()?;
@@ -216,6 +225,10 @@ impl Unit {
             });
         }
         object.count_resources();
+        for bound in object.beyond_bounds() {
+            let place = in_function(&bound.kernel);
+            errors.push(Error::new(Problem::Limit(bound.to_string()), place));
+        }
         let code = Code::of_object(object).with_reports(remarks, cycles);
         let kernels = code.kernels.iter();
         for kernel in kernels.filter(|k| k.local_bytes > abi::MAX_LOCAL) {
@@ -260,17 +273,17 @@ impl Unit {
             .collect();
         let mut errors = Vec::new();
         for code in self.functions() {
-            for (offset, symbol) in &code.relocations {
-                if kernels.contains(symbol.name.as_str()) {
-                    let line =
-                        code.lines[..code.lines.partition_point(|(at, _)| at <= offset)].last();
+            for relocation in &code.relocations {
+                if kernels.contains(relocation.name.as_str()) {
+                    let begun = |(at, _): &(u32, _)| *at <= relocation.offset;
+                    let line = code.lines[..code.lines.partition_point(begun)].last();
                     let place = Place {
                         line: line.map(|(_, line)| line.0).filter(|&line| line != 0),
                         ..in_function(&code.name)
                     };
                     let message = format!(
                         "%{} is a kernel, which only a launch can start; move what it does to a function that both call",
-                        symbol.name
+                        relocation.name
                     );
                     errors.push(Error::new(Problem::Kernel(message), place));
                 }
@@ -289,16 +302,16 @@ impl emit::Code {
 
     /// Adds the places of its constants among those of the module to what reads them.
     fn move_constants(&mut self, places: Places) {
-        for (offset, symbol) in &mut self.relocations {
-            match (symbol.kind, symbol.name.as_str()) {
+        for relocation in &mut self.relocations {
+            match (relocation.kind, relocation.name.as_str()) {
                 (SymbolKind::Constant, CONSTANTS) => {
-                    symbol.addend += i64::from(places.bank);
-                    let word = &mut self.words[*offset as usize / WORD_BYTES];
+                    relocation.addend += i64::from(places.bank);
+                    let word = &mut self.words[relocation.offset as usize / WORD_BYTES];
                     // What has no operand in constant memory is an error when it is linked.
-                    *word = with_constant(*word, symbol.addend).unwrap_or(*word);
+                    *word = with_constant(*word, relocation.addend).unwrap_or(*word);
                 }
                 (SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh, TABLES) => {
-                    symbol.addend += i64::from(places.data);
+                    relocation.addend += i64::from(places.data);
                 }
                 _ => {}
             }
@@ -334,11 +347,7 @@ fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
             calls_by_address: own.calls_by_address,
             loops: own.loops,
         },
-        relocations: code
-            .relocations
-            .into_iter()
-            .map(|(offset, symbol)| relocation(offset, symbol))
-            .collect(),
+        relocations: code.relocations.into_iter().map(relocation).collect(),
         lines: Vec::new(),
         redzones: code.redzones,
         name: code.name,
@@ -380,21 +389,22 @@ fn kernel(info: &KernelInfo) -> Kernel {
         parameters: parameters.collect(),
         shared_bytes: info.shared_bytes,
         max_threads: info.max_threads,
+        min_blocks: info.min_blocks,
     }
 }
 
-fn relocation(offset: u32, symbol: SymbolUse) -> Relocation {
-    let kind = match symbol.kind {
+fn relocation(emitted: emit::Relocation) -> Relocation {
+    let kind = match emitted.kind {
         SymbolKind::AbsoluteLow => RelocationKind::Abs32Lo,
         SymbolKind::AbsoluteHigh => RelocationKind::Abs32Hi,
         SymbolKind::Relative => RelocationKind::Rel,
         SymbolKind::Constant => RelocationKind::Const,
     };
     Relocation {
-        offset,
+        offset: emitted.offset,
         kind,
-        symbol: symbol.name,
-        addend: symbol.addend,
+        symbol: emitted.name,
+        addend: emitted.addend,
     }
 }
 
@@ -414,6 +424,7 @@ pub(super) fn kernel_info(signature: &ir::Signature, options: KernelOptions) -> 
         parameters: parameters.collect(),
         shared_bytes: options.shared_bytes,
         max_threads: options.max_threads,
+        min_blocks: options.min_blocks,
     }
 }
 

@@ -96,14 +96,19 @@ impl Summaries {
         self.limit_registers(other.registers);
     }
 
+    /// Adds the bounds of a kernel that is announced later.
+    pub fn bound(&mut self, kernel: KernelOptions) {
+        self.limit_registers(bounds(kernel));
+    }
+
     fn limit_registers(&mut self, limit: Option<u8>) {
         self.registers = self.registers.into_iter().chain(limit).min();
     }
 
     /// The registers that a function may use: a kernel what its own bounds say, another one what all bounds of the module say, since it
     /// may be called by every kernel.
-    pub fn register_limit(&self, input: &FunctionInput<'_>) -> u8 {
-        let limit = match input.kernel {
+    pub fn register_limit(&self, kernel: Option<KernelOptions>) -> u8 {
+        let limit = match kernel {
             Some(kernel) => bounds(kernel),
             None => self.registers,
         };

@@ -17,16 +17,16 @@ pub use link::{CODE_START, LinkError, Symbols};
 pub(crate) use link::{constant_read, with_constant};
 pub use linker::Linker;
 pub(crate) use linker::{suggestion, unresolved};
-pub(crate) use metadata::type_named;
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
 pub(crate) use resources::Needs;
-pub use resources::RECURSION_BYTES;
+pub use resources::{BeyondBounds, RECURSION_BYTES};
 pub use write::WriteError;
 
 pub use crate::abi::Redzone;
 pub use crate::locations::Location;
 use crate::locations::name_of;
+use crate::properties::DeviceProperties;
 pub use cranelift_codegen::ir::Type;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -71,7 +71,7 @@ pub struct ObjectFunction {
 }
 
 /// Who sees a symbol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Linkage {
     /// Other objects too.
     #[default]
@@ -89,6 +89,22 @@ pub struct Kernel {
     pub shared_bytes: u32,
     /// Threads of a block, at most, where the kernel says so.
     pub max_threads: Option<u32>,
+    /// Blocks that are to be resident together in a multiprocessor, where the kernel says so.
+    pub min_blocks: Option<u32>,
+}
+
+impl Kernel {
+    /// The registers that its launch bounds leave a thread; none without bounds.
+    ///
+    /// # Errors
+    /// Why the bounds cannot be kept.
+    pub fn register_limit(&self) -> Result<Option<u32>, String> {
+        DeviceProperties::ASSIGNED.register_limit(
+            self.max_threads,
+            self.min_blocks,
+            self.shared_bytes,
+        )
+    }
 }
 
 /// A kernel parameter.
