@@ -70,8 +70,8 @@ pub struct Place {
     pub file: Option<Arc<str>>,
     /// Line in that input, from 1.
     pub line: Option<u32>,
-    /// Column in that line, from 1, where a front end's table of places has it; [`Error::column`] knows it of texts too.
-    pub column: Option<u32>,
+    /// Column in that line, from 1, where a front end's table of places has it; 0 is unknown. [`Error::column`] knows it of texts too.
+    pub column: u32,
     /// What stands in that line.
     pub text: Option<Box<str>>,
     /// Name of the function as CLIF writes it: `%name` or `u0:1`.
@@ -90,7 +90,7 @@ impl Place {
         Self {
             file: None,
             line: line_of(func.srcloc(inst)),
-            column: None,
+            column: 0,
             text: None,
             function: Some(func.name.to_string().into()),
             opcode: Some(opcode.to_string().into()),
@@ -178,7 +178,10 @@ impl Error {
     /// says of a mistake only in which line it is: that is then the first character that is not blank.
     pub fn column(&self) -> Option<u32> {
         let shown = || Some(self.shown()?.1 as u32 + 1);
-        self.place.column.or_else(shown)
+        match self.place.column {
+            0 => shown(),
+            column => Some(column),
+        }
     }
 
     /// The line of the text and carets under the operation, or under all of the line where no operation is to blame; none where the text is
@@ -219,11 +222,11 @@ impl fmt::Display for Error {
             file, line, column, ..
         } = &self.place;
         match (file, line, column) {
-            (Some(file), Some(line), Some(column)) => write!(f, "{file}:{line}:{column}: ")?,
-            (Some(file), Some(line), None) => write!(f, "{file}:{line}: ")?,
+            (Some(file), Some(line), 0) => write!(f, "{file}:{line}: ")?,
+            (Some(file), Some(line), column) => write!(f, "{file}:{line}:{column}: ")?,
             (Some(file), None, _) => write!(f, "{file}: ")?,
-            (None, Some(line), Some(column)) => write!(f, "line {line}, column {column}: ")?,
-            (None, Some(line), None) => write!(f, "line {line}: ")?,
+            (None, Some(line), 0) => write!(f, "line {line}: ")?,
+            (None, Some(line), column) => write!(f, "line {line}, column {column}: ")?,
             (None, None, _) => {}
         }
         write!(f, "{}", self.problem)?;
@@ -305,7 +308,7 @@ impl Errors {
             if let Some(number) = error.place.line {
                 let location = locations.resolve(number);
                 error.place.line = (location.line != 0).then_some(location.line);
-                error.place.column = (location.column != 0).then_some(location.column);
+                error.place.column = location.column;
                 let file = locations.file_name(location.file).map(Arc::from);
                 error.place.file = error.place.file.or(file);
             }
@@ -417,7 +420,7 @@ mod tests {
         Place {
             file: Some("k.clif".into()),
             line: Some(7),
-            column: None,
+            column: 0,
             text: None,
             function: Some("%f".into()),
             opcode: Some("fma".into()),
@@ -439,7 +442,7 @@ mod tests {
         assert_eq!(bare.to_string(), "line 3: kernel: it returns a value");
         assert_eq!(bare.column(), None);
         let mut located = error;
-        located.place.column = Some(12);
+        located.place.column = 12;
         assert!(located.to_string().starts_with("k.clif:7:12: unsupported"));
         assert_eq!(located.column(), Some(12));
     }
