@@ -256,8 +256,9 @@ impl Compiler {
         self.locations = locations;
     }
 
-    /// Looks for files in a cache from now on before they are compiled, and keeps them there ([`Compiler::file`] and what is made of it); or no
-    /// longer. With dumps everything is compiled.
+    /// Looks for code in a cache from now on before it is compiled, and keeps it there; or no longer. Files are kept as a whole
+    /// ([`Compiler::file`] and what is made of it), functions that are compiled one by one each by itself ([`Compiler::compile_function`],
+    /// [`Compiler::compile_module`], and so those of a `GpuModule`). With dumps everything is compiled.
     pub fn use_cache(&mut self, cache: Option<Arc<Cache>>) {
         self.cache = cache;
     }
@@ -316,7 +317,11 @@ impl Compiler {
         if let Some(code) = cache.get(&key) {
             return Ok(code.with_text(file));
         }
-        let code = self.file_afresh(file, &inputs, threads)?;
+        // The functions are kept together, not one by one.
+        self.cache = None;
+        let code = self.file_afresh(file, &inputs, threads);
+        self.cache = Some(cache.clone());
+        let code = code?;
         if let Err(error) = cache.put(&key, &code) {
             log::warn!("cache: {} is not kept: {error}", file.name);
         }
@@ -407,9 +412,35 @@ impl Compiler {
     ) -> Result<Compiled, Errors> {
         let locations = self.locations.clone().unwrap_or_default();
         let mut compiled = self
-            .numbered(input, summaries, room)
+            .kept(input, summaries, room)
             .map_err(|errors| errors.located(&locations))?;
         compiled.locate(&locations);
+        Ok(compiled)
+    }
+
+    /// Takes a function from the cache or compiles it.
+    fn kept(
+        &mut self,
+        input: &FunctionInput<'_>,
+        summaries: &Summaries,
+        room: u32,
+    ) -> Result<Compiled, Errors> {
+        let Some(cache) = self.cache.clone().filter(|_| self.watch.sink.is_none()) else {
+            return self.numbered(input, summaries, room);
+        };
+        let key = self.function_key(input, summaries);
+        if let Some(compiled) = cache.get_function(&key)
+            && compiled.constant_bytes() <= room
+        {
+            return Ok(compiled);
+        }
+        let compiled = self.numbered(input, summaries, room)?;
+        // How much room there was decides nothing only where it was enough.
+        if compiled.constants.tables().is_empty()
+            && let Err(error) = cache.put_function(&key, &compiled)
+        {
+            log::warn!("cache: %{} is not kept: {error}", input.name);
+        }
         Ok(compiled)
     }
 
@@ -434,7 +465,7 @@ impl Compiler {
         } = self;
         let name = input.name;
         let mut constants = Constants::with_room(room);
-        let limit = summaries.register_limit(input);
+        let limit = summaries.register_limit(input.kernel);
 
         preparer.remarks = Remarks::new(watch.remarks);
         let prepared = prepare(input, summaries, options, preparer, watch)?;

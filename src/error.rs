@@ -2,8 +2,9 @@
 //!
 //! Every stage from reading CLIF to writing an object reports through [`Errors`], a list that is never empty: a stage
 //! collects every item that it cannot handle before it gives up, so one run names all of them. [`Error`] prints on one
-//! line as `FILE:LINE: what is wrong and what to do (in function %name)`; parts of the place that are unknown are left
-//! out. A list prints below each the line of the text with carets, where the text is known. Faults of a running kernel are not errors of this kind, they are values of the device.
+//! line as `FILE:LINE: what is wrong and what to do (in function %name)`, with `:COLUMN` where a front end's table of places
+//! names one; parts of the place that are unknown are left
+//! out. A list prints below each the line of the text with carets, where the text is known; [`Error::column`] is where those begin. Faults of a running kernel are not errors of this kind, they are values of the device.
 
 use crate::locations::Locations;
 use crate::text::{excerpt, word_at};
@@ -69,6 +70,8 @@ pub struct Place {
     pub file: Option<Arc<str>>,
     /// Line in that input, from 1.
     pub line: Option<u32>,
+    /// Column in that line, from 1, where a front end's table of places has it; 0 is unknown. [`Error::column`] knows it of texts too.
+    pub column: u32,
     /// What stands in that line.
     pub text: Option<Box<str>>,
     /// Name of the function as CLIF writes it: `%name` or `u0:1`.
@@ -87,6 +90,7 @@ impl Place {
         Self {
             file: None,
             line: line_of(func.srcloc(inst)),
+            column: 0,
             text: None,
             function: Some(func.name.to_string().into()),
             opcode: Some(opcode.to_string().into()),
@@ -170,10 +174,30 @@ impl Error {
         self
     }
 
+    /// Column in the line, from 1 and in characters: what the place says, or where the carets of [`Error::excerpt`] begin. Cranelift's reader
+    /// says of a mistake only in which line it is: that is then the first character that is not blank.
+    pub fn column(&self) -> Option<u32> {
+        let shown = || Some(self.shown()?.1 as u32 + 1);
+        match self.place.column {
+            0 => shown(),
+            column => Some(column),
+        }
+    }
+
     /// The line of the text and carets under the operation, or under all of the line where no operation is to blame; none where the text is
     /// not known.
     pub fn excerpt(&self) -> Option<String> {
-        let (line, text) = (self.place.line?, self.place.text.as_deref()?);
+        let line = self.place.line?;
+        let (text, column, marked) = self.shown()?;
+        let [text, carets] = excerpt(text, column, marked);
+        let number = line.to_string();
+        let margin = " ".repeat(number.len());
+        Some(format!(" {number} | {text}\n {margin} | {carets}"))
+    }
+
+    /// The line of the text, and what of it is marked: characters before it, and its own.
+    fn shown(&self) -> Option<(&str, usize, usize)> {
+        let text = self.place.text.as_deref()?;
         let start = match &self.place.opcode {
             // A text with source locations of its own has other lines than those.
             Some(opcode) => word_at(text, opcode)?,
@@ -183,11 +207,7 @@ impl Error {
             Some(opcode) => opcode.chars().count(),
             None => text.split(';').next()?.trim().chars().count().max(1),
         };
-        let column = text[..start].chars().count();
-        let [text, carets] = excerpt(text, column, marked);
-        let number = line.to_string();
-        let margin = " ".repeat(number.len());
-        Some(format!(" {number} | {text}\n {margin} | {carets}"))
+        Some((text, text[..start].chars().count(), marked))
     }
 
     /// True for a correct input that the back end does not translate; a test runner skips rather than fails on it.
@@ -198,11 +218,16 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.place.file, self.place.line) {
-            (Some(file), Some(line)) => write!(f, "{file}:{line}: ")?,
-            (Some(file), None) => write!(f, "{file}: ")?,
-            (None, Some(line)) => write!(f, "line {line}: ")?,
-            (None, None) => {}
+        let Place {
+            file, line, column, ..
+        } = &self.place;
+        match (file, line, column) {
+            (Some(file), Some(line), 0) => write!(f, "{file}:{line}: ")?,
+            (Some(file), Some(line), column) => write!(f, "{file}:{line}:{column}: ")?,
+            (Some(file), None, _) => write!(f, "{file}: ")?,
+            (None, Some(line), 0) => write!(f, "line {line}: ")?,
+            (None, Some(line), column) => write!(f, "line {line}, column {column}: ")?,
+            (None, None, _) => {}
         }
         write!(f, "{}", self.problem)?;
         if let Some(function) = &self.place.function {
@@ -289,6 +314,7 @@ impl Errors {
             if let Some(number) = error.place.line {
                 let location = locations.resolve(number);
                 error.place.line = (location.line != 0).then_some(location.line);
+                error.place.column = location.column;
                 let file = locations.file_name(location.file).map(Arc::from);
                 error.place.file = error.place.file.or(file);
             }
@@ -406,6 +432,7 @@ mod tests {
         Place {
             file: Some("k.clif".into()),
             line: Some(7),
+            column: 0,
             text: None,
             function: Some("%f".into()),
             opcode: Some("fma".into()),
@@ -425,6 +452,11 @@ mod tests {
             Place::default().at_line(3),
         );
         assert_eq!(bare.to_string(), "line 3: kernel: it returns a value");
+        assert_eq!(bare.column(), None);
+        let mut located = error;
+        located.place.column = 12;
+        assert!(located.to_string().starts_with("k.clif:7:12: unsupported"));
+        assert_eq!(located.column(), Some(12));
     }
 
     #[test]
@@ -453,6 +485,7 @@ mod tests {
             errors.to_string(),
             format!("{error}\n 2 |     v2 = fma v0, v1  ; fma\n   |          ^^^")
         );
+        assert_eq!(errors.as_slice()[0].column(), Some(10));
         // The operation is not there: the line is one of another text.
         let elsewhere = Errors::from(Error::unsupported(place().at_line(1), "use f64"));
         assert_eq!(
@@ -460,7 +493,9 @@ mod tests {
             elsewhere.to_string()
         );
         let whole = Error::new(Problem::Syntax("no".into()), Place::default().at_line(2));
-        let whole = Errors::from(whole).with_text(&text).to_string();
+        let whole = Errors::from(whole).with_text(&text);
+        assert_eq!(whole.as_slice()[0].column(), Some(5));
+        let whole = whole.to_string();
         assert!(whole.ends_with("  |     ^^^^^^^^^^^^^^^"), "{whole}");
     }
 }

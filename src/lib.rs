@@ -91,6 +91,7 @@ pub mod target;
 #[cfg(test)]
 mod testing;
 mod text;
+mod type_name;
 pub mod unstable;
 mod vcode;
 mod warning;

@@ -4,6 +4,8 @@
 //! Kernels are named with [`GpuModule::declare_kernel`]. Functions that are imported under the name of an intrinsic
 //! (`gpu_tid_x`) are that intrinsic. Everything is compiled when it is defined; [`GpuModule::finish`] puts it together. A function that is compiled
 //! before one that it calls, and in which lanes wait for other threads, is compiled again then: where lanes meet behind the call depends on it.
+//! So is one that was compiled before a kernel got launch bounds, and has more registers than those leave. The module's
+//! [compiler](GpuModule::compiler_mut) keeps functions in a cache where it has one.
 //!
 //! The trait asks for a `TargetIsa`, which nobody outside of Cranelift can implement. A stock 64-bit one stands in to answer `isa()`;
 //! no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
@@ -14,6 +16,7 @@ use crate::clif::source::KernelOptions;
 use crate::compile::{Code, Compiler, FunctionInput, Unit};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::{self, DataContents, DataObject, RelocationKind};
+use crate::properties::DeviceProperties;
 use crate::settings::Options;
 use crate::target::{self, CALL_CONV};
 use cranelift_codegen::control::ControlPlane;
@@ -25,7 +28,7 @@ use cranelift_module::{
     ModuleDeclarations, ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
 };
 use hashbrown::{HashMap, HashSet};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Alignment of data whose description asks for none.
 const DATA_ALIGN: u32 = 16;
@@ -38,12 +41,13 @@ pub struct GpuModule {
     kernels: HashMap<FuncId, KernelOptions>,
     defined_functions: HashSet<FuncId>,
     defined_data: HashSet<DataId>,
-    /// Functions that return nothing, as they were defined: those may be made kernels later.
-    without_results: HashMap<FuncId, ir::Function>,
+    /// Functions that may be compiled again, as they were defined: those that return nothing may be made kernels later, others are `early`,
+    /// or have more registers than the launch bounds of a kernel may leave them.
+    kept: BTreeMap<FuncId, ir::Function>,
     /// Functions that were made kernels after they had been defined.
     marked_late: BTreeSet<FuncId>,
     /// Functions that call some that were not defined yet, and what was taken of their callees.
-    early: Vec<(FuncId, ir::Function, Vec<Summary>)>,
+    early: Vec<(FuncId, Vec<Summary>)>,
     stand_in: OwnedTargetIsa,
 }
 
@@ -67,15 +71,22 @@ impl GpuModule {
             kernels: HashMap::new(),
             defined_functions: HashSet::new(),
             defined_data: HashSet::new(),
-            without_results: HashMap::new(),
+            kept: BTreeMap::new(),
             marked_late: BTreeSet::new(),
             early: Vec::new(),
             stand_in,
         })
     }
 
-    /// Makes a declared function a kernel. It may be defined already: then it is compiled again when the module is finished.
+    /// The compiler of what is defined from now on: to give it a cache, a table of places in the source, or to ask for remarks.
+    pub fn compiler_mut(&mut self) -> &mut Compiler {
+        &mut self.compiler
+    }
+
+    /// Makes a declared function a kernel. It may be defined already: then it is compiled again when the module is finished. Its launch bounds
+    /// hold for all functions of the module, which are compiled again too if they were defined with more registers.
     pub fn declare_kernel(&mut self, function: FuncId, options: KernelOptions) {
+        self.unit.summaries().bound(options);
         let before = self.kernels.insert(function, options);
         if before != Some(options) && self.defined_functions.contains(&function) {
             self.marked_late.insert(function);
@@ -121,28 +132,63 @@ impl GpuModule {
         errors.finish(())?;
         self.compile_marked_late()?;
         self.compile_again()?;
+        self.compile_within_bounds()?;
         self.unit.finish()
     }
 
     /// Functions that were made kernels after they had been compiled as functions.
     fn compile_marked_late(&mut self) -> Result<(), Errors> {
-        let mut errors = ErrorList::new();
+        let (mut errors, mut changed) = (ErrorList::new(), Vec::new());
         for id in std::mem::take(&mut self.marked_late) {
             let declaration = self.declarations.get_function_decl(id);
-            let name = declaration.linkage_name(id).into_owned();
-            let Some(func) = self.without_results.get(&id) else {
-                let place = Place {
-                    function: Some(format!("%{name}").into()),
-                    ..Place::default()
-                };
-                errors.push(clif::kernel_with_results(place, &declaration.signature));
+            if declaration.signature.returns.is_empty() {
+                changed.push(id);
+                continue;
+            }
+            let place = Place {
+                function: Some(format!("%{}", declaration.linkage_name(id)).into()),
+                ..Place::default()
+            };
+            errors.push(clif::kernel_with_results(place, &declaration.signature));
+        }
+        errors.extend(self.compile_kept(&changed).err().into_iter().flatten());
+        errors.finish(())
+    }
+
+    /// Functions that were compiled before a kernel got launch bounds, and have more registers than those leave.
+    fn compile_within_bounds(&mut self) -> Result<(), Errors> {
+        let functions = self.unit.functions();
+        let registers: HashMap<&str, u32> = functions
+            .map(|code| (code.name.as_str(), code.resources.registers))
+            .collect();
+        let (declarations, summaries) = (&self.declarations, self.unit.known());
+        let beyond = self.kept.keys().copied().filter(|&id| {
+            let name = declarations.get_function_decl(id).linkage_name(id);
+            let kernel = self.kernels.get(&id).copied();
+            let limit = summaries.register_limit(kernel);
+            registers
+                .get(&*name)
+                .is_some_and(|&registers| registers > u32::from(limit))
+        });
+        let beyond: Vec<FuncId> = beyond.collect();
+        drop(registers);
+        self.compile_kept(&beyond)
+    }
+
+    /// Compiles functions again as they were defined, with what is known now.
+    fn compile_kept(&mut self, functions: &[FuncId]) -> Result<(), Errors> {
+        let mut errors = ErrorList::new();
+        for id in functions {
+            let Some(func) = self.kept.get(id) else {
                 continue;
             };
+            let declaration = self.declarations.get_function_decl(*id);
+            let name = declaration.linkage_name(*id).into_owned();
             let declarations = &self.declarations;
             let input = FunctionInput {
                 func,
                 name: &name,
-                kernel: self.kernels.get(&id).copied(),
+                kernel: self.kernels.get(id).copied(),
                 linkage: linkage(declaration.linkage),
                 namer: &|user: &UserExternalName| {
                     Self::symbol(declarations, user.namespace, user.index)
@@ -167,6 +213,7 @@ impl GpuModule {
             declarations,
             kernels,
             early,
+            kept,
             ..
         } = self;
         let name = |id: FuncId| {
@@ -175,12 +222,12 @@ impl GpuModule {
                 .linkage_name(id)
                 .into_owned()
         };
-        let names: Vec<String> = early.iter().map(|(id, ..)| name(*id)).collect();
+        let names: Vec<String> = early.iter().map(|(id, _)| name(*id)).collect();
         let namer =
             |user: &UserExternalName| Self::symbol(declarations, user.namespace, user.index);
         let inputs: Vec<FunctionInput<'_>> = (early.iter().zip(&names))
-            .map(|((id, func, _), name)| FunctionInput {
-                func,
+            .map(|((id, _), name)| FunctionInput {
+                func: &kept[id],
                 name,
                 kernel: kernels.get(id).copied(),
                 linkage: linkage(declarations.get_function_decl(*id).linkage),
@@ -188,7 +235,7 @@ impl GpuModule {
             })
             .collect();
         unit.announce(&inputs);
-        for (input, (_, _, taken)) in inputs.iter().zip(early.iter()) {
+        for (input, (_, taken)) in inputs.iter().zip(early.iter()) {
             let known = unit.summaries().of_callees(input);
             let polls = |(known, taken): (&Summary, &Summary)| known.polls && !taken.polls;
             if known.iter().zip(taken).any(polls)
@@ -379,11 +426,14 @@ impl Module for GpuModule {
         self.compiler
             .compile_function(&input, &mut self.unit)
             .map_err(|errors| module_error(errors.in_function(&func_name, &name)))?;
+        let last = self.unit.functions().last();
+        let registers = last.map_or(0, |code| code.resources.registers);
+        let many = registers > DeviceProperties::ASSIGNED.fewest_registers();
         if early {
-            self.early.push((id, context.func.clone(), taken));
+            self.early.push((id, taken));
         }
-        if context.func.signature.returns.is_empty() {
-            self.without_results.insert(id, context.func.clone());
+        if early || many || context.func.signature.returns.is_empty() {
+            self.kept.insert(id, context.func.clone());
         }
         self.defined_functions.insert(id);
         Ok(())

@@ -96,6 +96,49 @@ impl DeviceProperties {
         let registers = self.registers / (warps * WARP_THREADS);
         registers / self.register_step * self.register_step
     }
+
+    /// Registers that a thread may have at any launch bounds.
+    pub(crate) fn fewest_registers(&self) -> u32 {
+        self.registers / (self.warps * WARP_THREADS) / self.register_step * self.register_step
+    }
+
+    /// The registers that launch bounds leave a thread; none without bounds.
+    ///
+    /// # Errors
+    /// Why the bounds cannot be kept.
+    pub(crate) fn register_limit(
+        &self,
+        max_threads: Option<u32>,
+        min_blocks: Option<u32>,
+        shared_bytes: u32,
+    ) -> Result<Option<u32>, String> {
+        if max_threads.is_none() && min_blocks.is_none() {
+            return Ok(None);
+        }
+        let threads = max_threads.unwrap_or(self.block_threads);
+        let blocks = min_blocks.unwrap_or(1);
+        if threads == 0 || threads > self.block_threads {
+            let most = self.block_threads;
+            return Err(format!("max_threads={threads} is not from 1 to {most}"));
+        }
+        if blocks == 0 || blocks > self.blocks {
+            let most = self.blocks;
+            return Err(format!("min_blocks={blocks} is not from 1 to {most}"));
+        }
+        let shared = self.shared_bytes;
+        if u64::from(shared_bytes) * u64::from(blocks) > u64::from(shared) {
+            return Err(format!(
+                "{blocks} blocks with {shared_bytes} bytes of shared memory each do not fit into the {shared} bytes of a multiprocessor"
+            ));
+        }
+        match self.registers_for(threads, blocks) {
+            Some(registers) => Ok(Some(registers)),
+            None => Err(format!(
+                "{blocks} blocks of {threads} threads are more than the {} warps of a multiprocessor",
+                self.warps
+            )),
+        }
+    }
 }
 
 /// What keeps more blocks from being resident.

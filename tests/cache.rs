@@ -1,9 +1,12 @@
-//! Compiled code in a folder: what a key depends on, what a cached object answers, and what becomes of bad entries and full folders.
+//! Compiled code in a folder: what a key depends on, what a cached object answers, also function by function in a `GpuModule`, and what becomes
+//! of bad entries and full folders.
 
-use cranelift_thisgpu::SourceFile;
-use cranelift_thisgpu::compile::{Cache, CacheKey, Code, Compiler, FunctionInput};
+use cranelift_thisgpu::compile::{Cache, CacheKey, Code, Compiler, FunctionInput, KernelOptions};
+use cranelift_thisgpu::cranelift::codegen::ir::types::{I32, I64};
+use cranelift_thisgpu::cranelift::module::{DataDescription, Linkage, Module};
 use cranelift_thisgpu::locations::Locations;
 use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::{GpuModule, SourceFile};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -202,6 +205,137 @@ fn a_bad_entry_is_a_miss_and_is_removed() {
     let stranger = entry.with_file_name(format!("{other}.tgc"));
     fs::copy(&entry, &stranger).unwrap();
     assert!(cache.get(&other).is_none() && !stranger.exists());
+}
+
+/// The functions of the text as a module of a front end, with data, launch bounds and places in a file of its own; and whether any of them was
+/// compiled.
+fn module(cache: Option<&Arc<Cache>>, text: &str, table: &[u8]) -> (Code, bool) {
+    let file = SourceFile::parse("<clif>", text).unwrap();
+    let mut module = GpuModule::new(Options::default()).unwrap();
+    let mut places = Locations::table();
+    let source = places.file("kernels.lang");
+    let numbers: Vec<_> = (1..100).map(|line| places.add(source, line, 7)).collect();
+    let compiler = module.compiler_mut();
+    compiler.collect_remarks(true);
+    compiler.model_cycles(true);
+    compiler.use_cache(cache.cloned());
+    compiler.time_passes(true);
+    compiler.set_locations(Some(Arc::new(places)));
+    let data = module
+        .declare_data("numbers", Linkage::Local, false, false)
+        .unwrap();
+    let mut contents = DataDescription::new();
+    contents.define(table.into());
+    module.define_data(data, &contents).unwrap();
+    for function in &file.functions {
+        let linkage = match function.kernel {
+            Some(_) => Linkage::Export,
+            None => Linkage::Local,
+        };
+        let id = module
+            .declare_function(&function.name(), linkage, &function.func.signature)
+            .unwrap();
+        if let Some(options) = function.kernel {
+            let options = KernelOptions {
+                max_threads: Some(256),
+                min_blocks: Some(2),
+                ..options
+            };
+            module.declare_kernel(id, options);
+        }
+        let mut context = module.make_context();
+        context.func = function.func.clone();
+        let func = &mut context.func;
+        let blocks: Vec<_> = func.layout.blocks().collect();
+        for block in blocks {
+            let insts: Vec<_> = func.layout.block_insts(block).collect();
+            for inst in insts {
+                let line = func.srcloc(inst).bits() as usize;
+                func.set_srcloc(inst, numbers[line % numbers.len()]);
+            }
+        }
+        module.define_function(id, &mut context).unwrap();
+    }
+    let compiled = module.compiler_mut().timings().total() > Duration::ZERO;
+    (module.finish().unwrap(), compiled)
+}
+
+#[test]
+fn a_modules_functions_are_kept_one_by_one() {
+    let table = [1, 2, 3, 4];
+    let text = TEXT.replace("fn1 = %missing()", "gv0 = symbol %numbers");
+    let text = text.replace(
+        "call fn1()",
+        "v20 = symbol_value.i64 gv0\n    store v20, v0",
+    );
+    let (fresh, _) = module(None, &text, &table);
+    let folder = Folder::new();
+    let cache = open(&folder, Cache::DEFAULT_LIMIT);
+    assert_eq!(module(Some(&cache), &text, &table), (fresh.clone(), true));
+    let functions = folder.entries();
+    assert_eq!(functions.len(), 2);
+    let (cached, compiled) = module(Some(&cache), &text, &table);
+    assert!(!compiled);
+    assert_eq!(folder.entries(), functions);
+    // What the module is good for: types, bounds, places, calls, and reports.
+    let object = cached.object();
+    let kernel = object.function("k").unwrap();
+    let launched = kernel.kernel.as_ref().unwrap();
+    let types: Vec<_> = launched.parameters.iter().map(|p| p.ty).collect();
+    assert_eq!(types, [Some(I64), Some(I32)]);
+    assert_eq!(
+        (
+            launched.shared_bytes,
+            launched.max_threads,
+            launched.min_blocks
+        ),
+        (64, Some(256), Some(2))
+    );
+    let place = kernel.lines.iter().find(|line| line.location.line != 0);
+    let place = place.unwrap().location;
+    assert_eq!(
+        (object.file_name(place.file), place.column),
+        (Some("kernels.lang"), 7)
+    );
+    for callee in ["helper", "memset", "numbers"] {
+        assert!(kernel.relocations.iter().any(|r| r.symbol == callee));
+    }
+    assert!(cached.kernel("k").unwrap().resources().registers > 0);
+    assert!(!cached.remarks().is_empty() && !cached.cycles().is_empty());
+    assert_eq!(cached.to_elf().unwrap(), fresh.to_elf().unwrap());
+    assert_eq!(cached, fresh);
+    // Data decides nothing; the function that changes is compiled, and the other one is not.
+    assert!(!module(Some(&cache), &text, &[5, 6]).1);
+    let changed = text.replace("v8 = iconst.i32 1", "v8 = iconst.i32 2");
+    assert_eq!(
+        module(Some(&cache), &changed, &table),
+        module(None, &changed, &table)
+    );
+    assert_eq!(folder.entries().len(), 3);
+    // An entry that is not whole is a miss here too.
+    for entry in &functions {
+        let bytes = fs::read(entry).unwrap();
+        fs::write(entry, &bytes[..bytes.len() - 1]).unwrap();
+    }
+    assert_eq!(module(Some(&cache), &text, &table), (fresh, true));
+    // What a callee does to the lanes that call it is part of its callers' keys.
+    let waits = "
+function %helper(i64, i32) -> i32 {
+block0(v0: i64, v1: i32):
+    jump block1
+block1:
+    v2 = atomic_load.i32 v0
+    v3 = icmp eq v2, v1
+    brif v3, block1, block2
+block2:
+    return v1
+}
+";
+    let waiting = format!("{}{waits}", text.split("; Kernel").next().unwrap());
+    assert_eq!(
+        module(Some(&cache), &waiting, &table),
+        module(None, &waiting, &table)
+    );
 }
 
 /// Makes an entry look as if it had been used so many seconds ago.

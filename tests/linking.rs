@@ -245,6 +245,81 @@ fn units_of_two_threads_link_and_run() {
     assert_eq!(run(&[together.finish().unwrap().into_object()]), expected);
 }
 
+/// A function that reads so many values before it uses the first of them.
+fn wide(name: &str, values: usize) -> String {
+    let loads: String = (1..=values)
+        .map(|i| format!("    v{i} = atomic_load.i32 v0\n"))
+        .collect();
+    let stores: String = (1..=values)
+        .map(|i| format!("    store v{i}, v0+{}\n", 4 * i))
+        .collect();
+    format!("function %{name}(i64) -> i32 {{\nblock0(v0: i64):\n{loads}{stores}    return v1\n}}")
+}
+
+#[test]
+fn launch_bounds_hold_for_what_is_linked() {
+    let bounded = |bounds: &str| {
+        let text = kernel("wide").replace("%wide(i32)", "%wide(i64)");
+        let text = text.replace("call fn0(v1)", "call fn0(v0)");
+        compile(&text.replace("; kernel", &format!("; kernel {bounds}"))).into_object()
+    };
+    let callee = wide("wide", 60);
+    let free = compile(&callee).into_object();
+    let registers = free.function("wide").unwrap().resources.registers;
+    assert!(registers > 64, "{registers}");
+    let kernel = bounded("max_threads=1024");
+    let errors = Linker::new().add("k", &kernel).add("f", &free).link();
+    let message = errors.unwrap_err()[0].to_string();
+    let expected = format!(
+        "the launch bounds of kernel `k` leave a thread 64 registers, but `wide`, which it calls, needs {registers}; \
+         compile `wide` with the setting regs=64 or together with the kernel, or loosen the bounds"
+    );
+    assert_eq!(message, expected);
+    let device = Device::simulator(SimConfig::default());
+    let loaded = device.load_all(&[kernel.clone(), free.clone()]).map(drop);
+    assert!(loaded.unwrap_err().to_string().contains(&expected));
+    // What the remedies say.
+    let looser = bounded("max_threads=512");
+    Linker::new()
+        .add("k", &looser)
+        .add("f", &free)
+        .link()
+        .unwrap();
+    let mut options = Options::default();
+    options.set("regs=64").unwrap();
+    let narrow = Compiler::new(options).compile_clif(&callee).unwrap();
+    let whole = Linker::new()
+        .add("k", &kernel)
+        .add("f", &narrow)
+        .link()
+        .unwrap();
+    assert!(whole.function("k").unwrap().resources.registers <= 64);
+    // Bounds survive files and assembly text.
+    let read = Object::read(&kernel.write().unwrap()).unwrap();
+    assert_eq!(
+        read.function("k").unwrap().kernel,
+        kernel.function("k").unwrap().kernel
+    );
+    let two = bounded("max_threads=256 min_blocks=4");
+    let listing = asm::listing(&two).0;
+    let again = asm::assemble("k.s", &listing).unwrap().object;
+    let found = again.function("k").unwrap().kernel.clone().unwrap();
+    assert_eq!((found.max_threads, found.min_blocks), (Some(256), Some(4)));
+    assert!(
+        Linker::new()
+            .add("k", &again)
+            .add("f", &free)
+            .link()
+            .is_err()
+    );
+    let impossible = listing.replace(".min_blocks 4", ".min_blocks 40");
+    let diagnostics = asm::assemble("k.s", &impossible).unwrap_err().to_string();
+    assert!(
+        diagnostics.contains("min_blocks=40 is not from 1 to 32"),
+        "{diagnostics}"
+    );
+}
+
 #[test]
 fn a_linked_file_is_the_object_with_addresses() {
     use object::{Object as _, ObjectSymbol as _};

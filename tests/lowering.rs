@@ -45,6 +45,7 @@ fn lowered(text: &str) -> String {
             parameters,
             shared_bytes: 0,
             max_threads: None,
+            min_blocks: None,
         }),
         None => FunctionKind::Device,
     };

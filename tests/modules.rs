@@ -8,9 +8,10 @@
 ))]
 
 use cranelift_codegen::ir::UserExternalName;
+use cranelift_module::Module;
 use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::SourceFile;
-use cranelift_thisgpu::compile::{Code, Compiler, DumpSink, FunctionInput, Unit};
+use cranelift_thisgpu::compile::{Code, Compiler, DumpSink, FunctionInput, KernelOptions, Unit};
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::module::GpuModule;
 use cranelift_thisgpu::object::{DataContents, DataObject, Linkage, Object, RelocationKind};
@@ -264,6 +265,104 @@ fn errors_come_in_the_order_of_the_source() {
         .collect();
     assert!(numbers.len() >= 4 && numbers.is_sorted(), "{}", messages[0]);
     assert!(messages[0].contains("defined twice"), "{}", messages[0]);
+}
+
+/// A function that reads so many values before it uses the first of them, and a kernel that calls it.
+fn wide(values: usize) -> String {
+    let loads: String = (1..=values)
+        .map(|i| format!("    v{i} = atomic_load.i32 v0\n"))
+        .collect();
+    let stores: String = (1..=values)
+        .map(|i| format!("    store v{i}, v0+{}\n", 4 * i))
+        .collect();
+    format!(
+        "function %wide(i64) -> i32 {{\nblock0(v0: i64):\n{loads}{stores}    return v1\n}}
+; kernel
+function %k(i64) {{
+    fn0 = %wide(i64) -> i32
+block0(v0: i64):
+    v1 = call fn0(v0)
+    return
+}}
+"
+    )
+}
+
+/// A kernel may get its launch bounds before or after what it calls is defined, or after itself: the code is the same.
+#[test]
+fn launch_bounds_of_a_module_may_come_late() {
+    #[derive(Clone, Copy, PartialEq)]
+    enum When {
+        First,
+        BeforeTheKernel,
+        Last,
+    }
+    let file = SourceFile::parse("wide.clif", &wide(60)).unwrap();
+    let bounds = KernelOptions {
+        max_threads: Some(1024),
+        ..KernelOptions::default()
+    };
+    let module = |when: When, bounds: KernelOptions| {
+        let mut module = GpuModule::new(Options::default()).unwrap();
+        let ids: Vec<_> = (file.functions.iter())
+            .map(|function| {
+                let signature = &function.func.signature;
+                module
+                    .declare_function(
+                        &function.name(),
+                        cranelift_module::Linkage::Export,
+                        signature,
+                    )
+                    .unwrap()
+            })
+            .collect();
+        for (index, function) in file.functions.iter().enumerate() {
+            let now = match when {
+                When::First => index == 0,
+                When::BeforeTheKernel => index == 1,
+                When::Last => false,
+            };
+            if now {
+                module.declare_kernel(ids[1], bounds);
+            }
+            let mut context = module.make_context();
+            context.func = function.func.clone();
+            module.define_function(ids[index], &mut context).unwrap();
+        }
+        if when == When::Last {
+            module.declare_kernel(ids[1], bounds);
+        }
+        module.finish().unwrap()
+    };
+    let registers = |code: &Code| code.kernel("k").unwrap().resources().registers;
+    let first = module(When::First, bounds);
+    assert!(registers(&first) <= 64);
+    assert!(registers(&module(When::First, KernelOptions::default())) > 64);
+    for when in [When::BeforeTheKernel, When::Last] {
+        assert_eq!(module(when, bounds), first);
+    }
+}
+
+/// Units that were compiled apart: the kernel's bounds were unknown where what it calls was compiled.
+#[test]
+fn launch_bounds_are_checked_where_units_are_put_together() {
+    let text = wide(60).replace("; kernel", "; kernel max_threads=1024");
+    let parsed = Parsed::new(&text);
+    let inputs = parsed.inputs();
+    let mut compiler = Compiler::new(Options::default());
+    let (mut unit, mut other) = (Unit::new(), Unit::new());
+    compiler.compile_module(&inputs[..1], &mut unit, 1).unwrap();
+    compiler
+        .compile_module(&inputs[1..], &mut other, 1)
+        .unwrap();
+    unit.append(other);
+    let error = unit.finish().unwrap_err().to_string();
+    assert!(
+        error.contains("leave a thread 64 registers, but `wide`, which it calls, needs"),
+        "{error}"
+    );
+    assert!(error.contains("(in function %k)"), "{error}");
+    assert!(parsed.compile(1).kernel("k").unwrap().resources().registers <= 64);
 }
 
 /// Halves of a module, compiled by two threads of the embedding that know of each other's functions.

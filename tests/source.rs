@@ -228,7 +228,7 @@ block0(v0: f128, v1: i64):
     compiler.set_locations(Some(Arc::new(table)));
     let errors = compiler.file(&file).unwrap_err().to_string();
     assert!(
-        errors.starts_with("kernel.src:103: unsupported: fadd.f128"),
+        errors.starts_with("kernel.src:103:3: unsupported: fadd.f128"),
         "{errors}"
     );
     let text = "function %f(i64) -> i32, i32 {

@@ -5,6 +5,7 @@
 //! | `.kernel NAME [local]`, `.func NAME [local]` | the instructions up to the next one are a kernel or a device function |
 //! | `.param SIZE [ptr] [at OFFSET]` | a parameter of the kernel, at the next naturally aligned offset |
 //! | `.max_threads N` | threads of a block of the kernel, at most |
+//! | `.min_blocks N` | blocks of the kernel that are to be resident together |
 //! | `.shared N`, `.local N` | bytes of static shared memory of the kernel, of local memory of a thread |
 //! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
 //! | `… own M` behind these and `.local N` | what the function uses by itself; without it as much as with its callees |
@@ -25,8 +26,9 @@ use super::name::register;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;
-use crate::object::{Linkage, Location, Parameter, ParameterKind, type_named};
+use crate::object::{Linkage, Location, Parameter, ParameterKind};
 use crate::text::closest;
+use crate::type_name::type_named;
 use std::collections::BTreeMap;
 
 /// What the lines of a text say.
@@ -65,6 +67,7 @@ pub(super) struct Function {
     pub shared: u32,
     /// Threads of a block, at most.
     pub max_threads: Option<u32>,
+    pub min_blocks: Option<u32>,
     pub local: Written,
     pub registers: Written,
     pub barriers: Written,
@@ -113,12 +116,13 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 21] = [
+const DIRECTIVES: [&str; 22] = [
     ".kernel",
     ".func",
     ".param",
     ".shared",
     ".max_threads",
+    ".min_blocks",
     ".local",
     ".registers",
     ".barriers",
@@ -253,7 +257,7 @@ impl Program {
                 Ok(())
             }
             ".param" => self.parameter(span, line),
-            ".shared" | ".max_threads" | ".spilled" => {
+            ".shared" | ".max_threads" | ".min_blocks" | ".spilled" => {
                 let (number, _) = one(number(line, 32))?;
                 let function = self.function(span)?;
                 match word {
@@ -261,6 +265,9 @@ impl Program {
                     ".shared" if function.kernel => function.shared = number as u32,
                     ".max_threads" if function.kernel => {
                         function.max_threads = Some(number as u32);
+                    }
+                    ".min_blocks" if function.kernel => {
+                        function.min_blocks = Some(number as u32);
                     }
                     _ => {
                         let message = if word == ".shared" {

@@ -95,14 +95,20 @@ fn finish(
         offset: (at * WORD_BYTES) as u32,
         location,
     });
+    let kernel = function.kernel.then(|| Kernel {
+        parameters: function.parameters.clone(),
+        shared_bytes: function.shared,
+        max_threads: function.max_threads,
+        min_blocks: function.min_blocks,
+    });
+    let bounds = kernel.as_ref().map(Kernel::register_limit);
+    if let Some(Err(message)) = bounds {
+        diagnostics.push(Diagnostic::new(function.span, message));
+    }
     ObjectFunction {
         name: function.name.clone(),
         linkage: function.linkage,
-        kernel: function.kernel.then(|| Kernel {
-            parameters: function.parameters.clone(),
-            shared_bytes: function.shared,
-            max_threads: function.max_threads,
-        }),
+        kernel,
         // Known when all functions are there.
         resources: Resources::default(),
         own: own_resources(function),

@@ -143,6 +143,9 @@ fn header(function: &ObjectFunction, out: &mut String) {
         if let Some(threads) = kernel.max_threads {
             let _ = writeln!(out, "    .max_threads {threads}");
         }
+        if let Some(blocks) = kernel.min_blocks {
+            let _ = writeln!(out, "    .min_blocks {blocks}");
+        }
     }
     let (all, own) = (function.resources, &function.own);
     let uses = |out: &mut String, directive: &str, all: u32, own: u32| {

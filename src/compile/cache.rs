@@ -1,17 +1,20 @@
 //! Compiled code kept in a folder from one run to the next.
 //!
-//! A [`CacheKey`] is the SHA-256 of all that decides what comes out; an entry is a file under its key, with a checksum of its own. It is written to
+//! A [`CacheKey`] is the SHA-256 of all that decides what comes out: of a file as a whole, or of one function of those that an embedding compiles
+//! one by one. An entry is a file under its key, with a checksum of its own. It is written to
 //! a temporary file and then renamed, so that several processes may share a folder: each reads whole entries or none. What cannot be read as what
 //! it should be is removed and counts as not there. When the entries take more than the limit, those that were used longest ago go.
 //!
 //! A cache never makes a compilation fail: where the folder cannot be written, a message goes to the log, and the code is compiled.
 
-use super::{Code, Compiler, FunctionInput};
+use super::unit::Compiled;
+use super::{Code, Compiler, FunctionInput, Summaries};
 use crate::locations::Locations;
 use crate::object::Object;
 use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
 use cranelift_codegen::ir::{Function, GlobalValueData};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -62,28 +65,50 @@ impl Hasher {
 }
 
 impl Compiler {
-    /// The key of what compiling these functions together gives: their CLIF as text, the symbols of what they refer to, kernel marks, linkage, the
-    /// settings, and this build of the compiler. Lines of the source count where they come out again: in line tables, remarks and cycles.
+    /// The key of what compiling these functions together gives: their CLIF as text, the symbols of the functions and data objects that they refer
+    /// to, kernel marks, linkage, the settings, and this build of the compiler. Lines of the source count where they come out again: in line
+    /// tables, remarks and cycles. What data objects hold decides nothing: code has their addresses only.
     pub fn cache_key(&self, functions: &[FunctionInput<'_>]) -> CacheKey {
         let mut hasher = Hasher(Sha256::new());
+        if self.shows_places() {
+            let places = self.locations.as_deref();
+            hasher.part(places.map_or_else(String::new, Locations::content));
+        }
+        self.hash(&mut hasher, functions);
+        CacheKey(hasher.0.finalize().into())
+    }
+
+    /// The key of what compiling one function of a unit gives, before the numbers of its lines are places: beside the function, what is known of
+    /// its callees, and the registers that launch bounds leave it.
+    pub(super) fn function_key(
+        &self,
+        function: &FunctionInput<'_>,
+        summaries: &Summaries,
+    ) -> CacheKey {
+        let mut hasher = Hasher(Sha256::new());
+        hasher.part("function");
+        self.hash(&mut hasher, std::slice::from_ref(function));
+        hasher.part(format!("{:?}", summaries.of_callees(function)));
+        hasher.part([summaries.register_limit(function.kernel)]);
+        CacheKey(hasher.0.finalize().into())
+    }
+
+    /// Whether places in the source come out again.
+    fn shows_places(&self) -> bool {
+        self.options.lines || self.watch.remarks || self.watch.cycles
+    }
+
+    fn hash(&self, hasher: &mut Hasher, functions: &[FunctionInput<'_>]) {
         hasher.part(BUILD);
         hasher.part(cranelift_codegen::VERSION);
         hasher.part(format!("{:?}", self.options));
         let (remarks, cycles) = (self.watch.remarks, self.watch.cycles);
         hasher.part([u8::from(remarks), u8::from(cycles)]);
-        let lines = self.options.lines || remarks || cycles;
-        if lines {
-            hasher.part(
-                self.locations
-                    .as_deref()
-                    .map_or_else(String::new, Locations::content),
-            );
-        }
         hasher.part((functions.len() as u64).to_le_bytes());
         for function in functions {
             hasher.part(function.name);
             hasher.part(format!("{:?} {:?}", function.kernel, function.linkage));
-            hasher.part(if lines {
+            hasher.part(if self.shows_places() {
                 function.func.display().to_string()
             } else {
                 without_locations(function.func).display().to_string()
@@ -97,7 +122,6 @@ impl Compiler {
                 }
             }
         }
-        CacheKey(hasher.0.finalize().into())
     }
 }
 
@@ -123,10 +147,9 @@ fn named(folder: &Path, error: &io::Error) -> io::Error {
     io::Error::new(kind, format!("the folder {}: {kind}", folder.display()))
 }
 
-/// What an entry holds.
+/// What the entry of a file holds.
 #[derive(Serialize, Deserialize)]
-struct Entry {
-    key: [u8; HASH_BYTES],
+struct Contents {
     /// The object's file.
     object: Vec<u8>,
     remarks: Vec<Remark>,
@@ -153,9 +176,26 @@ impl Cache {
 
     /// The code under a key. A bad entry is removed.
     pub fn get(&self, key: &CacheKey) -> Option<Code> {
+        self.take(key, |contents: Contents| {
+            let object = Object::read(&contents.object).ok()?;
+            Some(Code::of_object(object).with_reports(contents.remarks, contents.cycles))
+        })
+    }
+
+    /// The function under a key. A bad entry is removed.
+    pub(super) fn get_function(&self, key: &CacheKey) -> Option<Compiled> {
+        self.take(key, Some)
+    }
+
+    /// What `make` makes of the contents of an entry, which is removed if that is nothing.
+    fn take<C: DeserializeOwned, T>(
+        &self,
+        key: &CacheKey,
+        make: impl FnOnce(C) -> Option<T>,
+    ) -> Option<T> {
         let path = self.path(key);
         let bytes = fs::read(&path).ok()?;
-        let Some(code) = decode(&bytes, key) else {
+        let Some(code) = decode(&bytes, key).and_then(make) else {
             log::warn!("cache: {} is damaged and is removed", path.display());
             // Another process may have been faster.
             let _ = fs::remove_file(&path);
@@ -173,7 +213,22 @@ impl Cache {
     /// # Errors
     /// When the folder cannot be written, or the code has no file.
     pub fn put(&self, key: &CacheKey, code: &Code) -> io::Result<()> {
-        let bytes = encode(key, code).map_err(io::Error::other)?;
+        let object = code.to_elf().map_err(io::Error::other)?;
+        let contents = Contents {
+            object,
+            remarks: code.remarks().to_vec(),
+            cycles: code.cycles().to_vec(),
+        };
+        self.keep(key, &contents)
+    }
+
+    /// Keeps a function under a key, as [`Cache::put`].
+    pub(super) fn put_function(&self, key: &CacheKey, function: &Compiled) -> io::Result<()> {
+        self.keep(key, function)
+    }
+
+    fn keep(&self, key: &CacheKey, contents: &impl Serialize) -> io::Result<()> {
+        let bytes = encode(key, contents).map_err(io::Error::other)?;
         if bytes.len() as u64 > self.limit {
             return Ok(());
         }
@@ -237,31 +292,21 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
 }
 
-/// The bytes of an entry: magic, checksum of the rest, contents.
-fn encode(key: &CacheKey, code: &Code) -> Result<Vec<u8>, String> {
-    let entry = Entry {
-        key: key.0,
-        object: code.to_elf().map_err(|error| error.to_string())?,
-        remarks: code.remarks().to_vec(),
-        cycles: code.cycles().to_vec(),
-    };
-    let contents = rmp_serde::to_vec(&entry).map_err(|error| error.to_string())?;
+/// The bytes of an entry: magic, checksum of the rest, key, contents.
+fn encode(key: &CacheKey, contents: &impl Serialize) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+    let contents = rmp_serde::to_vec(&(key.0, contents))?;
     let mut bytes = MAGIC.to_vec();
     bytes.extend(Sha256::digest(&contents));
     bytes.extend(contents);
     Ok(bytes)
 }
 
-/// The code of an entry; none if it is not what it should be.
-fn decode(bytes: &[u8], key: &CacheKey) -> Option<Code> {
-    let (checksum, contents) = bytes.strip_prefix(MAGIC)?.split_at_checked(HASH_BYTES)?;
-    if Sha256::digest(contents)[..] != *checksum {
+/// The contents of an entry; none if it is not what it should be.
+fn decode<C: DeserializeOwned>(bytes: &[u8], key: &CacheKey) -> Option<C> {
+    let (checksum, rest) = bytes.strip_prefix(MAGIC)?.split_at_checked(HASH_BYTES)?;
+    if Sha256::digest(rest)[..] != *checksum {
         return None;
     }
-    let entry: Entry = rmp_serde::from_slice(contents).ok()?;
-    if entry.key != key.0 {
-        return None;
-    }
-    let object = Object::read(&entry.object).ok()?;
-    Some(Code::of_object(object).with_reports(entry.remarks, entry.cycles))
+    let (found, contents): ([u8; HASH_BYTES], C) = rmp_serde::from_slice(rest).ok()?;
+    (found == key.0).then_some(contents)
 }

@@ -13,7 +13,7 @@ use crate::object::{
     Parameter, ParameterKind, Relocation, RelocationKind, Resources, with_constant,
 };
 use crate::settings::Options;
-use crate::vcode::{FunctionKind, KernelInfo, SymbolKind, SymbolUse};
+use crate::vcode::{FunctionKind, KernelInfo, SymbolKind};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,8 +22,9 @@ impl Unit {
     /// Puts the functions together, with those of the library that they call, and counts what kernels need with all that they call.
     ///
     /// # Errors
-    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is; more
-    /// constants than there is room for, of units that were compiled apart.
+    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is; of
+    /// units that were compiled apart, more constants than there is room for, and kernels that call what needs more registers than their launch
+    /// bounds leave.
     pub fn finish(mut self) -> Result<Code, Errors> {
         complete(&mut self)?;
         let constants = self.place_constants()?;
@@ -72,6 +73,10 @@ impl Unit {
             });
         }
         object.count_resources();
+        for bound in object.beyond_bounds() {
+            let place = in_function(&bound.kernel);
+            errors.push(Error::new(Problem::Limit(bound.to_string()), place));
+        }
         let code = Code::of_object(object).with_reports(remarks, cycles);
         let kernels = code.kernels().iter();
         for kernel in kernels.filter(|k| k.local_bytes > abi::MAX_LOCAL) {
@@ -116,17 +121,17 @@ impl Unit {
             .collect();
         let mut errors = Vec::new();
         for code in self.functions() {
-            for (offset, symbol) in &code.relocations {
-                if kernels.contains(symbol.name.as_str()) {
-                    let line =
-                        code.lines[..code.lines.partition_point(|(at, _)| at <= offset)].last();
+            for relocation in &code.relocations {
+                if kernels.contains(relocation.name.as_str()) {
+                    let begun = |(at, _): &(u32, _)| *at <= relocation.offset;
+                    let line = code.lines[..code.lines.partition_point(begun)].last();
                     let place = Place {
                         line: line.map(|(_, line)| line.0).filter(|&line| line != 0),
                         ..in_function(&code.name)
                     };
                     let message = format!(
                         "%{} is a kernel, which only a launch can start; move what it does to a function that both call",
-                        symbol.name
+                        relocation.name
                     );
                     errors.push(Error::new(Problem::Kernel(message), place));
                 }
@@ -139,16 +144,16 @@ impl Unit {
 impl emit::Code {
     /// Adds the places of its constants among those of the module to what reads them.
     fn move_constants(&mut self, places: Places) {
-        for (offset, symbol) in &mut self.relocations {
-            match (symbol.kind, symbol.name.as_str()) {
+        for relocation in &mut self.relocations {
+            match (relocation.kind, relocation.name.as_str()) {
                 (SymbolKind::Constant, CONSTANTS) => {
-                    symbol.addend += i64::from(places.bank);
-                    let word = &mut self.words[*offset as usize / WORD_BYTES];
+                    relocation.addend += i64::from(places.bank);
+                    let word = &mut self.words[relocation.offset as usize / WORD_BYTES];
                     // What has no operand in constant memory is an error when it is linked.
-                    *word = with_constant(*word, symbol.addend).unwrap_or(*word);
+                    *word = with_constant(*word, relocation.addend).unwrap_or(*word);
                 }
                 (SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh, TABLES) => {
-                    symbol.addend += i64::from(places.data);
+                    relocation.addend += i64::from(places.data);
                 }
                 _ => {}
             }
@@ -216,11 +221,7 @@ fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
             calls_by_address: own.calls_by_address,
             loops: own.loops,
         },
-        relocations: code
-            .relocations
-            .into_iter()
-            .map(|(offset, symbol)| relocation(offset, symbol))
-            .collect(),
+        relocations: code.relocations.into_iter().map(relocation).collect(),
         lines: Vec::new(),
         redzones: code.redzones,
         name: code.name,
@@ -262,20 +263,21 @@ fn kernel(info: &KernelInfo) -> Kernel {
         parameters: parameters.collect(),
         shared_bytes: info.shared_bytes,
         max_threads: info.max_threads,
+        min_blocks: info.min_blocks,
     }
 }
 
-fn relocation(offset: u32, symbol: SymbolUse) -> Relocation {
-    let kind = match symbol.kind {
+fn relocation(emitted: emit::Relocation) -> Relocation {
+    let kind = match emitted.kind {
         SymbolKind::AbsoluteLow => RelocationKind::Abs32Lo,
         SymbolKind::AbsoluteHigh => RelocationKind::Abs32Hi,
         SymbolKind::Relative => RelocationKind::Rel,
         SymbolKind::Constant => RelocationKind::Const,
     };
     Relocation {
-        offset,
+        offset: emitted.offset,
         kind,
-        symbol: symbol.name,
-        addend: symbol.addend,
+        symbol: emitted.name,
+        addend: emitted.addend,
     }
 }

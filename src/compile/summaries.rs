@@ -63,14 +63,19 @@ impl Summaries {
         self.limit_registers(other.registers);
     }
 
+    /// Adds the bounds of a kernel that is announced later.
+    pub fn bound(&mut self, kernel: KernelOptions) {
+        self.limit_registers(bounds(kernel));
+    }
+
     fn limit_registers(&mut self, limit: Option<u8>) {
         self.registers = self.registers.into_iter().chain(limit).min();
     }
 
     /// The registers that a function may use: a kernel what its own bounds say, another one what all bounds of the module say, since it
     /// may be called by every kernel.
-    pub fn register_limit(&self, input: &FunctionInput<'_>) -> u8 {
-        let limit = match input.kernel {
+    pub fn register_limit(&self, kernel: Option<KernelOptions>) -> u8 {
+        let limit = match kernel {
             Some(kernel) => bounds(kernel),
             None => self.registers,
         };
@@ -173,6 +178,14 @@ impl Summaries {
         }
     }
 
+    /// The callees of a function, and what is known of each.
+    pub fn of_callees(&self, input: &FunctionInput<'_>) -> Vec<Summary> {
+        let calls = Calls::of(input);
+        let named = calls.names.iter().map(|name| self.of(Callee::Named(name)));
+        let indirect = calls.indirectly.then(|| self.of(Callee::Indirect));
+        named.chain(indirect).collect()
+    }
+
     fn callees(&self, input: &FunctionInput<'_>) -> Callees {
         let name = |reference: FuncRef| {
             let name = &input.func.dfg.ext_funcs[reference].name;
@@ -210,14 +223,6 @@ impl Summaries {
             self.tentative.insert(input.name.to_owned());
         }
         tentative
-    }
-
-    /// The callees of a function, and what is known of each.
-    pub fn of_callees(&self, input: &FunctionInput<'_>) -> Vec<Summary> {
-        let calls = Calls::of(input);
-        let named = calls.names.iter().map(|name| self.of(Callee::Named(name)));
-        let indirect = calls.indirectly.then(|| self.of(Callee::Indirect));
-        named.chain(indirect).collect()
     }
 }
 

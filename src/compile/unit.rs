@@ -12,10 +12,11 @@ use crate::remarks::Remark;
 use crate::sched::model::FunctionCycles;
 use crate::vcode::{KernelInfo, SymbolKind};
 use cranelift_codegen::ir;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A compiled function by itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Compiled {
     pub code: emit::Code,
     pub constants: Constants,
@@ -24,6 +25,7 @@ pub(super) struct Compiled {
     /// How long its blocks take, if that was asked for.
     pub cycles: Option<FunctionCycles>,
     /// What the numbers of its lines stand for; none before that is settled.
+    #[serde(skip)]
     pub locations: Option<Arc<Locations>>,
 }
 
@@ -129,8 +131,8 @@ impl Unit {
             .collect();
         self.functions()
             .flat_map(|code| &code.relocations)
-            .filter(|(_, symbol)| symbol.kind != SymbolKind::Constant)
-            .map(|(_, symbol)| symbol.name.as_str())
+            .filter(|relocation| relocation.kind != SymbolKind::Constant)
+            .map(|relocation| relocation.name.as_str())
             .filter(move |name| !defined.contains(name))
     }
 }
@@ -141,6 +143,12 @@ impl Unit {
     /// What is known of the functions that others call.
     pub(crate) fn summaries(&mut self) -> &mut Summaries {
         &mut self.summaries
+    }
+
+    /// What is known of them, to be read.
+    #[cfg(feature = "module")]
+    pub(crate) fn known(&self) -> &Summaries {
+        &self.summaries
     }
 
     /// Takes a function out; [`Unit::put_back`] puts the one that was compiled last in its place.
@@ -183,5 +191,6 @@ pub(super) fn kernel_info(signature: &ir::Signature, options: KernelOptions) -> 
         parameters: parameters.collect(),
         shared_bytes: options.shared_bytes,
         max_threads: options.max_threads,
+        min_blocks: options.min_blocks,
     }
 }

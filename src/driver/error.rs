@@ -177,14 +177,3 @@ fn list(errors: &[LinkError]) -> String {
         .collect::<Vec<_>>()
         .join("; ")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_things() {
-        assert_eq!(count(1u32, "argument"), "1 argument");
-        assert_eq!(count(0u32, "argument"), "0 arguments");
-    }
-}

@@ -27,7 +27,7 @@ const NOT_AN_INSTRUCTION: u128 = 0;
 /// Links an object for a device.
 ///
 /// # Errors
-/// All symbols without a value; no room for data.
+/// All symbols without a value; kernels that do not keep their launch bounds; no room for data.
 pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
     let mut functions = BTreeMap::new();
     let mut image = Image {
@@ -74,7 +74,8 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         functions: &functions,
         data: &places,
     };
-    let mut errors: Vec<LinkError> = Vec::new();
+    let beyond = object.beyond_bounds().into_iter();
+    let mut errors: Vec<LinkError> = beyond.map(LinkError::Bounds).collect();
     for function in &object.functions {
         let mut linked = function.clone();
         match linked.link(u64::from(functions[&function.name]), &symbols) {

@@ -5,6 +5,7 @@
 //! stand among the module's is known when all functions are ([`Places`]), and relocations say which words depend on it.
 
 use crate::abi::MAX_CONSTANTS;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Name of the data object with the jump tables that the bank has no room for.
@@ -27,7 +28,7 @@ pub enum ConstantsFull {
 }
 
 /// Constants of a function, or of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constants {
     bytes: Vec<u8>,
     /// Jump tables that the bank has no room for.

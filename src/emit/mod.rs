@@ -20,11 +20,25 @@ use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Illegal, PInst, PReg};
 use crate::linear::{Linear, Target};
 use crate::sched::Scheduled;
-use crate::vcode::{Entry, FunctionKind, SourceLine, SymbolUse, VCode};
+use crate::vcode::{Entry, FunctionKind, SourceLine, SymbolKind, VCode};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// What linking puts into a word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relocation {
+    /// Byte offset of the word.
+    pub offset: u32,
+    /// Which part of the address.
+    pub kind: SymbolKind,
+    /// The symbol.
+    pub name: String,
+    /// Added to its address.
+    pub addend: i64,
+}
+
 /// An emitted function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// Symbol name.
     pub name: String,
@@ -32,8 +46,8 @@ pub struct Code {
     pub kind: FunctionKind,
     /// Its instructions.
     pub words: Vec<u128>,
-    /// Byte offset of the word and what linking puts into it, in ascending order.
-    pub relocations: Vec<(u32, SymbolUse)>,
+    /// What linking puts into its words, in ascending order.
+    pub relocations: Vec<Relocation>,
     /// Byte offset at which a line of the source begins, in ascending order; neighbours differ.
     pub lines: Vec<(u32, SourceLine)>,
     /// Byte offset of each branch by table, and the byte offsets that it may go to.
@@ -147,7 +161,12 @@ fn word(
             out.tables
                 .push((at, targets.iter().map(|&t| start_of(t)).collect()));
         }
-        Target::Symbol(symbol) => out.relocations.push((at, symbol.clone())),
+        Target::Symbol(symbol) => out.relocations.push(Relocation {
+            offset: at,
+            kind: symbol.kind,
+            name: symbol.name.clone(),
+            addend: symbol.addend,
+        }),
     }
     if out.lines.last().is_none_or(|l| l.1 != entry.line) {
         out.lines.push((at, entry.line));

@@ -5,13 +5,13 @@ use crate::isa::table::Effects;
 use crate::isa::{PReg, Register, RegisterClass};
 use crate::linear::{Linear, Target};
 use crate::vcode::{Entry, FunctionKind};
-use std::collections::BTreeSet;
+use serde::{Deserialize, Serialize};
 
 /// Effects of the instructions at which control may leave the function for code that comes back, and of some others.
 const LEAVES: Effects = Effects::CALL.union(Effects::BRANCH);
 
 /// What a function needs, without what it calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// Its instructions.
     pub instructions: u32,
@@ -33,8 +33,6 @@ pub struct Resources {
     pub uses_barrier: bool,
     /// Instructions of each innermost loop, in the order of the code.
     pub loops: Vec<u32>,
-    /// Functions that it calls by name.
-    pub callees: BTreeSet<String>,
     /// Whether it calls by address.
     pub calls_by_address: bool,
 }
@@ -73,13 +71,9 @@ impl Resources {
         if effects.intersects(LEAVES)
             && !effects.contains(Effects::RETURN)
             && code.leaves_function(entry)
+            && !matches!(code.target(entry), Target::Symbol(_))
         {
-            match code.target(entry) {
-                Target::Symbol(symbol) => {
-                    self.callees.insert(symbol.name.clone());
-                }
-                _ => self.calls_by_address = true,
-            }
+            self.calls_by_address = true;
         }
     }
 }

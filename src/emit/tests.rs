@@ -289,12 +289,12 @@ fn labels_and_symbols_are_filled_in_and_recorded() {
     let emitted = words(&code, Waiting::Serial, &mut Constants::new()).unwrap();
     // BSSY CALL @!P0 BRA MOV BSYNC EXIT
     assert_eq!(emitted.words[0] >> 32 & 0xffff_ffff, 3 * 16);
-    let (offset, symbol) = &emitted.relocations[0];
+    let call = &emitted.relocations[0];
     assert_eq!(
-        (*offset, symbol.kind, symbol.name.as_str()),
+        (call.offset, call.kind, call.name.as_str()),
         (16, SymbolKind::Relative, "callee")
     );
-    assert!(emitted.resources.callees.contains("callee"));
+    assert!(!emitted.resources.calls_by_address);
     assert_eq!(
         emitted.lines,
         [(0, SourceLine(1)), (48, SourceLine(2)), (64, SourceLine(3))]

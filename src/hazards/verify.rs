@@ -179,7 +179,7 @@ fn operation(code: &Code, index: usize, hazards: &mut BTreeSet<Hazard>) -> Optio
     };
     let optype = inst.optype().info();
     let has = |effects| optype.effects.intersects(effects);
-    let relocated = code.relocations.iter().any(|r| r.0 == offset(index));
+    let relocated = code.relocations.iter().any(|r| r.offset == offset(index));
     let table = code.tables.iter().find(|t| t.0 == offset(index));
     let mut next: Vec<i64> = Vec::new();
     let leaves = has(Effects::CALL.union(Effects::RETURN))

@@ -11,7 +11,6 @@ mod read;
 pub use read::{distance, is_hexadecimal, signed, unsigned};
 
 use super::table::{FieldInfo, FieldType, FormInfo};
-use half::{bf16, f16};
 use std::cmp::Ordering;
 use thiserror::Error;
 
@@ -156,8 +155,8 @@ impl FloatFormat {
 
     fn infinity(self) -> u32 {
         match self {
-            FloatFormat::F16 => f16::INFINITY.to_bits().into(),
-            FloatFormat::Bf16 => bf16::INFINITY.to_bits().into(),
+            FloatFormat::F16 => 0x7c00,
+            FloatFormat::Bf16 => 0x7f80,
             FloatFormat::F32 => f32::INFINITY.to_bits(),
             FloatFormat::F64High => (f64::INFINITY.to_bits() >> 32) as u32,
         }
@@ -166,8 +165,8 @@ impl FloatFormat {
     /// The value of a bit pattern; every format is exact in f64.
     fn value(self, bits: u32) -> f64 {
         match self {
-            FloatFormat::F16 => f16::from_bits(bits as u16).to_f64_const(),
-            FloatFormat::Bf16 => bf16::from_bits(bits as u16).to_f64_const(),
+            FloatFormat::F16 => half_value(bits as u16),
+            FloatFormat::Bf16 => f32::from_bits(bits << 16).into(),
             FloatFormat::F32 => f32::from_bits(bits).into(),
             FloatFormat::F64High => f64::from_bits(u64::from(bits) << 32),
         }
@@ -217,22 +216,42 @@ impl FloatFormat {
         }
     }
 
+    /// The 16 bits nearest to a value that is not negative, ties to even.
     fn rounded(self, value: f64) -> u32 {
-        let value = odd_f32(value);
-        match self {
-            FloatFormat::F16 => f16::from_f32_const(value).to_bits().into(),
-            _ => bf16::from_f32_const(value).to_bits().into(),
+        let (mantissa, least) = match self {
+            FloatFormat::F16 => (10, -14),
+            _ => (7, -126),
+        };
+        if value.is_nan() {
+            return self.infinity() | 1 << (mantissa - 1);
         }
+        let exponent = (value.to_bits() >> 52) as i32 - 1023;
+        let exponent = exponent.max(least);
+        // In units of the last place; scaling by a power of two is exact.
+        let units = (value * power_of_two(mantissa - exponent)).round_ties_even();
+        let bits = ((exponent - least) as u32) << mantissa;
+        (bits + units.min(f64::from(u16::MAX)) as u32).min(self.infinity())
     }
 }
 
-/// The positive value in f32, rounded to odd: a value that is not exact keeps a bit that says so, and the next rounding is right.
-fn odd_f32(value: f64) -> f32 {
-    let nearest = value as f32;
-    match f64::from(nearest).total_cmp(&value) {
-        Ordering::Equal => nearest,
-        Ordering::Less => f32::from_bits(nearest.to_bits() | 1),
-        Ordering::Greater => f32::from_bits((nearest.to_bits() - 1) | 1),
+/// A power of two between the smallest and the largest normal number.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// The value of a number in 16 bits.
+fn half_value(bits: u16) -> f64 {
+    let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
+    let magnitude = match exponent {
+        31 if mantissa == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        0 => mantissa * power_of_two(-24),
+        _ => (mantissa + 1024.0) * power_of_two(exponent - 25),
+    };
+    if bits >> 15 == 0 {
+        magnitude
+    } else {
+        -magnitude
     }
 }
 
@@ -303,6 +322,33 @@ pub fn sign_extend(bits: u64, width: u32) -> i64 {
 #[cfg(all(test, feature = "asm"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_have_their_values_and_the_nearest_is_taken() {
+        for bits in 0..=0xffffu16 {
+            let (ours, theirs) = (half_value(bits), half::f16::from_bits(bits).to_f64());
+            assert!(
+                ours == theirs || ours.is_nan() && theirs.is_nan(),
+                "{bits:#x}"
+            );
+        }
+        for format in [FloatFormat::F16, FloatFormat::Bf16] {
+            for bits in 0..format.infinity() - 1 {
+                let (low, high) = (format.value(bits), format.value(bits + 1));
+                let middle = (low + high) / 2.0;
+                let even = bits + bits % 2;
+                assert_eq!(format.rounded(low), bits);
+                assert_eq!(format.rounded(middle.next_down()), bits, "{bits:#x}");
+                assert_eq!(format.rounded(middle), even, "{bits:#x}");
+                assert_eq!(format.rounded(middle.next_up()), bits + 1, "{bits:#x}");
+            }
+            for large in [f64::INFINITY, f64::MAX, 1e39] {
+                assert_eq!(format.rounded(large), format.infinity());
+            }
+            assert_eq!(format.rounded(f64::from_bits(1)), 0);
+            assert!(format.value(format.rounded(f64::NAN)).is_nan());
+        }
+    }
 
     #[test]
     fn every_half_reads_back() {

@@ -1,6 +1,6 @@
 //! Filling in the addresses of symbols.
 
-use super::{Line, Object, ObjectFunction, Relocation, RelocationKind};
+use super::{BeyondBounds, Line, Object, ObjectFunction, Relocation, RelocationKind};
 use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
 use crate::isa::encode::{WORD_BYTES, decode};
 use crate::isa::operand::Constant;
@@ -88,6 +88,9 @@ pub enum LinkError {
         /// What it takes.
         bytes: u32,
     },
+    /// A kernel needs more registers than its launch bounds leave.
+    #[error("{0}")]
+    Bounds(BeyondBounds),
     /// Too far for the field.
     #[error("{place}: {kind} to `{symbol}` does not fit: {value:#x}")]
     OutOfRange {

@@ -66,7 +66,7 @@ impl Linker {
     ///
     /// # Errors
     /// Every name that two objects define for all, and every one that none defines; functions that use another object's kernel; more constants
-    /// than the bank holds; kernels that need more local memory than there is.
+    /// than the bank holds; kernels that need more local memory than there is, or more registers than their launch bounds leave.
     pub fn link(self) -> Result<Object, Vec<LinkError>> {
         let mut errors = Vec::new();
         let globals = self.globals(&mut errors);
@@ -112,6 +112,7 @@ impl Linker {
                 errors.push(LinkError::Local { kernel, bytes });
             }
         }
+        errors.extend(whole.beyond_bounds().into_iter().map(LinkError::Bounds));
         if errors.is_empty() {
             Ok(whole)
         } else {

@@ -2,9 +2,9 @@
 
 use super::{
     Kernel, Line, Object, ObjectFunction, OwnResources, Parameter, ParameterKind, Redzone,
-    Resources, Type,
+    Resources,
 };
-use cranelift_codegen::ir::types::{F16, F32, F64, F128, I8, I16, I32, I64, I128};
+use crate::type_name::type_named;
 use serde::{Deserialize, Serialize};
 
 /// Owner of the note, and with `.note.` before it the name of its section.
@@ -15,9 +15,6 @@ pub const NOTE_TYPE: u32 = 1;
 pub(super) const VERSION: u32 = 1;
 /// Section of the line tables, which readers of ours take; `.debug_line` says the same to others.
 pub(super) const LINES_SECTION: &str = ".thisgpu.lines";
-
-/// Bytes of the largest type of a parameter.
-const LARGEST: u32 = 64;
 
 /// Contents of the note.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,6 +38,8 @@ pub(super) struct KernelNote {
     pub shared: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_blocks: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redzones: Vec<Redzone>,
 }
@@ -69,6 +68,7 @@ impl Note {
             own: Some(function.own.clone()),
             shared: kernel.shared_bytes,
             max_threads: kernel.max_threads,
+            min_blocks: kernel.min_blocks,
             redzones: function.redzones.clone(),
         });
         let device = object.functions.iter().filter(|f| f.kernel.is_none());
@@ -105,6 +105,7 @@ impl Note {
                 parameters: parameters.collect(),
                 shared_bytes: note.shared,
                 max_threads: note.max_threads,
+                min_blocks: note.min_blocks,
             });
             function.resources = note.resources;
             function.own = own(&note.own, note.resources);
@@ -128,16 +129,6 @@ fn type_names(parameters: &[Parameter]) -> Vec<String> {
     }
     let name = |p: &Parameter| p.ty.map_or(String::new(), |ty| ty.to_string());
     parameters.iter().map(name).collect()
-}
-
-/// The type that CLIF writes so: a number, or a vector of them.
-pub(crate) fn type_named(name: &str) -> Option<Type> {
-    let lanes = [I8, I16, I32, I64, I128, F16, F32, F64, F128];
-    let mut types = lanes.into_iter().flat_map(|lane| {
-        let counts = (0..).map_while(move |log| lane.by(1 << log));
-        counts.take_while(|ty| ty.bytes() <= LARGEST)
-    });
-    types.find(|ty| ty.to_string() == name)
 }
 
 /// What a function needs by itself; where the note does not say it, as much as with all that it calls.
@@ -179,20 +170,4 @@ pub(super) fn note_contents(bytes: &[u8]) -> Option<&[u8]> {
     let start = 12 + name_len.next_multiple_of(4);
     let contents = bytes.get(start..start.checked_add(len)?)?;
     (ty == NOTE_TYPE && name.strip_suffix(&[0]) == Some(NOTE_NAME.as_bytes())).then_some(contents)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every type that a parameter can have is found by what CLIF writes; other words are none.
-    #[test]
-    fn types_have_their_names() {
-        for name in ["i8", "i128", "f16", "f32", "f64", "f16x2", "i32x4", "i8x16"] {
-            assert_eq!(type_named(name).map(|ty| ty.to_string()), Some(name.into()));
-        }
-        for name in ["", "ptr", "at", "i7", "f32x3", "f32x0", "bf16"] {
-            assert_eq!(type_named(name), None, "{name}");
-        }
-    }
 }

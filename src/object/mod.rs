@@ -21,17 +21,16 @@ pub use linker::Linker;
 #[cfg(feature = "driver")]
 pub(crate) use linker::suggestion;
 pub(crate) use linker::unresolved;
-#[cfg(feature = "asm")]
-pub(crate) use metadata::type_named;
 pub use metadata::{NOTE_NAME, NOTE_TYPE};
 pub use read::ReadError;
 pub(crate) use resources::Needs;
-pub use resources::RECURSION_BYTES;
+pub use resources::{BeyondBounds, RECURSION_BYTES};
 pub use write::WriteError;
 
 pub use crate::abi::Redzone;
 pub use crate::locations::Location;
 use crate::locations::name_of;
+use crate::properties::DeviceProperties;
 pub use cranelift_codegen::ir::Type;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -77,7 +76,7 @@ pub struct ObjectFunction {
 }
 
 /// Who sees a symbol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Linkage {
     /// Other objects too.
     #[default]
@@ -95,6 +94,22 @@ pub struct Kernel {
     pub shared_bytes: u32,
     /// Threads of a block, at most, where the kernel says so.
     pub max_threads: Option<u32>,
+    /// Blocks that are to be resident together in a multiprocessor, where the kernel says so.
+    pub min_blocks: Option<u32>,
+}
+
+impl Kernel {
+    /// The registers that its launch bounds leave a thread; none without bounds.
+    ///
+    /// # Errors
+    /// Why the bounds cannot be kept.
+    pub fn register_limit(&self) -> Result<Option<u32>, String> {
+        DeviceProperties::ASSIGNED.register_limit(
+            self.max_threads,
+            self.min_blocks,
+            self.shared_bytes,
+        )
+    }
 }
 
 /// A kernel parameter.

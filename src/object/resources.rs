@@ -2,11 +2,13 @@
 //!
 //! Registers are the maximum over the call graph, local memory is the deepest chain of frames. A call through an address may reach
 //! every function whose address is taken, in code or data. Where calls form a cycle the depth is unknown: local memory is then
-//! [`RECURSION_BYTES`] more. The graph is that of the object's own functions: what others define counts when they are linked.
+//! [`RECURSION_BYTES`] more. The graph is that of the object's own functions: what others define counts when they are linked, and only then
+//! it is known whether a kernel keeps its launch bounds ([`BeyondBounds`]).
 
 use super::{Object, ObjectFunction, OwnResources, RelocationKind, Resources};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Local memory for the frames of a recursion (*assigned*); a deeper one ends in a stack overflow fault.
 pub const RECURSION_BYTES: u32 = 16 * 1024;
@@ -21,9 +23,77 @@ pub(crate) struct Needs {
     pub barriers: u32,
 }
 
+/// A kernel needs more registers, with what it calls, than its launch bounds leave a thread: fewer blocks would be resident than it promises,
+/// or not even one. What is compiled with the kernel is compiled within its bounds, so this is of functions that were compiled apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BeyondBounds {
+    /// The kernel.
+    pub kernel: String,
+    /// Registers that it needs with all that it calls.
+    pub registers: u32,
+    /// Registers that its bounds leave a thread.
+    pub limit: u32,
+    /// The function that needs most: the kernel itself, or what it calls.
+    pub function: String,
+}
+
+impl fmt::Display for BeyondBounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kernel,
+            registers,
+            limit,
+            function,
+        } = self;
+        write!(
+            f,
+            "the launch bounds of kernel `{kernel}` leave a thread {limit} registers, but "
+        )?;
+        if function != kernel {
+            write!(f, "`{function}`, which it calls, ")?;
+        } else {
+            f.write_str("it ")?;
+        }
+        write!(
+            f,
+            "needs {registers}; compile `{function}` with the setting regs={limit} or together with the kernel, or loosen the bounds"
+        )
+    }
+}
+
 impl Object {
+    /// The kernels that do not keep their launch bounds, in the order of the code.
+    pub(crate) fn beyond_bounds(&self) -> Vec<BeyondBounds> {
+        let limits: Vec<Option<u32>> = (self.functions.iter())
+            .map(|function| function.kernel.as_ref()?.register_limit().ok()?)
+            .collect();
+        if limits.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        let nodes = self.nodes();
+        let found = reached(&nodes);
+        let beyond = limits.iter().enumerate().filter_map(|(kernel, limit)| {
+            let limit = (*limit)?;
+            let registers = found[kernel].needs.registers;
+            (registers > limit).then(|| BeyondBounds {
+                kernel: self.functions[kernel].name.clone(),
+                registers,
+                limit,
+                function: self.functions[neediest(&nodes, kernel)].name.clone(),
+            })
+        });
+        beyond.collect()
+    }
+
     /// The needs of each function, callees included.
     pub(crate) fn needs(&self) -> Vec<Needs> {
+        let nodes = self.nodes();
+        reached(&nodes).into_iter().map(Reached::total).collect()
+    }
+
+    /// The call graph.
+    fn nodes(&self) -> Vec<Node> {
         let index: HashMap<&str, usize> = (self.functions.iter().enumerate())
             .map(|(i, function)| (function.name.as_str(), i))
             .collect();
@@ -34,10 +104,9 @@ impl Object {
             .filter(|relocation| relocation.kind != RelocationKind::Rel)
             .filter_map(|relocation| index.get(relocation.symbol.as_str()).copied())
             .collect();
-        let nodes: Vec<Node> = (self.functions.iter())
+        (self.functions.iter())
             .map(|function| Node::new(function, &index, &taken))
-            .collect();
-        reached(&nodes).into_iter().map(Reached::total).collect()
+            .collect()
     }
 
     /// Finds anew what each function needs with everything that it calls, from what each needs by itself
@@ -122,6 +191,20 @@ impl Reached {
             ..self.needs
         }
     }
+}
+
+/// Of all that a function may lead to, itself included, the one that needs most registers by itself; of several, the first that is met.
+fn neediest(nodes: &[Node], from: usize) -> usize {
+    let mut seen: HashSet<usize> = HashSet::from_iter([from]);
+    let (mut open, mut most) = (vec![from], from);
+    while let Some(node) = open.pop() {
+        if nodes[node].own.registers > nodes[most].own.registers {
+            most = node;
+        }
+        let callees = nodes[node].callees.iter().copied();
+        open.extend(callees.filter(|&callee| seen.insert(callee)));
+    }
+    most
 }
 
 /// What each function needs with all that it calls, by Tarjan's strongly connected components (*Depth-first search and linear graph

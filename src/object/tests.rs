@@ -40,6 +40,7 @@ fn sample() -> Object {
                     ],
                     shared_bytes: 512,
                     max_threads: Some(256),
+                    min_blocks: Some(2),
                 }),
                 resources: Resources {
                     registers: 12,

@@ -220,7 +220,8 @@ fn path_has_hazard(code: &Code, random: &mut Random) -> bool {
             _ => random.flip(),
         };
         let offset = (pc * 16) as u32;
-        let away = inst.optype() == Optype::RET || code.relocations.iter().any(|r| r.0 == offset);
+        let away =
+            inst.optype() == Optype::RET || code.relocations.iter().any(|r| r.offset == offset);
         if away && taken {
             return machine.is_busy();
         }

@@ -16,6 +16,7 @@ use crate::isa::operand::Predicate;
 use crate::isa::{Inst, PReg, Register, Role, VReg};
 use cranelift_codegen::entity::{PrimaryMap, entity_impl};
 use cranelift_codegen::ir;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// A block of a [`VCode`].
@@ -29,7 +30,9 @@ pub struct AttachmentId(u32);
 entity_impl!(AttachmentId, "attachment");
 
 /// A place in the source: the line of the CLIF text or whatever number the front end put into `srcloc`; 0 means unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct SourceLine(pub u32);
 
 /// A function of the machine.
@@ -54,7 +57,7 @@ pub struct VCode<R: Register> {
 }
 
 /// Kernel or device function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FunctionKind {
     /// Started by a launch; parameters are in constant bank 0.
     Kernel(KernelInfo),
@@ -63,7 +66,7 @@ pub enum FunctionKind {
 }
 
 /// What a launch must know of a kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelInfo {
     /// Parameters in order.
     pub parameters: Vec<Parameter>,
@@ -71,14 +74,17 @@ pub struct KernelInfo {
     pub shared_bytes: u32,
     /// Threads of a block, at most, where the kernel says so.
     pub max_threads: Option<u32>,
+    /// Blocks that are to be resident together in a multiprocessor, where the kernel says so.
+    pub min_blocks: Option<u32>,
 }
 
 /// A kernel parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
     /// Byte offset in constant bank 0.
     pub offset: u32,
     /// CLIF type.
+    #[serde(with = "crate::type_name")]
     pub ty: ir::Type,
 }
 
@@ -159,7 +165,7 @@ pub struct SymbolUse {
 }
 
 /// Parts of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SymbolKind {
     /// Low 32 bits of the absolute address.
     AbsoluteLow,

@@ -38,6 +38,10 @@ again:
     EXIT ;
 ";
 
+/// What other threads do while a launch runs takes far less, also on a machine that does other things (six seconds of launch leave time for
+/// dozens of copies of a mebibyte).
+const HELD_UP: Duration = Duration::from_secs(120);
+
 struct Bench {
     device: Device,
     module: Module,
@@ -61,10 +65,12 @@ impl Bench {
         self.module.kernel(name).unwrap()
     }
 
-    /// A launch that has begun and goes on until `flag` is not 0.
+    /// A launch that has begun and goes on until `flag` is not 0. If whoever writes that has to wait for it, it ends with a fault, and so do the
+    /// tests that expect none.
     fn spinning(&self, stream: &Stream, flag: &Buffer<u32>) -> Pending {
         let spin = self.kernel("spin");
-        let pending = spin.launch(one()).arg(flag).enqueue(stream).unwrap();
+        let launch = spin.launch(one()).arg(flag).time_limit(HELD_UP);
+        let pending = launch.enqueue(stream).unwrap();
         while pending.progress().warp_instructions() == 0 {
             thread::yield_now();
         }
@@ -255,7 +261,7 @@ fn a_pending_launch_is_cancelled() {
     assert!(pending.wait_for(Duration::from_secs(60)));
     // A tenth of a second is promised for code that is optimised, on a machine that does nothing else.
     assert!(
-        start.elapsed() < Duration::from_secs(10),
+        start.elapsed() < Duration::from_secs(5),
         "{:?}",
         start.elapsed()
     );

@@ -42,6 +42,7 @@ fn decide_with(lines: &str, has_calls: bool) -> (Function, Plan) {
             parameters,
             shared_bytes: 0,
             max_threads: None,
+            min_blocks: None,
         }),
         facts: Facts {
             flow: &prepared.flow,

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Folder, clif_util, fail, succeed, text};
+use std::process::{Command, Stdio};
 
 const KERNEL: &str = "\
 ; kernel
@@ -122,4 +123,75 @@ fn a_cache_gives_the_same_code_and_reports() {
     assert_eq!(entries(), 1);
     compile(&["--cache", &cache, "--set", "regs=32"]);
     assert_eq!(entries(), 2);
+}
+
+/// Several processes read, write and evict in one folder at once, and one spoils what it finds there: each gets the code of a fresh compilation,
+/// and what is left in the folder are whole entries.
+#[test]
+fn processes_share_a_cache() {
+    const FILES: usize = 3;
+    const ROUNDS: usize = 3;
+    let folder = Folder::new("shared-cache");
+    let cache = folder.path("cache");
+    let files: Vec<String> = (0..FILES)
+        .map(|file| {
+            let constant = format!("v2 = iconst.i32 {}\n    v1 = iadd v0, v2", 1000 + file);
+            let text = format!("{KERNEL}{}", TWICE.replace("v1 = iadd v0, v0", &constant));
+            folder.file(&format!("{file}.clif"), text)
+        })
+        .collect();
+    let fresh: Vec<Vec<u8>> = (files.iter().enumerate())
+        .map(|(file, source)| {
+            let object = folder.path(&format!("{file}.elf"));
+            succeed(&["compile", source, "--target", "thisgpu", "-o", &object]);
+            std::fs::read(object).unwrap()
+        })
+        .collect();
+    let cached = |file: usize, object: &str, limit: &str| {
+        Command::new(env!("CARGO_BIN_EXE_clif-util"))
+            .args(["compile", &files[file], "--target", "thisgpu", "-o", object])
+            .args(["--cache", &cache, "--cache-limit", limit])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let entries = || {
+        let files = std::fs::read_dir(&cache).unwrap();
+        files.map(|file| file.unwrap().path()).collect::<Vec<_>>()
+    };
+    cached(0, &folder.path("first.elf"), "1000000")
+        .wait()
+        .unwrap();
+    let size = std::fs::metadata(&entries()[0]).unwrap().len();
+    // Room for two: those that write evict the others' entries.
+    let limit = (2 * size + size / 2).to_string();
+    for round in 0..ROUNDS {
+        let running: Vec<_> = (0..2 * FILES)
+            .map(|process| {
+                let object = folder.path(&format!("{round}.{process}.elf"));
+                let file = process % FILES;
+                (file, cached(file, &object, &limit), object)
+            })
+            .collect();
+        if round == 1 {
+            for entry in entries() {
+                // It may be gone already.
+                let _ = std::fs::File::options()
+                    .append(true)
+                    .open(entry)
+                    .and_then(|file| file.set_len(size / 2));
+            }
+        }
+        for (file, process, object) in running {
+            let output = process.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            assert!(std::fs::read(object).unwrap() == fresh[file], "file {file}");
+        }
+    }
+    let left = entries();
+    let whole = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == "tgc");
+    assert!(
+        !left.is_empty() && left.len() <= FILES && left.iter().all(whole),
+        "{left:?}"
+    );
 }
