@@ -428,7 +428,8 @@ impl Module for GpuModule {
             .map_err(|errors| module_error(errors.in_function(&func_name, &name)))?;
         let last = self.unit.functions().last();
         let registers = last.map_or(0, |code| code.resources.registers);
-        let many = registers > DeviceProperties::ASSIGNED.fewest_registers();
+        let device = DeviceProperties::ASSIGNED;
+        let many = registers > device.registers_of_warps(device.warps);
         if early {
             self.early.push((id, taken));
         }

@@ -97,11 +97,6 @@ impl DeviceProperties {
         registers / self.register_step * self.register_step
     }
 
-    /// Registers that a thread may have at any launch bounds.
-    pub(crate) fn fewest_registers(&self) -> u32 {
-        self.registers / (self.warps * WARP_THREADS) / self.register_step * self.register_step
-    }
-
     /// The registers that launch bounds leave a thread; none without bounds.
     ///
     /// # Errors

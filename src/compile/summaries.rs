@@ -63,11 +63,6 @@ impl Summaries {
         self.limit_registers(other.registers);
     }
 
-    /// Adds the bounds of a kernel that is announced later.
-    pub fn bound(&mut self, kernel: KernelOptions) {
-        self.limit_registers(bounds(kernel));
-    }
-
     fn limit_registers(&mut self, limit: Option<u8>) {
         self.registers = self.registers.into_iter().chain(limit).min();
     }
@@ -210,6 +205,11 @@ impl Summaries {
             self.known.insert(name.to_owned(), expected);
             self.tentative.insert(name.to_owned());
         }
+    }
+
+    /// Adds the bounds of a kernel that is announced later.
+    pub fn bound(&mut self, kernel: KernelOptions) {
+        self.limit_registers(bounds(kernel));
     }
 
     /// Adds a function that may call some that are expected. True if it does, and so its summary may still change.
