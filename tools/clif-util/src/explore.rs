@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use std::path::PathBuf;
 
-/// The page; the report is put in the place of [`PLACE`].
+/// The page; style, script and report are put in the places that comments name.
 const PAGE: &str = include_str!("explore/page.html");
 const STYLE: &str = include_str!("explore/page.css");
 const SCRIPT: &str = include_str!("explore/page.js");
