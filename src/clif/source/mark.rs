@@ -82,6 +82,16 @@ pub(super) fn near_mark(text: &str) -> Option<String> {
     })
 }
 
+/// What is odd about a comment before a function that is not the last one there, if it would be a kernel mark.
+pub(super) fn lost_mark(text: &str) -> Option<String> {
+    let mark = kernel_mark(text, 0).ok().flatten();
+    mark.map(|_| {
+        format!(
+            "`; {KERNEL}` does not count here, because another comment stands between it and the function; write it as the last one"
+        )
+    })
+}
+
 /// Reads `; kernel KEY=VALUE…`; `None` if the comment is no kernel mark.
 pub(super) fn kernel_mark(text: &str, line: u32) -> Result<Option<KernelOptions>, Error> {
     let mut words = text.trim_start_matches(';').split_whitespace();

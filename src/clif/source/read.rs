@@ -1,6 +1,6 @@
 //! From the text of a file to its header and functions.
 
-use super::mark::{kernel_mark, near_mark};
+use super::mark::{kernel_mark, lost_mark, near_mark};
 use super::{Header, HeaderLine, SourceComment, SourceFunction, line_number, syntax};
 use crate::clif::guard;
 use crate::error::{Error, ErrorList, Errors, Place, line_of};
@@ -178,10 +178,9 @@ fn functions(
     warnings: &mut Vec<Warning>,
 ) -> Vec<SourceFunction> {
     let lines = LineIndex::new(body);
-    let mut mark = file
-        .preamble_comments
-        .last()
-        .map(|comment| (lines.line_of(body, comment.text), comment.text));
+    let mut before: Vec<(u32, &str)> = (file.preamble_comments.iter())
+        .map(|comment| (lines.line_of(body, comment.text), comment.text))
+        .collect();
     let mut functions = Vec::with_capacity(file.functions.len());
     for (mut func, details) in file.functions {
         let inst_lines = inst_lines(&func, &details);
@@ -195,35 +194,37 @@ fn functions(
                 text: comment.text.to_owned(),
             })
             .collect();
-        if let Some((line, text)) = mark
-            && let Some(message) = near_mark(text)
-        {
-            let place = Place::of_function(&func).in_file(name).at_line(line);
-            warnings.push(Warning::new(message, place));
-        }
-        let kernel = match mark {
-            Some((line, text)) => kernel_mark(text, line).unwrap_or_else(|error| {
-                errors.push(error);
-                None
-            }),
+        let kernel = match before.split_last() {
+            Some((&(line, text), earlier)) => {
+                let odd = near_mark(text).map(|message| (line, message));
+                let lost = earlier.iter().filter_map(|&(line, text)| {
+                    let message = lost_mark(text)?;
+                    Some((line, message))
+                });
+                warnings.extend(lost.chain(odd).map(|(line, message)| {
+                    let place = Place::of_function(&func).in_file(name).at_line(line);
+                    Warning::new(message, place)
+                }));
+                kernel_mark(text, line).unwrap_or_else(|error| {
+                    errors.push(error);
+                    None
+                })
+            }
             None => None,
         };
         // The reader delivers what stands before the next function as the last comments of this one; those before its
-        // first instruction are its own.
+        // last instruction are its own.
         let last_line = func
             .layout
             .blocks()
             .flat_map(|block| func.layout.block_insts(block))
             .map(|i| inst_lines[i])
             .max();
-        mark = details
-            .comments
-            .last()
-            .map(|comment| (lines.line_of(body, comment.text), comment))
-            .filter(|(line, comment)| {
-                comment.entity == AnyEntity::Function && Some(*line) >= last_line
-            })
-            .map(|(line, comment)| (line, comment.text));
+        before = (details.comments.iter())
+            .filter(|comment| comment.entity == AnyEntity::Function)
+            .map(|comment| (lines.line_of(body, comment.text), comment.text))
+            .filter(|(line, _)| Some(*line) >= last_line)
+            .collect();
         let line = line_number(details.location.line_number.max(1) - 1);
         functions.push(SourceFunction {
             func,

@@ -200,8 +200,18 @@ fn near_misses_of_the_kernel_mark_warn() {
             "{comment}: {warnings:?}"
         );
     }
+    for comment in ["; kernel\n; adds", "; kernel shared=8\n\n;; adds\n; all"] {
+        let file = read(comment);
+        assert_eq!(file.functions[0].kernel, None);
+        let warnings: Vec<String> = file.warnings.iter().map(Warning::to_string).collect();
+        assert!(
+            matches!(&warnings[..], [w] if w.starts_with("x.clif:1: ") && w.contains("as the last one")),
+            "{comment}: {warnings:?}"
+        );
+    }
     for comment in [
         "; kernel",
+        "; kernel calls\n; kernel",
         "; kernel shared=8",
         "; internal",
         "; adds; kernel",
