@@ -24,7 +24,7 @@ function applyColumns() {
   const shown = columns.filter((column) => !column.panel.hidden);
   // Assembly has more beside its text than the others.
   document.getElementById('panels').style.gridTemplateColumns = shown
-    .map((column) => `minmax(0, ${column.isAssembly ? 3 : column.id === 'source' ? 0.85 : 0.95}fr)`).join(' ');
+    .map((column) => `minmax(0, ${column.isAssembly ? 3 : column.id === 'source' ? 0.8 : 0.95}fr)`).join(' ');
 }
 
 /** Makes sure that a column is shown. */

@@ -52,7 +52,14 @@ function graphChart(picture, variantIndex) {
 /** The graph of a variant. */
 function graph({ variant }, variantIndex) {
   const scroll = element('div', { class: 'graph-scroll', tabindex: '0', role: 'group', 'aria-label': 'Graph of blocks' });
-  const draw = () => scroll.replaceChildren(graphChart(variant.picture, variantIndex));
+  const draw = () => {
+    scroll.replaceChildren(graphChart(variant.picture, variantIndex));
+    // A wide graph is shown from its first block on, once it has its place on the page.
+    requestAnimationFrame(() => {
+      const first = scroll.querySelector('.node rect');
+      if (first) scroll.scrollLeft = Number(first.getAttribute('x')) + NODE.width / 2 - scroll.clientWidth / 2;
+    });
+  };
   draw();
   return element('div', {},
     element('p', {}, choice('What the edges are', [['flow', 'Control flow'], ['tree', 'Dominators']], graphView.layout, (value) => { graphView.layout = value; draw(); })),

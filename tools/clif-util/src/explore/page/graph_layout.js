@@ -95,6 +95,9 @@ function order(layers, items) {
   layers.slice(1).forEach((list) => settle(list, 'above'));
 }
 
+/** How often places are mended. Edges over many layers need many rounds until they are straight. */
+const ROUNDS = 40;
+
 /** Gives each item of the layers its place from the left: near the mean of its neighbours, never over another one. */
 function place(layers, items) {
   for (const list of layers) {
@@ -104,7 +107,7 @@ function place(layers, items) {
       x += items[item].width + GAP.x;
     }
   }
-  for (let round = 0; round < 12; round += 1) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     for (const list of round % 2 ? [...layers].reverse() : layers) {
       const wanted = list.map((item) => {
         const near = [...items[item].above, ...items[item].below];
@@ -147,6 +150,9 @@ function flowLayout(picture) {
   order(layers, items);
   place(layers, items);
   const arcs = blocks.flatMap((block, from) => block.sets.map(([name, to]) => ({ name, from, to })).filter(({ to }) => to !== null));
+  // Short ones run inside of long ones here too.
+  const height = ({ from, to }) => Math.abs(layered.layer[to] - layered.layer[from]);
+  arcs.sort((a, b) => height(a) - height(b));
   const least = Math.min(...items.map((item) => item.x - item.width / 2));
   const shift = 12 + arcs.length * LANE.barrier - least;
   const top = 24;

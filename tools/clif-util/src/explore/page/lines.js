@@ -20,11 +20,11 @@ function widest(texts) {
 function codeWidths(rows, instructions) {
   const parts = rows.filter((row) => row.instruction !== null).map((row) => {
     const { text, control } = instructions[row.instruction];
-    return [text.length + row.note.length + 1, control.length + 1];
+    return [text.length + row.note.length, control.length + 2];
   });
   const lengths = parts.map(([text]) => text).sort((a, b) => a - b);
   const most = lengths[Math.floor(lengths.length * 0.9)] ?? 0;
-  return [most, Math.max(most + 8, ...parts.map(([text, control]) => Math.max(text, most) + control))];
+  return [most, Math.max(most + 9, ...parts.map(([text, control]) => Math.max(text, most) + control))];
 }
 
 /** The mark of a line without partner. */
@@ -99,7 +99,7 @@ function assemblyColumn(rows, { variant, costs: cost }, differences) {
       + `<span class="purpose"${purpose ? ` title="${purpose[1]}"` : ''}>${purpose ? purpose[0] : ''}</span>`
       + `<span class="code"><span class="text">${escaped(i.text)}<span class="note">${escaped(row.note)}</span></span><span class="control">${escaped(i.control)}</span></span><span class="tags">${tags(row)}</span>`
       + (cost ? costCells(spent, cost) : '')
-      + `<span class="alive" title="${counted(alive, 'general-purpose register')} alive behind it"><i style="width:${Math.round((28 * alive) / most)}px"></i>${alive}</span></div>`;
+      + `<span class="alive" title="${counted(alive, 'general-purpose register')} alive behind it"><i style="width:${Math.round((20 * alive) / most)}px"></i>${alive}</span></div>`;
   });
   const box = element('div', { class: 'lines' });
   box.innerHTML = lines.join('');

@@ -65,7 +65,7 @@ function residentWarps(threads, registers, sharedBytes) {
 function occupancyChart(func, threads) {
   const { occupancy, register_step: step, warps: most } = report.device;
   const table = occupancy[threads];
-  const size = { width: 640, height: 280, left: 44, right: 16, top: 18, bottom: 42 };
+  const size = { width: narrow.matches ? 380 : 640, height: 280, left: 44, right: 16, top: 18, bottom: 42 };
   const last = table.length * step;
   const x = (registers) => size.left + (registers / last) * (size.width - size.left - size.right);
   const y = (warps) => size.height - size.bottom - (warps / most) * (size.height - size.top - size.bottom);

@@ -23,10 +23,10 @@ function blockTimes(picture, index) {
   return { block, index, instructions, boards, end: Math.max(block.cycles, 1, ...ends) };
 }
 
-/** A width of a cycle at which the longest block is about as wide as the page. */
+/** A width of a cycle at which the longest block is not much wider than a page. */
 function fittingScale(times) {
   const longest = Math.max(...times.map((t) => t.end));
-  return [...SCALES].reverse().find((scale) => scale <= 8 && longest * scale <= 1300) ?? SCALES[0];
+  return [...SCALES].reverse().find((scale) => scale <= 4 && longest * scale <= 2600) ?? SCALES[0];
 }
 
 /** Distance of the lines of the axis, in cycles. */

@@ -177,6 +177,37 @@ function checkComparison(checks) {
   checks.that(same < 0, `row ${same} differs and is not marked`);
 }
 
+/** How bright a colour is to the eye, 0 to 1, by the formula of the web's accessibility guidelines. */
+function luminance(colour) {
+  const [r, g, b] = colour.map((part) => {
+    const value = part / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** Texts can be read on every background that they stand on, in the scheme of colours that is in force. */
+function checkContrast(checks) {
+  const probe = document.body.appendChild(element('span', {}));
+  const colour = (value) => {
+    probe.style.color = value;
+    return getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
+  };
+  const of = (name) => colour(`var(--${name})`);
+  const page = of('page');
+  // The dearest line: the colour of heat at its strongest over that of the page.
+  const heatColour = colour('rgb(var(--heat-colour))').map((part, i) => 0.3 * part + 0.7 * page[i]);
+  const backgrounds = { page, panel: of('panel'), linked: of('linked'), heat: heatColour };
+  for (const name of ['text-colour', 'dim', 'accent', 'made', 'removed', 'spill', 'reload', 'copy']) {
+    for (const [on, background] of Object.entries(backgrounds)) {
+      const [low, high] = [luminance(of(name)), luminance(background)].sort((a, b) => a - b);
+      const contrast = (high + 0.05) / (low + 0.05);
+      checks.that(contrast >= 4.5, `contrast of ${name} on ${on} is ${contrast.toFixed(2)}`);
+    }
+  }
+  probe.remove();
+}
+
 /** Checks what is shown for one choice. */
 function checkChoice(checks) {
   drawAll();
@@ -208,6 +239,7 @@ function selfTest() {
         checkChoice(checks);
       }
     });
+    checkContrast(checks);
   } catch (error) {
     checks.failures.push(String(error.stack ?? error));
   }
@@ -216,4 +248,6 @@ function selfTest() {
   const box = document.getElementById('self-test');
   box.hidden = false;
   box.textContent = [result, ...checks.failures].join('\n');
+  // In a frame, whose width is that of a phone, say, the page around it wants to know.
+  if (window.parent !== window) window.parent.postMessage(box.textContent, '*');
 }
