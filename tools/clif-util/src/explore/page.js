@@ -22,9 +22,9 @@ function applyColumns() {
     column.button.setAttribute('aria-pressed', String(isShown));
   }
   const shown = columns.filter((column) => !column.panel.hidden);
-  // Assembly has more beside its text than the others.
+  // Assembly has more beside its text than the others. Shares below 1fr in sum would leave a gap.
   document.getElementById('panels').style.gridTemplateColumns = shown
-    .map((column) => `minmax(0, ${column.isAssembly ? 3 : column.id === 'source' ? 0.8 : 0.95}fr)`).join(' ');
+    .map((column) => `minmax(0, ${column.isAssembly ? 15 : column.id === 'source' ? 4 : 4.8}fr)`).join(' ');
 }
 
 /** Makes sure that a column is shown. */

@@ -54,10 +54,10 @@ function graph({ variant }, variantIndex) {
   const scroll = element('div', { class: 'graph-scroll', tabindex: '0', role: 'group', 'aria-label': 'Graph of blocks' });
   const draw = () => {
     scroll.replaceChildren(graphChart(variant.picture, variantIndex));
-    // A wide graph is shown from its first block on, once it has its place on the page.
+    // A wide graph is shown with its first block, once it has its place on the page.
     requestAnimationFrame(() => {
-      const first = scroll.querySelector('.node rect');
-      if (first) scroll.scrollLeft = Number(first.getAttribute('x')) + NODE.width / 2 - scroll.clientWidth / 2;
+      const x = Number(scroll.querySelector('.node rect')?.getAttribute('x') ?? 0);
+      if (x + NODE.width > scroll.clientWidth) scroll.scrollLeft = x + NODE.width / 2 - scroll.clientWidth / 2;
     });
   };
   draw();
