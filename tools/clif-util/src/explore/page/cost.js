@@ -16,13 +16,13 @@ function dearest({ variant, costs: cost }, variantIndex) {
     const go = () => goTo(variantIndex, (row) => row.instruction === index);
     return element('tr', { 'data-key': instructions[index].source || null },
       element('td', {}, element('button', { type: 'button', class: 'link', onclick: (event) => { event.stopPropagation(); go(); } }, hexadecimal(spent.offset))),
-      element('td', { class: 'operation' }, instructions[index].text),
-      element('td', {}, number(spent.issues)), element('td', {}, number(spent.stalled)), element('td', {}, percent(spent.cost, cost.total)),
+      element('td', {}, percent(spent.cost, cost.total)), element('td', { class: 'operation' }, instructions[index].text),
+      element('td', {}, number(spent.issues)), element('td', {}, number(spent.stalled)),
       element('td', {}, cycles ? `${reason} (${percent(cycles, spent.stalled)})` : '–'));
   });
   return element('table', { class: 'dearest' },
     element('caption', {}, `The ${rows.length} dearest instructions`),
-    element('thead', {}, element('tr', {}, ...['At', 'Instruction', 'Issues', 'Cycles waited', 'Share', 'Largest reason'].map((title) => element('th', { scope: 'col' }, title)))),
+    element('thead', {}, element('tr', {}, ...['At', 'Share', 'Instruction', 'Issues', 'Cycles waited', 'Largest reason'].map((title) => element('th', { scope: 'col' }, title)))),
     element('tbody', {}, ...rows));
 }
 

@@ -190,9 +190,11 @@ function keep(key, from) {
   document.body.classList.toggle('is-kept', isOn);
 }
 
-/** Why a line has no partner, in words. */
+/** Which pass made a line and which removed it, in words. Lines with partners were made by passes too: the place of a spill is that of the code around it. */
 function sayOf(line) {
-  const marks = [...line.querySelectorAll('.tag')].map((tag) => tag.title);
+  const row = columnOf(line)?.rows[Number(line.dataset.row)];
+  if (!row) return;
+  const marks = [row.made && row.made !== FIRST_PASS && `made by ${row.made}`, row.removedBy && `removed by ${row.removedBy}`].filter(Boolean);
   if (marks.length) document.getElementById('linked').append(`${linked.key ? '; ' : ''}this line was ${marks.join(' and ')}`);
 }
 

@@ -126,6 +126,23 @@ function checkGraph(checks, layout) {
   }
 }
 
+/** Blocks of the graph and rows of the dearest instructions lead to their lines of the assembly. */
+function checkWays(checks) {
+  const shown = shownVariants();
+  document.querySelectorAll('.graph').forEach((chart, n) => {
+    for (const node of [...chart.querySelectorAll('.node')].slice(0, 8)) {
+      node.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+      const line = document.activeElement;
+      const column = line.closest('.line') && columnOf(line);
+      checks.that(column && column.variant === shown[n] && isSeen(column, line) && line.textContent.includes(`L${node.dataset.block}:`), `block ${node.dataset.block} leads to ${line.textContent.slice(0, 40)}`);
+    }
+  });
+  for (const button of document.querySelectorAll('.dearest button')) {
+    button.click();
+    checks.that(document.activeElement.querySelector?.('.offset')?.textContent === button.textContent, `${button.textContent} leads elsewhere`);
+  }
+}
+
 /** All edges, barriers, instructions, waits and marks are drawn. */
 function checkCharts(checks, func) {
   const pictures = shownVariants().map((index) => func.variants[index].picture);
@@ -221,6 +238,7 @@ function checkChoice(checks) {
   for (const button of document.querySelectorAll('#graph .buttons button:last-child')) button.click();
   checkGraph(checks, 'tree');
   for (const button of document.querySelectorAll('#graph .buttons button:first-child')) button.click();
+  checkWays(checks);
   checkCharts(checks, func);
   checkCosts(checks);
   checkWidth(checks);
