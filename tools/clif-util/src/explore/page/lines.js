@@ -27,6 +27,32 @@ function codeWidths(rows, instructions) {
   return [most, Math.max(most + 9, ...parts.map(([text, control]) => Math.max(text, most) + control))];
 }
 
+/** Lines of a part of a column. */
+const PART = 60;
+/** Height of the head of a column; that of `.column-header` in the style. */
+const HEAD = 36;
+
+/** Lines as the content of a column, in parts that a browser lays out when they come into view: most of a long text is never seen. That needs sizes that do not
+ * depend on the content: rows are equally high, and `width` says how wide the widest is. */
+function linesBox(lines, width) {
+  const parts = [];
+  for (let at = 0; at < lines.length; at += PART) {
+    const part = lines.slice(at, at + PART);
+    parts.push(`<div class="part" role="presentation" style="height:${part.length * ROW}px">${part.join('')}</div>`);
+  }
+  const box = element('div', { class: 'lines', style: `width:${width}` });
+  box.innerHTML = parts.join('');
+  return box;
+}
+
+/** Widest line of a text column: characters of its text, pixels of what stands around it. */
+function textWidth(rows, isNumbered, hasCost) {
+  const text = widest(rows.map((row) => row.text));
+  // Names of passes have no fixed width; eight pixels a letter are more than enough.
+  const marks = Math.max(0, ...rows.map((row) => [row.madeBy, row.removedBy].reduce((sum, pass) => sum + (pass ? 34 + 8 * pass.length : 0), 0)));
+  return `calc(${text + (isNumbered ? 4 : 0) + (hasCost ? 6 : 0)}ch + ${marks + 30}px)`;
+}
+
 /** The mark of a line without partner. */
 function tags(row) {
   let text = '';
@@ -56,8 +82,7 @@ function textColumn(column, { func, costs: cost }) {
     const place = numbers ? `<span class="number">${numbers[row.key] ?? ''}</span>` : '';
     return `<div ${lineAttributes(row, index, row.madeBy ? ' is-made' : row.removedBy ? ' is-removed' : '')}${style}>${place}${share}<span class="text">${escaped(row.text) || ' '}</span>${tags(row)}</div>`;
   });
-  const box = element('div', { class: 'lines' });
-  box.innerHTML = lines.join('');
+  const box = linesBox(lines, textWidth(column.rows, Boolean(numbers), Boolean(cost)));
   const header = element('div', { class: 'column-header' },
     numbers ? element('span', { class: 'number', title: 'line of the file' }, 'line') : null,
     cost ? element('span', { class: 'share', title: 'share of the launch' }, 'cost') : null,
@@ -101,16 +126,18 @@ function assemblyColumn(rows, { variant, costs: cost }, differences) {
       + (cost ? costCells(spent, cost) : '')
       + `<span class="alive" title="${counted(alive, 'general-purpose register')} alive behind it"><i style="width:${Math.round((20 * alive) / most)}px"></i>${alive}</span></div>`;
   });
-  const box = element('div', { class: 'lines' });
-  box.innerHTML = lines.join('');
   const { strip, header: names } = registerStrip(rows, picture);
-  const [textWidth, codeWidth] = codeWidths(rows, instructions);
+  const [shortWidth, codeWidth] = codeWidths(rows, instructions);
+  const tagWidth = rows.some((row) => row.madeBy) ? widest(rows.map((row) => row.madeBy ?? '')) + 3 : 0;
+  const reason = (spent) => (spent?.stalls.length ? `${spent.stalls[0][0]} ${number(spent.stalls[0][1])}` : '');
+  const stallWidth = cost ? Math.max(13, widest(cost.all.map(reason))) : 0;
+  // The columns of the style: what they are wide in characters, then what is given in pixels, gaps included.
+  const characters = (differences ? 2 : 0) + 4 + 1.5 + codeWidth + tagWidth + (cost ? 6 + 8 + 5 + stallWidth + 9 + 9 : 0);
+  const box = linesBox(lines, `calc(${characters}ch + ${62 + 5 * (4 + (differences ? 1 : 0) + (cost ? 6 : 0))}px)`);
   const body = element('div', { class: 'assembly', style: [
-    `--text:${textWidth}ch`, `--code:${codeWidth}ch`,
-    `--tags:${rows.some((row) => row.madeBy) ? widest(rows.map((row) => row.madeBy ?? '')) + 3 : 0}ch`,
-    `--stall:${cost ? widest(cost.all.map((spent) => (spent?.stalls.length ? `${spent.stalls[0][0]} ${number(spent.stalls[0][1])}` : ''))) : 0}ch`,
+    `--text:${shortWidth}ch`, `--code:${codeWidth}ch`, `--tags:${tagWidth}ch`, `--stall:${stallWidth}ch`,
   ].join(';') }, box, strip);
-  const cells = [['offset', 'at'], ['purpose', ''], ['code', [['text', 'instruction'], ['control', 'control']]], ['tags', rows.some((row) => row.madeBy) ? 'made by' : '']];
+  const cells = [['offset', 'at'], ['purpose', ''], ['code', [['text', 'instruction'], ['control', 'control']]], ['tags', tagWidth ? 'made by' : '']];
   if (differences) cells.unshift(['difference', '']);
   if (cost) cells.push(['share', 'cost'], ['c issues', 'issues'], ['c lanes', 'lanes'], ['c stall', 'largest stall'], ['c sectors', 'sectors'], ['c conflicts', 'conflicts']);
   cells.push(['alive', 'alive']);
@@ -128,7 +155,7 @@ function addColumn(parent, id, title, rows, { header, body, box }) {
   box.setAttribute('aria-label', title);
   const scroll = element('div', { class: 'scroll' }, header, body);
   const panel = element('div', { class: 'panel', id: name, 'data-column': id }, element('h3', {}, title), scroll);
-  const elements = [...box.children];
+  const elements = [...box.querySelectorAll('.line')];
   const byKey = new Map();
   for (const line of elements) {
     const key = Number(line.dataset.key);
@@ -152,15 +179,20 @@ function say(text) {
   document.getElementById('linked').textContent = text;
 }
 
+/** Where a line of a column starts. It is not asked of the browser, which would have to lay out parts that are not seen. */
+function topOf(line) {
+  return HEAD + Number(line.dataset.row) * ROW;
+}
+
 /** Whether a line of a column can be seen without scrolling. */
 function isSeen(column, line) {
-  const top = line.offsetTop - column.scroll.scrollTop;
-  return top >= ROW * 2 && top + ROW <= column.scroll.clientHeight;
+  const top = topOf(line) - column.scroll.scrollTop;
+  return top >= HEAD && top + ROW <= column.scroll.clientHeight;
 }
 
 /** Scrolls a column so that a line of it stands in the middle; the page itself stays. */
 function reveal(column, line) {
-  column.scroll.scrollTop = Math.max(0, line.offsetTop - column.scroll.clientHeight / 2);
+  column.scroll.scrollTop = Math.max(0, topOf(line) - column.scroll.clientHeight / 2);
 }
 
 /** Marks all lines of a key in all columns and scrolls them into view, but not in the column that they are pointed at in. */

@@ -27,6 +27,19 @@ function checkLines(checks) {
   }
 }
 
+/** What stands in a column is as wide and as high as was computed for it, so that lines are where scrolling takes them. */
+function checkPlaces(checks) {
+  for (const column of columns.filter((c) => !c.panel.hidden)) {
+    const last = column.elements[column.elements.length - 1];
+    reveal(column, last);
+    const place = last.getBoundingClientRect().top - column.scroll.getBoundingClientRect().top + column.scroll.scrollTop;
+    checks.that(Math.abs(place - column.scroll.clientTop - topOf(last)) < 1, `${column.title}: the last line is at ${place} for ${topOf(last)}`);
+    const width = column.box.getBoundingClientRect().right;
+    const wide = column.elements.find((line) => [...line.children].some((part) => part.getBoundingClientRect().right > width + 0.5));
+    checks.that(!wide, `${column.title}: wider than its box: ${wide?.textContent}`);
+  }
+}
+
 /** What a line must show. */
 function lineText(column, row) {
   if (row.instruction === null || row.instruction === undefined) return row.text.trim();
@@ -230,6 +243,7 @@ function checkChoice(checks) {
   drawAll();
   const func = report.functions[chosen.func];
   checkLines(checks);
+  checkPlaces(checks);
   checkLinks(checks, someKeys(24));
   checkKeyboard(checks);
   if (chosen.variant === 'both') checkComparison(checks);
