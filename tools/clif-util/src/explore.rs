@@ -13,10 +13,24 @@ use anyhow::{Context, Result};
 use clap::Args;
 use std::path::PathBuf;
 
-/// The page; style, script and report are put in the places that comments name.
+/// The page, with a place each for the style, the script and the report.
 const PAGE: &str = include_str!("explore/page.html");
 const STYLE: &str = include_str!("explore/page.css");
-const SCRIPT: &str = include_str!("explore/page.js");
+/// The script by topic. They share one scope; the last one starts the page.
+const SCRIPTS: &[&str] = &[
+    include_str!("explore/page/elements.js"),
+    include_str!("explore/page/model.js"),
+    include_str!("explore/page/registers.js"),
+    include_str!("explore/page/lines.js"),
+    include_str!("explore/page/compare.js"),
+    include_str!("explore/page/schedule.js"),
+    include_str!("explore/page/graph_layout.js"),
+    include_str!("explore/page/graph.js"),
+    include_str!("explore/page/resources.js"),
+    include_str!("explore/page/cost.js"),
+    include_str!("explore/page/self_test.js"),
+    include_str!("explore/page.js"),
+];
 
 /// Options of `explore`.
 #[derive(Args)]
@@ -61,11 +75,12 @@ impl Options {
 
 /// The page that shows a report.
 fn page(json: &str) -> String {
-    // A script ends at the first `</`, wherever that stands; in JSON it can stand in texts only.
-    let json = json.replace("</", "<\\/");
+    // A script ends at its end tag, wherever that stands, and not at that if a comment was opened in it. In JSON both can stand in texts only.
+    let json = json.replace('<', "\\u003c");
+    let script = SCRIPTS.join("\n");
     let parts = [
         ("/*STYLE*/", STYLE),
-        ("/*SCRIPT*/", SCRIPT),
+        ("/*SCRIPT*/", script.as_str()),
         ("/*REPORT*/", json.as_str()),
     ];
     let mut page = PAGE.to_owned();
