@@ -269,7 +269,7 @@ fn launch_bounds_hold_for_what_is_linked() {
     assert!(registers > 64, "{registers}");
     let kernel = bounded("max_threads=1024");
     let errors = Linker::new().add("k", &kernel).add("f", &free).link();
-    let message = errors.unwrap_err()[0].to_string();
+    let message = errors.unwrap_err().to_string();
     let expected = format!(
         "the launch bounds of kernel `k` leave a thread 64 registers, but `wide`, which it calls, needs {registers}; \
          compile `wide` with the setting regs=64 or together with the kernel, or loosen the bounds"
@@ -355,4 +355,121 @@ fn a_linked_file_is_the_object_with_addresses() {
     }
     assert_eq!(words, whole);
     assert_eq!(run(&[read]), [5, 4, 3, 2, 1, 0, 0, 0]);
+}
+
+/// A kernel that calls over three objects, and then by an address that it reads from data of a fourth, whose relocations are functions of
+/// others. Data and local functions of one name are in several.
+fn spread() -> Vec<Object> {
+    let kernel = "; kernel
+    function %k(i64) {
+        gv0 = symbol %gpu_tid_x
+        gv1 = symbol %table
+        sig0 = (i32) -> i32
+        fn0 = %middle sig0
+    block0(v0: i64):
+        v1 = symbol_value.i32 gv0
+        v2 = call fn0(v1)
+        v3 = uextend.i64 v1
+        v4 = iconst.i64 1
+        v5 = band v3, v4
+        v6 = iconst.i64 3
+        v7 = ishl v5, v6
+        v8 = symbol_value.i64 gv1
+        v9 = iadd v8, v7
+        v10 = load.i64 aligned v9
+        v11 = call_indirect sig0, v10(v2)
+        v12 = iconst.i64 2
+        v13 = ishl v3, v12
+        v14 = iadd v0, v13
+        store aligned v11, v14
+        return
+    }";
+    let middle = "function %middle(i32) -> i32 {
+        fn0 = %inner(i32) -> i32
+    block0(v0: i32):
+        v1 = call fn0(v0)
+        v2 = iconst.i32 0x12345
+        v3 = imul v1, v2
+        return v3
+    }";
+    let inner = "function %inner(i32) -> i32 {
+        gv0 = symbol %numbers
+    block0(v0: i32):
+        v1 = symbol_value.i64 gv0
+        v2 = load.i32 aligned v1+8
+        v3 = iadd v0, v2
+        return v3
+    }";
+    let assemble = |text: &str| asm::assemble("data.s", text).unwrap().object;
+    let mut objects: Vec<Object> = [
+        kernel.to_owned(),
+        middle.to_owned(),
+        inner.to_owned(),
+        picks("unused", [3; 6].map(|n| n + 1)),
+    ]
+    .iter()
+    .map(|text| compile(text).into_object())
+    .collect();
+    for (name, add) in [("one", 100), ("two", 200)] {
+        let object = compile(&with_helper(name, add)).into_object();
+        objects.push(local(object, "helper"));
+    }
+    let table = ".extern one\n.extern two\n.data table readonly align 8\n .quad one\n .quad two\n";
+    let numbers = ".data numbers readonly align 4\n .word 1\n .word 2\n .word 40\n";
+    objects.extend([table, numbers].map(assemble));
+    objects
+}
+
+#[test]
+fn every_order_and_every_way_of_linking_gives_the_same() {
+    let objects = spread();
+    let expected: Vec<i32> = (0..8)
+        .map(|i| (40 + i) * 0x12345 + if i % 2 == 0 { 100 } else { 200 })
+        .collect();
+    assert_eq!(run(&objects), expected);
+    let whole = |objects: &[Object]| {
+        let named = objects.iter().enumerate();
+        let linker = named.fold(Linker::new(), |linker, (i, o)| linker.add(i.to_string(), o));
+        linker.link().unwrap()
+    };
+    let needs = |object: &Object| object.function("k").unwrap().resources;
+    let first = needs(&whole(&objects));
+    // By rotations and their reverses each object stands before and behind each other one.
+    for turn in 0..objects.len() {
+        for reverse in [false, true] {
+            let mut order = objects.clone();
+            order.rotate_left(turn);
+            if reverse {
+                order.reverse();
+            }
+            let linked = whole(&order);
+            assert_eq!(needs(&linked), first, "{turn} {reverse}");
+            let file = linked.write().unwrap();
+            let final_file = linked.write_linked().unwrap();
+            for object in [
+                linked,
+                Object::read(&file).unwrap(),
+                Object::read(&final_file).unwrap(),
+            ] {
+                assert_eq!(run(&[object]), expected, "{turn} {reverse}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_hands_errors_of_linking_on() {
+    let link = || -> Result<Object, Box<dyn std::error::Error>> {
+        let [kernel, ..] = &spread()[..] else {
+            panic!("objects")
+        };
+        Ok(Linker::new().add("k.elf", kernel).link()?)
+    };
+    let message = link().unwrap_err().to_string();
+    let lines: Vec<&str> = message.lines().collect();
+    // The address of `table` is in two instructions: one message.
+    assert!(
+        matches!(lines[..], [first, second] if first.contains("`middle`") && second.contains("`table`")),
+        "{message}"
+    );
 }

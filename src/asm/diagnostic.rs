@@ -84,8 +84,9 @@ impl Diagnostic {
     }
 }
 
-/// What there is to say about one text, in its order: what makes it no program, or what is suspicious about a program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What there is to say about one text, in its order: what makes it no program, or what is suspicious about a program. Prints the same as
+/// `Debug`, which is what `main` and `unwrap` show.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     /// Name of the file, for messages.
     pub file: String,
@@ -171,6 +172,12 @@ impl fmt::Display for Diagnostics {
     }
 }
 
+impl fmt::Debug for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for Diagnostics {}
 
 #[cfg(test)]
@@ -193,5 +200,6 @@ mod tests {
             errors.to_string(),
             "x.s:2:6: error: no\n 2 | \ttwo three\n   | \t    ^^^^^\n   = expected a, b or c\n   = see"
         );
+        assert_eq!(format!("{errors:?}"), errors.to_string());
     }
 }

@@ -24,7 +24,7 @@ pub use listing::{BadWord, listing};
 pub use name::NamedRegister;
 
 use crate::isa::{Control, Inst, PReg};
-use crate::object::{LinkError, Object};
+use crate::object::{LinkErrors, Object};
 use lexer::TokenKind;
 
 /// What a text assembles to.
@@ -128,7 +128,7 @@ impl Assembly {
     ///
     /// # Diagnostics
     /// Relocations that only a linker can fill in.
-    pub fn words(&self) -> Result<Vec<u128>, Vec<LinkError>> {
+    pub fn words(&self) -> Result<Vec<u128>, LinkErrors> {
         self.object.linked_words()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::DriverError;
 use crate::launch::{Fault, Report};
-use crate::object::{LinkError, ReadError};
+use crate::object::{LinkErrors, ReadError};
 use crate::text;
 use std::fmt;
 use thiserror::Error;
@@ -18,8 +18,8 @@ pub enum DeviceError {
     #[error("cannot load the object: {0}")]
     Read(ReadError),
     /// Symbols without a value.
-    #[error("cannot link: {}", list(.0))]
-    Link(Vec<LinkError>),
+    #[error("cannot link: {0}")]
+    Link(LinkErrors),
     /// A data object asks for more than a device gives.
     #[error("data `{name}` is to be aligned to {align} bytes; devices align to 256")]
     DataAlignment {
@@ -168,12 +168,4 @@ impl From<ReadError> for DeviceError {
 /// `was` or `were`, for a number of things.
 fn was(number: usize) -> &'static str {
     if number == 1 { "was" } else { "were" }
-}
-
-fn list(errors: &[LinkError]) -> String {
-    errors
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("; ")
 }

@@ -7,7 +7,7 @@ use super::error::DeviceError;
 use crate::abi::ALLOCATION_ALIGN;
 use crate::launch::Image;
 use crate::launch::image::{Function, Line};
-use crate::object::{DataContents, LinkError, Object, Symbols, suggestion};
+use crate::object::{DataContents, LinkError, LinkErrors, Object, Symbols, suggestion};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +80,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
         let mut linked = function.clone();
         match linked.link(u64::from(functions[&function.name]), &symbols) {
             Ok(()) => image.words.append(&mut linked.words),
-            Err(mut list) => errors.append(&mut list),
+            Err(list) => errors.extend(list),
         }
     }
     for (item, (name, buffer)) in object.data.iter().zip(&data) {
@@ -95,16 +95,13 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
             }
         }
     }
+    LinkErrors::finish(errors, ()).map_err(DeviceError::Link)?;
     drop(places);
-    if errors.is_empty() {
-        Ok(Linked {
-            image,
-            functions,
-            data,
-        })
-    } else {
-        Err(DeviceError::Link(errors))
-    }
+    Ok(Linked {
+        image,
+        functions,
+        data,
+    })
 }
 
 /// The addresses of an object's symbols.

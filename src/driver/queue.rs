@@ -274,16 +274,21 @@ impl Queue {
                     state
                 }
                 Work::Launch { kernel, body, slot } => {
-                    // Either way the launch gives up its buffers before it counts as ended.
-                    let outcome = if skips {
-                        drop(body);
-                        Err(DeviceError::Skipped { kernel })
-                    } else {
-                        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-                            let message = format!("the driver panicked in kernel `{kernel}`");
-                            Err(DriverError::Device(message).into())
-                        })
+                    // Either way the launch gives up its buffers before it counts as ended, which asks the driver as well.
+                    let launch = || {
+                        if skips {
+                            drop(body);
+                            Err(DeviceError::Skipped {
+                                kernel: kernel.clone(),
+                            })
+                        } else {
+                            body()
+                        }
                     };
+                    let outcome = catch_unwind(AssertUnwindSafe(launch)).unwrap_or_else(|_| {
+                        let message = format!("the driver panicked in kernel `{kernel}`");
+                        Err(DriverError::Device(message).into())
+                    });
                     let mut state = self.lock();
                     state.cycles += cycles(&outcome);
                     if outcome.is_err()

@@ -6,7 +6,8 @@ use crate::isa::encode::{WORD_BYTES, decode};
 use crate::isa::operand::Constant;
 use crate::isa::table::{FieldInfo, FieldType};
 use crate::isa::{PInst, Role};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use std::fmt;
 use thiserror::Error;
 
 /// Code address of the first function: no function begins at 0, so a function's address is never null.
@@ -92,7 +93,7 @@ pub enum LinkError {
     #[error("{0}")]
     Bounds(BeyondBounds),
     /// Too far for the field.
-    #[error("{place}: {kind} to `{symbol}` does not fit: {value:#x}")]
+    #[error("{place}: {kind} to `{symbol}` does not fit: {}", signed(*.value))]
     OutOfRange {
         /// Function or data object, and offset in it.
         place: String,
@@ -101,7 +102,7 @@ pub enum LinkError {
         /// Kind of the relocation.
         kind: &'static str,
         /// What should be stored.
-        value: i64,
+        value: i128,
     },
     /// The relocation lies outside its function, or has a kind that code or data cannot have.
     #[error("{place}: {kind} cannot stand here")]
@@ -121,6 +122,76 @@ fn remark(remedy: &str) -> String {
         format!("; {remedy}")
     }
 }
+
+/// A number in hexadecimal digits, with its sign before them.
+fn signed(value: i128) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    format!("{sign}{:#x}", value.unsigned_abs())
+}
+
+/// What does not link: all that was found, at least one. Prints one per line, also as `Debug`, which is what `main` and `unwrap` show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LinkErrors(Vec<LinkError>);
+
+impl LinkErrors {
+    /// `value` if nothing went wrong.
+    pub(crate) fn finish<T>(errors: Vec<LinkError>, value: T) -> Result<T, LinkErrors> {
+        if errors.is_empty() {
+            Ok(value)
+        } else {
+            Err(LinkErrors(errors))
+        }
+    }
+
+    /// The errors, at least one.
+    pub fn as_slice(&self) -> &[LinkError] {
+        &self.0
+    }
+
+    /// The errors, in the order in which they were found.
+    pub fn iter(&self) -> std::slice::Iter<'_, LinkError> {
+        self.0.iter()
+    }
+}
+
+impl IntoIterator for LinkErrors {
+    type Item = LinkError;
+    type IntoIter = std::vec::IntoIter<LinkError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a LinkErrors {
+    type Item = &'a LinkError;
+    type IntoIter = std::slice::Iter<'a, LinkError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for LinkErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for LinkErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// They have no source: their text says everything.
+impl std::error::Error for LinkErrors {}
 
 /// Bits of an instruction's word that a relocation fills.
 const FIELD: u32 = 32;
@@ -212,15 +283,23 @@ impl Relocation {
         format!("{}+{:#x}{line}", owner.name, self.offset)
     }
 
-    fn target(&self, owner: Owner<'_>, symbols: &impl Symbols) -> Result<u64, LinkError> {
-        let base = symbols
-            .address(&self.symbol)
-            .ok_or_else(|| LinkError::Undefined {
-                place: self.place(owner),
-                symbol: self.symbol.clone(),
-                remedy: symbols.remedy(&self.symbol),
-            })?;
-        Ok(base.wrapping_add_signed(self.addend))
+    /// The address of its symbol.
+    fn base(&self, owner: Owner<'_>, symbols: &impl Symbols) -> Result<u64, LinkError> {
+        let base = symbols.address(&self.symbol);
+        base.ok_or_else(|| LinkError::Undefined {
+            place: self.place(owner),
+            symbol: self.symbol.clone(),
+            remedy: symbols.remedy(&self.symbol),
+        })
+    }
+
+    fn out_of_range(&self, owner: Owner<'_>, value: i128) -> LinkError {
+        LinkError::OutOfRange {
+            place: self.place(owner),
+            symbol: self.symbol.clone(),
+            kind: self.kind.name(),
+            value,
+        }
     }
 
     fn bad_place(&self, owner: Owner<'_>) -> LinkError {
@@ -235,9 +314,10 @@ impl ObjectFunction {
     /// Fills in the symbols' addresses, with the function at byte `base` of the module's code.
     ///
     /// # Errors
-    /// Every relocation that has no value.
-    pub fn link(&mut self, base: u64, symbols: &impl Symbols) -> Result<(), Vec<LinkError>> {
+    /// Every relocation that has no value; of those with the same undefined symbol the first.
+    pub fn link(&mut self, base: u64, symbols: &impl Symbols) -> Result<(), LinkErrors> {
         let mut errors = Vec::new();
+        let mut undefined = HashSet::new();
         let owner = Owner {
             name: &self.name,
             lines: &self.lines,
@@ -257,21 +337,23 @@ impl ObjectFunction {
             };
             match linked {
                 Ok(linked) => *word = linked,
-                Err(error) => errors.push(error),
+                // An address takes two instructions, and each would say the same.
+                Err(LinkError::Undefined { symbol, .. }) if undefined.contains(&symbol) => {}
+                Err(error) => {
+                    undefined.insert(relocation.symbol.clone());
+                    errors.push(error);
+                }
             }
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(errors)
-        }
+        LinkErrors::finish(errors, ())
     }
 }
 
 impl Relocation {
     /// What goes into the word of an instruction of a function at `base`.
     fn field(&self, base: u64, owner: Owner<'_>, symbols: &impl Symbols) -> Result<u32, LinkError> {
-        let target = self.target(owner, symbols)?;
+        // Code computes addresses without regard to overflow, and so may what begins in a relocation.
+        let target = self.base(owner, symbols)?.wrapping_add_signed(self.addend);
         match self.kind {
             RelocationKind::Abs32Lo => Ok(target as u32),
             RelocationKind::Abs32Hi => Ok((target >> 32) as u32),
@@ -280,12 +362,7 @@ impl Relocation {
                 let value = target.wrapping_sub(next) as i64;
                 i32::try_from(value)
                     .map(|v| v as u32)
-                    .map_err(|_| LinkError::OutOfRange {
-                        place: self.place(owner),
-                        symbol: self.symbol.clone(),
-                        kind: self.kind.name(),
-                        value,
-                    })
+                    .map_err(|_| self.out_of_range(owner, value.into()))
             }
             RelocationKind::Abs64 | RelocationKind::Const => Err(self.bad_place(owner)),
         }
@@ -303,18 +380,13 @@ impl Relocation {
         let value = self.addend.wrapping_add_unsigned(symbols.constants());
         operand
             .with_offset(word, value)
-            .ok_or_else(|| LinkError::OutOfRange {
-                place: self.place(owner),
-                symbol: self.symbol.clone(),
-                kind: self.kind.name(),
-                value,
-            })
+            .ok_or_else(|| self.out_of_range(owner, value.into()))
     }
 
     /// The address that goes into data at the relocation's offset; `owner` names the data object of `size` bytes in errors.
     ///
     /// # Errors
-    /// When the symbol is undefined or the place is outside the object.
+    /// When the symbol is undefined, the place is outside the object, or the symbol's address and the addend together are no address.
     pub fn link_data(
         &self,
         owner: &str,
@@ -325,11 +397,13 @@ impl Relocation {
             name: owner,
             lines: &[],
         };
-        let target = self.target(owner, symbols)?;
-        if self.kind == RelocationKind::Abs64 && u64::from(self.offset) + 8 <= size {
-            Ok(target.to_le_bytes())
-        } else {
-            Err(self.bad_place(owner))
+        if self.kind != RelocationKind::Abs64 || u64::from(self.offset) + 8 > size {
+            return Err(self.bad_place(owner));
+        }
+        let target = i128::from(self.base(owner, symbols)?) + i128::from(self.addend);
+        match u64::try_from(target) {
+            Ok(target) => Ok(target.to_le_bytes()),
+            Err(_) => Err(self.out_of_range(owner, target)),
         }
     }
 }
@@ -347,7 +421,7 @@ impl Object {
     }
 
     /// Fills in the addresses of functions ([`Object::code_addresses`]) in code; the relocations stay.
-    pub(super) fn link_code(&mut self) -> Result<(), Vec<LinkError>> {
+    pub(super) fn link_code(&mut self) -> Result<(), LinkErrors> {
         let starts = self.code_addresses();
         let names = self.functions.iter().map(|f| f.name.clone());
         let addresses: HashMap<String, u64> = names.zip(starts.iter().copied()).collect();
@@ -362,18 +436,14 @@ impl Object {
             errors.extend(function.link(start, &address).err().into_iter().flatten());
             function.relocations = all;
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(errors)
-        }
+        LinkErrors::finish(errors, ())
     }
 
     /// The words of all functions one after another, with relocations between them filled in.
     ///
     /// # Errors
     /// Relocations that only a linker can fill in.
-    pub fn linked_words(&self) -> Result<Vec<u128>, Vec<LinkError>> {
+    pub fn linked_words(&self) -> Result<Vec<u128>, LinkErrors> {
         let mut starts = Vec::new();
         let mut next = 0;
         for function in &self.functions {
@@ -389,10 +459,6 @@ impl Object {
             errors.extend(function.link(*start, &address).err().into_iter().flatten());
             words.extend(function.words);
         }
-        if errors.is_empty() {
-            Ok(words)
-        } else {
-            Err(errors)
-        }
+        LinkErrors::finish(errors, words)
     }
 }

@@ -6,7 +6,8 @@
 
 use super::link::Owner;
 use super::{
-    LinkError, Linkage, Object, ObjectFunction, Relocation, RelocationKind, with_constant,
+    LinkError, LinkErrors, Linkage, Object, ObjectFunction, Relocation, RelocationKind,
+    with_constant,
 };
 use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
 use crate::emit::constants::CONSTANTS;
@@ -65,9 +66,9 @@ impl Linker {
     /// Puts the objects together.
     ///
     /// # Errors
-    /// Every name that two objects define for all, and every one that none defines; functions that use another object's kernel; more constants
+    /// Every name that two objects define for all, and every one that none defines, where a function uses it first; functions that use another object's kernel; more constants
     /// than the bank holds; kernels that need more local memory than there is, or more registers than their launch bounds leave.
-    pub fn link(self) -> Result<Object, Vec<LinkError>> {
+    pub fn link(self) -> Result<Object, LinkErrors> {
         let mut errors = Vec::new();
         let globals = self.globals(&mut errors);
         let names = self.names(&globals);
@@ -113,11 +114,7 @@ impl Linker {
             }
         }
         errors.extend(whole.beyond_bounds().into_iter().map(LinkError::Bounds));
-        if errors.is_empty() {
-            Ok(whole)
-        } else {
-            Err(errors)
-        }
+        LinkErrors::finish(errors, whole)
     }
 
     /// The names that all objects see.
@@ -169,8 +166,11 @@ impl Linker {
     fn check_uses(&self, globals: &HashMap<&str, Global>, errors: &mut Vec<LinkError>) {
         for (index, input) in self.inputs.iter().enumerate() {
             let own: HashSet<&str> = symbols(&input.object).map(|s| s.name).collect();
+            // An address takes two instructions, and each would say the same.
+            let mut seen = HashSet::new();
             let uses = uses(&input.object)
-                .filter(|(_, relocation)| !own.contains(relocation.symbol.as_str()));
+                .filter(|(_, relocation)| !own.contains(relocation.symbol.as_str()))
+                .filter(|(owner, relocation)| seen.insert((owner.name, &relocation.symbol)));
             for (owner, relocation) in uses {
                 let place = || format!("{}: {}", input.name, relocation.place(owner));
                 let symbol = relocation.symbol.clone();

@@ -16,7 +16,7 @@ mod write;
 #[cfg(feature = "asm")]
 pub(crate) use link::constant_read;
 pub(crate) use link::with_constant;
-pub use link::{CODE_START, LinkError, Symbols};
+pub use link::{CODE_START, LinkError, LinkErrors, Symbols};
 pub use linker::Linker;
 #[cfg(feature = "driver")]
 pub(crate) use linker::suggestion;

@@ -9,10 +9,11 @@ use hashbrown::HashMap;
 use object::build::Id;
 use object::build::elf::{Builder, Section, SectionData, SectionId, Symbol};
 use object::elf;
+use std::fmt;
 use thiserror::Error;
 
-/// Why a file is no object of ours. Nothing in a file makes the reader panic.
-#[derive(Debug, Error)]
+/// Why a file is no object of ours. Nothing in a file makes the reader panic. Prints the same as `Debug`, which is what `main` and `unwrap` show.
+#[derive(Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// Not an ELF file that can be parsed.
@@ -38,6 +39,12 @@ pub enum ReadError {
     /// The note is missing or of another version.
     #[error("the note `{NOTE_NAME}` is {0}")]
     Note(String),
+}
+
+impl fmt::Debug for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// Functions of larger files are refused instead of tried; an object never needs that much.

@@ -175,13 +175,38 @@ fn links() {
         .unwrap();
     bytes[relocation.offset as usize..][..8].copy_from_slice(&address);
     assert_eq!(bytes[8..16], [0x40, 0, 0, 0, 0, 0, 0, 0]);
+    for (addend, value) in [(-0x41, "-0x1"), (i64::MIN, "-0x7fffffffffffffc0")] {
+        let beyond = Relocation {
+            addend,
+            ..relocation.clone()
+        };
+        let error = beyond.link_data("table", 16, &addresses).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with(&format!(" does not fit: {value}")),
+            "{error}"
+        );
+    }
+    let highest = |_: &str| Some(u64::MAX);
+    assert_eq!(relocation.link_data("table", 16, &highest), Ok([0xff; 8]));
+    let beyond = Relocation {
+        addend: 1,
+        ..relocation
+    };
+    let error = beyond.link_data("table", 16, &highest).unwrap_err();
+    assert!(
+        matches!(error, LinkError::OutOfRange { value, .. } if value == 1 << 64),
+        "{error}"
+    );
     let errors = sample().functions[0].link(0, &|_: &str| None).unwrap_err();
-    assert_eq!(errors.len(), 3);
+    // An address is in two words.
+    assert_eq!(errors.iter().count(), 2);
     let errors = sample().functions[0]
         .link(0, &|_: &str| Some(1 << 40))
         .unwrap_err();
     assert!(
-        matches!(errors[0], LinkError::OutOfRange { .. }),
+        matches!(errors.as_slice()[0], LinkError::OutOfRange { .. }),
         "{errors:?}"
     );
 }
@@ -251,7 +276,7 @@ fn constants_have_their_place_in_the_bank() {
     let mut function = object.functions[0].clone();
     let errors = function.link(0, &Behind(1 << 23)).unwrap_err();
     assert!(matches!(
-        errors[..],
+        errors.as_slice(),
         [LinkError::OutOfRange { .. }, LinkError::OutOfRange { .. }]
     ));
     // Where an address only begins may be before the constants; an operand may not.
@@ -261,9 +286,10 @@ fn constants_have_their_place_in_the_bank() {
     }
     let errors = function.link(0, &Behind(0)).unwrap_err();
     assert!(matches!(
-        errors[..],
+        errors.as_slice(),
         [LinkError::OutOfRange { value: -4, .. }]
     ));
+    assert!(errors.to_string().ends_with(" does not fit: -0x4"));
     let load = decode(function.words[0]).unwrap().0.to_string();
     assert!(load.contains("3, [R5-0x4]"), "{load}");
 
@@ -271,7 +297,7 @@ fn constants_have_their_place_in_the_bank() {
     function.relocations[1].offset = 32;
     let errors = function.link(0, &Behind(0)).unwrap_err();
     assert!(
-        matches!(errors[..], [LinkError::BadPlace { .. }]),
+        matches!(errors.as_slice(), [LinkError::BadPlace { .. }]),
         "{errors:?}"
     );
 }

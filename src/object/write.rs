@@ -2,17 +2,18 @@
 
 use super::metadata::{LINES_SECTION, Lines, NOTE_NAME, Note, elf_note};
 use super::{
-    DataContents, DataObject, Line, LinkError, Linkage, MACHINE, Object, Relocation, dwarf,
+    DataContents, DataObject, Line, LinkErrors, Linkage, MACHINE, Object, Relocation, dwarf,
 };
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use hashbrown::HashMap;
 use object::build::elf::{Builder, Relocation as ElfRelocation, SectionData, SectionId, SymbolId};
 use object::elf;
+use std::fmt;
 use thiserror::Error;
 
-/// Why an object has no file.
-#[derive(Debug, Error)]
+/// Why an object has no file. Prints the same as `Debug`, which is what `main` and `unwrap` show.
+#[derive(Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// Two functions or data objects have one name.
@@ -30,8 +31,8 @@ pub enum WriteError {
         offset: u32,
     },
     /// A file with addresses whose words cannot hold them.
-    #[error("cannot link: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Link(Vec<LinkError>),
+    #[error("cannot link: {0}")]
+    Link(LinkErrors),
     /// The debug information could not be written.
     #[error("cannot write debug information: {0}")]
     Debug(#[from] gimli::write::Error),
@@ -41,6 +42,12 @@ pub enum WriteError {
     /// The metadata could not be written.
     #[error("cannot write the note: {0}")]
     Note(#[from] rmp_serde::encode::Error),
+}
+
+impl fmt::Debug for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// A section whose relocations are written after the symbols are known.

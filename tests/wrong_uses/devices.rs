@@ -96,6 +96,33 @@ pub fn rows(table: &mut Table) {
         module.kernel("k").map(|_| ()).map_err(message)
     });
     table.row(
+        "launch bounds that a function of another object breaks",
+        &["launch bounds of kernel `k`", "64 registers", "`wide`", "regs=64"],
+        || {
+            let code = |text: &str| {
+                let compiled = Compiler::new(Options::default()).compile_clif(text);
+                compiled.unwrap().into_object()
+            };
+            let kernel = code(
+                "; kernel max_threads=1024\nfunction %k(i64) {\n    fn0 = %wide(i64)\nblock0(v0: i64):\n    call fn0(v0)\n    return\n}",
+            );
+            // Reads everything before it writes anything.
+            let [loads, stores] = ["v{i} = atomic_load.i32 v0", "store v{i}, v0+{i}"]
+                .map(|line| (1..=80).map(|i| line.replace("{i}", &i.to_string()) + "\n").collect::<String>());
+            let wide = code(&format!("function %wide(i64) {{\nblock0(v0: i64):\n{loads}{stores}return\n}}"));
+            device.load_all(&[kernel, wide]).map(|_| ()).map_err(message)
+        },
+    );
+    table.row(
+        "an object that uses two that are not there",
+        &["object 1: k+", "undefined symbol `first`", "undefined symbol `second`"],
+        || {
+            let text = "function %k() -> i64 {\n    gv0 = symbol %first\n    fn0 = %second() -> i64\nblock0:\n    v0 = symbol_value.i64 gv0\n    v1 = call fn0()\n    v2 = iadd v0, v1\n    return v2\n}";
+            let code = Compiler::new(Options::default()).compile_clif(text).unwrap();
+            device.load_all(&[code.into_object()]).map(|_| ()).map_err(message)
+        },
+    );
+    table.row(
         "no arguments",
         &["`scale`", "takes 2 arguments", "0 were given"],
         || launch(&scale, [1; 3], [1; 3]),

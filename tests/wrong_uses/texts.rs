@@ -12,6 +12,26 @@ const CLIF: &[(&str, &str, &[&str])] = &[
         &["<clif>:3", "^"],
     ),
     (
+        "an operation almost",
+        "function %f(i32) -> i32 {\nblock0(v0: i32):\n    v1 = imull v0, v0\n    return v1\n}",
+        &["<clif>:3", "did you mean `imul`?"],
+    ),
+    (
+        "an operation with a constant, of an older Cranelift",
+        "function %f(i32) -> i32 {\nblock0(v0: i32):\n    v1 = band_imm.i32 v0, 3\n    return v1\n}",
+        &["<clif>:3", "`iconst`, and use `band`"],
+    ),
+    (
+        "a load of a stack slot, of an older Cranelift",
+        "function %f() -> i32 {\n    ss0 = explicit_slot 8\nblock0:\n    v1 = stack_load.i32 ss0\n    return v1\n}",
+        &["<clif>:4", "`stack_addr.i64`, and use `load`"],
+    ),
+    (
+        "a signature behind one without a number",
+        "function %f() {\n    fn0 = %g(i32) -> i32\n    sig0 = (i32)\nblock0:\n    return\n}",
+        &["duplicate entity: sig0", "declare this one first"],
+    ),
+    (
         "a function without an end",
         "function %f() {\nblock0:\n    return\n",
         &["<clif>:"],

@@ -4,13 +4,14 @@ use super::mark::{kernel_mark, lost_mark, near_mark};
 use super::{Header, HeaderLine, SourceComment, SourceFunction, line_number, syntax};
 use crate::clif::guard;
 use crate::error::{Error, ErrorList, Errors, Place, line_of};
-use crate::text::line_starts;
+use crate::text::{did_you_mean, line_starts};
 use crate::warning::Warning;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::entities::AnyEntity;
-use cranelift_codegen::ir::{Function, Inst, SourceLoc};
+use cranelift_codegen::ir::{Function, Inst, Opcode, SourceLoc};
 use cranelift_codegen::isa::CallConv;
 use cranelift_reader::{Details, ParseOptions, TestFile, parse_test};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Largest number of a value, block or other entity that is accepted. The reader makes all entities up to the number, so
@@ -118,8 +119,39 @@ fn parse(body: &str, convention: CallConv) -> Result<TestFile<'_>, Error> {
         })?
         .map_err(|error| {
             let line = line_number(error.location.line_number.max(1) - 1);
-            syntax(error.message, line)
+            let remedy = remedy(&error.message);
+            syntax(error.message + &remedy, line)
         })
+}
+
+/// What to do about a mistake that the reader names and does not explain; may be empty.
+fn remedy(message: &str) -> String {
+    if message.starts_with("duplicate entity: sig") {
+        return "; a signature that stands in a declaration of a function takes the next number: declare this one first, and name it there"
+            .to_owned();
+    }
+    let opcode = message.strip_prefix("Unknown opcode: '");
+    let Some(opcode) = opcode.and_then(|rest| rest.strip_suffix('\'')) else {
+        return String::new();
+    };
+    let name = opcode.split('.').next().unwrap_or(opcode);
+    // Older versions of Cranelift had these.
+    match name.strip_suffix("_imm") {
+        Some(general) if Opcode::from_str(general).is_ok() => {
+            return format!("; make the constant a value by `iconst`, and use `{general}`");
+        }
+        _ => {}
+    }
+    match name {
+        "stack_load" | "stack_store" => {
+            let access = name.trim_start_matches("stack_");
+            format!("; make the address a value by `stack_addr.i64`, and use `{access}`")
+        }
+        _ => {
+            let known: Vec<String> = Opcode::all().iter().map(Opcode::to_string).collect();
+            did_you_mean(name, known.iter().map(String::as_str))
+        }
+    }
 }
 
 /// Functions with mistakes that are left out of one text, at most.

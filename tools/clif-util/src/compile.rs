@@ -240,13 +240,8 @@ fn disassembly(code: &Code) -> Result<String> {
 
 /// One word a line.
 fn hex(code: &Code) -> Result<String> {
-    let words = code.object().linked_words().map_err(|errors| {
-        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        anyhow!(
-            "{}; words cannot say that, an object can (--emit elf)",
-            errors.join("; ")
-        )
-    })?;
+    let words = (code.object().linked_words())
+        .map_err(|errors| anyhow!("{errors}; words cannot say that, an object can (--emit elf)"))?;
     let mut text = String::with_capacity(words.len() * 33);
     for word in words {
         writeln!(text, "{word:032x}")?;

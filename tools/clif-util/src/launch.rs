@@ -176,7 +176,7 @@ impl Options {
         match linker.link() {
             Ok(object) => Ok(Some(object)),
             Err(errors) => {
-                input::print_errors(&errors);
+                input::print_errors(errors.as_slice());
                 Ok(None)
             }
         }

@@ -29,7 +29,7 @@ impl Options {
         let object = match linker.link() {
             Ok(object) => object,
             Err(errors) => {
-                input::print_errors(&errors);
+                input::print_errors(errors.as_slice());
                 return Ok(Outcome::Failure);
             }
         };
