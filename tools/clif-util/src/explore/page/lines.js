@@ -152,6 +152,7 @@ function assemblyColumn(rows, { variant, costs: cost }, differences) {
 function addColumn(parent, id, title, rows, { header, body, box }) {
   const name = `column-${id}`;
   box.setAttribute('role', 'listbox');
+  box.setAttribute('aria-multiselectable', 'true');
   box.setAttribute('aria-label', title);
   const scroll = element('div', { class: 'scroll' }, header, body);
   const panel = element('div', { class: 'panel', id: name, 'data-column': id }, element('h3', {}, title), scroll);
