@@ -1,6 +1,7 @@
 //! `clif-util launch FILES --kernel NAME`: runs one kernel on the simulator.
 
 mod argument;
+mod dearest;
 mod watch;
 
 use crate::options::{Format, Settings};
@@ -48,6 +49,9 @@ pub struct Options {
     /// Write what each instruction cost as JSON: issues, lanes, stalls by reason, sectors, bank conflicts. Implies --timed.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
+    /// Print the ten instructions that cost most, and the cycles of all warps by reason. Implies --timed.
+    #[arg(long)]
+    profile_report: bool,
     /// Write what every warp did in every cycle, in the Chrome trace format. Implies --timed.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -101,8 +105,8 @@ impl Options {
         };
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
-            timed: self.timed || self.profile.is_some() || self.trace.is_some(),
-            profile: self.profile.is_some(),
+            timed: self.timed || self.profiles() || self.trace.is_some(),
+            profile: self.profiles(),
             trace_events: self.trace.as_ref().map(|_| self.trace_events),
             check: self.check,
             budget: self.budget.unwrap_or(defaults.budget),
@@ -134,6 +138,10 @@ impl Options {
             eprintln!("error: {fault}");
         }
         self.write_records(&report)?;
+        if let Some(profile) = report.profile.as_ref().filter(|_| self.profile_report) {
+            let text = dearest::report(profile);
+            input::write(Path::new("-"), text.as_bytes())?;
+        }
         let cancelled = matches!(&report.fault, Some(fault) if matches!(fault.kind, FaultKind::Cancelled { .. }));
         // Who breaks off a launch wants to know how far it came.
         if let Some(format) = self.stats.or(cancelled.then_some(Format::Text)) {
@@ -145,6 +153,11 @@ impl Options {
             write_buffers(directory, &arguments)?;
         }
         Ok(outcome(&report))
+    }
+
+    /// Whether a profile is wanted, for a file or a report.
+    fn profiles(&self) -> bool {
+        self.profile.is_some() || self.profile_report
     }
 
     /// Writes the profile and the trace, also of a launch that ended in a fault.
