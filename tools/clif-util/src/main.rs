@@ -14,6 +14,7 @@ mod interpret;
 mod isa;
 mod launch;
 mod link;
+mod objdump;
 mod options;
 mod pass;
 mod run;
@@ -46,6 +47,8 @@ enum Command {
     Asm(asm::Options),
     /// Disassemble an object or lines of hexadecimal words.
     Disasm(disasm::Options),
+    /// Show what is in objects: headers, symbols, relocations, resources, code beside words and source.
+    Objdump(objdump::Options),
     /// Run straight-line code in one warp, once for each state.
     Exec(exec::Options),
     /// Make a page that shows what every pass made of each line.
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Command::Link(options) => options.run(),
         Command::Asm(options) => options.run(),
         Command::Disasm(options) => options.run(),
+        Command::Objdump(options) => options.run(),
         Command::Exec(options) => options.run(),
         Command::Explore(options) => options.run(),
         Command::Isa(options) => options.run(),
