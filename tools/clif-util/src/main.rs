@@ -6,6 +6,7 @@ mod asm;
 mod bugpoint;
 mod cat;
 mod compile;
+mod diff;
 mod disasm;
 mod exec;
 mod explore;
@@ -49,6 +50,8 @@ enum Command {
     Disasm(disasm::Options),
     /// Show what is in objects: headers, symbols, relocations, resources, code beside words and source.
     Objdump(objdump::Options),
+    /// Compile a file with two sets of settings and show what differs.
+    Diff(diff::Options),
     /// Run straight-line code in one warp, once for each state.
     Exec(exec::Options),
     /// Make a page that shows what every pass made of each line.
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Asm(options) => options.run(),
         Command::Disasm(options) => options.run(),
         Command::Objdump(options) => options.run(),
+        Command::Diff(options) => options.run(),
         Command::Exec(options) => options.run(),
         Command::Explore(options) => options.run(),
         Command::Isa(options) => options.run(),
