@@ -1,5 +1,6 @@
 //! `clif-util compile FILE`: CLIF to assembly text, words or an object, with dumps and reports.
 
+use crate::colours::Label;
 use crate::options::{Format, Settings};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result, anyhow};
@@ -125,7 +126,7 @@ impl Options {
             }
         };
         for warning in code.warnings() {
-            eprintln!("warning: {warning}");
+            eprintln!("{} {warning}", Label::Warning);
         }
         if self.disassemble {
             report.push_str(&disassembly(&code)?);

@@ -4,6 +4,7 @@ mod argument;
 mod dearest;
 mod watch;
 
+use crate::colours::Label;
 use crate::options::{Format, Settings};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result};
@@ -135,7 +136,7 @@ impl Options {
             eprintln!("finding: {finding}");
         }
         if let Some(fault) = &report.fault {
-            eprintln!("error: {fault}");
+            eprintln!("{} {fault}", Label::Error);
         }
         self.write_records(&report)?;
         if let Some(profile) = report.profile.as_ref().filter(|_| self.profile_report) {
@@ -170,7 +171,8 @@ impl Options {
             if trace.dropped > 0 {
                 let (kept, dropped) = (trace.events.len(), trace.dropped);
                 eprintln!(
-                    "warning: the trace has the first {kept} events, {dropped} more do not fit; see --trace-events"
+                    "{} the trace has the first {kept} events, {dropped} more do not fit; see --trace-events",
+                    Label::Warning
                 );
             }
         }
@@ -219,7 +221,7 @@ impl Options {
         let mut compiler = Compiler::new(options);
         let code = source::compile(&mut compiler, &file, 1)?;
         // What is left to others is an error when it is linked.
-        (file.warnings.iter()).for_each(|warning| eprintln!("warning: {warning}"));
+        (file.warnings.iter()).for_each(|warning| eprintln!("{} {warning}", Label::Warning));
         Ok(code.into_object())
     }
 }

@@ -5,7 +5,9 @@
 mod asm;
 mod bugpoint;
 mod cat;
+mod colours;
 mod compile;
+mod completions;
 mod diff;
 mod disasm;
 mod exec;
@@ -18,11 +20,12 @@ mod link;
 mod objdump;
 mod options;
 mod pass;
+mod progress;
 mod run;
 mod source;
 mod test;
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 use thisgpu_filetests::report::Totals;
 
@@ -30,6 +33,9 @@ use thisgpu_filetests::report::Totals;
 #[derive(Parser)]
 #[command(name = "clif-util", version)]
 struct Arguments {
+    /// Colour messages; auto is on a terminal, if NO_COLOR is not set.
+    #[arg(long, global = true, value_name = "WHEN", default_value_t)]
+    color: ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,6 +76,10 @@ enum Command {
     Pass(pass::Options),
     /// Make a CLIF file smaller that makes the compiler fail.
     Bugpoint(bugpoint::Options),
+    /// Print a script that has a shell complete the commands and their options.
+    Completions(completions::Completions),
+    /// Print the page for man, or write one for each command.
+    Man(completions::Pages),
 }
 
 impl Command {
@@ -96,7 +106,10 @@ fn start_logging(debug: bool) {
 }
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let matches = colours::applied(Arguments::command()).get_matches();
+    let command = Arguments::from_arg_matches(&matches)
+        .unwrap_or_else(|error| error.exit())
+        .command;
     start_logging(command.wants_debug_output());
     let result = match command {
         Command::Compile(options) => options.run(),
@@ -116,6 +129,8 @@ fn main() -> ExitCode {
         Command::PrintCfg(options) => options.print_cfg(),
         Command::Pass(options) => options.run(),
         Command::Bugpoint(options) => options.run(),
+        Command::Completions(options) => options.run(Arguments::command()),
+        Command::Man(options) => options.run(Arguments::command()),
     };
     match result {
         Ok(outcome) => outcome.into(),

@@ -8,6 +8,7 @@ mod code;
 mod raw;
 mod resources;
 
+use crate::colours::Label;
 use crate::{Outcome, input};
 use anyhow::{Context, Result};
 use clap::{ArgAction, Args};
@@ -105,7 +106,7 @@ impl Options {
                 continue;
             }
             for bad in dump.code.iter().flatten().flat_map(code::Function::errors) {
-                eprintln!("error: {}: {bad}", dump.file);
+                eprintln!("{} {}: {bad}", Label::Error, dump.file);
                 outcome = Outcome::Failure;
             }
         }

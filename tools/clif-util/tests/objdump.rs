@@ -119,7 +119,7 @@ fn lines_of_the_source_stand_above_their_instructions() {
             .nth(1)
             .is_some_and(|w| w.len() == 32)
     };
-    assert!(!lines.iter().any(|line| is_word(line)), "{dump}");
+    assert!(!lines.iter().any(is_word), "{dump}");
     let with_words = succeed(&["objdump", "-S", "--words", &object]);
     assert!(
         with_words.lines().any(|line| is_word(&line)),
