@@ -12,6 +12,7 @@ mod parallel;
 mod resources;
 mod stages;
 pub(crate) mod summaries;
+mod time_trace;
 mod unit;
 mod watch;
 
@@ -23,6 +24,7 @@ pub use crate::warning::Warning;
 pub use cache::{Cache, CacheKey};
 pub use code::{Code, KernelRef};
 pub use resources::KernelResources;
+pub use time_trace::{PassSlice, TimeTrace};
 pub use unit::Unit;
 pub use watch::{Dump, DumpSink, Timings};
 
@@ -43,6 +45,7 @@ use hashbrown::HashMap;
 use stages::Analyzed;
 use std::sync::Arc;
 use summaries::Summaries;
+use time_trace::Recorder;
 use unit::Compiled;
 use watch::Watch;
 
@@ -273,6 +276,18 @@ impl Compiler {
         &self.watch.timings
     }
 
+    /// Records from now on when each pass runs over each function, or no longer; what was recorded before is dropped. With `false`, which is the
+    /// beginning, it costs nothing.
+    pub fn record_passes(&mut self, on: bool) {
+        self.watch.recorder = on.then(Recorder::new);
+    }
+
+    /// What was recorded so far, of all threads; none if recording is off ([`Compiler::record_passes`]). Functions of the library that are added
+    /// in the end are not in it.
+    pub fn time_trace(&self) -> Option<&TimeTrace> {
+        self.watch.recorder.as_ref().map(Recorder::trace)
+    }
+
     /// Compiles a CLIF text.
     ///
     /// # Errors
@@ -411,9 +426,10 @@ impl Compiler {
         room: u32,
     ) -> Result<Compiled, Errors> {
         let locations = self.locations.clone().unwrap_or_default();
-        let mut compiled = self
-            .kept(input, summaries, room)
-            .map_err(|errors| errors.located(&locations))?;
+        let start = self.watch.enter(input.name);
+        let compiled = self.kept(input, summaries, room);
+        self.watch.leave(start);
+        let mut compiled = compiled.map_err(|errors| errors.located(&locations))?;
         compiled.locate(&locations);
         Ok(compiled)
     }

@@ -57,6 +57,7 @@ mod analysis;
 #[cfg(feature = "asm")]
 pub mod asm;
 pub mod build;
+mod chrome;
 mod clif;
 pub mod compile;
 mod constants;

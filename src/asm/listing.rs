@@ -28,6 +28,44 @@ pub struct BadWord {
     pub reason: Illegal,
 }
 
+/// A function as a listing writes its code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedFunction {
+    /// Its words in order.
+    pub instructions: Vec<ListedInstruction>,
+    /// The label behind the last of them.
+    pub end: Option<String>,
+}
+
+/// A word of a function as a listing writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedInstruction {
+    /// Byte offset in the function.
+    pub offset: usize,
+    /// The word.
+    pub word: u128,
+    /// The label in front of it.
+    pub label: Option<String>,
+    /// The instruction with its control bits, up to ` ;`; or why the word is none.
+    pub text: Result<String, Illegal>,
+}
+
+/// The code of an object's functions, in their order, as [`listing`] writes it: with labels, and symbols for what linking fills in.
+pub fn listed_functions(object: &Object) -> Vec<ListedFunction> {
+    let symbols = symbols(object);
+    let functions = object.functions.iter();
+    functions.map(|f| listed(f, &symbols)).collect()
+}
+
+/// All names that an object defines or uses; labels are none of them.
+fn symbols(object: &Object) -> BTreeSet<&str> {
+    let functions = object.functions.iter().map(|f| f.name.as_str());
+    functions
+        .chain(object.data.iter().map(|d| d.name.as_str()))
+        .chain(object.undefined())
+        .collect()
+}
+
 /// The text of an object, and the words that it has to leave out because they are no instructions.
 ///
 /// Branches inside of a function go to labels `L1`, `L2`, …; what linking fills in is written with its symbol.
@@ -35,13 +73,7 @@ pub fn listing(object: &Object) -> (String, Vec<BadWord>) {
     let mut out = String::new();
     let mut bad = Vec::new();
     let mut file = 0;
-    let symbols: BTreeSet<&str> = object
-        .functions
-        .iter()
-        .map(|f| f.name.as_str())
-        .chain(object.data.iter().map(|d| d.name.as_str()))
-        .chain(object.undefined())
-        .collect();
+    let symbols = symbols(object);
     for name in object.undefined() {
         let _ = writeln!(out, ".extern {}", quoted(name));
     }
@@ -185,19 +217,11 @@ fn function(
     bad: &mut Vec<BadWord>,
 ) {
     header(function, out);
-    let decoded: Vec<Result<Decoded, Illegal>> =
-        function.words.iter().map(|w| decode(*w)).collect();
-    let relocations: HashMap<usize, &Relocation> = function
-        .relocations
-        .iter()
-        .map(|r| (r.offset as usize, r))
-        .collect();
-    let labels = labels(&decoded, &relocations, symbols);
-    let label = |at: usize| {
-        labels
-            .get(&at)
-            .map(|name| format!("{name}:\n"))
-            .unwrap_or_default()
+    let code = listed(function, symbols);
+    let label = |name: &Option<String>, out: &mut String| {
+        if let Some(name) = name {
+            let _ = writeln!(out, "{name}:");
+        }
     };
     let mut lines = function.lines.iter().peekable();
     let mut line = |offset: usize, out: &mut String| {
@@ -216,33 +240,60 @@ fn function(
             out.push('\n');
         }
     };
-    for (i, instruction) in decoded.iter().enumerate() {
-        let offset = i * WORD_BYTES;
-        out.push_str(&label(i));
+    for instruction in code.instructions {
+        let ListedInstruction {
+            offset, word, text, ..
+        } = instruction;
+        label(&instruction.label, out);
         line(offset, out);
-        match instruction {
-            Ok((inst, control)) => {
-                let relocation = relocations.get(&offset).copied();
-                let symbols = |field: u8| symbol(inst, i, field, relocation, &labels);
-                let _ = writeln!(out, "    {}{control} ;", inst.with_symbols(&symbols));
+        match text {
+            Ok(text) => {
+                let _ = writeln!(out, "    {text} ;");
             }
             Err(reason) => {
+                let _ = writeln!(out, "    // no instruction: {word:032x}: {reason}");
                 bad.push(BadWord {
                     function: function.name.clone(),
                     offset,
-                    word: function.words[i],
-                    reason: reason.clone(),
+                    word,
+                    reason,
                 });
-                let _ = writeln!(
-                    out,
-                    "    // no instruction: {:032x}: {reason}",
-                    function.words[i]
-                );
             }
         }
     }
-    out.push_str(&label(decoded.len()));
-    line(decoded.len() * WORD_BYTES, out);
+    label(&code.end, out);
+    line(function.words.len() * WORD_BYTES, out);
+}
+
+/// The code of a function.
+fn listed(function: &ObjectFunction, symbols: &BTreeSet<&str>) -> ListedFunction {
+    let decoded: Vec<Result<Decoded, Illegal>> =
+        function.words.iter().map(|w| decode(*w)).collect();
+    let relocations: HashMap<usize, &Relocation> = function
+        .relocations
+        .iter()
+        .map(|r| (r.offset as usize, r))
+        .collect();
+    let labels = labels(&decoded, &relocations, symbols);
+    let instruction = |(i, (decoded, word)): (usize, (Result<Decoded, Illegal>, &u128))| {
+        let offset = i * WORD_BYTES;
+        let text = decoded.map(|(inst, control)| {
+            let relocation = relocations.get(&offset).copied();
+            let symbols = |field: u8| symbol(&inst, i, field, relocation, &labels);
+            format!("{}{control}", inst.with_symbols(&symbols))
+        });
+        ListedInstruction {
+            offset,
+            word: *word,
+            label: labels.get(&i).cloned(),
+            text,
+        }
+    };
+    let instructions = decoded.into_iter().zip(&function.words).enumerate();
+    ListedFunction {
+        instructions: instructions.map(instruction).collect(),
+        end: labels.get(&function.words.len()).cloned(),
+    }
 }
 
 /// The word that a branch goes to, if it lies in the function or at its end.

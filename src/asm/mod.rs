@@ -20,7 +20,7 @@ mod select;
 mod syntax;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Span};
-pub use listing::{BadWord, listing};
+pub use listing::{BadWord, ListedFunction, ListedInstruction, listed_functions, listing};
 pub use name::NamedRegister;
 
 use crate::isa::{Control, Inst, PReg};

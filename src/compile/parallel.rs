@@ -107,13 +107,15 @@ impl Compiler {
         };
         thread::scope(|scope| {
             let helpers: Vec<_> = (1..threads)
-                .filter_map(|_| {
+                .filter_map(|thread| {
                     let mut compiler = Compiler::new(self.options.clone());
                     compiler.set_locations(self.locations.clone());
                     compiler.use_cache(self.cache.clone());
                     compiler.time_passes(self.watch.timed);
                     compiler.collect_remarks(self.watch.remarks);
                     compiler.model_cycles(self.watch.cycles);
+                    let recorder = self.watch.recorder.as_ref();
+                    compiler.watch.recorder = recorder.map(|recorder| recorder.of_thread(thread));
                     let helper = thread::Builder::new().stack_size(STACK);
                     // Where the system gives no more threads, those that there are do the work.
                     let work = move || (work(&mut compiler), compiler);
@@ -122,9 +124,14 @@ impl Compiler {
                 .collect();
             store(work(self));
             for helper in helpers {
-                let (done, compiler) = helper.join().unwrap_or_else(|panic| resume_unwind(panic));
+                let (done, mut compiler) =
+                    helper.join().unwrap_or_else(|panic| resume_unwind(panic));
                 store(done);
                 self.watch.timings.add(compiler.timings());
+                let recorder = self.watch.recorder.as_mut();
+                if let Some((recorder, more)) = recorder.zip(compiler.watch.recorder.take()) {
+                    recorder.append(more);
+                }
             }
         });
         outcomes.into_iter().flatten().collect()

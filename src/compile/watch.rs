@@ -1,6 +1,7 @@
 //! Watching a compilation: time per pass, dumps after passes, verification after passes.
 
 use super::Pass;
+use super::time_trace::Recorder;
 use crate::error::{Error, Errors, Place, Problem};
 use crate::regalloc::{MOST_WORK, Source};
 use crate::sched::picture::Picture;
@@ -125,6 +126,8 @@ pub(super) struct Watch {
     pub timings: Timings,
     /// Whether the clock is read at all: for a small function that costs as much as a short pass.
     pub timed: bool,
+    /// Keeps when passes run, if that was asked for.
+    pub recorder: Option<Recorder>,
     /// Whether remarks are collected.
     pub remarks: bool,
     /// Whether it is found how long blocks take.
@@ -147,9 +150,23 @@ impl Watch {
         result
     }
 
-    /// Now, if times are counted.
+    /// Now, if times are counted or recorded.
     pub fn start(&self) -> Option<Instant> {
-        self.timed.then(Instant::now)
+        (self.timed || self.recorder.is_some()).then(Instant::now)
+    }
+
+    /// A function begins; what [`Watch::leave`] takes.
+    pub fn enter(&mut self, function: &str) -> Option<Instant> {
+        let recorder = self.recorder.as_mut()?;
+        recorder.enter(function);
+        Some(Instant::now())
+    }
+
+    /// A function is compiled.
+    pub fn leave(&mut self, start: Option<Instant>) {
+        if let Some((recorder, start)) = self.recorder.as_mut().zip(start) {
+            recorder.record(None, start, start.elapsed());
+        }
     }
 
     /// Runs a pass, verifies and dumps what it makes.
@@ -176,10 +193,16 @@ impl Watch {
         result
     }
 
-    /// Counts the time since `start` for a pass.
+    /// Counts the time since `start` for a pass, and records it.
     pub fn count(&mut self, pass: Pass, start: Option<Instant>) {
         if let Some(start) = start {
-            self.timings.times[pass as usize] += start.elapsed();
+            let elapsed = start.elapsed();
+            if self.timed {
+                self.timings.times[pass as usize] += elapsed;
+            }
+            if let Some(recorder) = &mut self.recorder {
+                recorder.record(Some(pass), start, elapsed);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What every warp of a launch did, cycle by cycle, in the format that browsers' trace viewers read.
 
 use super::profile::Stall;
+use crate::chrome;
 use serde::Serialize;
 use serde::ser::Serializer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,39 +90,20 @@ pub struct Trace {
 /// Threads of a viewer that a warp has.
 const ROWS: u32 = 8;
 
-/// An event of the Chrome format.
-#[derive(Serialize)]
-struct ChromeEvent<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cat: Option<&'a str>,
-    ph: &'a str,
-    ts: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dur: Option<u64>,
-    pid: usize,
-    tid: u32,
-    args: ChromeArguments<'a>,
-}
-
 /// What a viewer shows beside an event.
-#[derive(Default, Serialize)]
-struct ChromeArguments<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sort_index: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pc: Option<String>,
+#[derive(Serialize)]
+struct Arguments<'a> {
+    pc: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instruction: Option<&'a str>,
+    instruction: &'a str,
 }
+
+type ChromeEvent<'a> = chrome::Event<'a, Arguments<'a>>;
 
 /// What the whole file says of itself.
 #[derive(Serialize)]
-struct ChromeTotals<'a> {
+struct Totals<'a> {
     kernel: &'a str,
     unit: &'a str,
     cycles: u64,
@@ -129,20 +111,12 @@ struct ChromeTotals<'a> {
     dropped_events: u64,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ChromeTrace<'a> {
-    trace_events: Vec<ChromeEvent<'a>>,
-    display_time_unit: &'a str,
-    other_data: ChromeTotals<'a>,
-}
-
 impl Trace {
     fn text(&self, address: u32) -> &str {
         self.texts.get(&address).map_or("?", String::as_str)
     }
 
-    fn chrome<'a>(&'a self, event: &Event, pid: usize) -> ChromeEvent<'a> {
+    fn chrome<'a>(&'a self, event: &Event, process: usize) -> ChromeEvent<'a> {
         let (name, category, address, lanes) = match event.what {
             What::Issue { address, lanes } => (
                 mnemonic(self.text(address)),
@@ -153,21 +127,16 @@ impl Trace {
             What::Wait { address, stall } => (stall.name(), "wait", address, None),
             What::Raised { address } => (mnemonic(self.text(address)), "scoreboard", address, None),
         };
-        ChromeEvent {
-            name,
-            cat: Some(category),
-            ph: "X",
-            ts: event.start,
-            dur: Some(event.cycles),
-            pid,
-            tid: thread(event.warp, event.row),
-            args: ChromeArguments {
-                pc: Some(format!("{address:#06x}")),
-                lanes,
-                instruction: Some(self.text(address)),
-                ..ChromeArguments::default()
-            },
-        }
+        let row = chrome::Row {
+            process,
+            thread: thread(event.warp, event.row),
+        };
+        let arguments = Arguments {
+            pc: format!("{address:#06x}"),
+            lanes,
+            instruction: self.text(address),
+        };
+        ChromeEvent::slice(name, category, row, event.start, event.cycles, arguments)
     }
 }
 
@@ -181,57 +150,29 @@ impl Serialize for Trace {
             .iter()
             .map(|event| (process(event.block), event.warp, event.row))
             .collect();
-        let metadata = |name, pid, tid, args| ChromeEvent {
-            name,
-            cat: None,
-            ph: "M",
-            ts: 0,
-            dur: None,
-            pid,
-            tid,
-            args,
-        };
-        let named = |name| ChromeArguments {
-            name: Some(name),
-            ..ChromeArguments::default()
-        };
         let mut events = Vec::with_capacity(self.events.len() + 2 * rows.len() + blocks.len());
-        for (pid, block) in blocks.iter().enumerate() {
-            let [z, y, x] = block;
-            events.push(metadata(
-                "process_name",
-                pid,
-                0,
-                named(format!("block {x},{y},{z}")),
-            ));
+        for (process, [z, y, x]) in blocks.iter().enumerate() {
+            let name = format!("block {x},{y},{z}");
+            events.push(ChromeEvent::process_name(process, name));
         }
-        for (pid, warp, row) in rows {
+        for (process, warp, row) in rows {
             let name = match row {
                 Row::Warp => format!("warp {warp}"),
                 Row::Scoreboard(number) => format!("warp {warp} scoreboard {number}"),
             };
-            let tid = thread(warp, row);
-            events.push(metadata("thread_name", pid, tid, named(name)));
-            let order = ChromeArguments {
-                sort_index: Some(tid),
-                ..ChromeArguments::default()
-            };
-            events.push(metadata("thread_sort_index", pid, tid, order));
+            let thread = thread(warp, row);
+            events.extend(ChromeEvent::row(chrome::Row { process, thread }, name));
         }
         let all = self.events.iter();
         events.extend(all.map(|event| self.chrome(event, process(event.block))));
-        ChromeTrace {
-            trace_events: events,
-            display_time_unit: "ms",
-            other_data: ChromeTotals {
-                kernel: &self.kernel,
-                unit: "1 us is a cycle",
-                cycles: self.cycles,
-                warp_instructions: self.warp_instructions,
-                dropped_events: self.dropped,
-            },
-        }
-        .serialize(serializer)
+        let totals = Totals {
+            kernel: &self.kernel,
+            unit: "1 us is a cycle",
+            cycles: self.cycles,
+            warp_instructions: self.warp_instructions,
+            dropped_events: self.dropped,
+        };
+        chrome::File::new(events, totals).serialize(serializer)
     }
 }
 

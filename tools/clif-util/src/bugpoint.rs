@@ -4,7 +4,7 @@
 //! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
 
 use crate::options::Subject;
-use crate::{Outcome, input};
+use crate::{Outcome, input, progress};
 use anyhow::{Result, bail};
 use clap::Args;
 use cranelift_codegen::ir::Function;
@@ -13,10 +13,14 @@ use cranelift_thisgpu::compile::{KernelOptions, SourceFile, SourceFunction};
 use cranelift_thisgpu::error::Problem;
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings;
+use indicatif::ProgressBar;
 use std::path::Path;
 use thisgpu_filetests::file::TARGET;
 use thisgpu_filetests::panics;
 use thisgpu_filetests::reduce::{Reducer, STEPS};
+
+/// How the bar looks.
+const BAR: &str = "{elapsed_precise} {spinner} {human_pos} tries, {msg} instructions are left";
 
 /// Options of `bugpoint`.
 #[derive(Args)]
@@ -41,13 +45,27 @@ impl Options {
         if self.verbose {
             eprintln!("%{}: {message}", function.name());
         }
-        let fails = |func: &Function| failure(func, function.kernel, &settings).is_some();
-        let reducer = Reducer {
-            fails: &fails,
-            steps: &STEPS,
-            verbose: self.verbose,
+        let reduce = |bar: &ProgressBar| {
+            let fails = |func: &Function| {
+                let fails = failure(func, function.kernel, &settings).is_some();
+                bar.inc(1);
+                if fails {
+                    bar.set_message(instructions(func).to_string());
+                }
+                fails
+            };
+            let reducer = Reducer {
+                fails: &fails,
+                steps: &STEPS,
+                verbose: self.verbose,
+            };
+            reducer.reduce(function.func.clone())
         };
-        let reduced = reducer.reduce(function.func.clone());
+        // What is told would run into the bar; it shows how far it is too.
+        let reduced = match self.verbose {
+            true => reduce(&ProgressBar::hidden()),
+            false => progress::drawn(BAR, |_| {}, reduce),
+        };
         let message = failure(&reduced, function.kernel, &settings).unwrap_or(message);
         let mark = function.kernel.map_or(String::new(), |kernel| {
             let bounds = [
@@ -67,6 +85,14 @@ impl Options {
         input::write(Path::new("-"), text.as_bytes())?;
         Ok(Outcome::Success)
     }
+}
+
+/// The instructions of a function.
+fn instructions(func: &Function) -> usize {
+    let blocks = func.layout.blocks();
+    blocks
+        .map(|block| func.layout.block_insts(block).count())
+        .sum()
 }
 
 /// The first function on which the compiler fails, and how.

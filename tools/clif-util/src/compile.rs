@@ -1,5 +1,6 @@
 //! `clif-util compile FILE`: CLIF to assembly text, words or an object, with dumps and reports.
 
+use crate::colours::Label;
 use crate::options::{Format, Settings};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result, anyhow};
@@ -40,6 +41,9 @@ pub struct Options {
     /// Print the time that each pass takes.
     #[arg(short = 'T')]
     times: bool,
+    /// Write when each pass ran over each function, in the Chrome trace format: a row for each thread of -j.
+    #[arg(long, value_name = "FILE")]
+    time_trace: Option<PathBuf>,
     /// Print what could have been done to the code and was not, and why.
     #[arg(long)]
     remarks: bool,
@@ -95,6 +99,7 @@ impl Options {
         let file = source::read_partly(&self.file, &self.kernel)?;
         let mut compiler = Compiler::new(self.settings.over(&file)?);
         compiler.time_passes(self.times);
+        compiler.record_passes(self.time_trace.is_some());
         compiler.collect_remarks(self.remarks);
         compiler.model_cycles(self.cycles);
         if let Some(folder) = &self.cache {
@@ -106,6 +111,10 @@ impl Options {
         let texts = Arc::new(Mutex::new(Texts::default()));
         self.observe(&mut compiler, emit, &texts);
         let compiled = source::compile(&mut compiler, &file, self.threads.get().into());
+        // Where the time went until an error is worth as much.
+        if let (Some(path), Some(trace)) = (&self.time_trace, compiler.time_trace()) {
+            input::write(path, (serde_json::to_string(trace)? + "\n").as_bytes())?;
+        }
         let texts = std::mem::take(&mut *texts.lock().unwrap_or_else(PoisonError::into_inner));
         // What was seen until an error helps to find it.
         let mut report = texts.reports;
@@ -117,7 +126,7 @@ impl Options {
             }
         };
         for warning in code.warnings() {
-            eprintln!("warning: {warning}");
+            eprintln!("{} {warning}", Label::Warning);
         }
         if self.disassemble {
             report.push_str(&disassembly(&code)?);

@@ -1,5 +1,6 @@
 //! Files to read and write; `-` is standard input or output.
 
+use crate::colours::Label;
 use anyhow::{Context, Result};
 use cranelift_thisgpu::asm::Assembly;
 use std::fmt::Display;
@@ -60,7 +61,9 @@ pub fn print_warnings(assembly: &Assembly) {
 
 /// Prints errors on standard error, each on a line of its own.
 pub fn print_errors(errors: &[impl Display]) {
-    errors.iter().for_each(|error| eprintln!("error: {error}"));
+    errors
+        .iter()
+        .for_each(|error| eprintln!("{} {error}", Label::Error));
 }
 
 /// Prints a line on standard output.
@@ -74,7 +77,7 @@ pub fn print_report(report: &FileReport) -> Result<()> {
     report
         .errors
         .iter()
-        .for_each(|error| eprintln!("error: {error}"));
+        .for_each(|error| eprintln!("{} {error}", Label::Error));
     Ok(())
 }
 

@@ -1,8 +1,10 @@
 //! `clif-util launch FILES --kernel NAME`: runs one kernel on the simulator.
 
 mod argument;
+mod dearest;
 mod watch;
 
+use crate::colours::Label;
 use crate::options::{Format, Settings};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result};
@@ -48,6 +50,9 @@ pub struct Options {
     /// Write what each instruction cost as JSON: issues, lanes, stalls by reason, sectors, bank conflicts. Implies --timed.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
+    /// Print the ten instructions that cost most, and the cycles of all warps by reason. Implies --timed.
+    #[arg(long)]
+    profile_report: bool,
     /// Write what every warp did in every cycle, in the Chrome trace format. Implies --timed.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -101,8 +106,8 @@ impl Options {
         };
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
-            timed: self.timed || self.profile.is_some() || self.trace.is_some(),
-            profile: self.profile.is_some(),
+            timed: self.timed || self.profiles() || self.trace.is_some(),
+            profile: self.profiles(),
             trace_events: self.trace.as_ref().map(|_| self.trace_events),
             check: self.check,
             budget: self.budget.unwrap_or(defaults.budget),
@@ -131,9 +136,13 @@ impl Options {
             eprintln!("finding: {finding}");
         }
         if let Some(fault) = &report.fault {
-            eprintln!("error: {fault}");
+            eprintln!("{} {fault}", Label::Error);
         }
         self.write_records(&report)?;
+        if let Some(profile) = report.profile.as_ref().filter(|_| self.profile_report) {
+            let text = dearest::report(profile);
+            input::write(Path::new("-"), text.as_bytes())?;
+        }
         let cancelled = matches!(&report.fault, Some(fault) if matches!(fault.kind, FaultKind::Cancelled { .. }));
         // Who breaks off a launch wants to know how far it came.
         if let Some(format) = self.stats.or(cancelled.then_some(Format::Text)) {
@@ -147,6 +156,11 @@ impl Options {
         Ok(outcome(&report))
     }
 
+    /// Whether a profile is wanted, for a file or a report.
+    fn profiles(&self) -> bool {
+        self.profile.is_some() || self.profile_report
+    }
+
     /// Writes the profile and the trace, also of a launch that ended in a fault.
     fn write_records(&self, report: &Report) -> Result<()> {
         if let (Some(path), Some(profile)) = (&self.profile, &report.profile) {
@@ -157,7 +171,8 @@ impl Options {
             if trace.dropped > 0 {
                 let (kept, dropped) = (trace.events.len(), trace.dropped);
                 eprintln!(
-                    "warning: the trace has the first {kept} events, {dropped} more do not fit; see --trace-events"
+                    "{} the trace has the first {kept} events, {dropped} more do not fit; see --trace-events",
+                    Label::Warning
                 );
             }
         }
@@ -206,7 +221,7 @@ impl Options {
         let mut compiler = Compiler::new(options);
         let code = source::compile(&mut compiler, &file, 1)?;
         // What is left to others is an error when it is linked.
-        (file.warnings.iter()).for_each(|warning| eprintln!("warning: {warning}"));
+        (file.warnings.iter()).for_each(|warning| eprintln!("{} {warning}", Label::Warning));
         Ok(code.into_object())
     }
 }

@@ -5,7 +5,10 @@
 mod asm;
 mod bugpoint;
 mod cat;
+mod colours;
 mod compile;
+mod completions;
+mod diff;
 mod disasm;
 mod exec;
 mod explore;
@@ -14,13 +17,15 @@ mod interpret;
 mod isa;
 mod launch;
 mod link;
+mod objdump;
 mod options;
 mod pass;
+mod progress;
 mod run;
 mod source;
 mod test;
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 use thisgpu_filetests::report::Totals;
 
@@ -28,6 +33,9 @@ use thisgpu_filetests::report::Totals;
 #[derive(Parser)]
 #[command(name = "clif-util", version)]
 struct Arguments {
+    /// Colour messages; auto is on a terminal, if NO_COLOR is not set.
+    #[arg(long, global = true, value_name = "WHEN", default_value_t)]
+    color: ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -46,6 +54,10 @@ enum Command {
     Asm(asm::Options),
     /// Disassemble an object or lines of hexadecimal words.
     Disasm(disasm::Options),
+    /// Show what is in objects: headers, symbols, relocations, resources, code beside words and source.
+    Objdump(objdump::Options),
+    /// Compile a file with two sets of settings and show what differs.
+    Diff(diff::Options),
     /// Run straight-line code in one warp, once for each state.
     Exec(exec::Options),
     /// Make a page that shows what every pass made of each line.
@@ -64,6 +76,10 @@ enum Command {
     Pass(pass::Options),
     /// Make a CLIF file smaller that makes the compiler fail.
     Bugpoint(bugpoint::Options),
+    /// Print a script that has a shell complete the commands and their options.
+    Completions(completions::Completions),
+    /// Print the page for man, or write one for each command.
+    Man(completions::Pages),
 }
 
 impl Command {
@@ -90,7 +106,10 @@ fn start_logging(debug: bool) {
 }
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let matches = colours::applied(Arguments::command()).get_matches();
+    let command = Arguments::from_arg_matches(&matches)
+        .unwrap_or_else(|error| error.exit())
+        .command;
     start_logging(command.wants_debug_output());
     let result = match command {
         Command::Compile(options) => options.run(),
@@ -99,6 +118,8 @@ fn main() -> ExitCode {
         Command::Link(options) => options.run(),
         Command::Asm(options) => options.run(),
         Command::Disasm(options) => options.run(),
+        Command::Objdump(options) => options.run(),
+        Command::Diff(options) => options.run(),
         Command::Exec(options) => options.run(),
         Command::Explore(options) => options.run(),
         Command::Isa(options) => options.run(),
@@ -108,6 +129,8 @@ fn main() -> ExitCode {
         Command::PrintCfg(options) => options.print_cfg(),
         Command::Pass(options) => options.run(),
         Command::Bugpoint(options) => options.run(),
+        Command::Completions(options) => options.run(Arguments::command()),
+        Command::Man(options) => options.run(Arguments::command()),
     };
     match result {
         Ok(outcome) => outcome.into(),

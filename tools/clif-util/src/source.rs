@@ -1,5 +1,6 @@
 //! Reading CLIF and compiling it, as several commands do.
 
+use crate::colours::Label;
 use crate::input;
 use anyhow::Result;
 use cranelift_thisgpu::compile::SourceFile;
@@ -50,12 +51,12 @@ pub fn print_error(error: &anyhow::Error) {
     match error.downcast_ref::<Errors>() {
         Some(errors) => {
             for error in errors {
-                eprintln!("error: {error}");
+                eprintln!("{} {error}", Label::Error);
                 if let Some(excerpt) = error.excerpt() {
                     eprintln!("{excerpt}");
                 }
             }
         }
-        None => eprintln!("error: {error:#}"),
+        None => eprintln!("{} {error:#}", Label::Error),
     }
 }

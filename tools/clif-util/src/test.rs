@@ -1,7 +1,7 @@
 //! `clif-util test`: test files, their outcome, and totals.
 
 use crate::options::Settings;
-use crate::{Outcome, input};
+use crate::{Outcome, input, progress};
 use anyhow::{Context, Result};
 use clap::Args;
 use rayon::prelude::*;
@@ -42,10 +42,19 @@ impl Options {
             settings: self.settings.settings.clone(),
             bless: expectation::blessing(),
         };
-        let reports: Vec<FileReport> = files
-            .par_iter()
-            .map(|file| test_file(file, &options))
-            .collect();
+        let reports: Vec<FileReport> = progress::drawn(
+            progress::FILES,
+            |_| {},
+            |bar| {
+                bar.set_length(files.len() as u64);
+                let test = |file: &PathBuf| {
+                    let report = test_file(file, &options);
+                    bar.inc(1);
+                    report
+                };
+                files.par_iter().map(test).collect()
+            },
+        );
         let mut totals = Totals::default();
         for report in &reports {
             totals.add(report);
