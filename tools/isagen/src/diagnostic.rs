@@ -1,10 +1,11 @@
 //! Messages about a description, each with its place.
 //!
-//! Every stage appends to a list and goes on, so one run names all mistakes. [`render`] shows them with file, line and caret.
-
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+//! Every stage appends to a list and goes on, so one run names all mistakes. [`render`] shows them with file and line; with the feature
+//! `snippets` with the lines themselves and carets too, which a build without the command does without.
 
 use crate::source::{SourceMap, Span};
+#[cfg(feature = "snippets")]
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +92,38 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.dedup_by(|a, b| a.span == b.span && a.message == b.message);
 }
 
+/// The message with its place: `FILE:LINE:COLUMN: error: …`, and what to do below it.
+#[cfg(not(feature = "snippets"))]
+pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, _colour: bool) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let place = |span: Span| {
+        excerpt(sources, span).map_or(String::new(), |found| {
+            let column = found.text[..found.range.start].chars().count() + 1;
+            format!("{}:{}:{column}: ", found.name, found.line)
+        })
+    };
+    let mut text = format!(
+        "{}{severity}: {}",
+        place(diagnostic.span),
+        diagnostic.message
+    );
+    if !diagnostic.label.is_empty() {
+        text += &format!(" ({})", diagnostic.label);
+    }
+    if let Some((span, label)) = &diagnostic.related {
+        text += &format!("\n{}{label}", place(*span));
+    }
+    if let Some(help) = &diagnostic.help {
+        text += &format!("\nhelp: {help}");
+    }
+    text
+}
+
 /// The message with the lines it is about, for a terminal or, with `colour` false, for a file.
+#[cfg(feature = "snippets")]
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
