@@ -34,7 +34,7 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
     let machine = isagen::load(&sources).map_err(|errors| {
         errors
             .iter()
-            .map(|e| isagen::diagnostic::render(e, &sources, false))
+            .map(|e| isagen::diagnostic::plain(e, &sources))
             .collect::<Vec<_>>()
             .join("\n")
     })?;

@@ -1,7 +1,7 @@
 //! Messages about a description, each with its place.
 //!
-//! Every stage appends to a list and goes on, so one run names all mistakes. [`render`] shows them with file and line; with the feature
-//! `snippets` with the lines themselves and carets too, which a build without the command does without.
+//! Every stage appends to a list and goes on, so one run names all mistakes. [`plain`] shows them with file and line, `render`
+//! (feature `snippets`) with the lines themselves and carets.
 
 use crate::source::{SourceMap, Span};
 #[cfg(feature = "snippets")]
@@ -92,9 +92,8 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.dedup_by(|a, b| a.span == b.span && a.message == b.message);
 }
 
-/// The message with its place: `FILE:LINE:COLUMN: error: …`, and what to do below it.
-#[cfg(not(feature = "snippets"))]
-pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, _colour: bool) -> String {
+/// The message with its place: `FILE:LINE:COLUMN: error: …`, and what belongs to it below, a line each.
+pub fn plain(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let severity = match diagnostic.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -189,4 +188,36 @@ fn excerpt(sources: &SourceMap, span: Span) -> Option<Excerpt<'_>> {
             (start - first).min(length)..(end - first).min(length)
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_message_has_its_places() {
+        let mut sources = SourceMap::default();
+        sources.add("a.isa", "first\n  é second\n");
+        let span = |start: u32, end: u32| Span {
+            file: 0,
+            start,
+            end,
+        };
+        let error = Diagnostic::error(span(11, 17), "it is there twice")
+            .label("again")
+            .related(span(0, 5), "first here")
+            .help("rename one");
+        assert_eq!(
+            plain(&error, &sources),
+            "a.isa:2:5: error: it is there twice (again)\na.isa:1:1: first here\nhelp: rename one"
+        );
+        let elsewhere = Diagnostic::warning(
+            Span {
+                file: 7,
+                ..span(0, 0)
+            },
+            "odd",
+        );
+        assert_eq!(plain(&elsewhere, &sources), "warning: odd");
+    }
 }
