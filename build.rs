@@ -1,5 +1,6 @@
 //! Generates the instruction tables from `src/isa/description`, and the lowering rules from `isle/`; hashes what the compiler is made of.
 
+#[cfg(feature = "cache")]
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
     let machine = isagen::load(&sources).map_err(|errors| {
         errors
             .iter()
-            .map(|e| isagen::diagnostic::render(e, &sources, false))
+            .map(|e| isagen::diagnostic::plain(e, &sources))
             .collect::<Vec<_>>()
             .join("\n")
     })?;
@@ -57,7 +58,14 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
     rules(root, out)
 }
 
+/// No cache, no hash.
+#[cfg(not(feature = "cache"))]
+fn hash(_: &Path, _: &Path) -> Result<(), String> {
+    Ok(())
+}
+
 /// Sets `THISGPU_BUILD_HASH` to a hash of all sources and of what was generated from them: what it compiles to may differ where they do.
+#[cfg(feature = "cache")]
 fn hash(root: &Path, out: &Path) -> Result<(), String> {
     let mut files = Vec::new();
     for source in ["src", "isle", "Cargo.toml", "build.rs"] {
@@ -90,6 +98,7 @@ fn hash(root: &Path, out: &Path) -> Result<(), String> {
 }
 
 /// The files of a folder and of those in it, or the file.
+#[cfg(feature = "cache")]
 fn list(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if path.is_dir() {
         for entry in std::fs::read_dir(path)? {

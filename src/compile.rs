@@ -4,6 +4,7 @@
 //! (`--dump-after`) and verifies itself (after each pass in debug builds, or with `--set verify=true`). Functions are compiled
 //! one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a text are reported together.
 
+#[cfg(feature = "cache")]
 mod cache;
 mod code;
 mod finish;
@@ -21,6 +22,7 @@ pub use crate::object::RECURSION_BYTES;
 pub use crate::remarks::Remark;
 pub use crate::sched::model::FunctionCycles;
 pub use crate::warning::Warning;
+#[cfg(feature = "cache")]
 pub use cache::{Cache, CacheKey};
 pub use code::{Code, KernelRef};
 pub use resources::KernelResources;
@@ -205,6 +207,7 @@ pub struct Compiler {
     allocation: regalloc::Scratch,
     emission: emit::Scratch,
     watch: Watch,
+    #[cfg(feature = "cache")]
     cache: Option<Arc<Cache>>,
     locations: Option<Arc<Locations>>,
 }
@@ -259,13 +262,6 @@ impl Compiler {
         self.locations = locations;
     }
 
-    /// Looks for code in a cache from now on before it is compiled, and keeps it there; or no longer. Files are kept as a whole
-    /// ([`Compiler::file`] and what is made of it), functions that are compiled one by one each by itself ([`Compiler::compile_function`],
-    /// [`Compiler::compile_module`], and so those of a `GpuModule`). With dumps everything is compiled.
-    pub fn use_cache(&mut self, cache: Option<Arc<Cache>>) {
-        self.cache = cache;
-    }
-
     /// Counts the time of every pass from now on, or no longer. It is not counted unless asked for.
     pub fn time_passes(&mut self, on: bool) {
         self.watch.timed = on;
@@ -317,30 +313,20 @@ impl Compiler {
         code
     }
 
-    /// Takes a file from the cache or compiles it.
+    /// Takes a file from the cache, where there is one, or compiles it.
     fn file_located(&mut self, file: &SourceFile, threads: usize) -> Result<Code, Errors> {
         let names: Vec<String> = file.functions.iter().map(SourceFunction::name).collect();
         let inputs: Vec<FunctionInput<'_>> = (file.functions.iter().zip(&names))
             .map(|(function, name)| FunctionInput::of_source(function, name))
             .collect();
         // What is wrong with a text is not in the key.
-        let cached = self.watch.sink.is_none() && !file.is_partial();
-        let Some(cache) = self.cache.clone().filter(|_| cached) else {
-            return self.file_afresh(file, &inputs, threads);
-        };
-        let key = self.cache_key(&inputs);
-        if let Some(code) = cache.get(&key) {
-            return Ok(code.with_text(file));
+        #[cfg(feature = "cache")]
+        if !file.is_partial()
+            && let Some(cache) = self.cache_in_use()
+        {
+            return self.file_kept(&cache, file, &inputs, threads);
         }
-        // The functions are kept together, not one by one.
-        self.cache = None;
-        let code = self.file_afresh(file, &inputs, threads);
-        self.cache = Some(cache.clone());
-        let code = code?;
-        if let Err(error) = cache.put(&key, &code) {
-            log::warn!("cache: {} is not kept: {error}", file.name);
-        }
-        Ok(code)
+        self.file_afresh(file, &inputs, threads)
     }
 
     /// Compiles all functions of a file without a look at the cache.
@@ -427,36 +413,16 @@ impl Compiler {
     ) -> Result<Compiled, Errors> {
         let locations = self.locations.clone().unwrap_or_default();
         let start = self.watch.enter(input.name);
-        let compiled = self.kept(input, summaries, room);
+        #[cfg(feature = "cache")]
+        let compiled = match self.cache_in_use() {
+            Some(cache) => self.kept(&cache, input, summaries, room),
+            None => self.numbered(input, summaries, room),
+        };
+        #[cfg(not(feature = "cache"))]
+        let compiled = self.numbered(input, summaries, room);
         self.watch.leave(start);
         let mut compiled = compiled.map_err(|errors| errors.located(&locations))?;
         compiled.locate(&locations);
-        Ok(compiled)
-    }
-
-    /// Takes a function from the cache or compiles it.
-    fn kept(
-        &mut self,
-        input: &FunctionInput<'_>,
-        summaries: &Summaries,
-        room: u32,
-    ) -> Result<Compiled, Errors> {
-        let Some(cache) = self.cache.clone().filter(|_| self.watch.sink.is_none()) else {
-            return self.numbered(input, summaries, room);
-        };
-        let key = self.function_key(input, summaries);
-        if let Some(compiled) = cache.get_function(&key)
-            && compiled.constant_bytes() <= room
-        {
-            return Ok(compiled);
-        }
-        let compiled = self.numbered(input, summaries, room)?;
-        // How much room there was decides nothing only where it was enough.
-        if compiled.constants.tables().is_empty()
-            && let Err(error) = cache.put_function(&key, &compiled)
-        {
-            log::warn!("cache: %{} is not kept: {error}", input.name);
-        }
         Ok(compiled)
     }
 
@@ -476,7 +442,8 @@ impl Compiler {
             allocation,
             emission,
             watch,
-            cache: _,
+            #[cfg(feature = "cache")]
+                cache: _,
             locations: _,
         } = self;
         let name = input.name;

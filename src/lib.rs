@@ -39,6 +39,7 @@
 //! | feature | what it adds |
 //! | --- | --- |
 //! | `asm` | [`asm`]: the assembler and the listing |
+//! | `cache` | [`compile::Cache`]: compiled code in a folder; [`Compiler::cache_key`] |
 //! | `driver` | [`driver`]: devices, memory, launches, for any [`Driver`](driver::Driver) |
 //! | `module` | [`module`]: [`GpuModule`] |
 //! | `sim` | [`sim`]: the simulator; with `driver`, [`Device::simulator`] |

@@ -99,6 +99,7 @@ impl Locations {
     }
 
     /// All that decides what numbers stand for, as a text that is the same each time.
+    #[cfg(feature = "cache")]
     pub(crate) fn content(&self) -> String {
         format!("{:?} {:?}", self.files, self.places)
     }

@@ -1,6 +1,8 @@
 //! Compiled code in a folder: what a key depends on, what a cached object answers, also function by function in a `GpuModule`, and what becomes
 //! of bad entries and full folders.
 
+#![cfg(all(feature = "cache", feature = "module"))]
+
 use cranelift_thisgpu::compile::{Cache, CacheKey, Code, Compiler, FunctionInput, KernelOptions};
 use cranelift_thisgpu::cranelift::codegen::ir::types::{I32, I64};
 use cranelift_thisgpu::cranelift::module::{DataDescription, Linkage, Module};
@@ -368,6 +370,55 @@ fn what_was_used_longest_ago_goes_when_the_folder_is_full() {
     // What is larger than the whole folder may be is not kept.
     compile(Some(&open(&folder, size / 2)), &text(3));
     assert!(!path(&text(3)).exists());
+}
+
+#[test]
+fn a_folder_keeps_its_limit_over_many_entries() {
+    let text = |bytes: u32| TEXT.replace("shared=64", &format!("shared={}", 100 + bytes));
+    let folder = Folder::new();
+    compile(Some(&open(&folder, Cache::DEFAULT_LIMIT)), &text(0));
+    let size = fs::metadata(&folder.entries()[0]).unwrap().len();
+    // What two write is counted together, though neither lists the folder each time.
+    let limit = 12 * size;
+    let caches = [open(&folder, limit), open(&folder, limit)];
+    for round in 1..40 {
+        compile(Some(&caches[round as usize % 2]), &text(round));
+        let entries = folder.entries();
+        let bytes: u64 = entries.iter().map(|e| fs::metadata(e).unwrap().len()).sum();
+        let behind = 2 * (limit / 8 + size);
+        assert!(bytes <= limit + behind, "{round}: {bytes} of {limit}");
+        assert!(entries.len() >= (round as usize + 1).min(11), "{round}");
+    }
+}
+
+#[test]
+fn an_entry_cut_off_anywhere_is_a_miss() {
+    let folder = Folder::new();
+    let cache = open(&folder, Cache::DEFAULT_LIMIT);
+    compile(Some(&cache), TEXT);
+    let entry = folder.entries().remove(0);
+    let good = fs::read(&entry).unwrap();
+    let key = key(&compiler(None), TEXT);
+    for end in 0..good.len() {
+        fs::write(&entry, &good[..end]).unwrap();
+        assert!(cache.get(&key).is_none(), "{end} of {} bytes", good.len());
+    }
+    fs::write(&entry, &good).unwrap();
+    assert!(cache.get(&key).is_some());
+}
+
+#[test]
+fn a_folder_that_is_gone_stops_nobody() {
+    let folder = Folder::new();
+    let cache = open(&folder, Cache::DEFAULT_LIMIT);
+    let fresh = compile(None, TEXT);
+    fs::remove_dir_all(&folder.0).unwrap();
+    assert_eq!(compile(Some(&cache), TEXT), fresh);
+    let error = cache.put(&key(&compiler(None), TEXT), &fresh).unwrap_err();
+    assert!(
+        error.to_string().contains(folder.0.to_str().unwrap()),
+        "{error}"
+    );
 }
 
 #[test]

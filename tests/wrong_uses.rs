@@ -5,6 +5,7 @@
 
 #![cfg(all(
     feature = "asm",
+    feature = "cache",
     feature = "driver",
     feature = "module",
     feature = "sim"

@@ -8,7 +8,8 @@
 //! A cache never makes a compilation fail: where the folder cannot be written, a message goes to the log, and the code is compiled.
 
 use super::unit::Compiled;
-use super::{Code, Compiler, FunctionInput, Summaries};
+use super::{Code, Compiler, FunctionInput, SourceFile, Summaries};
+use crate::error::Errors;
 use crate::locations::Locations;
 use crate::object::Object;
 use crate::remarks::Remark;
@@ -19,9 +20,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// What this build of the compiler is made of, as a hash: another build may make other code.
@@ -65,6 +68,65 @@ impl Hasher {
 }
 
 impl Compiler {
+    /// Looks for code in a cache from now on before it is compiled, and keeps it there; or no longer. Files are kept as a whole
+    /// ([`Compiler::file`] and what is made of it), functions that are compiled one by one each by itself ([`Compiler::compile_function`],
+    /// [`Compiler::compile_module`], and so those of a `GpuModule`). With dumps everything is compiled.
+    pub fn use_cache(&mut self, cache: Option<Arc<Cache>>) {
+        self.cache = cache;
+    }
+
+    /// The cache, unless somebody wants to see everything compiled.
+    pub(super) fn cache_in_use(&self) -> Option<Arc<Cache>> {
+        self.cache.clone().filter(|_| self.watch.sink.is_none())
+    }
+
+    /// Takes a file from the cache or compiles it.
+    pub(super) fn file_kept(
+        &mut self,
+        cache: &Arc<Cache>,
+        file: &SourceFile,
+        inputs: &[FunctionInput<'_>],
+        threads: usize,
+    ) -> Result<Code, Errors> {
+        let key = self.cache_key(inputs);
+        if let Some(code) = cache.get(&key) {
+            return Ok(code.with_text(file));
+        }
+        // The functions are kept together, not one by one.
+        self.cache = None;
+        let code = self.file_afresh(file, inputs, threads);
+        self.cache = Some(cache.clone());
+        let code = code?;
+        if let Err(error) = cache.put(&key, &code) {
+            log::warn!("cache: {} is not kept: {error}", file.name);
+        }
+        Ok(code)
+    }
+
+    /// Takes a function from the cache or compiles it.
+    pub(super) fn kept(
+        &mut self,
+        cache: &Cache,
+        input: &FunctionInput<'_>,
+        summaries: &Summaries,
+        room: u32,
+    ) -> Result<Compiled, Errors> {
+        let key = self.function_key(input, summaries);
+        if let Some(compiled) = cache.get_function(&key)
+            && compiled.constant_bytes() <= room
+        {
+            return Ok(compiled);
+        }
+        let compiled = self.numbered(input, summaries, room)?;
+        // How much room there was decides nothing only where it was enough.
+        if compiled.constants.tables().is_empty()
+            && let Err(error) = cache.put_function(&key, &compiled)
+        {
+            log::warn!("cache: %{} is not kept: {error}", input.name);
+        }
+        Ok(compiled)
+    }
+
     /// The key of what compiling these functions together gives: their CLIF as text, the symbols of the functions and data objects that they refer
     /// to, kernel marks, linkage, the settings, and this build of the compiler. Lines of the source count where they come out again: in line
     /// tables, remarks and cycles. What data objects hold decides nothing: code has their addresses only.
@@ -80,11 +142,7 @@ impl Compiler {
 
     /// The key of what compiling one function of a unit gives, before the numbers of its lines are places: beside the function, what is known of
     /// its callees, and the registers that launch bounds leave it.
-    pub(super) fn function_key(
-        &self,
-        function: &FunctionInput<'_>,
-        summaries: &Summaries,
-    ) -> CacheKey {
+    fn function_key(&self, function: &FunctionInput<'_>, summaries: &Summaries) -> CacheKey {
         let mut hasher = Hasher(Sha256::new());
         hasher.part("function");
         self.hash(&mut hasher, std::slice::from_ref(function));
@@ -137,8 +195,32 @@ fn without_locations(func: &Function) -> Function {
 pub struct Cache {
     folder: PathBuf,
     limit: u64,
-    /// Tells the temporary files of this process apart.
+    /// Tells its temporary files from those of others, also of a process that has the same number in another container.
+    identity: u64,
+    /// Tells its temporary files apart.
     writes: AtomicU64,
+    size: Mutex<Size>,
+}
+
+/// What is known of the size of a folder without listing it, which takes longer the more entries there are.
+#[derive(Debug, Default)]
+struct Size {
+    /// Bytes of all entries when they were listed; none before the first time.
+    listed: Option<u64>,
+    /// Bytes that were written since.
+    written: u64,
+}
+
+impl Size {
+    /// Entries are listed again after this part of the limit, for what others have written.
+    const PART: u64 = 8;
+
+    /// Counts an entry. Whether the entries are to be listed, because they may be too many.
+    fn add(&mut self, bytes: u64, limit: u64) -> bool {
+        self.written = self.written.saturating_add(bytes);
+        let all = (self.listed).map(|listed| listed.saturating_add(self.written));
+        all.is_none_or(|all| all > limit) || self.written > limit / Self::PART
+    }
 }
 
 /// An error with the folder that it is about, which the system's does not name.
@@ -170,7 +252,9 @@ impl Cache {
         Ok(Self {
             folder,
             limit,
+            identity: RandomState::new().build_hasher().finish(),
             writes: AtomicU64::new(0),
+            size: Mutex::default(),
         })
     }
 
@@ -183,7 +267,7 @@ impl Cache {
     }
 
     /// The function under a key. A bad entry is removed.
-    pub(super) fn get_function(&self, key: &CacheKey) -> Option<Compiled> {
+    fn get_function(&self, key: &CacheKey) -> Option<Compiled> {
         self.take(key, Some)
     }
 
@@ -223,17 +307,18 @@ impl Cache {
     }
 
     /// Keeps a function under a key, as [`Cache::put`].
-    pub(super) fn put_function(&self, key: &CacheKey, function: &Compiled) -> io::Result<()> {
+    fn put_function(&self, key: &CacheKey, function: &Compiled) -> io::Result<()> {
         self.keep(key, function)
     }
 
     fn keep(&self, key: &CacheKey, contents: &impl Serialize) -> io::Result<()> {
         let bytes = encode(key, contents).map_err(io::Error::other)?;
-        if bytes.len() as u64 > self.limit {
+        let size = bytes.len() as u64;
+        if size > self.limit {
             return Ok(());
         }
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{key}.{}.{number}.{TEMPORARY}", std::process::id());
+        let name = format!("{key}.{:016x}.{number}.{TEMPORARY}", self.identity);
         let temporary = self.folder.join(name);
         let written =
             fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path(key)));
@@ -241,9 +326,17 @@ impl Cache {
             // What cannot be removed was never made.
             let _ = fs::remove_file(&temporary);
         }
-        written
-            .and_then(|()| self.evict(key))
-            .map_err(|error| named(&self.folder, &error))
+        let evicted = written.and_then(|()| {
+            let mut known = self.size.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.add(size, self.limit) {
+                *known = Size {
+                    listed: Some(self.evict(key)?),
+                    written: 0,
+                };
+            }
+            Ok(())
+        });
+        evicted.map_err(|error| named(&self.folder, &error))
     }
 
     /// The entry's file.
@@ -251,8 +344,9 @@ impl Cache {
         self.folder.join(format!("{key}.{ENTRY}"))
     }
 
-    /// Removes entries until all take no more than the limit, first those that were used longest ago; `newest` stays.
-    fn evict(&self, newest: &CacheKey) -> io::Result<()> {
+    /// Removes entries until all take no more than the limit, first those that were used longest ago; `newest` stays. Gives the bytes that are
+    /// left.
+    fn evict(&self, newest: &CacheKey) -> io::Result<u64> {
         let kept = self.path(newest);
         let mut entries: Vec<(SystemTime, PathBuf, u64)> = Vec::new();
         let mut total = 0;
@@ -284,7 +378,7 @@ impl Cache {
                 total -= bytes;
             }
         }
-        Ok(())
+        Ok(total)
     }
 }
 

@@ -110,6 +110,7 @@ impl Compiler {
                 .filter_map(|thread| {
                     let mut compiler = Compiler::new(self.options.clone());
                     compiler.set_locations(self.locations.clone());
+                    #[cfg(feature = "cache")]
                     compiler.use_cache(self.cache.clone());
                     compiler.time_passes(self.watch.timed);
                     compiler.collect_remarks(self.watch.remarks);

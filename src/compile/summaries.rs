@@ -174,6 +174,7 @@ impl Summaries {
     }
 
     /// The callees of a function, and what is known of each.
+    #[cfg(any(feature = "cache", feature = "module"))]
     pub fn of_callees(&self, input: &FunctionInput<'_>) -> Vec<Summary> {
         let calls = Calls::of(input);
         let named = calls.names.iter().map(|name| self.of(Callee::Named(name)));

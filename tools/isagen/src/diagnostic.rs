@@ -1,10 +1,11 @@
 //! Messages about a description, each with its place.
 //!
-//! Every stage appends to a list and goes on, so one run names all mistakes. [`render`] shows them with file, line and caret.
-
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+//! Every stage appends to a list and goes on, so one run names all mistakes. [`plain`] shows them with file and line, `render`
+//! (feature `snippets`) with the lines themselves and carets.
 
 use crate::source::{SourceMap, Span};
+#[cfg(feature = "snippets")]
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +92,37 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.dedup_by(|a, b| a.span == b.span && a.message == b.message);
 }
 
+/// The message with its place: `FILE:LINE:COLUMN: error: …`, and what belongs to it below, a line each.
+pub fn plain(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let place = |span: Span| {
+        excerpt(sources, span).map_or(String::new(), |found| {
+            let column = found.text[..found.range.start].chars().count() + 1;
+            format!("{}:{}:{column}: ", found.name, found.line)
+        })
+    };
+    let mut text = format!(
+        "{}{severity}: {}",
+        place(diagnostic.span),
+        diagnostic.message
+    );
+    if !diagnostic.label.is_empty() {
+        text += &format!(" ({})", diagnostic.label);
+    }
+    if let Some((span, label)) = &diagnostic.related {
+        text += &format!("\n{}{label}", place(*span));
+    }
+    if let Some(help) = &diagnostic.help {
+        text += &format!("\nhelp: {help}");
+    }
+    text
+}
+
 /// The message with the lines it is about, for a terminal or, with `colour` false, for a file.
+#[cfg(feature = "snippets")]
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -157,4 +188,36 @@ fn excerpt(sources: &SourceMap, span: Span) -> Option<Excerpt<'_>> {
             (start - first).min(length)..(end - first).min(length)
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_message_has_its_places() {
+        let mut sources = SourceMap::default();
+        sources.add("a.isa", "first\n  é second\n");
+        let span = |start: u32, end: u32| Span {
+            file: 0,
+            start,
+            end,
+        };
+        let error = Diagnostic::error(span(11, 17), "it is there twice")
+            .label("again")
+            .related(span(0, 5), "first here")
+            .help("rename one");
+        assert_eq!(
+            plain(&error, &sources),
+            "a.isa:2:5: error: it is there twice (again)\na.isa:1:1: first here\nhelp: rename one"
+        );
+        let elsewhere = Diagnostic::warning(
+            Span {
+                file: 7,
+                ..span(0, 0)
+            },
+            "odd",
+        );
+        assert_eq!(plain(&elsewhere, &sources), "warning: odd");
+    }
 }
