@@ -3,7 +3,7 @@
 //! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions, blocks and
 //! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
 
-use crate::options::Subject;
+use crate::options::{DebugOutput, Subject};
 use crate::{Outcome, input};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -26,6 +26,8 @@ pub struct Options {
     /// Tell what is tried.
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    pub debug: DebugOutput,
 }
 
 impl Options {

@@ -14,13 +14,16 @@ mod interpret;
 mod isa;
 mod launch;
 mod link;
+mod messages;
 mod options;
 mod pass;
 mod run;
+mod run_lines;
 mod source;
 mod test;
 
 use clap::{Parser, Subcommand};
+use messages::Usage;
 use std::process::ExitCode;
 use thisgpu_filetests::report::Totals;
 
@@ -70,10 +73,13 @@ impl Command {
     /// Whether `-d` is given.
     fn wants_debug_output(&self) -> bool {
         let output = match self {
+            Command::Compile(options) => &options.debug,
             Command::Run(options) => &options.debug,
+            Command::Test(options) => &options.debug,
             Command::Interpret(options) => &options.debug,
             Command::Cat(options) | Command::PrintCfg(options) => &options.debug,
             Command::Pass(options) => &options.debug,
+            Command::Bugpoint(options) => &options.debug,
             _ => return false,
         };
         output.debug
@@ -89,8 +95,25 @@ fn start_logging(debug: bool) {
     logger.init();
 }
 
+/// The command line, or the status to end with: what is wrong with it is printed.
+fn arguments() -> Result<Arguments, ExitCode> {
+    Arguments::try_parse().map_err(|error| {
+        let text = error.render();
+        let shown = messages::cut(&text.to_string());
+        // What asks for help goes to standard output as it is; a message may quote an endless argument.
+        if !error.use_stderr() || shown == text.to_string() {
+            error.exit();
+        }
+        eprint!("{shown}");
+        ExitCode::from(USAGE)
+    })
+}
+
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let command = match arguments() {
+        Ok(arguments) => arguments.command,
+        Err(status) => return status,
+    };
     start_logging(command.wants_debug_output());
     let result = match command {
         Command::Compile(options) => options.run(),
@@ -114,11 +137,16 @@ fn main() -> ExitCode {
         // Whoever reads the output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            source::print_error(&error);
-            ExitCode::from(1)
+            messages::print_error(&error);
+            ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILURE })
         }
     }
 }
+
+/// Exit status of a failure of what was asked.
+const FAILURE: u8 = 1;
+/// Exit status of a wrong command line.
+const USAGE: u8 = 2;
 
 /// What came of a command that could be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +172,7 @@ impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> ExitCode {
         match outcome {
             Outcome::Success => ExitCode::SUCCESS,
-            Outcome::Failure => ExitCode::from(1),
+            Outcome::Failure => ExitCode::from(FAILURE),
         }
     }
 }
