@@ -4,7 +4,7 @@
 //! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
 
 use crate::options::{DebugOutput, Subject};
-use crate::{Outcome, input};
+use crate::{Outcome, input, messages};
 use anyhow::{Result, bail};
 use clap::Args;
 use cranelift_codegen::ir::Function;
@@ -41,7 +41,7 @@ impl Options {
             );
         };
         if self.verbose {
-            eprintln!("%{}: {message}", function.name());
+            messages::say(format_args!("%{}: {message}\n", function.name()));
         }
         let fails = |func: &Function| failure(func, function.kernel, &settings).is_some();
         let reducer = Reducer {

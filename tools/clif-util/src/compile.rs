@@ -300,8 +300,7 @@ impl Options {
         {
             input::write(Path::new("-"), report.as_bytes())
         } else {
-            eprint!("{report}");
-            Ok(())
+            Ok(messages::report(report)?)
         }
     }
 }

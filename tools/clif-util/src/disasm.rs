@@ -43,7 +43,7 @@ impl Options {
         if of_words || !text.is_empty() {
             // Each bad word is named, however many they are: programs read this.
             for line in lines {
-                eprintln!("{}", messages::shortened(&line));
+                messages::say(messages::shortened(&line) + "\n");
             }
         } else {
             messages::print_lines(

@@ -101,10 +101,8 @@ fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Resul
         }
     }
     if malformed > messages::FIRST {
-        eprintln!(
-            "{name}: {} more malformed lines",
-            malformed - messages::FIRST
-        );
+        let rest = malformed - messages::FIRST;
+        messages::say(format_args!("{name}: {rest} more malformed lines\n"));
     }
     Ok(if malformed == 0 {
         Outcome::Success

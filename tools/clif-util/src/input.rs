@@ -141,8 +141,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if std::fs::metadata(path).is_ok_and(|data| !data.is_file()) {
         return std::fs::write(path, bytes).with_context(cannot);
     }
-    // A link stays a link.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // A link stays a link, one that leads nowhere too.
+    let target = match (path.canonicalize(), path.is_symlink()) {
+        (Ok(target), _) => target,
+        (Err(_), true) => return std::fs::write(path, bytes).with_context(cannot),
+        (Err(_), false) => path.to_owned(),
+    };
     let mut name = target
         .file_name()
         .with_context(|| format!("`{}` names no file", path.display()))?

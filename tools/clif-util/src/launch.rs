@@ -247,9 +247,9 @@ impl Options {
             input::write(path, (serde_json::to_string(trace)? + "\n").as_bytes())?;
             if trace.dropped > 0 {
                 let (kept, dropped) = (trace.events.len(), trace.dropped);
-                eprintln!(
-                    "warning: the trace has the first {kept} events, {dropped} more do not fit; see --trace-events"
-                );
+                messages::print_warnings(&[format!(
+                    "the trace has the first {kept} events, {dropped} more do not fit; see --trace-events"
+                )]);
             }
         }
         Ok(())

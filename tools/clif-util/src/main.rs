@@ -104,7 +104,7 @@ fn arguments() -> Result<Arguments, ExitCode> {
         if !error.use_stderr() || shown == text.to_string() {
             error.exit();
         }
-        eprint!("{shown}");
+        messages::say(shown);
         ExitCode::from(USAGE)
     })
 }

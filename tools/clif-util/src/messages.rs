@@ -6,7 +6,8 @@
 
 use cranelift_thisgpu::asm::{Diagnostics, Severity};
 use cranelift_thisgpu::error::Errors;
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display, Write as _};
+use std::io::Write as _;
 
 /// Most errors that are named one by one (assigned).
 const NAMED: usize = 100;
@@ -57,9 +58,23 @@ struct Message {
     details: Option<String>,
 }
 
+/// Prints a message. Whoever has closed standard error wants none.
+pub fn say(text: impl Display) {
+    // One call of the system: messages of several processes stay whole.
+    let _ = std::io::stderr().write_all(text.to_string().as_bytes());
+}
+
+/// Prints a report that was asked for.
+///
+/// # Errors
+/// When standard error cannot be written.
+pub fn report(text: impl Display) -> std::io::Result<()> {
+    std::io::stderr().write_all(text.to_string().as_bytes())
+}
+
 /// Prints an error; each of several begins on a line of its own, the line of the text below it.
 pub fn print_error(error: &anyhow::Error) {
-    eprint!("{}", error_text(error));
+    say(error_text(error));
 }
 
 /// What [`print_error`] prints.
@@ -86,12 +101,12 @@ fn error_text(error: &anyhow::Error) -> String {
 
 /// Prints errors, each on a line of its own.
 pub fn print_errors(errors: &[impl Display]) {
-    eprint!("{}", list(plain("error: ", errors), "errors"));
+    say(list(plain("error: ", errors), "errors"));
 }
 
 /// Prints lines that name their place and say what they are.
 pub fn print_lines(lines: &[String], things: &str) {
-    eprint!("{}", list(plain("", lines), things));
+    say(list(plain("", lines), things));
 }
 
 /// Prints warnings, each on a line of its own.
@@ -102,15 +117,12 @@ pub fn print_warnings(warnings: &[impl Display]) {
 /// Prints messages of a kind, each on a line of its own.
 pub fn print_kind(kind: &str, messages: &[impl Display]) {
     let (head, things) = (format!("{kind}: "), format!("{kind}s"));
-    eprint!("{}", list(plain(&head, messages), &things));
+    say(list(plain(&head, messages), &things));
 }
 
 /// Prints what is wrong with an assembly text, `most` errors of it, or what is suspicious about it.
 pub fn print_diagnostics(diagnostics: &Diagnostics, most: usize) {
-    eprint!(
-        "{}",
-        diagnostics_text(diagnostics, most, "; see --max-errors")
-    );
+    say(diagnostics_text(diagnostics, most, "; see --max-errors"));
 }
 
 fn plain(kind: &str, items: &[impl Display]) -> Vec<Message> {

@@ -57,7 +57,7 @@ impl Options {
             let mut compiler = Compiler::new(settings);
             compiler.time_passes(true);
             source::compile(&mut compiler, &file, 1)?;
-            eprint!("{}", compiler.timings());
+            messages::report(compiler.timings())?;
         }
         Ok(outcome)
     }

@@ -82,7 +82,7 @@ impl Options {
             for report in &reports {
                 report.timings.iter().for_each(|more| times.add(more));
             }
-            eprint!("{times}");
+            messages::report(times)?;
         }
         messages::print_errors(&empty);
         let outcome = Outcome::of(&totals);

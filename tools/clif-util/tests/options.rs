@@ -228,6 +228,34 @@ fn a_folder_that_links_lead_to_again_is_looked_into_once() {
     assert_ne!(std::fs::read(&object).unwrap(), b"old");
 }
 
+/// Nobody can read what goes there; the exit status tells all the same.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_error_that_is_full_or_closed_is_no_panic() {
+    let folder = Folder::new("full");
+    let file = folder.file("bad.s", "FOO ;\n");
+    let wrong = folder.file("wrong.clif", TWICE.replace("0x1.0p1", "0x1.0"));
+    for (arguments, status) in [
+        (["asm", &file].as_slice(), 1),
+        (&["disasm", &file], 1),
+        (&["exec", &file], 1),
+        (&["compile", &file, "--target", "thisgpu"], 1),
+        (&["compile", &file], 2),
+        (&["run", &wrong], 1),
+        (&["test", &wrong], 1),
+        (&["fly"], 2),
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
+        command.args(arguments).stdout(Stdio::null());
+        let into_full = command.stderr(full.unwrap()).status().unwrap();
+        assert_eq!(into_full.code(), Some(status), "{arguments:?}");
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{arguments:?}");
+    }
+}
+
 #[test]
 fn a_launch_reads_and_prints_numbers() {
     let folder = Folder::new("numbers");
@@ -297,9 +325,7 @@ fn the_assembler_stops_and_the_disassembler_does_not() {
         let rest = format!("{} more errors", 50 - shown);
         assert_eq!(message.contains(&rest), shown < 50, "{message}");
     }
-    let words = folder.file("many.hex", "f".repeat(32).repeat(1) + "\n");
-    let bad = std::fs::read_to_string(&words).unwrap().repeat(500);
-    let words = folder.file("many.hex", bad);
+    let words = folder.file("many.hex", ("f".repeat(32) + "\n").repeat(500));
     assert_eq!(fail(1, &["disasm", &words]).lines().count(), 500);
     let unsupported: String = (0..60)
         .map(|n| format!("function %f{n}(f128) -> f128 {{\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    return v1\n}}\n"))
