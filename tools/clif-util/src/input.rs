@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// Most bytes of a text or an object: a device that never ends must not fill memory (assigned).
 const MOST_BYTES: u64 = 256 << 20;
 
+/// What a message says when standard output cannot be written.
+const STANDARD_OUTPUT: &str = "cannot write standard output";
+
 /// The file's name for messages.
 pub fn name(path: &Path) -> String {
     if is_standard(path) {
@@ -126,15 +129,15 @@ fn is_same_inode(_: &Metadata, _: &Metadata) -> bool {
 
 /// Prints a line on standard output.
 pub fn print_line(line: impl Display) -> Result<()> {
-    Ok(writeln!(std::io::stdout().lock(), "{line}")?)
+    writeln!(std::io::stdout().lock(), "{line}").context(STANDARD_OUTPUT)
 }
 
 /// Writes a file as a whole or not at all: a failure leaves what was there before.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if is_standard(path) {
         let mut out = std::io::stdout().lock();
-        out.write_all(bytes)?;
-        return Ok(out.flush()?);
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        return written.context(STANDARD_OUTPUT);
     }
     let cannot = || format!("cannot write {}", path.display());
     // Devices and pipes are not replaced.

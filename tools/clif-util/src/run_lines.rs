@@ -24,8 +24,11 @@ pub fn run_all(
             failed = true;
         }
         for path in files {
-            match run_file(&path, verbose, &run) {
-                Ok(report) => totals.add(&report),
+            match run_file(&path, &run) {
+                Ok((file, report)) => {
+                    print(&file, &report, verbose)?;
+                    totals.add(&report);
+                }
                 Err(error) => {
                     messages::print_error(&error);
                     failed = true;
@@ -56,16 +59,20 @@ pub fn no_tests(folder: &Path) -> String {
 
 fn run_file(
     path: &Path,
-    verbose: bool,
     run: &impl Fn(&SourceFile, &mut FileReport) -> Result<()>,
-) -> Result<FileReport> {
+) -> Result<(SourceFile, FileReport)> {
     let file = source::read(path, &[])?;
     let mut report = FileReport::new(&file.name);
+    run(&file, &mut report)?;
+    report.skip_if_empty();
+    Ok((file, report))
+}
+
+/// Prints what came of a file's lines.
+fn print(file: &SourceFile, report: &FileReport, verbose: bool) -> Result<()> {
     if verbose {
         input::print_line(&file.name)?;
     }
-    run(&file, &mut report)?;
-    report.skip_if_empty();
     report.prints.iter().try_for_each(input::print_line)?;
     if verbose {
         let mut ran = report.ran.iter();
@@ -89,5 +96,5 @@ fn run_file(
         )]);
     }
     messages::print_errors(&report.errors);
-    Ok(report)
+    Ok(())
 }

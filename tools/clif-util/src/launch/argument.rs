@@ -177,7 +177,7 @@ impl Prepared {
     /// Bytes of a buffer.
     pub fn size(&self) -> u64 {
         match self {
-            Self::Buffer(buffer, _) => buffer.len() as u64,
+            Self::Buffer(buffer, _) => buffer.len(),
             Self::Numbers(value) => value.bytes.len() as u64,
         }
     }
