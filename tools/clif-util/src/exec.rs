@@ -26,6 +26,9 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// Options of `exec`.
 #[derive(Args)]
+#[command(after_help = "Example:
+  echo 'IADD R0, R1, R2 ;' > add.s
+  echo '{\"gpr\":{\"R1\":5,\"R2\":7}}' | clif-util exec add.s --state -")]
 pub struct Options {
     /// Assembly text.
     file: PathBuf,

@@ -54,6 +54,8 @@ impl std::error::Error for Several {}
 
 /// A line and what explains it.
 struct Message {
+    /// `error: `, or nothing where the line says it; printed as it is.
+    kind: String,
     line: String,
     details: Option<String>,
 }
@@ -81,7 +83,8 @@ pub fn print_error(error: &anyhow::Error) {
 fn error_text(error: &anyhow::Error) -> String {
     if let Some(errors) = error.downcast_ref::<Errors>() {
         let message = |error: &cranelift_thisgpu::error::Error| Message {
-            line: format!("error: {error}"),
+            kind: "error: ".to_owned(),
+            line: error.to_string(),
             details: error.excerpt(),
         };
         return list(errors.iter().map(message).collect(), "errors");
@@ -92,11 +95,12 @@ fn error_text(error: &anyhow::Error) -> String {
     if let Some(Several(lines)) = error.downcast_ref::<Several>() {
         return list(plain("", lines), "errors");
     }
-    let mut text = String::new();
-    for line in format!("error: {error:#}").lines() {
-        let _ = writeln!(text, "{}", shortened(line));
-    }
-    cut(&text)
+    let message = Message {
+        kind: "error: ".to_owned(),
+        line: format!("{error:#}"),
+        details: None,
+    };
+    cut(&list(vec![message], "errors"))
 }
 
 /// Prints errors, each on a line of its own.
@@ -126,11 +130,13 @@ pub fn print_diagnostics(diagnostics: &Diagnostics, most: usize) {
 }
 
 fn plain(kind: &str, items: &[impl Display]) -> Vec<Message> {
-    let message = |item| Message {
-        line: format!("{kind}{item}"),
+    let items = items.iter();
+    let messages = items.map(|item| Message {
+        kind: kind.to_owned(),
+        line: item.to_string(),
         details: None,
-    };
-    items.iter().map(message).collect()
+    });
+    messages.collect()
 }
 
 fn list(messages: Vec<Message>, things: &str) -> String {
@@ -148,6 +154,7 @@ fn list(messages: Vec<Message>, things: &str) -> String {
 
 /// Adds a message, with what explains it if there is room.
 fn push(text: &mut String, message: &Message) {
+    text.push_str(&message.kind);
     for line in message.line.lines() {
         let _ = writeln!(text, "{}", shortened(line));
     }
@@ -174,6 +181,7 @@ fn diagnostics_text(diagnostics: &Diagnostics, most: usize, see: &str) -> String
         let shown = one.to_string();
         let (line, details) = shown.split_once('\n').unwrap_or((&shown, ""));
         let message = Message {
+            kind: String::new(),
             line: line.to_owned(),
             details: Some(details.to_owned()),
         };

@@ -14,6 +14,11 @@ use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
 
 /// Options of `test`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  clif-util test filetests                       all files below a folder
+  clif-util test filetests/lower -v --set sched=serial
+  cat f.clif | clif-util test -
+Exit status: 0 nothing failed, 1 something failed or a folder has no tests, 2 a wrong command line.")]
 pub struct Options {
     /// Test files, and folders with test files; `-` is standard input.
     #[arg(required = true)]
