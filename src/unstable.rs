@@ -24,6 +24,11 @@ pub mod clif {
     }
 }
 
+/// What messages are made of.
+pub mod text {
+    pub use crate::text::{count, did_you_mean};
+}
+
 /// Machine code before it is an object.
 pub mod emit {
     pub use crate::emit::Code;

@@ -2,7 +2,7 @@
 
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_thisgpu::asm;
-use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Unit};
+use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, Timings, Unit};
 use cranelift_thisgpu::compile::{SourceFile, SourceFunction};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
@@ -10,10 +10,16 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// For each function its machine instructions as they go to register allocation, and the disassembly of its words.
-pub fn listings(file: &SourceFile, options: &Options) -> Vec<Result<String, String>> {
+/// The time of the passes is added to `timings`, if there are any.
+pub fn listings(
+    file: &SourceFile,
+    options: &Options,
+    timings: &mut Option<Timings>,
+) -> Vec<Result<String, String>> {
     let listing = |function| {
         let Compiled { mut text, unit } =
-            compile(file, function, options, Pass::BEFORE_ALLOCATION).map_err(|e| e.to_string())?;
+            compile(file, function, options, Pass::BEFORE_ALLOCATION, timings)
+                .map_err(|e| e.to_string())?;
         let code = unit.finish().map_err(|errors| errors.to_string())?;
         let (disassembly, bad) = asm::listing(code.object());
         if let Some(word) = bad.first() {
@@ -25,9 +31,15 @@ pub fn listings(file: &SourceFile, options: &Options) -> Vec<Result<String, Stri
     file.functions.iter().map(listing).collect()
 }
 
-/// For each function its text after `pass`.
-pub fn dumps(file: &SourceFile, options: &Options, pass: Pass) -> Vec<Result<String, Errors>> {
-    let dump = |function| compile(file, function, options, pass).map(|compiled| compiled.text);
+/// For each function its text after `pass`. The time of the passes is added to `timings`, if there are any.
+pub fn dumps(
+    file: &SourceFile,
+    options: &Options,
+    pass: Pass,
+    timings: &mut Option<Timings>,
+) -> Vec<Result<String, Errors>> {
+    let dump =
+        |function| compile(file, function, options, pass, timings).map(|compiled| compiled.text);
     file.functions.iter().map(dump).collect()
 }
 
@@ -43,10 +55,12 @@ fn compile(
     function: &SourceFunction,
     options: &Options,
     pass: Pass,
+    timings: &mut Option<Timings>,
 ) -> Result<Compiled, Errors> {
     let text = Arc::new(Mutex::new(String::new()));
     let sink = Arc::clone(&text);
     let mut compiler = Compiler::new(options.clone());
+    compiler.time_passes(timings.is_some());
     compiler.dump_after(
         &[pass],
         Box::new(move |dump| {
@@ -62,7 +76,11 @@ fn compile(
         func: &func,
         ..FunctionInput::of_source(function, &name)
     };
-    if compiler.compile_function(&input, &mut unit).is_err() {
+    let compiled = compiler.compile_function(&input, &mut unit);
+    if let Some(timings) = timings {
+        timings.add(compiler.timings());
+    }
+    if compiled.is_err() {
         // Once more for a message that says where.
         let input = FunctionInput::of_source(function, &name);
         let compiled = Compiler::new(options.clone()).compile_function(&input, &mut Unit::new());

@@ -31,7 +31,7 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
         }
     }
     let run: Vec<usize> = lines.iter().map(|(index, _)| *index).collect();
-    let program = match Program::compile(file, &run, options, !strict) {
+    let program = match Program::compile(file, &run, options, !strict, report.timings.is_some()) {
         Ok(program) => program,
         Err(errors) => {
             return report.fail(
@@ -40,6 +40,7 @@ pub fn run_file(file: &SourceFile, options: &Options, strict: bool, report: &mut
             );
         }
     };
+    report.add_timings(&program.timings);
     let devices = match Devices::load(&program, strict) {
         Ok(devices) => devices,
         Err(error) => {
@@ -171,7 +172,7 @@ impl Lines<'_> {
             }
             match result.and_then(|values| judge(&line.command, &values)) {
                 Ok(printed) => {
-                    report.passed += 1;
+                    report.pass(line);
                     report.prints.extend(printed);
                     right.push(index);
                 }

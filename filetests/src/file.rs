@@ -4,16 +4,20 @@ use crate::applicability;
 use crate::checks::{self, Check};
 use crate::expectation::{self, Region};
 use crate::report::FileReport;
-use crate::{compiled, execute, interpret, panics};
+use crate::{compiled, execute, interpret, panics, text_of};
 use cranelift_codegen::settings::{self, Configurable, SetError};
-use cranelift_thisgpu::compile::Pass;
 use cranelift_thisgpu::compile::SourceFile;
+use cranelift_thisgpu::compile::{Pass, Timings};
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::unstable::clif::source::HeaderLine;
+use std::io::Read;
 use std::path::Path;
 
 /// Name in `target` lines.
 pub const TARGET: &str = "thisgpu";
+
+/// Bytes of a file that are read: a device that never ends must not fill memory (assigned).
+const MOST_BYTES: u64 = 256 << 20;
 
 /// How files are tested.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,8 @@ pub struct TestOptions {
     pub settings: Vec<String>,
     /// Rewrite expectations instead of comparing.
     pub bless: bool,
+    /// Count the time that the passes of the compiler take.
+    pub timed: bool,
 }
 
 /// A kind of test with its options.
@@ -47,11 +53,16 @@ enum Comparison {
     Directives,
 }
 
-/// Tests a file.
+/// Tests a file; `-` is standard input.
 pub fn test_file(path: &Path, options: &TestOptions) -> FileReport {
-    let name = path.display().to_string();
+    let standard = is_standard(path);
+    let name = if standard {
+        "<stdin>".to_owned()
+    } else {
+        path.display().to_string()
+    };
     let mut report = FileReport::new(&name);
-    match std::fs::read_to_string(path) {
+    match read(path, &name) {
         Ok(text) => {
             let tested = panics::catch(|| {
                 let mut report = FileReport::new(&name);
@@ -61,16 +72,41 @@ pub fn test_file(path: &Path, options: &TestOptions) -> FileReport {
             match tested {
                 Ok((outcome, blessed)) => {
                     report = outcome;
-                    if let Some(Err(error)) = blessed.map(|blessed| std::fs::write(path, blessed)) {
-                        report.errors.push(format!("{name}: {error}"));
+                    match blessed {
+                        Some(_) if standard => report.errors.push(format!(
+                            "{name}: expectations differ, and there is no file to write them to"
+                        )),
+                        Some(blessed) => {
+                            if let Err(error) = std::fs::write(path, blessed) {
+                                report.errors.push(format!("{name}: {error}"));
+                            }
+                        }
+                        None => {}
                     }
                 }
                 Err(message) => report.errors.push(format!("{name}: {message}")),
             }
         }
-        Err(error) => report.errors.push(format!("{name}: {error}")),
+        Err(error) => report.errors.push(error),
     }
     report
+}
+
+/// Whether a path is standard input.
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The text of a file, or of standard input.
+fn read(path: &Path, name: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = if is_standard(path) {
+        std::io::stdin().read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| format!("{name}: {error}"))?;
+    text_of(name, bytes)
 }
 
 /// Tests a text; gives the text with new expectations if they are to be rewritten and differ.
@@ -82,6 +118,7 @@ pub fn test_text(text: &str, options: &TestOptions, report: &mut FileReport) -> 
             return None;
         }
     };
+    report.timings = options.timed.then(Timings::default);
     if options.force_target {
         run_forced(&file, options, report);
         return None;
@@ -116,7 +153,7 @@ pub fn test_text(text: &str, options: &TestOptions, report: &mut FileReport) -> 
 }
 
 /// The line that names this target.
-fn target_line(file: &SourceFile) -> Option<&HeaderLine> {
+pub fn target_line(file: &SourceFile) -> Option<&HeaderLine> {
     file.header
         .targets
         .iter()
@@ -132,9 +169,7 @@ fn run_forced(file: &SourceFile, options: &TestOptions, report: &mut FileReport)
         Ok(settings) => execute::run_file(file, &settings, false, report),
         Err(error) => report.errors.push(error),
     }
-    if report.passed + report.failed + report.skipped + report.errors.len() == 0 {
-        report.skip("no run lines", 0);
-    }
+    report.skip_if_empty();
 }
 
 /// Number of run lines that can be read.
@@ -280,6 +315,7 @@ impl Tester<'_> {
         let outputs = match kind {
             Kind::Run => {
                 execute::run_file(self.file, &self.settings, true, report);
+                report.skip_if_empty();
                 return None;
             }
             Kind::Interpret => {
@@ -290,11 +326,13 @@ impl Tester<'_> {
                 report.errors.extend(interpreted.errors);
                 return None;
             }
-            Kind::Compile(_) => compiled::listings(self.file, &self.settings),
-            Kind::After(pass, _) => compiled::dumps(self.file, &self.settings, *pass)
-                .into_iter()
-                .map(|dump| dump.map_err(|errors| errors.to_string()))
-                .collect(),
+            Kind::Compile(_) => compiled::listings(self.file, &self.settings, &mut report.timings),
+            Kind::After(pass, _) => {
+                compiled::dumps(self.file, &self.settings, *pass, &mut report.timings)
+                    .into_iter()
+                    .map(|dump| dump.map_err(|errors| errors.to_string()))
+                    .collect()
+            }
             Kind::Check(check, _) => {
                 let output = |function| {
                     check

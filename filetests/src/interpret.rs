@@ -70,7 +70,7 @@ pub fn run_file(file: &SourceFile, report: &mut FileReport) {
             let results = call(&functions, &function.func, execute::arguments(line));
             match results.and_then(|results| execute::judge(&line.command, &results)) {
                 Ok(printed) => {
-                    report.passed += 1;
+                    report.pass(line);
                     report.prints.extend(printed);
                 }
                 Err(error) => report.fail(

@@ -21,28 +21,75 @@ pub mod reduce;
 pub mod report;
 pub mod trampoline;
 
+use std::collections::HashSet;
+use std::io::Error;
 use std::path::{Path, PathBuf};
 
-/// The `.clif` files at `path`: itself, or all below it, sorted.
+/// The `.clif` files at `path`: itself, or all below it, sorted. A folder that links lead to again is looked into once.
 ///
 /// # Errors
-/// When a directory cannot be read.
+/// When a folder cannot be read, with its name.
 pub fn find_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(path)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(find_files(&path)?);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "clif")
-        {
-            files.push(path);
+    let mut seen = HashSet::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let named =
+            |error: Error| Error::new(error.kind(), format!("{}: {error}", folder.display()));
+        if !seen.insert(folder.canonicalize().map_err(named)?) {
+            continue;
+        }
+        for entry in std::fs::read_dir(&folder).map_err(named)? {
+            let path = entry.map_err(named)?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "clif")
+            {
+                files.push(path);
+            }
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// The text that the bytes of a file are; `name` is the file's.
+///
+/// # Errors
+/// The first byte that no text has, with its line.
+pub fn text_of(name: &str, bytes: Vec<u8>) -> Result<String, String> {
+    let (at, bytes, reason) = match String::from_utf8(bytes) {
+        Ok(text) => match text.bytes().position(|byte| byte == 0) {
+            None => return Ok(text),
+            Some(at) => (at, text.into_bytes(), "no part of a text"),
+        },
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            (at, error.into_bytes(), "not UTF-8")
+        }
+    };
+    let line = bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    Err(format!(
+        "{name}:{line}: this is no text: byte {at} is {:#04x}, which is {reason}",
+        bytes[at]
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text_of;
+
+    #[test]
+    fn what_is_no_text_is_named_with_its_line() {
+        assert_eq!(text_of("x", b"a\n\xc3\xa4".to_vec()), Ok("a\nä".to_owned()));
+        for (bytes, place) in [(&b"a\nb\xff"[..], "x:2: "), (b"\0\n\0", "x:1: ")] {
+            let error = text_of("x", bytes.to_vec()).unwrap_err();
+            assert!(error.starts_with(place), "{error}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::applicability;
 use crate::panics;
 use crate::trampoline;
 use cranelift_codegen::ir::{ExternalName, Function};
-use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, Unit, library};
+use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, Timings, Unit, library};
 use cranelift_thisgpu::compile::{KernelOptions, SourceFile, SourceFunction};
 use cranelift_thisgpu::error::{Errors, Problem};
 use cranelift_thisgpu::object::Linkage;
@@ -34,6 +34,8 @@ pub struct Program {
     pub code: Code,
     /// The others, by name.
     pub unavailable: BTreeMap<String, Unavailable>,
+    /// Time spent in the passes, if it was counted.
+    pub timings: Timings,
 }
 
 /// Name of the kernel that calls the function at this position in the file.
@@ -43,7 +45,7 @@ pub fn kernel_name(index: usize) -> String {
 
 impl Program {
     /// Compiles `file`, with a kernel for each function at the positions `run`. A file that is `forced` onto this target may hold
-    /// functions that do not apply to it.
+    /// functions that do not apply to it. With `timed` the time of the passes is counted.
     ///
     /// # Errors
     /// What is wrong with the file as a whole, as names that are defined twice.
@@ -52,8 +54,10 @@ impl Program {
         run: &[usize],
         options: &Options,
         forced: bool,
+        timed: bool,
     ) -> Result<Program, Errors> {
         let mut compiler = Compiler::new(options.clone());
+        compiler.time_passes(timed);
         let mut unit = Unit::new();
         unit.announce_file(file);
         let mut unavailable = BTreeMap::new();
@@ -92,6 +96,7 @@ impl Program {
         Ok(Program {
             code: unit.finish()?,
             unavailable,
+            timings: compiler.timings().clone(),
         })
     }
 }

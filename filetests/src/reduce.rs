@@ -12,6 +12,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::settings::{self, Flags};
 use cranelift_codegen::verify_function;
+use std::io::Write;
 
 /// Makes functions smaller that fail.
 pub struct Reducer<'a> {
@@ -59,7 +60,9 @@ impl Reducer<'_> {
                         func = smaller;
                         progress = true;
                         if self.verbose {
-                            eprintln!("{what}: {} instructions left", size(&func).0);
+                            let left = size(&func).0;
+                            // Whoever has closed standard error wants no messages.
+                            let _ = writeln!(std::io::stderr(), "{what}: {left} instructions left");
                         }
                     } else {
                         place += 1;

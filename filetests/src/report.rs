@@ -1,8 +1,13 @@
 //! What came out of the tests: per file, and the totals.
 
+use cranelift_thisgpu::compile::Timings;
+use cranelift_thisgpu::unstable::clif::source::RunLine;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Why a file is skipped whose functions have neither `; run:` nor `; print:` lines.
+pub const NO_RUN_LINES: &str = "no run lines";
 
 /// The outcome of a file. Counts are those of run lines; other checks show up in `errors` only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,6 +30,12 @@ pub struct FileReport {
     /// Checks that are no run lines and passed.
     #[serde(skip)]
     pub checks: usize,
+    /// The lines that passed, as `LINE: COMMAND`.
+    #[serde(skip)]
+    pub ran: Vec<String>,
+    /// Time spent in the passes of the compiler, if it is to be counted.
+    #[serde(skip)]
+    pub timings: Option<Timings>,
 }
 
 /// Outcome of a file as a whole.
@@ -44,6 +55,26 @@ impl FileReport {
         Self {
             file: file.to_owned(),
             ..Self::default()
+        }
+    }
+
+    /// Counts a run line with the right result.
+    pub fn pass(&mut self, line: &RunLine) {
+        self.passed += 1;
+        self.ran.push(format!("{}: {}", line.line, line.command));
+    }
+
+    /// Adds the time of a compiler, if it is to be counted.
+    pub fn add_timings(&mut self, timings: &Timings) {
+        if let Some(sum) = &mut self.timings {
+            sum.add(timings);
+        }
+    }
+
+    /// Says that the file has no run lines, if nothing else was said about it.
+    pub fn skip_if_empty(&mut self) {
+        if self.passed + self.failed + self.skipped + self.errors.len() == 0 {
+            self.skip(NO_RUN_LINES, 0);
         }
     }
 

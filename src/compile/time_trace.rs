@@ -33,6 +33,19 @@ pub struct TimeTrace {
     pub slices: Vec<PassSlice>,
 }
 
+impl TimeTrace {
+    /// Adds what was recorded of a later compilation, as if it had begun when this one ended.
+    pub fn append(&mut self, later: &TimeTrace) {
+        let ends = self.slices.iter().map(|slice| slice.start + slice.duration);
+        let end = ends.max().unwrap_or_default();
+        self.slices
+            .extend(later.slices.iter().map(|slice| PassSlice {
+                start: slice.start + end,
+                ..slice.clone()
+            }));
+    }
+}
+
 /// What a viewer shows beside a slice.
 #[derive(Serialize)]
 struct Arguments<'a> {

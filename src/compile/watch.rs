@@ -64,7 +64,7 @@ impl Timings {
     }
 
     /// Adds what another compiler has spent.
-    pub(super) fn add(&mut self, other: &Timings) {
+    pub fn add(&mut self, other: &Timings) {
         for (time, more) in self.times.iter_mut().zip(other.times) {
             *time += more;
         }

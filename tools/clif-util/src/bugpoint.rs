@@ -3,8 +3,8 @@
 //! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions, blocks and
 //! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
 
-use crate::options::Subject;
-use crate::{Outcome, input, progress};
+use crate::options::{DebugOutput, Subject};
+use crate::{Outcome, input, messages, progress};
 use anyhow::{Result, bail};
 use clap::Args;
 use cranelift_codegen::ir::Function;
@@ -30,6 +30,8 @@ pub struct Options {
     /// Tell what is tried.
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    pub debug: DebugOutput,
 }
 
 impl Options {
@@ -43,7 +45,7 @@ impl Options {
             );
         };
         if self.verbose {
-            eprintln!("%{}: {message}", function.name());
+            messages::say(format_args!("%{}: {message}\n", function.name()));
         }
         let reduce = |bar: &ProgressBar| {
             let fails = |func: &Function| {

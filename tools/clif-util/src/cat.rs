@@ -33,6 +33,7 @@ impl Options {
         self,
         print: impl Fn(&cranelift_codegen::ir::Function, &mut String) -> std::fmt::Result,
     ) -> Result<Outcome> {
+        input::check_inputs(&self.files)?;
         let mut text = String::new();
         for path in &self.files {
             for function in &source::read(path, &[])?.functions {

@@ -1,26 +1,38 @@
-//! `clif-util compile FILE`: CLIF to assembly text, words or an object, with dumps and reports.
+//! `clif-util compile FILES`: CLIF to assembly text, words or an object, with dumps and reports.
 
-use crate::colours::Label;
-use crate::options::{Format, Settings};
+mod report;
+
+use crate::messages::{self, Several, Usage};
+use crate::options::{self, DebugOutput, Format, Settings};
 use crate::{Outcome, input, source};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use cranelift_thisgpu::asm::listing;
-use cranelift_thisgpu::compile::{Cache, Code, Compiler, Pass};
+use cranelift_thisgpu::compile::{Cache, Code, Compiler, Pass, SourceFile, TimeTrace, Timings};
+use cranelift_thisgpu::object::Linker;
+use report::{Texts, observe, resource_usage};
 use std::fmt::Write;
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use thisgpu_filetests::file::TARGET;
 
 /// Options of `compile`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  clif-util compile k.clif --target thisgpu              assembly text
+  clif-util compile k.clif                               the same, if the file says `target thisgpu`
+  clif-util compile k.clif --target thisgpu -o k.elf     an object
+  clif-util compile a.clif b.clif --target thisgpu -o k.elf   both, linked
+  clif-util compile k.clif --target thisgpu --dump-after mid-end
+Exit status: 0 success, 1 the files do not compile, 2 a wrong command line.")]
 pub struct Options {
-    /// CLIF text.
-    file: PathBuf,
-    /// The target.
+    /// CLIF text; several are printed in turn, and linked with -o.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The target; not needed for files whose header has `target thisgpu`.
     #[arg(long, value_name = "TARGET", value_parser = [TARGET])]
-    target: String,
+    target: Option<String>,
     #[command(flatten)]
     settings: Settings,
     /// Make this function a kernel.
@@ -30,17 +42,17 @@ pub struct Options {
     #[arg(long, value_name = "KIND")]
     emit: Option<Emit>,
     /// Write to this file.
-    #[arg(short, value_name = "OUT")]
+    #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Print the disassembly.
-    #[arg(short = 'D')]
-    disassemble: bool,
+    #[arg(short = 'D', long)]
+    disasm: bool,
     /// Print the CLIF as it is selected from.
-    #[arg(short)]
+    #[arg(short, long)]
     print: bool,
     /// Print the time that each pass takes.
-    #[arg(short = 'T')]
-    times: bool,
+    #[arg(short = 'T', long)]
+    time_passes: bool,
     /// Write when each pass ran over each function, in the Chrome trace format: a row for each thread of -j.
     #[arg(long, value_name = "FILE")]
     time_trace: Option<PathBuf>,
@@ -54,7 +66,7 @@ pub struct Options {
     #[arg(long, value_name = "PASS", value_parser = parse_passes)]
     dump_after: Option<Passes>,
     /// Compile on this many threads; the result is the same.
-    #[arg(short = 'j', value_name = "N", default_value = "1")]
+    #[arg(short = 'j', long, value_name = "N", default_value = "1")]
     threads: NonZeroU16,
     /// Keep what is compiled in this folder, and take from there what was compiled before.
     #[arg(long, value_name = "DIR")]
@@ -65,6 +77,8 @@ pub struct Options {
     /// Print what each kernel needs of the machine.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     resource_usage: Option<Format>,
+    #[command(flatten)]
+    pub debug: DebugOutput,
 }
 
 /// What to make.
@@ -88,79 +102,209 @@ fn parse_passes(text: &str) -> Result<Passes, String> {
     if text == "all" {
         return Ok(Passes(Pass::ALL.to_vec()));
     }
-    let pass = Pass::from_name(text)
-        .ok_or_else(|| format!("passes are all, {}", Pass::ALL.map(Pass::name).join(", ")))?;
-    Ok(Passes(vec![pass]))
+    options::parse_pass(text)
+        .map(|pass| Passes(vec![pass]))
+        .map_err(|error| format!("{error}; all is every one"))
+}
+
+/// What it takes to compile all files.
+#[derive(Default)]
+struct Times {
+    passes: Timings,
+    trace: TimeTrace,
+}
+
+/// A file that is compiled.
+struct Compiled {
+    file: SourceFile,
+    code: Code,
+    texts: Texts,
 }
 
 impl Options {
-    /// Compiles the file.
+    /// Compiles the files.
     pub fn run(self) -> Result<Outcome> {
-        let file = source::read_partly(&self.file, &self.kernel)?;
-        let mut compiler = Compiler::new(self.settings.over(&file)?);
-        compiler.time_passes(self.times);
-        compiler.record_passes(self.time_trace.is_some());
-        compiler.collect_remarks(self.remarks);
-        compiler.model_cycles(self.cycles);
-        if let Some(folder) = &self.cache {
-            let cache = Cache::open(folder, self.cache_limit)
-                .with_context(|| format!("cannot make the cache {}", folder.display()))?;
-            compiler.use_cache(Some(Arc::new(cache)));
-        }
         let emit = self.emit();
-        let texts = Arc::new(Mutex::new(Texts::default()));
-        self.observe(&mut compiler, emit, &texts);
-        let compiled = source::compile(&mut compiler, &file, self.threads.get().into());
+        self.check(emit)?;
+        let files = self.read()?;
+        let cache = match &self.cache {
+            Some(folder) => Some(Arc::new(
+                Cache::open(folder, self.cache_limit)
+                    .with_context(|| format!("cannot make the cache {}", folder.display()))?,
+            )),
+            None => None,
+        };
+        let mut times = Times::default();
+        let mut compiled = Vec::new();
+        let mut failed = false;
+        for file in files {
+            match self.compile(file, emit, cache.clone(), &mut times) {
+                Ok(code) => compiled.push(code),
+                Err(error) => {
+                    messages::print_error(&error);
+                    failed = true;
+                }
+            }
+        }
         // Where the time went until an error is worth as much.
-        if let (Some(path), Some(trace)) = (&self.time_trace, compiler.time_trace()) {
-            input::write(path, (serde_json::to_string(trace)? + "\n").as_bytes())?;
+        if let Some(path) = &self.time_trace {
+            input::write(
+                path,
+                (serde_json::to_string(&times.trace)? + "\n").as_bytes(),
+            )?;
         }
-        let texts = std::mem::take(&mut *texts.lock().unwrap_or_else(PoisonError::into_inner));
-        // What was seen until an error helps to find it.
-        let mut report = texts.reports;
-        let code = match compiled {
-            Ok(code) => code,
-            Err(error) => {
-                self.print_report(&report)?;
-                return Err(error);
-            }
-        };
-        for warning in code.warnings() {
-            eprintln!("{} {warning}", Label::Warning);
+        if failed {
+            return Ok(Outcome::Failure);
         }
-        if self.disassemble {
-            report.push_str(&disassembly(&code)?);
-        }
-        if let Some(format) = self.resource_usage {
-            report.push_str(&resource_usage(&code, format)?);
-        }
-        for function in code.cycles() {
-            write!(report, "{function}")?;
-        }
-        for remark in code.remarks() {
-            match remark.file {
-                Some(_) => writeln!(report, "{remark}")?,
-                None => writeln!(report, "{}: {remark}", self.file.display())?,
-            }
-        }
-        if self.times {
-            write!(report, "{}", compiler.timings())?;
-        }
+        let linked = self.link(&compiled)?;
+        self.print_warnings(&compiled, linked.is_some());
+        let report = self.report(&compiled, linked.as_ref(), &times.passes)?;
         let output = self.output.as_deref().unwrap_or(Path::new("-"));
-        let bytes = match emit {
-            Emit::Asm => disassembly(&code)?.into_bytes(),
-            Emit::Hex => hex(&code)?.into_bytes(),
-            Emit::Elf => code.to_elf()?,
-            Emit::Vcode => texts.vcode.into_bytes(),
-        };
-        input::write(output, &bytes)?;
+        input::write(output, &made(emit, &compiled, linked.as_ref())?)?;
         self.print_report(&report)?;
         Ok(Outcome::Success)
     }
 
+    /// Refuses what cannot be meant.
+    fn check(&self, emit: Emit) -> Result<()> {
+        input::check_inputs(&self.files)?;
+        if let Some(trace) = &self.time_trace {
+            input::check_output("--time-trace", trace, self.files.iter().chain(&self.output))?;
+        }
+        if let Some(output) = &self.output {
+            input::check_output("-o", output, &self.files)?;
+        } else if emit == Emit::Elf && self.files.len() > 1 {
+            bail!(Usage(
+                "several objects are not printed one behind the other; write -o OUT, which links them, or one command for each".to_owned()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reads all files, and marks the kernels in them.
+    fn read(&self) -> Result<Vec<SourceFile>> {
+        let read = |path: &PathBuf| {
+            let file = source::read_partly(path);
+            if self.target.is_some() {
+                return file;
+            }
+            let unknown = |error| Usage(format!("{error:#}; and no --target is given"));
+            let file = file.map_err(unknown)?;
+            options::check_header_target(&file)?;
+            Ok(file)
+        };
+        let mut files: Vec<SourceFile> = self.files.iter().map(read).collect::<Result<_>>()?;
+        source::mark_kernels(&mut files, &self.kernel)?;
+        Ok(files)
+    }
+
+    /// Compiles one file.
+    fn compile(
+        &self,
+        file: SourceFile,
+        emit: Emit,
+        cache: Option<Arc<Cache>>,
+        times: &mut Times,
+    ) -> Result<Compiled> {
+        let mut compiler = Compiler::new(self.settings.over(&file)?);
+        compiler.time_passes(self.time_passes);
+        compiler.record_passes(self.time_trace.is_some());
+        compiler.collect_remarks(self.remarks);
+        compiler.model_cycles(self.cycles);
+        compiler.use_cache(cache);
+        let dumps = self.dump_after.as_ref().map(|passes| passes.0.as_slice());
+        let texts = observe(
+            &mut compiler,
+            dumps.unwrap_or_default(),
+            self.print,
+            emit == Emit::Vcode,
+        );
+        let code = source::compile(&mut compiler, &file, self.threads.get().into());
+        let texts = texts.take();
+        times.passes.add(compiler.timings());
+        if let Some(trace) = compiler.time_trace() {
+            times.trace.append(trace);
+        }
+        if code.is_err() {
+            // What was seen until an error helps to find it.
+            self.print_report(&texts.reports)?;
+        }
+        let code = code?;
+        Ok(Compiled { file, code, texts })
+    }
+
+    /// Several files as one object, if they go to a file.
+    fn link(&self, compiled: &[Compiled]) -> Result<Option<Code>> {
+        if compiled.len() == 1 || self.output.is_none() {
+            return Ok(None);
+        }
+        let mut linker = Linker::new();
+        for one in compiled {
+            linker = linker.add(&*one.file.name, one.code.object());
+        }
+        let object = linker
+            .link()
+            .map_err(|errors| Several::of(errors.as_slice()))?;
+        Ok(Some(Code::of_object(object)))
+    }
+
+    /// Prints what is suspicious. Names that nothing defines are errors of linking.
+    fn print_warnings(&self, compiled: &[Compiled], linked: bool) {
+        for Compiled { file, code, .. } in compiled {
+            messages::print_warnings(if linked {
+                &file.warnings
+            } else {
+                code.warnings()
+            });
+        }
+    }
+
+    /// What was asked for besides the code.
+    fn report(
+        &self,
+        compiled: &[Compiled],
+        linked: Option<&Code>,
+        times: &Timings,
+    ) -> Result<String> {
+        let mut report = String::new();
+        for Compiled { code, texts, .. } in compiled {
+            report.push_str(&texts.reports);
+            if self.disasm && linked.is_none() {
+                report.push_str(&disassembly(code)?);
+            }
+        }
+        if let Some(linked) = linked.filter(|_| self.disasm) {
+            report.push_str(&disassembly(linked)?);
+        }
+        if let Some(format) = self.resource_usage {
+            let all = compiled.iter().map(|one| &one.code);
+            let codes: Vec<&Code> = linked.map_or_else(|| all.collect(), |linked| vec![linked]);
+            report.push_str(&resource_usage(&codes, format)?);
+        }
+        for Compiled { file, code, .. } in compiled {
+            for function in code.cycles() {
+                write!(report, "{function}")?;
+            }
+            for remark in code.remarks() {
+                match remark.file {
+                    Some(_) => writeln!(report, "{remark}")?,
+                    None => writeln!(report, "{}: {remark}", file.name)?,
+                }
+            }
+        }
+        if self.time_passes {
+            write!(report, "{times}")?;
+        }
+        Ok(report)
+    }
+
     /// What to make: as asked for, or by the extension of the output.
     fn emit(&self) -> Emit {
-        let extension = self.output.as_ref().map(|path| {
+        let output = self
+            .output
+            .as_ref()
+            .filter(|path| !input::is_standard(path));
+        let extension = output.map(|path| {
             path.extension()
                 .and_then(|e| e.to_str())
                 .unwrap_or_default()
@@ -173,47 +317,6 @@ impl Options {
         })
     }
 
-    /// Has the texts collected that the options ask for.
-    fn observe(&self, compiler: &mut Compiler, emit: Emit, texts: &Arc<Mutex<Texts>>) {
-        let dumps = self
-            .dump_after
-            .clone()
-            .map_or_else(Vec::new, |passes| passes.0);
-        let mut passes = dumps.clone();
-        if self.print {
-            passes.push(Pass::Clif);
-        }
-        if emit == Emit::Vcode {
-            passes.push(Pass::BEFORE_ALLOCATION);
-        }
-        if passes.is_empty() {
-            return;
-        }
-        let (print, texts) = (self.print, Arc::clone(texts));
-        compiler.dump_after(
-            &passes,
-            Box::new(move |dump| {
-                let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
-                if print && dump.pass == Pass::Clif {
-                    texts.reports.push_str(dump.text);
-                    texts.reports.push('\n');
-                }
-                if dumps.contains(&dump.pass) {
-                    let heading = format!(
-                        "; %{} after {}\n{}\n",
-                        dump.function,
-                        dump.pass.name(),
-                        dump.text.trim_end()
-                    );
-                    texts.reports.push_str(&heading);
-                }
-                if emit == Emit::Vcode && dump.pass == Pass::BEFORE_ALLOCATION {
-                    texts.vcode.push_str(dump.text);
-                }
-            }),
-        );
-    }
-
     /// Reports go to standard output if the code goes elsewhere.
     fn print_report(&self, report: &str) -> Result<()> {
         if self
@@ -223,17 +326,36 @@ impl Options {
         {
             input::write(Path::new("-"), report.as_bytes())
         } else {
-            eprint!("{report}");
-            Ok(())
+            Ok(messages::report(report)?)
         }
     }
 }
 
-/// What is collected while functions are compiled.
-#[derive(Default)]
-struct Texts {
-    reports: String,
-    vcode: String,
+/// The bytes of the output: of linked code, or of all files in turn.
+fn made(emit: Emit, compiled: &[Compiled], linked: Option<&Code>) -> Result<Vec<u8>> {
+    if emit == Emit::Vcode {
+        let texts = compiled.iter().map(|one| one.texts.vcode.as_str());
+        return Ok(texts.collect::<String>().into_bytes());
+    }
+    if let Some(linked) = linked {
+        return Ok(match emit {
+            Emit::Elf => linked.object().write_linked()?,
+            Emit::Hex => hex(linked)?.into_bytes(),
+            Emit::Asm | Emit::Vcode => disassembly(linked)?.into_bytes(),
+        });
+    }
+    let mut out = Vec::new();
+    for one in compiled {
+        if emit == Emit::Asm && compiled.len() > 1 {
+            out.extend(format!("// {}\n", one.file.name).into_bytes());
+        }
+        out.extend(match emit {
+            Emit::Elf => one.code.to_elf()?,
+            Emit::Hex => hex(&one.code)?.into_bytes(),
+            Emit::Asm | Emit::Vcode => disassembly(&one.code)?.into_bytes(),
+        });
+    }
+    Ok(out)
 }
 
 /// The code as text that assembles to the same object.
@@ -249,23 +371,14 @@ fn disassembly(code: &Code) -> Result<String> {
 
 /// One word a line.
 fn hex(code: &Code) -> Result<String> {
-    let words = (code.object().linked_words())
-        .map_err(|errors| anyhow!("{errors}; words cannot say that, an object can (--emit elf)"))?;
+    let words = code.object().linked_words().map_err(|errors| {
+        let error =
+            |error| format!("error: {error}; words cannot say that, an object can (--emit elf)");
+        Several(errors.as_slice().iter().map(error).collect())
+    })?;
     let mut text = String::with_capacity(words.len() * 33);
     for word in words {
         writeln!(text, "{word:032x}")?;
     }
     Ok(text)
-}
-
-/// What the kernels need.
-fn resource_usage(code: &Code, format: Format) -> Result<String> {
-    Ok(match format {
-        Format::Text => code
-            .kernels()
-            .iter()
-            .map(|kernel| format!("{kernel}\n"))
-            .collect(),
-        Format::Json => serde_json::to_string(code.kernels())? + "\n",
-    })
 }

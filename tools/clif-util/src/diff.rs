@@ -5,7 +5,7 @@
 mod figures;
 mod rows;
 
-use crate::options::Settings;
+use crate::options::{Settings, parse_setting};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -24,10 +24,10 @@ pub struct Options {
     /// CLIF text.
     file: PathBuf,
     /// Settings of the first side, over those of --set.
-    #[arg(long, value_name = "K=V", num_args = 1.., required_unless_present = "b")]
+    #[arg(long, value_name = "K=V", num_args = 1.., required_unless_present = "b", value_parser = parse_setting)]
     a: Vec<String>,
     /// Settings of the second side, over those of --set.
-    #[arg(long, value_name = "K=V", num_args = 1..)]
+    #[arg(long, value_name = "K=V", num_args = 1.., value_parser = parse_setting)]
     b: Vec<String>,
     #[command(flatten)]
     settings: Settings,

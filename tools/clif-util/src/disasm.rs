@@ -1,6 +1,6 @@
 //! `clif-util disasm FILE`: an object, or lines of hexadecimal words.
 
-use crate::{Outcome, input};
+use crate::{Outcome, input, messages};
 use anyhow::{Context, Result};
 use clap::Args;
 use cranelift_thisgpu::asm::listing;
@@ -24,26 +24,47 @@ impl Options {
         let (text, errors) = if Object::is_elf(&bytes) {
             let object = Object::read(&bytes).with_context(|| name.clone())?;
             let (text, bad) = listing(&object);
-            (text, bad.iter().map(|b| format!("{name}: {b}")).collect())
+            let bad = bad.iter().map(|b| Bad {
+                text: format!("{name}: {b}"),
+                is_word: true,
+            });
+            (text, bad.collect())
         } else {
-            let lines = String::from_utf8(bytes)
-                .with_context(|| format!("{name} is neither an object nor text"))?;
+            let lines = input::text_of(&name, bytes)
+                .with_context(|| format!("{name} is neither an object nor lines of words"))?;
             words(&name, &lines)
         };
         input::write(Path::new("-"), text.as_bytes())?;
-        for error in &errors {
-            eprintln!("{error}");
+        if errors.is_empty() {
+            return Ok(Outcome::Success);
         }
-        Ok(if errors.is_empty() {
-            Outcome::Success
+        let of_words = errors.iter().any(|error| error.is_word);
+        let lines: Vec<String> = errors.into_iter().map(|error| error.text).collect();
+        if of_words || !text.is_empty() {
+            // Each bad word is named, however many they are: programs read this.
+            for line in lines {
+                messages::say(messages::shortened(&line) + "\n");
+            }
         } else {
-            Outcome::Failure
-        })
+            messages::print_lines(
+                &lines,
+                "lines that are no words; disasm reads objects and hexadecimal words",
+            );
+        }
+        Ok(Outcome::Failure)
     }
 }
 
+/// What does not disassemble.
+struct Bad {
+    /// Place, word and reason.
+    text: String,
+    /// Whether it has the digits of a word, or stands in an object.
+    is_word: bool,
+}
+
 /// One line for each good word; `FILE:LINE: WORD: reason` for each bad one. Empty lines and comments are passed over.
-fn words(name: &str, lines: &str) -> (String, Vec<String>) {
+fn words(name: &str, lines: &str) -> (String, Vec<Bad>) {
     let mut out = String::new();
     let mut errors = Vec::new();
     for (i, line) in lines.lines().enumerate() {
@@ -68,7 +89,10 @@ fn words(name: &str, lines: &str) -> (String, Vec<String>) {
             Ok((inst, control)) => {
                 let _ = writeln!(out, "{}", inst.assembly(control));
             }
-            Err(reason) => errors.push(format!("{name}:{}: {text}: {reason}", i + 1)),
+            Err(reason) => errors.push(Bad {
+                text: format!("{name}:{}: {text}: {reason}", i + 1),
+                is_word: legal,
+            }),
         }
     }
     (out, errors)

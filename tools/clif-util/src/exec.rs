@@ -3,15 +3,16 @@
 //! A state is a line of JSON, `{"gpr":{"R1":5,"R2":[32 numbers]},"ur":{"UR0":1},"pred":{"P0":4294967295},"const":{"0":"hex bytes"},
 //! "active":4294967295}`; registers that it does not set are 0. The answer is one line with what changed.
 
+use crate::messages::{self, Several};
 use crate::{Outcome, input};
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use cranelift_thisgpu::asm::{self, Assembly};
 use cranelift_thisgpu::sim::Reference;
 use cranelift_thisgpu::unstable::isa::decode;
 use cranelift_thisgpu::unstable::isa::table::{Effects, OptypeInfo};
 use cranelift_thisgpu::unstable::sim::Program;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
 mod machine;
@@ -20,8 +21,14 @@ mod state;
 use machine::Machine;
 use state::State;
 
+/// Most bytes of a state: all registers of all lanes and full constant banks take less (assigned).
+const MOST_BYTES: u64 = 16 << 20;
+
 /// Options of `exec`.
 #[derive(Args)]
+#[command(after_help = "Example:
+  echo 'IADD R0, R1, R2 ;' > add.s
+  echo '{\"gpr\":{\"R1\":5,\"R2\":7}}' | clif-util exec add.s --state -")]
 pub struct Options {
     /// Assembly text.
     file: PathBuf,
@@ -33,15 +40,14 @@ pub struct Options {
 impl Options {
     /// Runs the program.
     pub fn run(self) -> Result<Outcome> {
+        input::check_inputs(
+            [Some(&self.file), self.state.as_ref()]
+                .into_iter()
+                .flatten(),
+        )?;
         let text = input::text(&self.file)?;
         let name = input::name(&self.file);
-        let words = match program(&name, &text) {
-            Ok(words) => words,
-            Err(message) => {
-                eprintln!("{message}");
-                return Ok(Outcome::Failure);
-            }
-        };
+        let words = program(&name, &text)?;
         let program = Program::new(&words, Reference::default());
         let mut machine = Machine::new(&program);
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
@@ -59,7 +65,7 @@ impl Options {
 fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Result<Outcome> {
     let name = input::name(path);
     let mut reader = input::open(path)?;
-    let mut outcome = Outcome::Success;
+    let mut malformed = 0;
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -67,8 +73,16 @@ fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Resul
         if reader.buffer().is_empty() {
             out.flush()?;
         }
-        if reader.read_until(b'\n', &mut line)? == 0 {
-            break;
+        let read = reader
+            .by_ref()
+            .take(MOST_BYTES)
+            .read_until(b'\n', &mut line);
+        match read.with_context(|| format!("cannot read {name}"))? {
+            0 => break,
+            read if read as u64 == MOST_BYTES => {
+                bail!("{name}:{number}: a line of {MOST_BYTES} bytes and more is no state")
+            }
+            _ => {}
         }
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -81,29 +95,38 @@ fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Resul
                 let reason = reason
                     .rsplit_once(" at line 1 column ")
                     .map_or(reason.clone(), |(r, c)| format!("{r}, column {c}"));
-                eprintln!("{name}:{number}: {reason}");
-                outcome = Outcome::Failure;
+                malformed += 1;
+                // Whoever waits for an answer gets it at once.
+                if malformed <= messages::FIRST {
+                    messages::print_lines(&[format!("{name}:{number}: {reason}")], "lines");
+                }
             }
         }
     }
-    Ok(outcome)
+    if malformed > messages::FIRST {
+        let rest = malformed - messages::FIRST;
+        messages::say(format_args!("{name}: {rest} more malformed lines\n"));
+    }
+    Ok(if malformed == 0 {
+        Outcome::Success
+    } else {
+        Outcome::Failure
+    })
 }
 
 /// The words of straight-line code, or all reasons why it is none.
-fn program(name: &str, text: &str) -> Result<Vec<u128>, String> {
-    let assembly = asm::assemble(name, text).map_err(|e| e.to_string())?;
-    input::print_warnings(&assembly);
+fn program(name: &str, text: &str) -> Result<Vec<u128>> {
+    let assembly = asm::assemble(name, text)?;
+    messages::print_diagnostics(&assembly.warnings, messages::FIRST);
     let refused = refused(name, &assembly);
     if !refused.is_empty() {
-        return Err(refused.join("\n"));
+        bail!(Several(refused));
     }
-    assembly.words().map_err(|errors| {
-        let lines: Vec<String> = errors
-            .iter()
-            .map(|e| format!("{name}: error: {e}"))
-            .collect();
-        lines.join("\n")
-    })
+    let words = assembly.words().map_err(|errors| {
+        let error = |error| format!("{name}: error: {error}");
+        Several(errors.iter().map(error).collect())
+    })?;
+    Ok(words)
 }
 
 /// Why an operation does not belong into straight-line code without memory.

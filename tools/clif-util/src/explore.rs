@@ -7,10 +7,11 @@
 mod origins;
 mod report;
 
-use crate::options::Settings;
+use crate::options::{Settings, parse_setting};
 use crate::{Outcome, input, source};
 use anyhow::{Context, Result};
 use clap::Args;
+use cranelift_thisgpu::compile::Compiler;
 use std::path::PathBuf;
 
 /// The page, with a place each for the style, the script and the report.
@@ -43,7 +44,7 @@ pub struct Options {
     #[command(flatten)]
     settings: Settings,
     /// Show a second variant beside the first: with this setting over those.
-    #[arg(long, value_name = "K=V")]
+    #[arg(long, value_name = "K=V", value_parser = parse_setting)]
     compare: Vec<String>,
     /// Make this function a kernel.
     #[arg(long, value_name = "NAME")]
@@ -56,7 +57,11 @@ pub struct Options {
 impl Options {
     /// Writes the page.
     pub fn run(self) -> Result<Outcome> {
-        let file = source::read(&self.file, &self.kernel)?;
+        let inputs = [Some(&self.file), self.profile.as_ref()];
+        input::check_inputs(inputs.into_iter().flatten())?;
+        input::check_output("-o", &self.output, inputs.into_iter().flatten())?;
+        let (name, text) = (input::name(&self.file), input::text(&self.file)?);
+        let file = source::parse(&name, &text, &self.kernel)?;
         let profile = match &self.profile {
             Some(path) => Some(
                 serde_json::from_str(&input::text(path)?)
@@ -64,7 +69,13 @@ impl Options {
             ),
             None => None,
         };
-        let report = report::report(file, &self.settings, self.compare, profile)?;
+        let report = report::report(file, &self.settings, self.compare, profile);
+        if report.is_err() {
+            // The copy that is compiled has numbers of instructions where the file has lines: what is wrong is said of the file.
+            let file = source::parse(&name, &text, &self.kernel)?;
+            source::compile(&mut Compiler::new(self.settings.over(&file)?), &file, 1)?;
+        }
+        let report = report?;
         let json = serde_json::to_string(&report)?;
         let is_json = self.output.extension().is_some_and(|e| e == "json");
         let text = if is_json { json + "\n" } else { page(&json) };

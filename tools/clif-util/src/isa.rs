@@ -9,6 +9,7 @@ use cranelift_thisgpu::unstable::isa::generated::{CONTROL, ENUMS, OPTYPES};
 use cranelift_thisgpu::unstable::isa::table::{
     EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OptypeInfo, Provenance,
 };
+use cranelift_thisgpu::unstable::text::did_you_mean;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -62,7 +63,12 @@ impl Selection {
         }
         let enums: Vec<&EnumInfo> = ENUMS.iter().copied().filter(|e| is(e.name)).collect();
         if let (Some(name), true, true) = (name, optypes.is_empty(), enums.is_empty()) {
-            bail!("there is no operation, form or enumeration `{name}`");
+            let known = OPTYPES.iter().flat_map(|o| [o.name, o.mnemonic]);
+            let known = known.chain(ENUMS.iter().map(|e| e.name));
+            bail!(
+                "there is no operation, form or enumeration `{name}`{}",
+                did_you_mean(name, known)
+            );
         }
         Ok(Selection {
             optypes,

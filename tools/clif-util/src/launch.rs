@@ -2,12 +2,13 @@
 
 mod argument;
 mod dearest;
+mod numbers;
 mod watch;
 
-use crate::colours::Label;
+use crate::messages::{self, Several, Usage};
 use crate::options::{Format, Settings};
 use crate::{Outcome, input, source};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use argument::{LaunchArgument, Prepared};
 use clap::Args;
 use cranelift_thisgpu::asm;
@@ -15,10 +16,17 @@ use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::object::{Linker, Object};
 use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Stats};
+use numbers::NumberType;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Options of `launch`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  clif-util launch k.clif --kernel k --grid 4 --block 32 --arg i32:100 --arg in:x.bin --arg inout:y.bin --out results
+  clif-util launch k.clif --kernel k --grid 1 --block 32 --arg in:numbers.txt:f32 --arg zero:128 --print 1:f32
+In numbers.txt stand numbers, separated by white space or commas. Types are i8 to i128, u8 to u128, f16, bf16, f32, f64, hex.
+Exit status: 0 success, 1 a fault, a hazard, a finding or files that cannot be used, 2 a wrong command line.")]
 pub struct Options {
     /// CLIF, assembly text (.s) or objects; several are linked.
     #[arg(required = true)]
@@ -35,12 +43,15 @@ pub struct Options {
     /// Dynamic shared memory.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
-    /// The next argument: i8, i16, i32, i64, i128, f16, bf16, f32, f64 (inf, nan, -0.0 too) by value; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which the kernel must write before it reads (see --check).
+    /// The next argument: i8, i16, i32, i64, i128, f16, bf16, f32, f64 (inf, nan, -0.0 too) by value, several with commas as a vector; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which the kernel must write before it reads (see --check). FILE:TYPE is a text with numbers of this type.
     #[arg(long = "arg", value_name = "KIND:VALUE", allow_hyphen_values = true)]
     arguments: Vec<LaunchArgument>,
     /// Write argN.bin of inout, zero and uninit buffers there, N counting all arguments from 0.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Print the buffer of this argument, counting from 0, as numbers: i8 to i128, u8 to u128, f16, bf16, f32, f64 or hex. Without TYPE that of its text, or hex.
+    #[arg(long, value_name = "ARG[:TYPE]")]
+    print: Vec<Printed>,
     /// Print counts.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     stats: Option<Format>,
@@ -96,14 +107,95 @@ fn parse_extent(text: &str) -> Result<[u32; 3], String> {
     Ok(extent)
 }
 
+/// What `--print` asks for.
+#[derive(Clone, Debug, PartialEq)]
+struct Printed {
+    /// Number of the argument, from 0.
+    argument: usize,
+    /// What its numbers are.
+    ty: Option<NumberType>,
+}
+
+impl FromStr for Printed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (argument, ty) = match text.split_once(':') {
+            Some((argument, ty)) => (argument, Some(ty.parse()?)),
+            None => (text, None),
+        };
+        let argument = argument.parse().map_err(|_| {
+            format!("`{argument}` is no number of an argument; the first --arg is 0")
+        })?;
+        Ok(Self { argument, ty })
+    }
+}
+
 impl Options {
+    /// Refuses what cannot be meant.
+    fn check_usage(&self) -> Result<()> {
+        let mut inputs = self.files.clone();
+        inputs.extend(self.arguments.iter().filter_map(LaunchArgument::file));
+        input::check_inputs(&inputs)?;
+        if let Some(profile) = &self.profile {
+            input::check_output("--profile", profile, inputs.iter().chain(&self.trace))?;
+        }
+        if let Some(trace) = &self.trace {
+            input::check_output("--trace", trace, &inputs)?;
+        }
+        for Printed { argument, .. } in &self.print {
+            match self.arguments.get(*argument) {
+                Some(given) if given.is_buffer() => {}
+                Some(_) => bail!(Usage(format!(
+                    "--print {argument}: argument {argument} is a number and no buffer"
+                ))),
+                None => bail!(Usage(format!(
+                    "--print {argument}: there is no argument {argument}; there are {}, the first is 0",
+                    self.arguments.len()
+                ))),
+            }
+        }
+        Ok(())
+    }
+
+    /// What a printed buffer holds.
+    fn type_of(&self, printed: &Printed) -> NumberType {
+        let said = || self.arguments[printed.argument].number_type();
+        printed.ty.or_else(said).unwrap_or(NumberType::Hex)
+    }
+
+    /// Refuses buffers that are no whole number of what they are to be printed as.
+    fn check_sizes(&self, arguments: &[Prepared]) -> Result<()> {
+        for printed in &self.print {
+            let (ty, size) = (self.type_of(printed), arguments[printed.argument].size());
+            ensure!(
+                size % ty.bytes() as u64 == 0,
+                "--print {}: the {size} bytes of this buffer are no whole number of {}, of {} bytes each",
+                printed.argument,
+                ty.name(),
+                ty.bytes()
+            );
+        }
+        Ok(())
+    }
+
+    /// Prints the buffers that are asked for.
+    fn print_buffers(&self, arguments: &[Prepared]) -> Result<()> {
+        for printed in &self.print {
+            let bytes = arguments[printed.argument].contents()?;
+            let name = format!("arg{}", printed.argument);
+            let text = self.type_of(printed).show_all(&name, &bytes);
+            input::write(Path::new("-"), text.as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Compiles or reads the file and runs the kernel.
     pub fn run(self) -> Result<Outcome> {
+        self.check_usage()?;
         let name = self.files.iter().map(|file| input::name(file));
         let name = name.collect::<Vec<_>>().join(", ");
-        let Some(object) = self.object()? else {
-            return Ok(Outcome::Failure);
-        };
+        let object = self.object()?;
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
             timed: self.timed || self.profiles() || self.trace.is_some(),
@@ -122,6 +214,7 @@ impl Options {
             .iter()
             .map(|argument| argument.prepare(&device))
             .collect::<Result<_>>()?;
+        self.check_sizes(&arguments)?;
         let mut launch = kernel
             .launch(Grid::new(self.grid, self.block))
             .shared(self.shared);
@@ -129,14 +222,10 @@ impl Options {
             launch = launch.arg(argument);
         }
         let report = watch::watched(|progress| launch.progress(progress).run_to_report())?;
-        for hazard in &report.hazards {
-            eprintln!("hazard: {hazard}");
-        }
-        for finding in &report.findings {
-            eprintln!("finding: {finding}");
-        }
+        messages::print_kind("hazard", &report.hazards);
+        messages::print_kind("finding", &report.findings);
         if let Some(fault) = &report.fault {
-            eprintln!("{} {fault}", Label::Error);
+            messages::print_errors(&[fault]);
         }
         self.write_records(&report)?;
         if let Some(profile) = report.profile.as_ref().filter(|_| self.profile_report) {
@@ -148,10 +237,11 @@ impl Options {
         if let Some(format) = self.stats.or(cancelled.then_some(Format::Text)) {
             input::print_line(stats(&report.stats, format))?;
         }
-        if let Some(directory) = &self.out
-            && report.fault.is_none()
-        {
-            write_buffers(directory, &arguments)?;
+        if report.fault.is_none() {
+            self.print_buffers(&arguments)?;
+            if let Some(directory) = &self.out {
+                write_buffers(directory, &arguments)?;
+            }
         }
         Ok(outcome(&report))
     }
@@ -170,31 +260,26 @@ impl Options {
             input::write(path, (serde_json::to_string(trace)? + "\n").as_bytes())?;
             if trace.dropped > 0 {
                 let (kept, dropped) = (trace.events.len(), trace.dropped);
-                eprintln!(
-                    "{} the trace has the first {kept} events, {dropped} more do not fit; see --trace-events",
-                    Label::Warning
-                );
+                messages::print_warnings(&[format!(
+                    "the trace has the first {kept} events, {dropped} more do not fit; see --trace-events"
+                )]);
             }
         }
         Ok(())
     }
 
-    /// What is to be loaded: a file, or several linked. None when they do not link, which is printed.
-    fn object(&self) -> Result<Option<Object>> {
+    /// What is to be loaded: a file, or several linked.
+    fn object(&self) -> Result<Object> {
         if let [file] = self.files.as_slice() {
-            return self.read(file, true).map(Some);
+            return self.read(file, true);
         }
         let mut linker = Linker::new();
         for file in &self.files {
             linker = linker.add(input::name(file), &self.read(file, false)?);
         }
-        match linker.link() {
-            Ok(object) => Ok(Some(object)),
-            Err(errors) => {
-                input::print_errors(errors.as_slice());
-                Ok(None)
-            }
-        }
+        Ok(linker
+            .link()
+            .map_err(|errors| Several::of(errors.as_slice()))?)
     }
 
     /// What a file holds: by its contents an object, by its extension assembly text, otherwise CLIF, which has the kernel if it is `alone`.
@@ -203,7 +288,7 @@ impl Options {
         let extension = file.extension();
         if extension.is_some_and(|e| e == "s") {
             let assembly = asm::assemble(&name, &input::text(file)?)?;
-            input::print_warnings(&assembly);
+            messages::print_diagnostics(&assembly.warnings, messages::FIRST);
             return Ok(assembly.object);
         }
         let bytes = input::bytes(file)?;
@@ -221,7 +306,7 @@ impl Options {
         let mut compiler = Compiler::new(options);
         let code = source::compile(&mut compiler, &file, 1)?;
         // What is left to others is an error when it is linked.
-        (file.warnings.iter()).for_each(|warning| eprintln!("{} {warning}", Label::Warning));
+        messages::print_warnings(&file.warnings);
         Ok(code.into_object())
     }
 }

@@ -1,6 +1,6 @@
 //! `clif-util link FILES -o OUT`: objects to one object whose code has addresses.
 
-use crate::{Outcome, input};
+use crate::{Outcome, input, messages};
 use anyhow::{Context, Result};
 use clap::Args;
 use cranelift_thisgpu::object::{Linker, Object};
@@ -13,13 +13,15 @@ pub struct Options {
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Write to this file.
-    #[arg(short, value_name = "OUT")]
+    #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
 
 impl Options {
     /// Links the objects.
     pub fn run(self) -> Result<Outcome> {
+        input::check_inputs(&self.files)?;
+        input::check_output("-o", &self.output, &self.files)?;
         let mut linker = Linker::new();
         for file in &self.files {
             let name = input::name(file);
@@ -29,7 +31,7 @@ impl Options {
         let object = match linker.link() {
             Ok(object) => object,
             Err(errors) => {
-                input::print_errors(errors.as_slice());
+                messages::print_errors(errors.as_slice());
                 return Ok(Outcome::Failure);
             }
         };

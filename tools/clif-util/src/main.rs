@@ -17,15 +17,18 @@ mod interpret;
 mod isa;
 mod launch;
 mod link;
+mod messages;
 mod objdump;
 mod options;
 mod pass;
 mod progress;
 mod run;
+mod run_lines;
 mod source;
 mod test;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use messages::Usage;
 use std::process::ExitCode;
 use thisgpu_filetests::report::Totals;
 
@@ -86,10 +89,13 @@ impl Command {
     /// Whether `-d` is given.
     fn wants_debug_output(&self) -> bool {
         let output = match self {
+            Command::Compile(options) => &options.debug,
             Command::Run(options) => &options.debug,
+            Command::Test(options) => &options.debug,
             Command::Interpret(options) => &options.debug,
             Command::Cat(options) | Command::PrintCfg(options) => &options.debug,
             Command::Pass(options) => &options.debug,
+            Command::Bugpoint(options) => &options.debug,
             _ => return false,
         };
         output.debug
@@ -105,11 +111,27 @@ fn start_logging(debug: bool) {
     logger.init();
 }
 
+/// The command line, or the status to end with: what is wrong with it is printed.
+fn arguments() -> Result<Arguments, ExitCode> {
+    let matches = colours::applied(Arguments::command()).try_get_matches();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    arguments.map_err(|error| {
+        let text = error.render();
+        let shown = messages::cut(&text.to_string());
+        // What asks for help goes to standard output as it is; a message may quote an endless argument.
+        if !error.use_stderr() || shown == text.to_string() {
+            error.exit();
+        }
+        messages::say(shown);
+        ExitCode::from(USAGE)
+    })
+}
+
 fn main() -> ExitCode {
-    let matches = colours::applied(Arguments::command()).get_matches();
-    let command = Arguments::from_arg_matches(&matches)
-        .unwrap_or_else(|error| error.exit())
-        .command;
+    let command = match arguments() {
+        Ok(arguments) => arguments.command,
+        Err(status) => return status,
+    };
     start_logging(command.wants_debug_output());
     let result = match command {
         Command::Compile(options) => options.run(),
@@ -137,11 +159,16 @@ fn main() -> ExitCode {
         // Whoever reads the output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            source::print_error(&error);
-            ExitCode::from(1)
+            messages::print_error(&error);
+            ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILURE })
         }
     }
 }
+
+/// Exit status of a failure of what was asked.
+const FAILURE: u8 = 1;
+/// Exit status of a wrong command line.
+const USAGE: u8 = 2;
 
 /// What came of a command that could be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +194,7 @@ impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> ExitCode {
         match outcome {
             Outcome::Success => ExitCode::SUCCESS,
-            Outcome::Failure => ExitCode::from(1),
+            Outcome::Failure => ExitCode::from(FAILURE),
         }
     }
 }

@@ -8,8 +8,7 @@ mod code;
 mod raw;
 mod resources;
 
-use crate::colours::Label;
-use crate::{Outcome, input};
+use crate::{Outcome, input, messages};
 use anyhow::{Context, Result};
 use clap::{ArgAction, Args};
 use cranelift_thisgpu::object::Object;
@@ -92,21 +91,27 @@ impl Options {
                 ..Dump::default()
             };
             // What comes before the damage is printed.
-            let filled = self.fill(path, &mut dump);
+            let filled = input::bytes(path).and_then(|bytes| {
+                let filled = self.fill(path, &bytes, &mut dump);
+                filled.context(dump.file.clone())
+            });
             if self.json {
                 if filled.is_ok() {
                     input::print_line(serde_json::to_string(&dump)?)?;
                 }
-            } else {
+            } else if filled.is_ok() || dump.has_parts() {
                 input::write(Path::new("-"), dump.to_string().as_bytes())?;
             }
             if let Err(error) = filled {
-                crate::source::print_error(&error.context(dump.file));
+                messages::print_error(&error);
                 outcome = Outcome::Failure;
                 continue;
             }
-            for bad in dump.code.iter().flatten().flat_map(code::Function::errors) {
-                eprintln!("{} {}: {bad}", Label::Error, dump.file);
+            let functions = dump.code.iter().flatten();
+            let bad = functions.flat_map(code::Function::errors);
+            let bad: Vec<String> = bad.map(|bad| format!("{}: {bad}", dump.file)).collect();
+            if !bad.is_empty() {
+                messages::print_errors(&bad);
                 outcome = Outcome::Failure;
             }
         }
@@ -114,9 +119,8 @@ impl Options {
     }
 
     /// Reads what is asked for.
-    fn fill(&self, path: &Path, dump: &mut Dump) -> Result<()> {
-        let bytes = input::bytes(path)?;
-        let raw = Raw::parse(&bytes)?;
+    fn fill(&self, path: &Path, bytes: &[u8], dump: &mut Dump) -> Result<()> {
+        let raw = Raw::parse(bytes)?;
         let headers = raw.headers()?;
         if self.syms {
             dump.symbols = Some(raw.symbols()?);
@@ -128,12 +132,24 @@ impl Options {
         dump.headers = self.headers.then_some(headers);
         let (code, source) = (self.disassemble || self.source, self.source);
         if self.resources || code {
-            let object = Object::read(&bytes).context("cannot read the object")?;
+            let object = Object::read(bytes).context("cannot read the object")?;
             dump.resources = self.resources.then(|| resources::of(&object));
             let folder = path.parent().unwrap_or(Path::new(""));
             dump.code = code.then(|| code::of(&object, &addresses, source.then_some(folder)));
         }
         Ok(())
+    }
+}
+
+impl Dump {
+    /// Whether there is more than the file's name.
+    fn has_parts(&self) -> bool {
+        let parts = [
+            self.headers.is_some(),
+            self.symbols.is_some(),
+            self.relocations.is_some(),
+        ];
+        parts.contains(&true) || self.resources.is_some() || self.code.is_some()
     }
 }
 

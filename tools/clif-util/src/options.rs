@@ -1,10 +1,12 @@
 //! Options that several commands have.
 
+use crate::messages::Usage;
 use crate::source;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use cranelift_thisgpu::compile::SourceFile;
+use cranelift_thisgpu::compile::{Pass, SourceFile};
 use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::unstable::text::did_you_mean;
 use std::path::PathBuf;
 use thisgpu_filetests::file::{self, TARGET};
 
@@ -12,8 +14,16 @@ use thisgpu_filetests::file::{self, TARGET};
 #[derive(Args)]
 pub struct Settings {
     /// A setting, over those of the file.
-    #[arg(long = "set", value_name = "K=V")]
+    #[arg(long = "set", value_name = "K=V", value_parser = parse_setting)]
     pub settings: Vec<String>,
+}
+
+/// A setting as it is written. It is looked at before any file is.
+pub fn parse_setting(text: &str) -> Result<String, String> {
+    match Options::default().set(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 impl Settings {
@@ -48,8 +58,37 @@ impl Subject {
 #[derive(Args)]
 pub struct DebugOutput {
     /// Print debug output of the compiler on standard error, as RUST_LOG=debug does.
-    #[arg(short)]
+    #[arg(short, long)]
     pub debug: bool,
+}
+
+/// A pass by its name.
+pub fn parse_pass(text: &str) -> Result<Pass, String> {
+    let names = Pass::ALL.map(Pass::name);
+    Pass::from_name(text).ok_or_else(|| {
+        let known = names.join(", ");
+        format!("passes are {known}{}", did_you_mean(text, names))
+    })
+}
+
+/// A file's target where the command line has none: its header has to name it.
+///
+/// # Errors
+/// [`Usage`].
+pub fn check_header_target(file: &SourceFile) -> Result<()> {
+    if file::target_line(file).is_some() {
+        return Ok(());
+    }
+    let place = match file.header.targets.first() {
+        Some(line) => format!(
+            "{}:{}: the file is for {}",
+            file.name,
+            line.line,
+            line.words.join(" ")
+        ),
+        None => format!("{}: the file names no target", file.name),
+    };
+    bail!(Usage(format!("{place}; write --target {TARGET}")));
 }
 
 /// How a report is printed.

@@ -1,7 +1,7 @@
 //! `clif-util pass FILE TARGET PASSES`: the functions after passes of the compiler, checked by the file's filecheck directives.
 
-use crate::options::{DebugOutput, Subject};
-use crate::{Outcome, input, source};
+use crate::options::{self, DebugOutput, Subject};
+use crate::{Outcome, input, messages, source};
 use anyhow::Result;
 use clap::Args;
 use cranelift_thisgpu::compile::{Compiler, Pass};
@@ -17,18 +17,13 @@ pub struct Options {
     #[arg(short, long)]
     verbose: bool,
     /// Print the time that each pass takes.
-    #[arg(short = 'T')]
-    times: bool,
+    #[arg(short = 'T', long)]
+    time_passes: bool,
     #[command(flatten)]
     pub debug: DebugOutput,
     /// The passes after which the functions are printed, in the compiler's order.
-    #[arg(required = true, value_parser = parse_pass)]
+    #[arg(required = true, value_parser = options::parse_pass)]
     passes: Vec<Pass>,
-}
-
-fn parse_pass(text: &str) -> Result<Pass, String> {
-    Pass::from_name(text)
-        .ok_or_else(|| format!("passes are {}", Pass::ALL.map(Pass::name).join(", ")))
 }
 
 impl Options {
@@ -41,7 +36,7 @@ impl Options {
             for (function, dump) in file
                 .functions
                 .iter()
-                .zip(compiled::dumps(&file, &settings, *pass))
+                .zip(compiled::dumps(&file, &settings, *pass, &mut None))
             {
                 let text = dump?;
                 if self.verbose {
@@ -53,16 +48,16 @@ impl Options {
                 }
                 input::write(Path::new("-"), format!("{}\n", text.trim_end()).as_bytes())?;
                 if let (true, Err(error)) = (last, checks::compare(function, None, &text)) {
-                    eprintln!("error: {}:{}: {error}", file.name, function.line);
+                    messages::print_errors(&[format!("{}:{}: {error}", file.name, function.line)]);
                     outcome = Outcome::Failure;
                 }
             }
         }
-        if self.times {
+        if self.time_passes {
             let mut compiler = Compiler::new(settings);
             compiler.time_passes(true);
             source::compile(&mut compiler, &file, 1)?;
-            eprint!("{}", compiler.timings());
+            messages::report(compiler.timings())?;
         }
         Ok(outcome)
     }

@@ -1,11 +1,9 @@
 //! Reading CLIF and compiling it, as several commands do.
 
-use crate::colours::Label;
 use crate::input;
 use anyhow::Result;
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler};
-use cranelift_thisgpu::error::Errors;
 use std::path::Path;
 use thisgpu_filetests::panics;
 
@@ -15,14 +13,27 @@ pub fn read(path: &Path, kernels: &[String]) -> Result<SourceFile> {
 }
 
 /// Reads what can be read of a CLIF file: what is wrong with the rest comes out of [`compile`], with what is wrong with the functions.
-pub fn read_partly(path: &Path, kernels: &[String]) -> Result<SourceFile> {
-    let mut file = SourceFile::parse_partly(&input::name(path), &input::text(path)?);
-    let marked = file.mark_kernels(kernels);
+pub fn read_partly(path: &Path) -> Result<SourceFile> {
+    Ok(SourceFile::parse_partly(
+        &input::name(path),
+        &input::text(path)?,
+    ))
+}
+
+/// Marks the named functions of some files as kernels; a function may be in any of them.
+pub fn mark_kernels(files: &mut [SourceFile], kernels: &[String]) -> Result<()> {
     // A function that is missing may be one that cannot be read.
-    if !file.is_partial() {
-        marked?;
+    let partial = files.iter().any(SourceFile::is_partial);
+    for kernel in kernels {
+        let marked = files
+            .iter_mut()
+            .map(|file| file.mark_kernels(std::slice::from_ref(kernel)));
+        let missing: Vec<_> = marked.collect::<Vec<_>>();
+        if !partial && missing.iter().all(Result::is_err) {
+            missing.into_iter().collect::<Result<(), _>>()?;
+        }
     }
-    Ok(file)
+    Ok(())
 }
 
 /// Reads CLIF text; `name` is its file's.
@@ -43,20 +54,5 @@ pub fn compile(compiler: &mut Compiler, file: &SourceFile, threads: usize) -> Re
             "{}: internal error: {message}; please report it with the input",
             file.name
         ),
-    }
-}
-
-/// Prints an error; each of several begins on a line of its own, the line of the text below it.
-pub fn print_error(error: &anyhow::Error) {
-    match error.downcast_ref::<Errors>() {
-        Some(errors) => {
-            for error in errors {
-                eprintln!("{} {error}", Label::Error);
-                if let Some(excerpt) = error.excerpt() {
-                    eprintln!("{excerpt}");
-                }
-            }
-        }
-        None => eprintln!("{} {error:#}", Label::Error),
     }
 }

@@ -1,9 +1,10 @@
 //! `clif-util test`: test files, their outcome, and totals.
 
-use crate::options::Settings;
-use crate::{Outcome, input, progress};
-use anyhow::{Context, Result};
+use crate::options::{DebugOutput, Settings};
+use crate::{Outcome, input, messages, progress, run_lines};
+use anyhow::Result;
 use clap::Args;
+use cranelift_thisgpu::compile::Timings;
 use rayon::prelude::*;
 use std::path::PathBuf;
 use thisgpu_filetests::expectation;
@@ -13,8 +14,13 @@ use thisgpu_filetests::report::{FileReport, Outcome as FileOutcome, Totals};
 
 /// Options of `test`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  clif-util test filetests                       all files below a folder
+  clif-util test filetests/lower -v --set sched=serial
+  cat f.clif | clif-util test -
+Exit status: 0 nothing failed, 1 something failed or a folder has no tests, 2 a wrong command line.")]
 pub struct Options {
-    /// Test files, and folders with test files.
+    /// Test files, and folders with test files; `-` is standard input.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// Test files made for other targets as if they named this one.
@@ -28,19 +34,31 @@ pub struct Options {
     /// Name every file, not only those that fail.
     #[arg(short, long)]
     verbose: bool,
+    /// Print the time that each pass takes, of all files together.
+    #[arg(short = 'T', long)]
+    time_passes: bool,
+    #[command(flatten)]
+    pub debug: DebugOutput,
 }
 
 impl Options {
     /// Tests all files and prints what failed, then the totals.
     pub fn run(&self) -> Result<Outcome> {
+        input::check_inputs(&self.paths)?;
         let mut files = Vec::new();
+        let mut empty = Vec::new();
         for path in &self.paths {
-            files.extend(find_files(path).with_context(|| path.display().to_string())?);
+            let found = find_files(path)?;
+            if found.is_empty() {
+                empty.push(run_lines::no_tests(path));
+            }
+            files.extend(found);
         }
         let options = TestOptions {
             force_target: self.force_target.is_some(),
             settings: self.settings.settings.clone(),
             bless: expectation::blessing(),
+            timed: self.time_passes,
         };
         let reports: Vec<FileReport> = progress::drawn(
             progress::FILES,
@@ -73,7 +91,24 @@ impl Options {
             input::print_line(format_args!("run lines: {}", totals.lines))?;
             input::print_line(totals.files)?;
         }
-        Ok(Outcome::of(&totals))
+        if self.time_passes {
+            let mut times = Timings::default();
+            for report in &reports {
+                report.timings.iter().for_each(|more| times.add(more));
+            }
+            messages::report(times)?;
+        }
+        messages::print_errors(&empty);
+        let outcome = Outcome::of(&totals);
+        if outcome == Outcome::Failure {
+            let (failed, all) = (totals.files.failed, reports.len());
+            messages::print_errors(&[format!("{failed} of {all} files failed")]);
+        }
+        Ok(if empty.is_empty() {
+            outcome
+        } else {
+            Outcome::Failure
+        })
     }
 
     fn print(&self, report: &FileReport) -> Result<()> {

@@ -146,7 +146,7 @@ fn wrong_usage_is_status_2() {
     );
     fail(2, &["nothing"]);
     let settings = fail(
-        1,
+        2,
         &[
             "compile",
             &kernel("fmix64"),

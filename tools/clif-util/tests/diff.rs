@@ -145,11 +145,11 @@ fn wrong_settings_are_errors_that_name_their_side() {
     let file = kernel("saxpy_f32");
     fail(2, &["diff", &file]);
     let error = fail(
-        1,
+        2,
         &["diff", &file, "--a", "opt_level=speed", "--b", "unrol=off"],
     );
     assert!(
-        error.contains("the settings of --b") && error.contains("unrol"),
+        error.contains("for '--b") && error.contains("did you mean `unroll`"),
         "{error}"
     );
     assert!(fail(1, &["diff", "missing.clif", "--b", "unroll=off"]).contains("missing.clif"));

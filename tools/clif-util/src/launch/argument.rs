@@ -1,141 +1,171 @@
 //! `--arg KIND:VALUE`.
 
-use anyhow::{Context, Result};
-use cranelift_thisgpu::driver::argument::Value;
+use super::numbers::NumberType;
+use crate::input;
+use anyhow::{Result, anyhow};
+use cranelift_thisgpu::driver::argument::{Kind, Value};
 use cranelift_thisgpu::driver::{Argument, Buffer, Device};
-use half::{bf16, f16};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// An argument as written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LaunchArgument {
-    /// 8 bits.
-    I8(u8),
-    /// 16 bits.
-    I16(u16),
-    /// 32 bits.
-    I32(u32),
-    /// 64 bits.
-    I64(u64),
-    /// 128 bits.
-    I128(u128),
-    /// A float of 16 bits.
-    F16(f16),
-    /// A float of 16 bits with the exponents of f32.
-    BF16(bf16),
-    /// A float of 32 bits.
-    F32(f32),
-    /// A float of 64 bits.
-    F64(f64),
+    /// A number, or several, which are a vector: their bytes.
+    Numbers(NumberType, Vec<u8>),
     /// A buffer with the file's contents; not written back.
-    In(PathBuf),
+    In(Contents),
     /// A buffer with the file's contents.
-    InOut(PathBuf),
+    InOut(Contents),
     /// A buffer of zeros.
     Zero(u64),
     /// A buffer that nobody has written.
     Uninit(u64),
 }
 
+/// What is in a buffer at first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contents {
+    /// The file as written, perhaps with the type behind a colon.
+    text: String,
+}
+
+/// Kinds of arguments that are numbers.
+const NUMBERS: [&str; 9] = [
+    "i8", "i16", "i32", "i64", "i128", "f16", "bf16", "f32", "f64",
+];
+
 impl FromStr for LaunchArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let kinds = "KIND:VALUE with one of i8, i16, i32, i64, i128, f16, bf16, f32, f64, in, inout, zero, uninit";
+        let kinds = format!(
+            "KIND:VALUE with one of {}, in, inout, zero, uninit",
+            NUMBERS.join(", ")
+        );
         let (kind, value) = text
             .split_once(':')
             .ok_or_else(|| format!("write {kinds}"))?;
-        let number = |what: &str| format!("`{value}` is no {what}");
-        let integer = |bits: u32| {
-            let value = integer(value, bits);
-            value.ok_or_else(|| number(&format!("{bits}-bit integer")))
+        let bytes = || {
+            let bytes = value.parse().ok();
+            bytes.ok_or_else(|| format!("`{value}` is no number of bytes"))
         };
-        // Rounded once: f64 has more than twice the digits of either half.
-        let float = || value.parse::<f64>().map_err(|_| number("number"));
+        let contents = || match value {
+            "" => Err("the name of the file is missing".to_owned()),
+            _ => Ok(Contents {
+                text: value.to_owned(),
+            }),
+        };
         Ok(match kind {
-            "i8" => Self::I8(integer(8)? as u8),
-            "i16" => Self::I16(integer(16)? as u16),
-            "i32" => Self::I32(integer(32)? as u32),
-            "i64" => Self::I64(integer(64)? as u64),
-            "i128" => Self::I128(integer(128)?),
-            "f16" => Self::F16(f16::from_f64(float()?)),
-            "bf16" => Self::BF16(bf16::from_f64(float()?)),
-            "f32" => Self::F32(value.parse().map_err(|_| number("number"))?),
-            "f64" => Self::F64(float()?),
-            "in" => Self::In(value.into()),
-            "inout" => Self::InOut(value.into()),
-            "zero" => Self::Zero(value.parse().map_err(|_| number("number of bytes"))?),
-            "uninit" => Self::Uninit(value.parse().map_err(|_| number("number of bytes"))?),
+            "in" => Self::In(contents()?),
+            "inout" => Self::InOut(contents()?),
+            "zero" => Self::Zero(bytes()?),
+            "uninit" => Self::Uninit(bytes()?),
+            _ if NUMBERS.contains(&kind) => {
+                let ty: NumberType = kind.parse()?;
+                let numbers: Result<Vec<_>, _> =
+                    value.split(',').map(|number| ty.read(number)).collect();
+                Self::Numbers(ty, numbers?.concat())
+            }
             _ => return Err(format!("`{kind}` is no kind of argument; write {kinds}")),
         })
     }
 }
 
-/// The two's complement of a decimal or hexadecimal integer that so many bits can hold, as a signed or an unsigned number.
-fn integer(text: &str, bits: u32) -> Option<u128> {
-    let (negative, digits) = text
-        .strip_prefix('-')
-        .map_or((false, text), |digits| (true, digits));
-    let value = match digits.strip_prefix("0x") {
-        Some(digits) => u128::from_str_radix(digits, 16).ok()?,
-        None => digits.parse().ok()?,
-    };
-    let ones = u128::MAX >> (128 - bits);
-    let most = if negative { ones / 2 + 1 } else { ones };
-    let complement = if negative {
-        value.wrapping_neg() & ones
-    } else {
-        value
-    };
-    (value <= most).then_some(complement)
+impl Contents {
+    /// The file, and the type of the numbers that it holds as text. A file whose name ends like a type is meant itself.
+    pub fn file(&self) -> (&Path, Option<NumberType>) {
+        let whole = Path::new(&self.text);
+        let split = self.text.rsplit_once(':').filter(|_| !whole.exists());
+        match split.and_then(|(file, ty)| Some((file, ty.parse().ok()?))) {
+            Some((file, ty)) if !file.is_empty() => (Path::new(file), Some(ty)),
+            _ => (whole, None),
+        }
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>> {
+        let (file, ty) = self.file();
+        let Some(ty) = ty else {
+            // A file ends, and the device says if it is too large for it; a pipe may not end.
+            return match std::fs::metadata(file) {
+                Ok(data) if data.is_file() => input::bytes_up_to(data.len(), file),
+                _ => input::bytes(file),
+            };
+        };
+        let bytes = ty.read_all(&input::text(file)?);
+        bytes.map_err(|error| anyhow!("{}:{error}", input::name(file)))
+    }
 }
 
 /// An argument on its device.
 pub enum Prepared {
-    /// A number.
-    Scalar(Value),
+    /// Numbers.
+    Numbers(Value),
     /// A buffer, and whether the kernel's changes are wanted.
     Buffer(Buffer, bool),
 }
 
 impl LaunchArgument {
+    /// The file that it reads.
+    pub fn file(&self) -> Option<PathBuf> {
+        match self {
+            Self::In(contents) | Self::InOut(contents) => Some(contents.file().0.to_owned()),
+            Self::Numbers(..) | Self::Zero(_) | Self::Uninit(_) => None,
+        }
+    }
+
+    /// What its numbers are, as far as that was said.
+    pub fn number_type(&self) -> Option<NumberType> {
+        match self {
+            Self::In(contents) | Self::InOut(contents) => contents.file().1,
+            Self::Numbers(..) | Self::Zero(_) | Self::Uninit(_) => None,
+        }
+    }
+
+    /// Whether it is a buffer.
+    pub fn is_buffer(&self) -> bool {
+        !matches!(self, Self::Numbers(..))
+    }
+
     /// Makes the value, or the buffer on `device`.
     pub fn prepare(&self, device: &Device) -> Result<Prepared> {
-        let from_file = |path: &PathBuf, wanted| {
-            let bytes =
-                std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-            Ok(Prepared::Buffer(device.upload(&bytes)?, wanted))
-        };
-        match self {
-            Self::I8(value) => Ok(Prepared::Scalar(value.value())),
-            Self::I16(value) => Ok(Prepared::Scalar(value.value())),
-            Self::I32(value) => Ok(Prepared::Scalar(value.value())),
-            Self::I64(value) => Ok(Prepared::Scalar(value.value())),
-            Self::I128(value) => Ok(Prepared::Scalar(value.value())),
-            Self::F16(value) => Ok(Prepared::Scalar(value.value())),
-            Self::BF16(value) => Ok(Prepared::Scalar(value.value())),
-            Self::F32(value) => Ok(Prepared::Scalar(value.value())),
-            Self::F64(value) => Ok(Prepared::Scalar(value.value())),
-            Self::In(path) => from_file(path, false),
-            Self::InOut(path) => from_file(path, true),
+        Ok(match self {
+            Self::Numbers(ty, bytes) => Prepared::Numbers(Value {
+                kind: if bytes.len() == ty.bytes() {
+                    ty.kind()
+                } else {
+                    Kind::Vector(ty.name())
+                },
+                bytes: bytes.clone(),
+                owner: None,
+            }),
+            Self::In(contents) => Prepared::Buffer(device.upload(&contents.bytes()?)?, false),
+            Self::InOut(contents) => Prepared::Buffer(device.upload(&contents.bytes()?)?, true),
             // Zeros are contents: reading them is no use of uninitialised memory.
-            Self::Zero(bytes) => Ok(Prepared::Buffer(device.allocate_zeroed(*bytes)?, true)),
-            Self::Uninit(bytes) => Ok(Prepared::Buffer(device.allocate(*bytes)?, true)),
-        }
+            Self::Zero(bytes) => Prepared::Buffer(device.allocate_zeroed(*bytes)?, true),
+            Self::Uninit(bytes) => Prepared::Buffer(device.allocate(*bytes)?, true),
+        })
     }
 }
 
 impl Argument for Prepared {
     fn value(&self) -> Value {
         match self {
-            Self::Scalar(value) => value.clone(),
+            Self::Numbers(value) => value.clone(),
             Self::Buffer(buffer, _) => buffer.value(),
         }
     }
 }
 
 impl Prepared {
+    /// The contents of a buffer.
+    pub fn contents(&self) -> Result<Vec<u8>> {
+        Ok(match self {
+            Self::Buffer(buffer, _) => buffer.read()?,
+            Self::Numbers(value) => value.bytes.clone(),
+        })
+    }
+
     /// The contents of a buffer whose changes are wanted.
     pub fn result(&self) -> Result<Option<Vec<u8>>> {
         Ok(match self {
@@ -143,36 +173,79 @@ impl Prepared {
             _ => None,
         })
     }
+
+    /// Bytes of a buffer.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Buffer(buffer, _) => buffer.len(),
+            Self::Numbers(value) => value.bytes.len() as u64,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::LaunchArgument::{self, *};
-    use half::{bf16, f16};
 
     fn parse(text: &str) -> Result<LaunchArgument, String> {
         text.parse()
     }
 
+    /// The bytes of numbers as one little-endian number.
+    fn bits(text: &str) -> u128 {
+        let Ok(Numbers(_, bytes)) = parse(text) else {
+            panic!("{text} is a number");
+        };
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |bits, byte| bits << 8 | u128::from(*byte))
+    }
+
     #[test]
     fn arguments_are_read() {
-        assert_eq!(parse("i32:-1"), Ok(I32(u32::MAX)));
-        assert_eq!(parse("i32:0xffffffff"), Ok(I32(u32::MAX)));
-        assert_eq!(parse("i64:-0x10"), Ok(I64(16u64.wrapping_neg())));
-        assert_eq!(parse("i8:255"), Ok(I8(255)));
-        assert_eq!(parse("i8:-128"), Ok(I8(128)));
-        assert_eq!(parse("i16:-1"), Ok(I16(u16::MAX)));
-        assert_eq!(parse("i128:-1"), Ok(I128(u128::MAX)));
-        let least = "i128:-170141183460469231731687303715884105728";
-        assert_eq!(parse(least), Ok(I128(1 << 127)));
-        assert_eq!(parse("f16:1.5"), Ok(F16(f16::from_bits(0x3e00))));
-        assert_eq!(parse("bf16:-inf"), Ok(BF16(bf16::from_bits(0xff80))));
-        assert_eq!(parse("f32:-inf"), Ok(F32(f32::NEG_INFINITY)));
-        assert!(matches!(parse("f64:nan"), Ok(F64(value)) if value.is_nan()));
-        assert!(matches!(parse("f32:-0.0"), Ok(F32(value)) if value.to_bits() == 1 << 31));
+        for (text, expected) in [
+            ("i32:-1", u128::from(u32::MAX)),
+            ("i32:0xffffffff", u128::from(u32::MAX)),
+            ("i64:-0x10", u128::from(16u64.wrapping_neg())),
+            ("i8:255", 255),
+            ("i8:-128", 128),
+            ("i16:-1", 0xffff),
+            ("i128:-1", u128::MAX),
+            ("i128:-170141183460469231731687303715884105728", 1 << 127),
+            ("f16:1.5", 0x3e00),
+            ("bf16:-inf", 0xff80),
+            ("f32:-inf", 0xff80_0000),
+            ("f32:-0.0", 1 << 31),
+            ("f64:2", 0x4000_0000_0000_0000),
+            ("i16:1,2,-1", 0xffff_0002_0001),
+        ] {
+            assert_eq!(bits(text), expected, "{text}");
+        }
+        assert!(f64::from_bits(bits("f64:nan") as u64).is_nan());
         assert_eq!(parse("zero:64"), Ok(Zero(64)));
         assert_eq!(parse("uninit:0"), Ok(Uninit(0)));
-        assert_eq!(parse("inout:a:b"), Ok(InOut("a:b".into())));
+    }
+
+    #[test]
+    fn a_type_behind_a_file_makes_it_a_text() {
+        for (text, file, ty) in [
+            ("a:b", "a:b", None),
+            ("a:f32", "a", Some("f32")),
+            ("a:b:hex", "a:b", Some("hex")),
+            (":f32", ":f32", None),
+        ] {
+            let Ok(InOut(contents)) = parse(&format!("inout:{text}")) else {
+                panic!("{text} is a file");
+            };
+            let (found, found_type) = contents.file();
+            assert_eq!(found.to_str(), Some(file), "{text}");
+            assert_eq!(found_type.map(|ty| ty.name()), ty, "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_arguments_are_refused() {
         for wrong in [
             "i8:256",
             "i8:-129",
@@ -182,11 +255,15 @@ mod tests {
             "f16:",
             "i32:4294967296",
             "i32:-2147483649",
+            "i32:--1",
+            "i32:1,",
             "f32:one",
             "u8:1",
+            "hex:00",
             "7",
             "zero:-1",
             "uninit:",
+            "in:",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
