@@ -54,7 +54,7 @@ impl What {
 pub struct Event {
     /// Coordinates of the block.
     pub block: [u32; 3],
-    /// The warp's number in it.
+    /// The warp's number in it; where fewer than 32 lanes run together, every such part of a warp counts as one.
     pub warp: u32,
     /// Where.
     pub row: Row,
@@ -78,7 +78,7 @@ pub struct Trace {
     pub cycles: u64,
     /// Instructions issued by warps in the launch.
     pub warp_instructions: u64,
-    /// In the order of their end.
+    /// As the blocks ran: an issue behind the wait before it, a scoreboard where the instruction issues that raises it.
     pub events: Vec<Event>,
     /// Events that did not fit behind those.
     pub dropped: u64,
@@ -88,6 +88,8 @@ pub struct Trace {
 
 /// Threads of a viewer that a warp has.
 const ROWS: u32 = 8;
+/// The first process and the first thread of a viewer. Some take number 0 for what the machine does when it is idle.
+const FIRST: u32 = 1;
 
 /// An event of the Chrome format.
 #[derive(Serialize)]
@@ -99,9 +101,25 @@ struct ChromeEvent<'a> {
     ts: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<u64>,
-    pid: usize,
+    pid: u32,
     tid: u32,
     args: ChromeArguments<'a>,
+}
+
+impl<'a> ChromeEvent<'a> {
+    /// What a viewer is told of a process or a thread.
+    fn metadata(name: &'a str, pid: u32, tid: u32, args: ChromeArguments<'a>) -> Self {
+        ChromeEvent {
+            name,
+            cat: None,
+            ph: "M",
+            ts: 0,
+            dur: None,
+            pid,
+            tid,
+            args,
+        }
+    }
 }
 
 /// What a viewer shows beside an event.
@@ -132,7 +150,7 @@ struct ChromeTotals<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ChromeTrace<'a> {
-    trace_events: Vec<ChromeEvent<'a>>,
+    trace_events: ChromeEvents<'a>,
     display_time_unit: &'a str,
     other_data: ChromeTotals<'a>,
 }
@@ -142,7 +160,7 @@ impl Trace {
         self.texts.get(&address).map_or("?", String::as_str)
     }
 
-    fn chrome<'a>(&'a self, event: &Event, pid: usize) -> ChromeEvent<'a> {
+    fn chrome<'a>(&'a self, event: &Event, pid: u32) -> ChromeEvent<'a> {
         let (name, category, address, lanes) = match event.what {
             What::Issue { address, lanes } => (
                 mnemonic(self.text(address)),
@@ -173,55 +191,8 @@ impl Trace {
 
 impl Serialize for Trace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let blocks: BTreeSet<[u32; 3]> = self.events.iter().map(|e| reversed(e.block)).collect();
-        let blocks: Vec<[u32; 3]> = blocks.into_iter().collect();
-        let process = |block| blocks.binary_search(&reversed(block)).unwrap_or_default();
-        let rows: BTreeSet<_> = self
-            .events
-            .iter()
-            .map(|event| (process(event.block), event.warp, event.row))
-            .collect();
-        let metadata = |name, pid, tid, args| ChromeEvent {
-            name,
-            cat: None,
-            ph: "M",
-            ts: 0,
-            dur: None,
-            pid,
-            tid,
-            args,
-        };
-        let named = |name| ChromeArguments {
-            name: Some(name),
-            ..ChromeArguments::default()
-        };
-        let mut events = Vec::with_capacity(self.events.len() + 2 * rows.len() + blocks.len());
-        for (pid, block) in blocks.iter().enumerate() {
-            let [z, y, x] = block;
-            events.push(metadata(
-                "process_name",
-                pid,
-                0,
-                named(format!("block {x},{y},{z}")),
-            ));
-        }
-        for (pid, warp, row) in rows {
-            let name = match row {
-                Row::Warp => format!("warp {warp}"),
-                Row::Scoreboard(number) => format!("warp {warp} scoreboard {number}"),
-            };
-            let tid = thread(warp, row);
-            events.push(metadata("thread_name", pid, tid, named(name)));
-            let order = ChromeArguments {
-                sort_index: Some(tid),
-                ..ChromeArguments::default()
-            };
-            events.push(metadata("thread_sort_index", pid, tid, order));
-        }
-        let all = self.events.iter();
-        events.extend(all.map(|event| self.chrome(event, process(event.block))));
         ChromeTrace {
-            trace_events: events,
+            trace_events: ChromeEvents::new(self),
             display_time_unit: "ms",
             other_data: ChromeTotals {
                 kernel: &self.kernel,
@@ -235,6 +206,75 @@ impl Serialize for Trace {
     }
 }
 
+/// The events of a file: names of processes and threads, then those of the trace. They are made one by one while they are written, since
+/// there may be millions.
+struct ChromeEvents<'a> {
+    trace: &'a Trace,
+    /// In the order of their processes, [`reversed`].
+    blocks: Vec<[u32; 3]>,
+    /// Process, warp and row of all threads.
+    rows: BTreeSet<(u32, u32, Row)>,
+}
+
+impl<'a> ChromeEvents<'a> {
+    fn new(trace: &'a Trace) -> Self {
+        let blocks: BTreeSet<[u32; 3]> = trace.events.iter().map(|e| reversed(e.block)).collect();
+        let mut events = ChromeEvents {
+            trace,
+            blocks: blocks.into_iter().collect(),
+            rows: BTreeSet::new(),
+        };
+        let rows = trace.events.iter().map(|event| {
+            let process = events.process(event.block);
+            (process, event.warp, event.row)
+        });
+        events.rows = rows.collect();
+        events
+    }
+
+    /// The number of a block's process.
+    fn process(&self, block: [u32; 3]) -> u32 {
+        let index = self.blocks.binary_search(&reversed(block));
+        FIRST + index.unwrap_or_default() as u32
+    }
+
+    /// The names of processes, and the names and the order of threads.
+    fn metadata(&self) -> impl Iterator<Item = ChromeEvent<'a>> {
+        let named = |name| ChromeArguments {
+            name: Some(name),
+            ..ChromeArguments::default()
+        };
+        let processes = (FIRST..).zip(&self.blocks).map(move |(pid, [z, y, x])| {
+            let name = format!("block {x},{y},{z}");
+            ChromeEvent::metadata("process_name", pid, FIRST, named(name))
+        });
+        let threads = self.rows.iter().flat_map(move |&(pid, warp, row)| {
+            let name = match row {
+                Row::Warp => format!("warp {warp}"),
+                Row::Scoreboard(number) => format!("warp {warp} scoreboard {number}"),
+            };
+            let tid = thread(warp, row);
+            let order = ChromeArguments {
+                sort_index: Some(tid),
+                ..ChromeArguments::default()
+            };
+            [
+                ChromeEvent::metadata("thread_name", pid, tid, named(name)),
+                ChromeEvent::metadata("thread_sort_index", pid, tid, order),
+            ]
+        });
+        processes.chain(threads)
+    }
+}
+
+impl Serialize for ChromeEvents<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let events = self.trace.events.iter();
+        let events = events.map(|event| self.trace.chrome(event, self.process(event.block)));
+        serializer.collect_seq(self.metadata().chain(events))
+    }
+}
+
 /// Blocks in the order of their numbers: x counts first.
 fn reversed([x, y, z]: [u32; 3]) -> [u32; 3] {
     [z, y, x]
@@ -242,11 +282,11 @@ fn reversed([x, y, z]: [u32; 3]) -> [u32; 3] {
 
 /// The viewer's thread of a row.
 fn thread(warp: u32, row: Row) -> u32 {
-    warp * ROWS
-        + match row {
-            Row::Warp => 0,
-            Row::Scoreboard(number) => 1 + u32::from(number),
-        }
+    let place = match row {
+        Row::Warp => 0,
+        Row::Scoreboard(number) => 1 + u32::from(number),
+    };
+    FIRST + warp * ROWS + place
 }
 
 /// An instruction's name without guard and operands.

@@ -218,6 +218,8 @@ fn a_trace_has_a_limit() {
         for key in ["ts", "dur", "pid", "tid"] {
             assert!(event[key].is_u64(), "{key} of {event}");
         }
+        // Viewers keep number 0 for what is idle.
+        assert!(event["pid"] != 0 && event["tid"] != 0, "{event}");
         assert!(event["name"].is_string());
     }
     assert_eq!(json["otherData"]["cycles"], all.cycles);
