@@ -3,12 +3,15 @@
 //! A trace is an object with events: slices on a row, which is a thread of a process of the viewer, and names for processes and rows. Times are whole
 //! microseconds; slices of a row either lie inside of each other or do not touch.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-/// A row: a process and a thread of it, as the viewer has them.
+/// The number of the first process and the first thread in a file. Some viewers take 0 for what the machine does when it is idle.
+const FIRST: u32 = 1;
+
+/// A row: a process and a thread of it, counted from 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    pub process: usize,
+    pub process: u32,
     pub thread: u32,
 }
 
@@ -22,7 +25,7 @@ pub(crate) struct Event<'a, A> {
     ts: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<u64>,
-    pid: usize,
+    pid: u32,
     tid: u32,
     args: Arguments<A>,
 }
@@ -51,14 +54,14 @@ impl<'a, A> Event<'a, A> {
             ph: "X",
             ts: start,
             dur: Some(duration),
-            pid: row.process,
-            tid: row.thread,
+            pid: FIRST + row.process,
+            tid: FIRST + row.thread,
             args: Arguments::Slice(arguments),
         }
     }
 
     /// Names a process.
-    pub fn process_name(process: usize, name: String) -> Self {
+    pub fn process_name(process: u32, name: String) -> Self {
         let row = Row { process, thread: 0 };
         Self::metadata("process_name", row, Arguments::Name { name })
     }
@@ -81,8 +84,8 @@ impl<'a, A> Event<'a, A> {
             ph: "M",
             ts: 0,
             dur: None,
-            pid: row.process,
-            tid: row.thread,
+            pid: FIRST + row.process,
+            tid: FIRST + row.thread,
             args,
         }
     }
@@ -90,20 +93,37 @@ impl<'a, A> Event<'a, A> {
 
 /// A file: events, and what the whole says of itself.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct File<'a, A, T> {
-    trace_events: Vec<Event<'a, A>>,
+#[serde(
+    rename_all = "camelCase",
+    bound(serialize = "Events<E>: Serialize, T: Serialize")
+)]
+pub(crate) struct File<E, T> {
+    trace_events: Events<E>,
     display_time_unit: &'static str,
     other_data: T,
 }
 
-impl<'a, A, T> File<'a, A, T> {
-    /// A file of these events, to be shown in milliseconds.
-    pub fn new(trace_events: Vec<Event<'a, A>>, other_data: T) -> Self {
+impl<E, T> File<E, T> {
+    /// A file of the events that `events` gives, to be shown in milliseconds. They are made one by one while they are written, since there
+    /// may be millions.
+    pub fn new(events: E, other_data: T) -> Self {
         File {
-            trace_events,
+            trace_events: Events(events),
             display_time_unit: "ms",
             other_data,
         }
+    }
+}
+
+/// What gives events.
+struct Events<E>(E);
+
+impl<E, I> Serialize for Events<E>
+where
+    E: Fn() -> I,
+    I: Iterator<Item: Serialize>,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0())
     }
 }

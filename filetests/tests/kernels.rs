@@ -1,8 +1,11 @@
 //! The kernels of `filetests/kernels` against references on the host, with both allocators, in both modes of the simulator, without hazards.
 
+use cranelift_thisgpu::launch::trace::Row;
 use cranelift_thisgpu::settings::Algorithm;
 use cranelift_thisgpu::settings::{Options, Unroll};
+use cranelift_thisgpu::sim::SimConfig;
 use libtest_mimic::{Arguments, Trial};
+use std::collections::BTreeMap;
 use thisgpu_filetests::kernels::{self, Example};
 
 fn main() {
@@ -22,7 +25,74 @@ fn main() {
             }));
         }
     }
+    for example in kernels::ALL {
+        let name = format!("{} recorded", example.name);
+        trials.push(Trial::test(name, move || {
+            recorded(&example);
+            Ok(())
+        }));
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Profiles and traces of the kernels add up to what their launches count, and change nothing.
+fn recorded(example: &Example) {
+    let code = compile(example, Algorithm::Backtracking);
+    let plain = SimConfig {
+        timed: true,
+        ..SimConfig::default()
+    };
+    let recording = SimConfig {
+        profile: true,
+        trace_events: Some(1 << 22),
+        ..plain
+    };
+    let [plain, reports] = [plain, recording].map(|config| {
+        let reports = kernels::reports(example, &code, config);
+        reports.unwrap_or_else(|failure| panic!("{failure}"))
+    });
+    assert_eq!(plain.len(), reports.len());
+    for (plain, report) in plain.iter().zip(&reports) {
+        assert_eq!(plain.stats, report.stats);
+        let profile = report.profile.as_ref().expect("wanted");
+        let trace = report.trace.as_ref().expect("wanted");
+        assert_eq!(
+            (profile.cycles, trace.cycles),
+            (plain.stats.cycles, plain.stats.cycles)
+        );
+        assert_eq!(trace.dropped, 0);
+        let mut issues = 0;
+        let mut lanes = 0;
+        let mut spent = 0;
+        for instruction in &profile.instructions {
+            let counts = &instruction.counts;
+            issues += counts.issues;
+            lanes += counts.lanes;
+            spent += counts.issues + counts.stalls.total();
+        }
+        assert_eq!(issues, plain.stats.warp_instructions);
+        assert_eq!(lanes, plain.stats.thread_instructions);
+        // Where each row begins, and where it ends so far: a warp does something in every cycle, a scoreboard is raised once at a time.
+        let mut rows: BTreeMap<([u32; 3], u32, Row), (u64, u64)> = BTreeMap::new();
+        for event in &trace.events {
+            let row = (event.block, event.warp, event.row);
+            let (_, end) = rows.entry(row).or_insert((event.start, event.start));
+            match event.row {
+                Row::Warp => assert_eq!(event.start, *end, "{event:?}"),
+                Row::Scoreboard(_) => assert!(event.start >= *end, "{event:?}"),
+            }
+            *end = event.start + event.cycles;
+        }
+        let warps = || rows.iter().filter(|((_, _, row), _)| *row == Row::Warp);
+        assert_eq!(
+            warps().map(|(_, (start, end))| end - start).sum::<u64>(),
+            spent
+        );
+        assert_eq!(
+            warps().map(|(_, (_, end))| *end).max(),
+            Some(plain.stats.cycles)
+        );
+    }
 }
 
 fn compile(example: &Example, algorithm: Algorithm) -> cranelift_thisgpu::compile::Code {

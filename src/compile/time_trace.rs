@@ -8,6 +8,7 @@ use crate::chrome;
 use serde::Serialize;
 use serde::ser::Serializer;
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -87,12 +88,17 @@ impl PassSlice {
 impl Serialize for TimeTrace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let threads: BTreeSet<u32> = self.slices.iter().map(|slice| slice.thread).collect();
-        let mut events = vec![Event::process_name(0, "compile".to_owned())];
-        for &thread in &threads {
-            let row = chrome::Row { process: 0, thread };
-            events.extend(Event::row(row, format!("thread {thread}")));
-        }
-        events.extend(self.slices.iter().map(PassSlice::chrome));
+        let events = || {
+            let process = Event::process_name(0, "compile".to_owned());
+            let rows = threads.iter().flat_map(|&thread| {
+                Event::row(
+                    chrome::Row { process: 0, thread },
+                    format!("thread {thread}"),
+                )
+            });
+            let slices = self.slices.iter().map(PassSlice::chrome);
+            iter::once(process).chain(rows).chain(slices)
+        };
         let passes = self.slices.iter().filter(|slice| slice.pass.is_some());
         let time: Duration = passes.map(|slice| slice.duration).sum();
         let totals = Totals {

@@ -55,7 +55,7 @@ impl What {
 pub struct Event {
     /// Coordinates of the block.
     pub block: [u32; 3],
-    /// The warp's number in it.
+    /// The warp's number in it; where fewer than 32 lanes run together, every such part of a warp counts as one.
     pub warp: u32,
     /// Where.
     pub row: Row,
@@ -79,7 +79,7 @@ pub struct Trace {
     pub cycles: u64,
     /// Instructions issued by warps in the launch.
     pub warp_instructions: u64,
-    /// In the order of their end.
+    /// As the blocks ran: an issue behind the wait before it, a scoreboard where the instruction issues that raises it.
     pub events: Vec<Event>,
     /// Events that did not fit behind those.
     pub dropped: u64,
@@ -116,7 +116,7 @@ impl Trace {
         self.texts.get(&address).map_or("?", String::as_str)
     }
 
-    fn chrome<'a>(&'a self, event: &Event, process: usize) -> ChromeEvent<'a> {
+    fn chrome<'a>(&'a self, event: &Event, process: u32) -> ChromeEvent<'a> {
         let (name, category, address, lanes) = match event.what {
             What::Issue { address, lanes } => (
                 mnemonic(self.text(address)),
@@ -142,29 +142,7 @@ impl Trace {
 
 impl Serialize for Trace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let blocks: BTreeSet<[u32; 3]> = self.events.iter().map(|e| reversed(e.block)).collect();
-        let blocks: Vec<[u32; 3]> = blocks.into_iter().collect();
-        let process = |block| blocks.binary_search(&reversed(block)).unwrap_or_default();
-        let rows: BTreeSet<_> = self
-            .events
-            .iter()
-            .map(|event| (process(event.block), event.warp, event.row))
-            .collect();
-        let mut events = Vec::with_capacity(self.events.len() + 2 * rows.len() + blocks.len());
-        for (process, [z, y, x]) in blocks.iter().enumerate() {
-            let name = format!("block {x},{y},{z}");
-            events.push(ChromeEvent::process_name(process, name));
-        }
-        for (process, warp, row) in rows {
-            let name = match row {
-                Row::Warp => format!("warp {warp}"),
-                Row::Scoreboard(number) => format!("warp {warp} scoreboard {number}"),
-            };
-            let thread = thread(warp, row);
-            events.extend(ChromeEvent::row(chrome::Row { process, thread }, name));
-        }
-        let all = self.events.iter();
-        events.extend(all.map(|event| self.chrome(event, process(event.block))));
+        let events = ChromeEvents::new(self);
         let totals = Totals {
             kernel: &self.kernel,
             unit: "1 us is a cycle",
@@ -172,7 +150,56 @@ impl Serialize for Trace {
             warp_instructions: self.warp_instructions,
             dropped_events: self.dropped,
         };
-        chrome::File::new(events, totals).serialize(serializer)
+        chrome::File::new(|| events.iter(), totals).serialize(serializer)
+    }
+}
+
+/// The events of a file: names of processes and threads, then those of the trace.
+struct ChromeEvents<'a> {
+    trace: &'a Trace,
+    /// In the order of their processes, [`reversed`].
+    blocks: Vec<[u32; 3]>,
+    /// Process, warp and row of all threads.
+    rows: BTreeSet<(u32, u32, Row)>,
+}
+
+impl<'a> ChromeEvents<'a> {
+    fn new(trace: &'a Trace) -> Self {
+        let blocks: BTreeSet<[u32; 3]> = trace.events.iter().map(|e| reversed(e.block)).collect();
+        let mut events = ChromeEvents {
+            trace,
+            blocks: blocks.into_iter().collect(),
+            rows: BTreeSet::new(),
+        };
+        let rows = trace.events.iter().map(|event| {
+            let process = events.process(event.block);
+            (process, event.warp, event.row)
+        });
+        events.rows = rows.collect();
+        events
+    }
+
+    /// The number of a block's process.
+    fn process(&self, block: [u32; 3]) -> u32 {
+        let index = self.blocks.binary_search(&reversed(block));
+        index.unwrap_or_default() as u32
+    }
+
+    fn iter(&self) -> impl Iterator<Item = ChromeEvent<'a>> {
+        let processes = (0..).zip(&self.blocks).map(|(process, [z, y, x])| {
+            ChromeEvent::process_name(process, format!("block {x},{y},{z}"))
+        });
+        let threads = self.rows.iter().flat_map(|&(process, warp, row)| {
+            let name = match row {
+                Row::Warp => format!("warp {warp}"),
+                Row::Scoreboard(number) => format!("warp {warp} scoreboard {number}"),
+            };
+            let thread = thread(warp, row);
+            ChromeEvent::row(chrome::Row { process, thread }, name)
+        });
+        let events = self.trace.events.iter();
+        let events = events.map(|event| self.trace.chrome(event, self.process(event.block)));
+        processes.chain(threads).chain(events)
     }
 }
 
@@ -183,11 +210,11 @@ fn reversed([x, y, z]: [u32; 3]) -> [u32; 3] {
 
 /// The viewer's thread of a row.
 fn thread(warp: u32, row: Row) -> u32 {
-    warp * ROWS
-        + match row {
-            Row::Warp => 0,
-            Row::Scoreboard(number) => 1 + u32::from(number),
-        }
+    let place = match row {
+        Row::Warp => 0,
+        Row::Scoreboard(number) => 1 + u32::from(number),
+    };
+    warp * ROWS + place
 }
 
 /// An instruction's name without guard and operands.

@@ -3,24 +3,55 @@
 //! There is no tolerance: one warp has its scheduler to itself, and memory takes as long as the table says.
 
 use super::model::FunctionCycles;
-use crate::compile::{Code, Compiler};
+use super::picture::Picture;
+use crate::compile::{Code, Compiler, Pass};
 use crate::driver::{Device, Grid};
+use crate::launch::Report;
+use crate::launch::trace::{Row, What};
 use crate::settings::Options;
 use crate::sim::SimConfig;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
 
 /// Without unrolling, so that a turn of the text is a turn of the code.
-fn compile(text: &str) -> Code {
+fn compiler() -> Compiler {
     let mut options = Options::default();
     options.set("unroll=off").expect("a setting");
     let mut compiler = Compiler::new(options);
     compiler.model_cycles(true);
-    compiler.compile_clif(text).expect("it compiles")
+    compiler
+}
+
+fn compile(text: &str) -> Code {
+    compiler().compile_clif(text).expect("it compiles")
+}
+
+/// The code of one function, and its picture.
+fn drawn(text: &str) -> (Code, Picture) {
+    let mut compiler = compiler();
+    compiler.draw_code(true);
+    let found = Arc::new(Mutex::new(None));
+    let sink = Arc::clone(&found);
+    compiler.dump_after(
+        &[Pass::Control],
+        Box::new(move |dump| *sink.lock().expect("not poisoned") = dump.picture.cloned()),
+    );
+    let code = compiler.compile_clif(text).expect("it compiles");
+    let picture = found.lock().expect("not poisoned").take();
+    (code, picture.expect("drawn"))
 }
 
 /// Cycles of a launch of one warp, with a buffer and a number.
 fn simulated(code: &Code, name: &str, number: i32) -> u64 {
+    launched(code, name, number).stats.cycles
+}
+
+/// A launch of one warp, with a buffer and a number.
+fn launched(code: &Code, name: &str, number: i32) -> Report {
     let device = Device::simulator(SimConfig {
         timed: true,
+        trace_events: Some(1 << 16),
         ..SimConfig::default()
     });
     let module = device.load(code).expect("it loads");
@@ -29,7 +60,7 @@ fn simulated(code: &Code, name: &str, number: i32) -> u64 {
     let launch = kernel.launch(Grid::new([1; 3], [32, 1, 1]));
     let report = launch.arg(&buffer).arg(number).run().expect("it runs");
     assert_eq!(report.stats.hazards, 0, "{:?}", report.hazards);
-    report.stats.cycles
+    report
 }
 
 fn only(code: &Code) -> &FunctionCycles {
@@ -117,6 +148,103 @@ fn straight_code_takes_as_long_as_in_the_timed_simulator() {
         assert_eq!(u64::from(block.cycles), cycles, "{text}\n{function}");
         assert_eq!(block.turn, None);
     }
+}
+
+/// A kernel of random arithmetic between loads and stores, of 32 and 64 bits, integers, floats and special functions; the same for the same seed.
+fn random_straight(seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % end
+    };
+    let mut body = String::new();
+    // Values known so far: integers of 32 bits, floats, integers of 64 bits.
+    let mut known: [Vec<usize>; 3] = [vec![1], vec![2], vec![3]];
+    for value in 4..4 + 10 + below(40) {
+        let mut pick = |kind: usize| known[kind][below(known[kind].len())];
+        let (i, j, f, g, l, m) = (pick(0), pick(0), pick(1), pick(1), pick(2), pick(2));
+        let offset = 4 * below(64);
+        let (kind, text) = match below(14) {
+            0 => (0, format!("load.i32 aligned v0+{offset}")),
+            1 => (1, format!("load.f32 aligned v0+{offset}")),
+            2 => (2, format!("load.i64 aligned v0+{}", 2 * offset)),
+            3 => (0, format!("imul v{i}, v{j}")),
+            4 => (0, format!("popcnt v{i}")),
+            5 => (0, format!("bxor v{i}, v{j}")),
+            6 => (1, format!("fma v{f}, v{g}, v{f}")),
+            7 => (1, format!("fcvt_from_sint.f32 v{i}")),
+            8 => (1, format!("call fn0(v{f})")),
+            9 => (2, format!("imul v{l}, v{m}")),
+            10 => (2, format!("iadd v{l}, v{m}")),
+            11 => (0, format!("ireduce.i32 v{l}")),
+            12 => {
+                let _ = writeln!(body, "    store aligned v{i}, v0+{offset}");
+                (2, format!("uextend.i64 v{j}"))
+            }
+            _ => (1, format!("fadd v{f}, v{g}")),
+        };
+        let _ = writeln!(body, "    v{value} = {text}");
+        known[kind].push(value);
+    }
+    for (kind, values) in known.iter().enumerate() {
+        let last = values[values.len() - 1];
+        let _ = writeln!(body, "    store aligned v{last}, v0+{}", 512 + 8 * kind);
+    }
+    format!(
+        "; kernel
+function %straight(i64, i32) {{
+    fn0 = %gpu_ex2_f32(f32) -> f32
+block0(v0: i64, v1: i32):
+    v2 = f32const 0x1.8p0
+    v3 = iconst.i64 77
+{body}    return
+}}"
+    )
+}
+
+/// The cycles in which scoreboards are not zero.
+fn busy(spans: impl Iterator<Item = (u8, u64, u64)>) -> BTreeSet<(u8, u64)> {
+    let cycles =
+        spans.flat_map(|(scoreboard, start, end)| (start..end).map(move |c| (scoreboard, c)));
+    cycles.collect()
+}
+
+#[test]
+fn the_timeline_of_straight_code_is_that_of_the_trace() {
+    let mut instructions = 0;
+    let random = (0..40).map(random_straight);
+    for text in STRAIGHT.iter().map(ToString::to_string).chain(random) {
+        let (code, picture) = drawn(&text);
+        let [block] = &picture.blocks[..] else {
+            panic!("one block\n{text}");
+        };
+        let report = launched(&code, "straight", 5);
+        assert_eq!(block.cycles, report.stats.cycles, "{text}");
+        let trace = report.trace.expect("wanted");
+        let issued = trace.events.iter().filter_map(|event| match event.what {
+            What::Issue { address, .. } => Some((address, event.start)),
+            _ => None,
+        });
+        let issued: Vec<_> = issued.collect();
+        let expected = picture.instructions.iter().map(|i| (i.offset, i.issue));
+        // The kernel is all that there is: addresses and offsets differ by where it begins.
+        let first = issued[0].0;
+        let expected: Vec<_> = expected.map(|(at, cycle)| (first + at, cycle)).collect();
+        assert_eq!(issued, expected, "{text}");
+        let traced = trace.events.iter().filter_map(|event| match event.row {
+            Row::Scoreboard(s) => Some((s, event.start, event.start + event.cycles)),
+            Row::Warp => None,
+        });
+        let modelled = picture.instructions.iter().flat_map(|instruction| {
+            let raises = instruction.raises.iter();
+            raises.map(|&(s, until)| (s, instruction.issue, until))
+        });
+        assert_eq!(busy(traced), busy(modelled), "{text}");
+        instructions += expected.len();
+    }
+    assert!(instructions > 500, "{instructions}");
 }
 
 /// A turn that waits for a load, and one that only computes and has a block of its own for every other turn.

@@ -12,6 +12,7 @@ use super::model::Timeline;
 use super::purpose::Purpose;
 use crate::analysis::graph::{Dominators, Graph, Loops};
 use crate::isa::encode::WORD_BYTES;
+use crate::isa::table::Effects;
 use crate::isa::{Optype, PReg};
 use crate::linear::Linear;
 use crate::vcode::{AttachmentId, Entry, Terminator, VCode};
@@ -64,8 +65,10 @@ struct Passed {
 #[derive(Clone, Debug, Default)]
 pub struct Conventions {
     calls: HashMap<AttachmentId, Passed>,
-    /// Registers that returns and tail calls hand over.
-    handed_over: SmallVec<[PReg; 8]>,
+    /// Registers that returns hand over.
+    returned: SmallVec<[PReg; 4]>,
+    /// Registers that tail calls hand over, those of all together.
+    passed_on: SmallVec<[PReg; 8]>,
 }
 
 impl Conventions {
@@ -82,11 +85,16 @@ impl Conventions {
                     conventions.calls.insert(attachment, passed);
                 }
             }
-            if let Terminator::Return { values, .. } | Terminator::TailCall { values, .. } =
-                &data.terminator
-            {
-                let over = values.iter().map(|pair| pair.1);
-                conventions.handed_over.extend(over);
+            match &data.terminator {
+                Terminator::Return { values, .. } => {
+                    let results = values.iter().map(|pair| pair.1);
+                    conventions.returned.extend(results);
+                }
+                Terminator::TailCall { values, .. } => {
+                    let arguments = values.iter().map(|pair| pair.1);
+                    conventions.passed_on.extend(arguments);
+                }
+                _ => {}
             }
         }
         conventions
@@ -278,7 +286,12 @@ impl Life<'_> {
             let reads = passed.reads.iter().map(register);
             reads.for_each(|resource| alive.insert(resource));
         } else if access.leaves && access.ends_path {
-            let over = self.conventions.handed_over.iter().map(register);
+            let effects = entry.inst.optype().info().effects;
+            let over = match effects.contains(Effects::RETURN) {
+                true => self.conventions.returned.as_slice(),
+                false => self.conventions.passed_on.as_slice(),
+            };
+            let over = over.iter().map(register);
             over.for_each(|resource| alive.insert(resource));
         }
     }
@@ -331,7 +344,7 @@ mod tests {
     use crate::settings::Options;
     use std::sync::{Arc, Mutex};
 
-    use super::{Picture, Purpose};
+    use super::{Picture, PictureInstruction, Purpose};
 
     fn picture_of(text: &str, settings: &[&str]) -> Picture {
         let mut options = Options::default();
@@ -451,6 +464,27 @@ block0(v0: i32, v1: i32):
                 .any(|r| r == "R4")
         );
         assert!(picture.blocks[0].alive.iter().any(|r| r == "R5"));
+    }
+
+    #[test]
+    fn returns_keep_no_arguments_of_tail_calls_alive() {
+        let text = "function %f(i32, i32, i32) -> i32 tail {
+    fn0 = %g(i32, i32, i32) -> i32 tail
+block0(v0: i32, v1: i32, v2: i32):
+    brif v0, block1, block2
+block1:
+    return_call fn0(v1, v0, v2)
+block2:
+    return v1
+}";
+        let picture = picture_of(text, &[]);
+        let before = |name: &str| {
+            let is_end = |i: &PictureInstruction| i.text.starts_with(name);
+            let end = picture.instructions.iter().rposition(is_end);
+            &picture.instructions[end.expect("an end") - 1].alive
+        };
+        assert_eq!(before("RET"), &["R2", "R3", "R4"]);
+        assert_eq!(before("BRA"), &["R2", "R3", "R4", "R5", "R6"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ const WORD: u64 = 4;
 pub struct Recorder {
     /// By the index of the instruction, if a profile is wanted.
     pub counts: Option<Vec<Counts>>,
-    /// In the order of their end, if a trace is wanted.
+    /// As the blocks ran, if a trace is wanted.
     pub events: Option<Vec<Event>>,
     /// Most events.
     limit: usize,
@@ -192,5 +192,103 @@ impl Touches {
             conflicts += turns.saturating_sub(1);
         }
         conflicts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The sectors of one access, byte by byte.
+    fn sectors(touches: &Touches) -> u64 {
+        let mut sectors = BTreeSet::new();
+        for &(lane, place, address) in &touches.places[..touches.count] {
+            for byte in 0..touches.bytes {
+                match place {
+                    Location::Global(..) => sectors.insert((0, (address + byte) / SECTOR_BYTES)),
+                    Location::Local(offset) => {
+                        let (word, inside) =
+                            ((offset as u64 + byte) / 4, (offset as u64 + byte) % 4);
+                        let at = word * 128 + lane as u64 * 4 + inside;
+                        sectors.insert((1, at / SECTOR_BYTES))
+                    }
+                    Location::Shared(_) => false,
+                };
+            }
+        }
+        sectors.len() as u64
+    }
+
+    /// Turns beyond the first of each part of the lanes, turn by turn: a bank gives all lanes that ask for it one word.
+    fn conflicts(touches: &Touches) -> u64 {
+        let lanes_a_part = match touches.bytes {
+            16 => 8,
+            8 => 16,
+            _ => 32,
+        };
+        let mut conflicts = 0;
+        for first in (0..LANES).step_by(lanes_a_part) {
+            let mut wanted = BTreeSet::new();
+            for &(lane, place, _) in &touches.places[..touches.count] {
+                if let Location::Shared(offset) = place
+                    && (first..first + lanes_a_part).contains(&lane)
+                {
+                    wanted.extend((0..touches.bytes).map(|byte| (offset as u64 + byte) / 4));
+                }
+            }
+            let mut turns: u64 = 0;
+            while !wanted.is_empty() {
+                let mut busy = BTreeSet::new();
+                wanted.retain(|word| !busy.insert(word % 32));
+                turns += 1;
+            }
+            conflicts += turns.saturating_sub(1);
+        }
+        conflicts
+    }
+
+    #[test]
+    fn sectors_and_conflicts_are_those_counted_byte_by_byte() {
+        let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut below = move |end: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 33) % end
+        };
+        let (mut counted, mut conflicting) = (0, 0);
+        for round in 0..3000 {
+            let bytes = 1 << below(5);
+            let mut touches = Touches::new(bytes);
+            let mask = below(1 << 32) as u32 | if round % 2 == 0 { u32::MAX } else { 0 };
+            // Everywhere in a window, near each other, or a stride apart.
+            let window = [4096, 256, 64][below(3) as usize];
+            let (stride, kind) = (below(40), below(3));
+            for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+                let index = match round % 3 {
+                    0 => lane as u64 * stride,
+                    _ => below(window),
+                };
+                let at = index * u64::from(bytes);
+                let place = match kind {
+                    0 => Location::Global(0, at as usize),
+                    1 => Location::Local(at as usize),
+                    _ => Location::Shared(at as usize),
+                };
+                touches.push(lane, place, 0x1_0000_0000 + at);
+            }
+            let mut counts = Counts::default();
+            touches.count(&mut counts);
+            assert_eq!(counts.bytes, u64::from(bytes * mask.count_ones()));
+            assert_eq!(counts.sectors, sectors(&touches), "{round}");
+            assert_eq!(counts.bank_conflicts, conflicts(&touches), "{round}");
+            counted += u32::from(counts.sectors > 0);
+            conflicting += u32::from(counts.bank_conflicts > 0);
+        }
+        assert!(
+            counted > 1000 && conflicting > 300,
+            "{counted}, {conflicting}"
+        );
     }
 }

@@ -11,7 +11,7 @@ use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, DeviceError, Grid, Kernel, Launch};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::{SimConfig, Stats};
+use cranelift_thisgpu::sim::{Report, SimConfig, Stats};
 use cranelift_thisgpu::unstable::isa::random::Random;
 use std::fmt::Debug;
 
@@ -90,20 +90,35 @@ pub enum Failure {
 /// # Errors
 /// What is wrong first.
 pub fn run(example: &Example, code: &Code, timed: bool) -> Result<Stats, Failure> {
-    let device = Device::simulator(SimConfig {
+    let config = SimConfig {
         timed,
         check: true,
         ..SimConfig::default()
-    });
+    };
+    let mut sum = Stats::default();
+    for report in reports(example, code, config)? {
+        sum.cycles += report.stats.cycles;
+        sum.warp_instructions += report.stats.warp_instructions;
+        sum.thread_instructions += report.stats.thread_instructions;
+    }
+    Ok(sum)
+}
+
+/// Launches `code`, made from `example`, and checks everything that it writes; the reports of its launches.
+///
+/// # Errors
+/// What is wrong first.
+pub fn reports(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<Report>, Failure> {
+    let device = Device::simulator(config);
     let kernel = device.load(code)?.kernel(example.name)?;
     let mut session = Session {
         device,
         kernel,
         random: Random::new(example.name.bytes().map(u64::from).sum()),
-        sum: Stats::default(),
+        reports: Vec::new(),
     };
     (example.check)(&mut session)?;
-    Ok(session.sum)
+    Ok(session.reports)
 }
 
 /// Launches of one kernel.
@@ -111,7 +126,7 @@ struct Session {
     device: Device,
     kernel: Kernel,
     random: Random,
-    sum: Stats,
+    reports: Vec<Report>,
 }
 
 impl Session {
@@ -126,10 +141,7 @@ impl Session {
             let (hazards, findings) = (report.hazards, report.findings);
             return Err(Failure::Unclean(format!("{hazards:?} {findings:?}")));
         }
-        let sum = &mut self.sum;
-        sum.cycles += report.stats.cycles;
-        sum.warp_instructions += report.stats.warp_instructions;
-        sum.thread_instructions += report.stats.thread_instructions;
+        self.reports.push(report);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, succeed};
+use common::{Folder, fail, succeed};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -248,6 +248,27 @@ fn pages_are_small_and_hold_everything_that_they_need() {
             assert!(!text.contains(word), "{word}");
         }
     }
+}
+
+#[test]
+fn a_profile_that_counts_nothing_is_refused() {
+    let folder = Folder::new("explore-empty-profile");
+    let file = folder.file(
+        "k.clif",
+        "; kernel\nfunction %k() {\nblock0:\n    trap user3\n}\n",
+    );
+    let [profile, page] = ["profile.json", "page.html"].map(|name| folder.path(name));
+    // The first instruction faults.
+    let launch = [
+        "launch", &file, "--kernel", "k", "--grid", "1", "--block", "1",
+    ];
+    let launch = [&launch[..], &["--profile", &profile]].concat();
+    fail(1, &launch);
+    assert_eq!(
+        fail(1, &["explore", &file, "-o", &page, "--profile", &profile]),
+        "error: the profile of k counts no instruction: its launch ended before the first was issued\n"
+    );
+    assert!(!Path::new(&page).exists());
 }
 
 /// The browser that `CHROMIUM` names, or the first in the path.

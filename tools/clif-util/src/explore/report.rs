@@ -136,6 +136,12 @@ pub fn report(
         variants.push((settings, second));
     }
     if let Some(profile) = &profile {
+        if profile.instructions.is_empty() {
+            bail!(
+                "the profile of {} counts no instruction: its launch ended before the first was issued",
+                profile.kernel
+            );
+        }
         let known = |name: &String| file.functions.iter().any(|f| f.name() == *name);
         let mut named = profile
             .instructions

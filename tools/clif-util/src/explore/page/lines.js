@@ -85,7 +85,7 @@ function textColumn(column, { func, costs: cost }) {
   const box = linesBox(lines, textWidth(column.rows, Boolean(numbers), Boolean(cost)));
   const header = element('div', { class: 'column-header' },
     numbers ? element('span', { class: 'number', title: 'line of the file' }, 'line') : null,
-    cost ? element('span', { class: 'share', title: 'share of the launch' }, 'cost') : null,
+    cost ? element('span', { class: 'share', title: 'share of what the launch spent in this function' }, 'cost') : null,
     element('span', { class: 'text' }, 'instruction'));
   return { header, body: box, box };
 }
