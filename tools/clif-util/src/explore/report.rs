@@ -12,23 +12,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Passes after which functions are looked at.
-const PASSES: &[Pass] = &[
-    Pass::Verify,
-    Pass::Intrinsics,
-    Pass::Promote,
-    Pass::MidEnd,
-    Pass::Loops,
-    Pass::Rewrite,
-    Pass::Legalize,
-    Pass::Clif,
-    Pass::Lower,
-    Pass::Converge,
-    Pass::Order,
-    Pass::Allocate,
-    Pass::Layout,
-    Pass::Control,
-];
 /// Those of them whose texts are shown, with their titles.
 const SHOWN: &[(Pass, &str)] = &[
     (Pass::Clif, "CLIF as selected from"),
@@ -258,7 +241,7 @@ fn variant(file: &SourceFile, settings: &Settings) -> Result<Compiled> {
     let seen: Arc<Mutex<BTreeMap<String, Seen>>> = Arc::default();
     let sink = Arc::clone(&seen);
     compiler.dump_after(
-        PASSES,
+        &looked_at(),
         Box::new(move |dump| {
             let mut seen = sink.lock().unwrap_or_else(PoisonError::into_inner);
             let seen = seen.entry(dump.function.to_owned()).or_default();
@@ -271,6 +254,13 @@ fn variant(file: &SourceFile, settings: &Settings) -> Result<Compiled> {
     let code = source::compile(&mut compiler, file, 1)?;
     let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Compiled { code, seen })
+}
+
+/// Passes after which functions are looked at: all that have a text of instructions of their own.
+fn looked_at() -> Vec<Pass> {
+    let passes = Pass::ALL.into_iter();
+    let other = |pass: &Pass| matches!(pass, Pass::Analyze | Pass::Emit);
+    passes.filter(|pass| !other(pass)).collect()
 }
 
 /// The device's limits.
