@@ -3,6 +3,7 @@
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role};
 use crate::linear::{Linear, ends_path};
+use std::fmt;
 use std::ops::Range;
 
 /// A 32-bit register, a predicate or a convergence barrier, numbered through all files.
@@ -33,15 +34,33 @@ impl Resource {
         usize::from(self.0)
     }
 
-    /// All registers that can be written, file by file, then the convergence barriers, each with its name.
-    pub fn all() -> impl Iterator<Item = (Resource, String)> {
+    /// All registers that can be written, file by file, then the convergence barriers. Each is shown as its name.
+    pub fn all() -> impl Iterator<Item = (Resource, ResourceName)> {
         let registers = RegisterClass::ALL.iter().flat_map(|&class| {
             let numbers = 0..class.hardwired();
             numbers.map(move |n| PReg::new(class, n))
         });
-        let registers = registers.map(|reg| (Resource::register(reg), reg.to_string()));
-        let barriers = (0..16).map(|n| (Resource::barrier(n), format!("B{n}")));
+        let registers = registers.map(|r| (Resource::register(r), ResourceName::Register(r)));
+        let barriers = (0..16).map(|n| (Resource::barrier(n), ResourceName::Barrier(n)));
         registers.chain(barriers)
+    }
+}
+
+/// What a resource is called.
+#[derive(Clone, Copy, Debug)]
+pub enum ResourceName {
+    /// That of a register.
+    Register(PReg),
+    /// That of a convergence barrier.
+    Barrier(u8),
+}
+
+impl fmt::Display for ResourceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResourceName::Register(register) => register.fmt(f),
+            ResourceName::Barrier(number) => write!(f, "B{number}"),
+        }
     }
 }
 

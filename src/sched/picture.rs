@@ -50,7 +50,7 @@ impl ResourceSet {
     /// The names of its members, file by file.
     fn names(&self) -> Vec<String> {
         let all = Resource::all().filter(|(resource, _)| self.contains(*resource));
-        all.map(|(_, name)| name).collect()
+        all.map(|(_, name)| name.to_string()).collect()
     }
 }
 
