@@ -27,6 +27,8 @@ pub struct Number {
 /// What one file defines.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
+    /// `__InstructionSet`: the set that everything here belongs to, where that is not the described machine's.
+    pub instruction_set: Option<Name>,
     /// `__DefBitFieldType`.
     pub types: Vec<TypeDefinition>,
     /// `__DefGroup`, `__DefOptype`, `__DefOpcode`, `__Amend`.

@@ -21,6 +21,7 @@ pub mod reference;
 pub mod resolve;
 pub mod source;
 pub mod syntax;
+pub mod unencoded;
 
 pub use resolve::{EFFECTS, load, load_with_warnings};
 

@@ -1,17 +1,20 @@
 //! `isagen`: checks, compares and prints instruction set descriptions.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
+use isagen::ast::Document;
 use isagen::diagnostic::{Diagnostic, has_errors, render};
 use isagen::diff::diff;
 use isagen::parser::parse;
 use isagen::reference::reference;
 use isagen::resolve::load_with_warnings;
 use isagen::source::SourceMap;
+use isagen::unencoded;
 
 /// Reads instruction set descriptions in the notation of the vendor's documents.
 ///
@@ -134,22 +137,68 @@ fn compare(against: &Path, files: &[PathBuf]) -> Result<bool> {
     let mut diagnostics = Vec::new();
     let mut documents = parse(&sources, &mut diagnostics);
     let description = documents.split_off(ours);
+    let pages = unencoded_pages(&sources, ours, &mut diagnostics);
+    let sets = unencoded::load(&description, &mut diagnostics);
+    let encoded = |document: &Document| document.instruction_set.is_none();
+    let (mut documents, mut description) = (documents, description);
+    documents.retain(encoded);
+    description.retain(encoded);
     let comparison = diff(&documents, &description);
     let parsed = !has_errors(&diagnostics);
     diagnostics.extend(comparison.differences);
+    let mut out = std::io::stdout();
+    let mut compared = comparison.definitions;
+    let mut lines = Vec::new();
+    for (name, pages) in pages {
+        let Some(set) = sets.iter().find(|set| set.name.text == name) else {
+            bail!("the description has nothing of {name}");
+        };
+        let found = unencoded::diff::diff(&pages, set);
+        compared += found.lines;
+        lines.push(format!(
+            "{name}: {} lines of syntax, {} lists of values and {} examples compared: {} differences",
+            found.lines,
+            found.lists,
+            found.examples,
+            found.differences.len()
+        ));
+        diagnostics.extend(found.differences);
+    }
     print_diagnostics(&diagnostics, &sources);
-    if parsed && comparison.definitions == 0 {
+    if parsed && compared == 0 {
         bail!(NOTHING_DEFINED);
     }
-    writeln!(
-        std::io::stdout(),
-        "{} definitions compared, among them {} forms with {} fields: {} differences",
-        comparison.definitions,
-        comparison.forms,
-        comparison.fields,
-        diagnostics.len()
-    )?;
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    if comparison.definitions != 0 || !parsed {
+        writeln!(
+            out,
+            "{} definitions compared, among them {} forms with {} fields: {} differences",
+            comparison.definitions,
+            comparison.forms,
+            comparison.fields,
+            diagnostics.len()
+        )?;
+    }
     Ok(parsed && diagnostics.is_empty())
+}
+
+/// The pages among the first `count` files that are about a set without encodings, by its name.
+fn unencoded_pages(
+    sources: &SourceMap,
+    count: usize,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> BTreeMap<String, Vec<unencoded::Operation>> {
+    let mut pages: BTreeMap<String, Vec<unencoded::Operation>> = BTreeMap::new();
+    for (index, file) in sources.files()[..count].iter().enumerate() {
+        let Some(set) = unencoded::document::instruction_set(&file.text) else {
+            continue;
+        };
+        let page = unencoded::document::read(index as u32, &file.text, diagnostics);
+        pages.entry(set.to_owned()).or_default().extend(page);
+    }
+    pages
 }
 
 fn read(sources: &mut SourceMap, path: &Path) -> Result<()> {

@@ -5,6 +5,7 @@
 
 use crate::expr::Expr;
 use crate::source::Span;
+use crate::unencoded::InstructionSet;
 
 /// Who says so: the vendor's documents, or this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,8 @@ pub struct Machine {
     pub control: Vec<Field>,
     /// Rows of the latency table.
     pub latencies: Vec<Latency>,
+    /// Other sets, known by their syntax only.
+    pub unencoded: Vec<InstructionSet>,
 }
 
 /// `__DefBitFieldType`.

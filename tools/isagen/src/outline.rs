@@ -39,6 +39,9 @@ pub const DEFINITIONS: [&str; 6] = [
 /// Begins a file whose definitions are not the vendor's.
 pub const PROVENANCE: &str = "__Provenance";
 
+/// Begins a file whose definitions belong to another instruction set, which has no bit positions.
+pub const INSTRUCTION_SET: &str = "__InstructionSet";
+
 /// A definition and where its parts are.
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -64,6 +67,8 @@ pub struct Section {
 pub struct Outline {
     /// Behind each `__Provenance`, to the end of its line.
     pub provenance: Vec<Section>,
+    /// Behind each `__InstructionSet`, to the end of its line.
+    pub instruction_set: Vec<Section>,
     /// In order.
     pub blocks: Vec<Block>,
 }
@@ -133,6 +138,11 @@ impl Scanner<'_> {
             self.close(line_start);
             self.in_block = false;
             self.outline.provenance.push(Section { keyword, content });
+        } else if word == INSTRUCTION_SET {
+            self.close(line_start);
+            self.in_block = false;
+            let section = Section { keyword, content };
+            self.outline.instruction_set.push(section);
         } else if DEFINITIONS.contains(&word) {
             self.close(line_start);
             self.in_block = true;

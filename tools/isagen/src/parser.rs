@@ -58,7 +58,10 @@ impl<'a> Parser<'a> {
         for declaration in &outline.provenance {
             self.provenance_declaration(declaration);
         }
-        let mut document = Document::default();
+        let mut document = Document {
+            instruction_set: self.instruction_set(outline),
+            ..Document::default()
+        };
         for block in &outline.blocks {
             match block.keyword.text.as_str() {
                 "__DefBitFieldType" => document.types.extend(self.type_definition(block)),
@@ -101,6 +104,32 @@ impl<'a> Parser<'a> {
             }
         };
         self.end_of_statement(&mut cursor, word.span);
+    }
+
+    /// `__InstructionSet SPA 5.3;`, once.
+    fn instruction_set(&mut self, outline: &Outline) -> Option<Name> {
+        let mut sets = outline.instruction_set.iter();
+        let first = sets.next()?;
+        for again in sets {
+            let message = "a file belongs to one instruction set";
+            self.error(again.keyword.span, message);
+        }
+        let cursor = self.cursor(first.content.clone());
+        let start = cursor.position();
+        let line = cursor.rest_of_line();
+        let code = line.split("//").next().unwrap_or_default();
+        let Some(name) = code.trim().strip_suffix(';').map(str::trim_end) else {
+            self.error(
+                first.keyword.span,
+                "expected the name of an instruction set and `;`",
+            );
+            return None;
+        };
+        let start = start + (code.len() - code.trim_start().len());
+        Some(Name {
+            text: name.to_owned(),
+            span: cursor.span(start, start + name.len()),
+        })
     }
 
     fn type_definition(&mut self, block: &Block) -> Option<TypeDefinition> {

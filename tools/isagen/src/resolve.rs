@@ -24,6 +24,7 @@ use crate::model::{Field, Latency, Machine, Optype};
 use crate::parser::parse;
 use crate::source::{SourceMap, Span};
 use crate::syntax::parse_syntax;
+use crate::unencoded;
 
 /// The figures of a row of the latency table.
 const TIMING: [&str; 5] = ["result", "predicate", "wide", "sources", "variable"];
@@ -43,8 +44,12 @@ pub fn load(sources: &SourceMap) -> Result<Machine, Vec<Diagnostic>> {
 /// Reads a machine; also everything that is wrong or suspicious, sorted by place. There is a machine if nothing is an error.
 pub fn load_with_warnings(sources: &SourceMap) -> (Option<Machine>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
-    let documents = parse(sources, &mut diagnostics);
-    let machine = resolve(&documents, &mut diagnostics);
+    let mut documents = parse(sources, &mut diagnostics);
+    let unencoded = unencoded::load(&documents, &mut diagnostics);
+    // What belongs to another instruction set is no part of this machine.
+    documents.retain(|document| document.instruction_set.is_none());
+    let mut machine = resolve(&documents, &mut diagnostics);
+    machine.unencoded = unencoded;
     check::layout(&machine, &mut diagnostics);
     if !has_errors(&diagnostics) {
         check::meaning(&machine, &mut diagnostics);

@@ -171,7 +171,7 @@ fn push_list(block: &mut SyntaxBlock, list: ModifierList, diagnostics: &mut Vec<
 }
 
 /// The part of `line` that `part`, a slice of its text, covers.
-fn name_in(line: &TextLine, part: &str) -> Name {
+pub(crate) fn name_in(line: &TextLine, part: &str) -> Name {
     let offset = part.as_ptr() as usize - line.text.as_ptr() as usize;
     let start = line.span.start + offset as u32;
     Name {
@@ -184,7 +184,7 @@ fn name_in(line: &TextLine, part: &str) -> Name {
     }
 }
 
-fn is_word(text: &str) -> bool {
+pub(crate) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
@@ -270,7 +270,10 @@ fn parse_line(line: &TextLine) -> Result<SyntaxLine, Box<Diagnostic>> {
 }
 
 /// `.a{.b}{.c.d}`.
-fn parse_modifiers(line: &TextLine, text: &str) -> Result<Vec<ModifierToken>, Box<Diagnostic>> {
+pub(crate) fn parse_modifiers(
+    line: &TextLine,
+    text: &str,
+) -> Result<Vec<ModifierToken>, Box<Diagnostic>> {
     let mut modifiers = Vec::new();
     let mut rest = text;
     let mut optional = false;

@@ -8,7 +8,7 @@ mod optypes;
 mod tables;
 mod types;
 
-pub use naming::{camel, module_name, role_name};
+pub use naming::{camel, module_name, role_name, snake};
 pub use optypes::{Signature, signature};
 
 use crate::model::Machine;
