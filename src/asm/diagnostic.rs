@@ -97,7 +97,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    pub(super) fn new(file: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Diagnostics {
+    pub(crate) fn new(file: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Diagnostics {
         diagnostics.sort_by_key(|d| d.span);
         let text = if diagnostics.is_empty() { "" } else { text };
         Diagnostics {

@@ -4,10 +4,10 @@ use super::diagnostic::{Diagnostic, Span};
 use super::lexer::{Token, TokenKind};
 use super::name::unquoted;
 
-pub(super) type Parsed<T> = Result<T, Diagnostic>;
+pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
 /// The tokens of one line.
-pub(super) struct Line<'t, 'a> {
+pub(crate) struct Line<'t, 'a> {
     pub(super) tokens: &'t [Token<'a>],
     pub(super) at: usize,
     /// Place of the end of the line.

@@ -8,7 +8,7 @@ use crate::isa::RegisterClass;
 
 /// A register or several that form one operand.
 #[derive(Clone, Debug)]
-pub(super) struct RegisterText {
+pub(crate) struct RegisterText {
     pub file: File,
     /// Low word first.
     pub list: Vec<RegisterName>,
@@ -17,7 +17,7 @@ pub(super) struct RegisterText {
 
 /// An operand with its decorations.
 #[derive(Clone, Debug)]
-pub(super) struct Operand {
+pub(crate) struct Operand {
     pub negate: Option<Span>,
     pub invert: Option<Span>,
     pub not: Option<Span>,
@@ -30,7 +30,7 @@ pub(super) struct Operand {
 
 /// What an operand is without its decorations.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Register(RegisterText),
     /// A number without sign; `INF` is one.
     Literal(String),
@@ -70,7 +70,7 @@ pub(super) enum Value {
 
 /// A signed literal.
 #[derive(Clone, Debug)]
-pub(super) struct Offset {
+pub(crate) struct Offset {
     pub negative: bool,
     pub text: String,
     pub span: Span,

@@ -10,12 +10,12 @@ use crate::isa::{Control, RegisterClass, Scoreboard};
 
 /// An instruction as written.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(crate) struct Written<O = Operand> {
     /// `@!P0`.
     pub guard: Option<Guard>,
     /// `IADD`, `X`: the mnemonic and its modifiers, split at the dots.
     pub words: Vec<(String, Span)>,
-    pub operands: Vec<Operand>,
+    pub operands: Vec<O>,
     pub control: Control,
     /// Place of the control suffix; empty behind the instruction when there is none.
     pub control_span: Span,
@@ -24,7 +24,7 @@ pub(super) struct Written {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     pub negated: bool,
     pub register: RegisterText,
 }
@@ -32,6 +32,14 @@ pub(super) struct Guard {
 impl Line<'_, '_> {
     /// A whole instruction up to the end of the line.
     pub fn instruction(&mut self) -> Parsed<Written> {
+        self.instruction_of(Line::operand)
+    }
+
+    /// A whole instruction up to the end of the line, whose operands `operand` reads.
+    pub fn instruction_of<O>(
+        &mut self,
+        operand: impl Fn(&mut Self) -> Parsed<O>,
+    ) -> Parsed<Written<O>> {
         let start = self.span();
         let guard = if self.eat('@') {
             Some(self.guard()?)
@@ -39,7 +47,7 @@ impl Line<'_, '_> {
             None
         };
         let words = self.mnemonic()?;
-        let operands = self.operands()?;
+        let operands = self.operands(operand)?;
         let span = start.to(self.previous());
         let (control, control_span) = self.control()?;
         if self.eat(';') && self.peek().is_some() {
@@ -104,11 +112,11 @@ impl Line<'_, '_> {
         matches!(self.peek(), None | Some(TokenKind::Mark(';' | '&' | '?')))
     }
 
-    fn operands(&mut self) -> Parsed<Vec<Operand>> {
+    fn operands<O>(&mut self, operand: impl Fn(&mut Self) -> Parsed<O>) -> Parsed<Vec<O>> {
         let mut operands = Vec::new();
         // A comma behind the last operand is passed over: an example of the documents has one (errata I-11).
         while !self.at_end_of_operands() {
-            operands.push(self.operand()?);
+            operands.push(operand(self)?);
             if !self.at_end_of_operands() && !self.eat(',') {
                 return Err(self.unexpected([
                     "`,`",

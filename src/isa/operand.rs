@@ -146,6 +146,19 @@ impl<R: Register, const CLASS: u8> From<R> for Regs<R, CLASS> {
     }
 }
 
+/// None is the hard-wired register.
+impl<R: Register, const CLASS: u8> From<Option<R>> for Regs<R, CLASS> {
+    fn from(reg: Option<R>) -> Self {
+        reg.map_or(
+            Regs {
+                regs: [None; MOST],
+                count: 0,
+            },
+            Self::from,
+        )
+    }
+}
+
 impl<R: Register> From<RZ> for Gprs<R> {
     fn from(_: RZ) -> Self {
         Regs {

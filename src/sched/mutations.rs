@@ -99,9 +99,7 @@ impl Subject {
             block: self.threads,
         };
         let bank = launch_bank(&self.request(), config.stack_bytes);
-        let banks = Banks {
-            banks: [bank, Vec::new(), Vec::new(), self.constants.clone()],
-        };
+        let banks = Banks::of_launch(bank, self.constants.clone());
         let threads = shape.threads() as usize;
         let mut warps: Vec<Warp> = (0..threads.div_ceil(LANES))
             .map(|index| {

@@ -20,14 +20,25 @@ use crate::launch::FaultKind;
 use crate::sim::shape::Shape;
 use crate::sim::stop::Stop;
 
+/// Constant banks that an instruction can name: 5 bits of its operand (assigned).
+pub const BANKS: usize = 32;
+
 /// The constant banks of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Banks {
     /// By number; a bank that is not there is empty.
-    pub banks: [Vec<u8>; 4],
+    pub banks: [Vec<u8>; BANKS],
 }
 
 impl Banks {
+    /// What a launch has: the bank of its parameters, and that of the module's constants.
+    pub fn of_launch(parameters: Vec<u8>, constants: Vec<u8>) -> Banks {
+        let mut banks = Banks::default();
+        banks.banks[usize::from(crate::abi::LAUNCH_BANK)] = parameters;
+        banks.banks[usize::from(crate::abi::CONSTANT_BANK)] = constants;
+        banks
+    }
+
     /// `bytes` at an offset of a bank.
     ///
     /// # Errors

@@ -99,14 +99,10 @@ impl Loaded {
             .next_multiple_of(16);
         let run = Run {
             program: &self.program,
-            banks: Banks {
-                banks: [
-                    launch_bank(request, stack_bytes),
-                    Vec::new(),
-                    Vec::new(),
-                    self.image.constants.clone(),
-                ],
-            },
+            banks: Banks::of_launch(
+                launch_bank(request, stack_bytes),
+                self.image.constants.clone(),
+            ),
             shape,
             entry,
             shared_bytes: shared as u32,

@@ -7,14 +7,14 @@
 //! The functions are the project's reference for the documents: where those contradict themselves the function's comment names the
 //! reading taken. Arithmetic is exact: every floating-point operation rounds once. Files follow the families of the documents.
 
-mod compare;
+pub mod compare;
 mod convert;
 mod float;
 mod float_convert;
 mod half;
 mod integer;
 mod logic;
-mod round_to_odd;
+pub mod round_to_odd;
 mod shift;
 pub mod softfloat;
 mod special;

@@ -1,4 +1,4 @@
-//! `clif-util exec FILE.s [--state STATES.jsonl]`: one warp runs straight-line code, once for each state.
+//! `clif-util exec [--isa ISA] FILE.s [--state STATES.jsonl]`: one warp runs straight-line code, once for each state.
 //!
 //! A state is a line of JSON, `{"gpr":{"R1":5,"R2":[32 numbers]},"ur":{"UR0":1},"pred":{"P0":4294967295},"const":{"0":"hex bytes"},
 //! "active":4294967295}`; registers that it does not set are 0. The answer is one line with what changed.
@@ -6,9 +6,10 @@
 use crate::messages::{self, Several};
 use crate::{Outcome, input};
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use cranelift_thisgpu::asm::{self, Assembly};
 use cranelift_thisgpu::sim::Reference;
+use cranelift_thisgpu::spa53;
 use cranelift_thisgpu::unstable::isa::decode;
 use cranelift_thisgpu::unstable::isa::table::{Effects, OptypeInfo};
 use cranelift_thisgpu::unstable::sim::Program;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 mod machine;
 mod state;
 
-use machine::Machine;
+use machine::{Code, Machine};
 use state::State;
 
 /// Most bytes of a state: all registers of all lanes and full constant banks take less (assigned).
@@ -35,6 +36,19 @@ pub struct Options {
     /// States, one a line; without it one state with all registers 0.
     #[arg(long, value_name = "STATES.jsonl")]
     state: Option<PathBuf>,
+    /// The instruction set of the text. SPA 5.3 is the predecessor: HSET2, HMUL2 and HMUL2_32I, without uniform registers.
+    #[arg(long, value_name = "ISA", default_value = "thisgpu")]
+    isa: InstructionSet,
+}
+
+/// An instruction set whose code can be run.
+#[derive(Clone, Copy, ValueEnum)]
+enum InstructionSet {
+    /// This set.
+    Thisgpu,
+    /// SPA 5.3.
+    #[value(name = "spa5.3")]
+    Spa53,
 }
 
 impl Options {
@@ -47,22 +61,36 @@ impl Options {
         )?;
         let text = input::text(&self.file)?;
         let name = input::name(&self.file);
-        let words = program(&name, &text)?;
-        let program = Program::new(&words, Reference::default());
-        let mut machine = Machine::new(&program);
+        let (words, predecessors);
+        let mut machine = match self.isa {
+            InstructionSet::Thisgpu => {
+                words = Program::new(&program(&name, &text)?, Reference::default());
+                Machine::new(Code::Words(&words))
+            }
+            InstructionSet::Spa53 => {
+                predecessors = spa53::read::program(&name, &text)?;
+                messages::print_diagnostics(&predecessors.warnings, messages::FIRST);
+                Machine::new(Code::Predecessor(&predecessors.instructions))
+            }
+        };
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         let Some(states) = &self.state else {
             machine.run(&State::default(), &mut out)?;
             out.flush()?;
             return Ok(Outcome::Success);
         };
-        let outcome = run_states(states, &mut machine, &mut out)?;
+        let outcome = run_states(states, self.isa, &mut machine, &mut out)?;
         out.flush()?;
         Ok(outcome)
     }
 }
 
-fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Result<Outcome> {
+fn run_states(
+    path: &Path,
+    isa: InstructionSet,
+    machine: &mut Machine,
+    out: &mut impl Write,
+) -> Result<Outcome> {
     let name = input::name(path);
     let mut reader = input::open(path)?;
     let mut malformed = 0;
@@ -87,14 +115,9 @@ fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Resul
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match serde_json::from_slice::<State>(line.trim_ascii_end()) {
+        match state(line.trim_ascii_end(), isa) {
             Ok(state) => machine.run(&state, out)?,
-            Err(error) => {
-                // The line is this one, whatever line the parser counts.
-                let reason = error.to_string();
-                let reason = reason
-                    .rsplit_once(" at line 1 column ")
-                    .map_or(reason.clone(), |(r, c)| format!("{r}, column {c}"));
+            Err(reason) => {
                 malformed += 1;
                 // Whoever waits for an answer gets it at once.
                 if malformed <= messages::FIRST {
@@ -112,6 +135,24 @@ fn run_states(path: &Path, machine: &mut Machine, out: &mut impl Write) -> Resul
     } else {
         Outcome::Failure
     })
+}
+
+/// A state that a set can have, or why a line is none.
+fn state(line: &[u8], isa: InstructionSet) -> Result<State, String> {
+    let state: State = serde_json::from_slice(line).map_err(|error| {
+        // The line is this one, whatever line the parser counts.
+        let reason = error.to_string();
+        let place = reason.rsplit_once(" at line 1 column ");
+        place.map_or(reason.clone(), |(reason, column)| {
+            format!("{reason}, column {column}")
+        })
+    })?;
+    match (isa, &state.uniform) {
+        (InstructionSet::Spa53, Some(_)) => {
+            Err("`ur`: SPA 5.3 has no uniform registers".to_string())
+        }
+        _ => Ok(state),
+    }
 }
 
 /// The words of straight-line code, or all reasons why it is none.

@@ -21,6 +21,7 @@ mod messages;
 mod objdump;
 mod options;
 mod pass;
+mod port;
 mod progress;
 mod run;
 mod run_lines;
@@ -63,6 +64,8 @@ enum Command {
     Diff(diff::Options),
     /// Run straight-line code in one warp, once for each state.
     Exec(exec::Options),
+    /// Carry assembly of the predecessor SPA 5.3 over to this set.
+    Port(port::Options),
     /// Make a page that shows what every pass made of each line.
     Explore(explore::Options),
     /// Show the instruction set description.
@@ -143,6 +146,7 @@ fn main() -> ExitCode {
         Command::Objdump(options) => options.run(),
         Command::Diff(options) => options.run(),
         Command::Exec(options) => options.run(),
+        Command::Port(options) => options.run(),
         Command::Explore(options) => options.run(),
         Command::Isa(options) => options.run(),
         Command::Test(options) => options.run(),

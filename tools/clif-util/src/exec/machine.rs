@@ -1,6 +1,7 @@
 //! One warp that runs a program from a state and says what changed.
 
 use super::state::{LANES, State};
+use cranelift_thisgpu::spa53::Instruction;
 use cranelift_thisgpu::unstable::isa::decode;
 use cranelift_thisgpu::unstable::isa::encode::WORD_BYTES;
 use cranelift_thisgpu::unstable::isa::table::Effects;
@@ -17,9 +18,51 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::io::Write;
 
+/// What a machine runs.
+#[derive(Clone, Copy)]
+pub enum Code<'a> {
+    /// Words of this set.
+    Words(&'a Program),
+    /// Instructions of SPA 5.3.
+    Predecessor(&'a [Instruction]),
+}
+
+impl Code<'_> {
+    /// General registers that it may name.
+    fn registers(self) -> usize {
+        match self {
+            Code::Words(program) => program.registers,
+            Code::Predecessor(_) => RegisterClass::Gpr.hardwired().into(),
+        }
+    }
+
+    fn written(self) -> Written {
+        match self {
+            Code::Words(program) => Written::by(&program.words),
+            Code::Predecessor(instructions) => {
+                let destinations = instructions.iter().filter_map(Instruction::destination);
+                let general: BTreeSet<u8> = destinations.map(|rd| rd.number()).collect();
+                Written {
+                    general: general.into_iter().collect(),
+                    uniform: Vec::new(),
+                    predicates: Vec::new(),
+                }
+            }
+        }
+    }
+}
+
+/// Where a run stopped, and why.
+struct Stopped {
+    stop: Stop,
+    /// Which instruction.
+    index: u32,
+    instruction: Option<String>,
+}
+
 /// A warp and what it needs beside its program.
 pub struct Machine<'a> {
-    program: &'a Program,
+    code: Code<'a>,
     warp: Warp,
     banks: Banks,
     global: Global,
@@ -68,11 +111,11 @@ impl Written {
 }
 
 impl<'a> Machine<'a> {
-    /// A machine for a program.
-    pub fn new(program: &'a Program) -> Machine<'a> {
-        let written = Written::by(&program.words);
+    /// A machine for code.
+    pub fn new(code: Code<'a>) -> Machine<'a> {
+        let written = code.written();
         Machine {
-            program,
+            code,
             warp: Warp::new(Local::new(0, false)),
             banks: Banks::default(),
             global: Global::new(0, false),
@@ -93,7 +136,7 @@ impl<'a> Machine<'a> {
             .general
             .iter()
             .map(|(n, _)| usize::from(*n) + 1)
-            .fold(self.program.registers, usize::max);
+            .fold(self.code.registers(), usize::max);
         self.warp.start(0, active, 0, count);
         for bank in &mut self.banks.banks {
             bank.clear();
@@ -105,7 +148,7 @@ impl<'a> Machine<'a> {
         for (number, value) in &state.general {
             *registers.column_mut((*number).into()) = *value;
         }
-        for (number, value) in &state.uniform {
+        for (number, value) in state.uniform.iter().flatten() {
             registers.uniform[usize::from(*number)] = *value;
         }
         for (number, value) in &state.predicates {
@@ -115,18 +158,18 @@ impl<'a> Machine<'a> {
             *before = *registers.column((*number).into());
         }
         let (uniform, predicates) = (registers.uniform, registers.predicates);
-        let stop = if active == 0 {
-            None
-        } else {
-            self.steps().err()
+        let stop = match self.code {
+            _ if active == 0 => None,
+            Code::Words(program) => self.steps(program).err(),
+            Code::Predecessor(instructions) => self.instructions(instructions, active).err(),
         };
         serde_json::to_writer(&mut *out, &self.changes(&uniform, &predicates, stop))?;
         Ok(out.write_all(b"\n")?)
     }
 
-    fn steps(&mut self) -> Result<(), Box<Stop>> {
+    fn steps(&mut self, program: &Program) -> Result<(), Stopped> {
         let mut env = Environment {
-            program: self.program,
+            program,
             banks: &self.banks,
             shape: Shape {
                 grid: [1; 3],
@@ -140,8 +183,29 @@ impl<'a> Machine<'a> {
             checker: None,
             recorder: None,
         };
-        for _ in 0..self.program.ops.len() {
-            self.warp.step(&mut env)?;
+        for _ in 0..program.ops.len() {
+            if let Err(stop) = self.warp.step(&mut env) {
+                let index = self.warp.group().pc;
+                let word = program.words.get(index as usize);
+                let decoded = word.and_then(|w| decode(*w).ok());
+                return Err(Stopped {
+                    stop: *stop,
+                    index,
+                    instruction: decoded.map(|(inst, control)| inst.assembly(control)),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn instructions(&mut self, instructions: &[Instruction], active: u32) -> Result<(), Stopped> {
+        for (index, instruction) in instructions.iter().enumerate() {
+            let done = instruction.execute(&mut self.warp.registers, &self.banks, active);
+            done.map_err(|stop| Stopped {
+                stop: *stop,
+                index: index as u32,
+                instruction: Some(format!("{instruction} ;")),
+            })?;
         }
         Ok(())
     }
@@ -151,7 +215,7 @@ impl<'a> Machine<'a> {
         &self,
         uniform: &[u32; 64],
         predicates: &[u32; 8],
-        stop: Option<Box<Stop>>,
+        stopped: Option<Stopped>,
     ) -> Changes<'_> {
         let registers = &self.warp.registers;
         let general = self
@@ -179,21 +243,18 @@ impl<'a> Machine<'a> {
                 RegisterClass::Predicate,
                 changed(&self.written.predicates, predicates, &registers.predicates),
             ),
-            fault: stop.map(|stop| self.fault(*stop)),
+            fault: stopped.map(Fault::from),
         }
     }
+}
 
-    fn fault(&self, stop: Stop) -> Fault {
-        let pc = self.warp.group().pc;
-        let word = self.program.words.get(pc as usize);
-        let instruction = word
-            .and_then(|w| decode(*w).ok())
-            .map(|(inst, control)| inst.assembly(control));
+impl From<Stopped> for Fault {
+    fn from(stopped: Stopped) -> Fault {
         Fault {
-            message: stop.kind.to_string(),
-            lane: stop.lane,
-            pc: pc * WORD_BYTES as u32,
-            instruction,
+            message: stopped.stop.kind.to_string(),
+            lane: stopped.stop.lane,
+            pc: stopped.index * WORD_BYTES as u32,
+            instruction: stopped.instruction,
         }
     }
 }

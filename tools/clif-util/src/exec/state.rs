@@ -7,15 +7,15 @@ use std::fmt;
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 /// Constant banks.
-pub const BANKS: u8 = 4;
+pub const BANKS: u8 = cranelift_thisgpu::unstable::sim::BANKS as u8;
 
 /// Registers, constants and active lanes before a run.
 #[derive(Debug, Default)]
 pub struct State {
     /// General registers.
     pub general: Vec<(u8, [u32; LANES])>,
-    /// Uniform registers.
-    pub uniform: Vec<(u8, u32)>,
+    /// Uniform registers, if there is a word of them.
+    pub uniform: Option<Vec<(u8, u32)>>,
     /// Predicates as lane masks.
     pub predicates: Vec<(u8, u32)>,
     /// Bytes of constant banks.
@@ -185,7 +185,7 @@ impl<'de> Deserialize<'de> for State {
                         }
                         "ur" => {
                             let name = |n: &str| register(RegisterClass::Uniform, n);
-                            state.uniform = pairs(&mut map, name, |v: Word| Ok(v.0))?;
+                            state.uniform = Some(pairs(&mut map, name, |v: Word| Ok(v.0))?);
                         }
                         "pred" => {
                             let name = |n: &str| register(RegisterClass::Predicate, n);

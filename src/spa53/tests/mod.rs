@@ -1,0 +1,3 @@
+mod equal;
+mod text;
+mod timing;
