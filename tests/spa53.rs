@@ -1,9 +1,12 @@
 //! SPA 5.3 executed, against arithmetic of another library: the documents' steps once more, from the text of the instruction on.
 #![cfg(feature = "spa53")]
 
+use cranelift_thisgpu::asm;
 use cranelift_thisgpu::spa53::execute::Values;
+use cranelift_thisgpu::spa53::port::{self, Scratch};
 use cranelift_thisgpu::spa53::random::{self, Names};
 use cranelift_thisgpu::spa53::read;
+use cranelift_thisgpu::unstable::isa::PReg;
 use cranelift_thisgpu::unstable::isa::random::Random;
 use rustc_apfloat::ieee::{Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
@@ -256,4 +259,162 @@ fn random_instructions() {
             assert_same(&text, &values, found, expected(&parts, &values));
         }
     }
+}
+
+/// A text that an editor, a typing mistake or another assembler may leave.
+fn damaged(random: &mut Random, names: Names) -> String {
+    const PIECES: [&str; 40] = [
+        "HMUL2",
+        "HSET2",
+        "HMUL2_32I",
+        ".FTZ",
+        ".FMZ",
+        ".F32",
+        ".MRG_H0",
+        ".GT",
+        ".AND",
+        ".INVALID",
+        "R0",
+        "R255",
+        "RZ",
+        "P0",
+        "PT",
+        "UR3",
+        "c[0][0x160]",
+        "c[6][3]",
+        "c[32][0]",
+        "c[",
+        "{-|1.0|}",
+        "{",
+        "}",
+        "|",
+        "-",
+        "!",
+        "@",
+        "@!P0",
+        ",",
+        ";",
+        "\n",
+        "0xffff",
+        "0x10000",
+        "1e9",
+        "-inf",
+        "&req={0}",
+        "?16",
+        "\u{e9}",
+        "/*",
+        "\"",
+    ];
+    let mut text: String = random::instruction(random, names).to_string();
+    for _ in 0..1 + random.below(4) {
+        let places: Vec<usize> = (0..=text.len())
+            .filter(|at| text.is_char_boundary(*at))
+            .collect();
+        let at = *random.pick(&places);
+        match random.below(3) {
+            0 => text.insert_str(at, PIECES[random.below(PIECES.len())]),
+            1 => text.truncate(at),
+            _ => {
+                let end = *random.pick(&places);
+                text.replace_range(at.min(end)..at.max(end), PIECES[random.below(PIECES.len())]);
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn no_text_makes_it_panic_and_every_mistake_has_a_place() {
+    let mut random = Random::new(5);
+    let names = Names {
+        registers: 8,
+        banks: 4,
+        bytes: 256,
+    };
+    let scratch: Scratch = "R40-R47,P5".parse().expect("a list of registers");
+    let (mut good, mut bad) = (0, 0);
+    for _ in 0..20_000 {
+        let text = damaged(&mut random, names);
+        match read::program("f.s", &text) {
+            Ok(program) => {
+                for instruction in program.instructions {
+                    let again = read::instruction(&instruction.to_string());
+                    assert_eq!(again.ok(), Some(instruction), "{text}");
+                }
+            }
+            Err(errors) => {
+                assert!(errors.to_string().starts_with("f.s:"), "{text}: {errors}");
+                assert!(errors.to_string().contains('^'), "{text}: {errors}");
+            }
+        }
+        match port::port("f.s", &text, &scratch) {
+            Ok(ported) => {
+                good += 1;
+                assert!(asm::assemble("f.s", &ported.text).is_ok(), "{text}");
+            }
+            Err(errors) => {
+                bad += 1;
+                assert!(errors.to_string().starts_with("f.s:"), "{text}: {errors}");
+            }
+        }
+    }
+    assert!(good > 300 && bad > 5_000, "{good} good and {bad} bad texts");
+}
+
+/// What one instruction becomes: how many, with how many scratch registers at most.
+fn length(text: &str) -> String {
+    let instruction = read::instruction(text).unwrap_or_else(|e| panic!("{e}"));
+    let all: Vec<PReg> = (40..48).map(PReg::gpr).collect();
+    let sequence = port::instructions(&instruction, &all).expect("enough scratch registers");
+    let needed = port::instructions(&instruction, &[]).err().unwrap_or(0);
+    match needed {
+        0 => sequence.len().to_string(),
+        _ => format!("{} ({needed})", sequence.len()),
+    }
+}
+
+/// The table of lengths in the documentation.
+#[test]
+fn the_table_of_lengths_is_true() {
+    let inputs = [
+        ("halves", "R1, R2"),
+        ("one register twice", "R1, R1"),
+        ("halves, immediates", "R1, 1.5, 2"),
+        ("halves, single", "R1, R2.F32"),
+        ("halves, constant", "R1, c[0][0]"),
+        ("single, halves", "R1.F32, R2"),
+        ("single, immediates", "R1.F32, 1.5, 2"),
+        ("single, single", "R1.F32, R2.F32"),
+        ("single, constant", "R1.F32, c[0][0]"),
+    ];
+    let heads = [
+        "HSET2.GT",
+        "HSET2.GT.FTZ",
+        "HSET2.F",
+        "HMUL2",
+        "HMUL2.FTZ",
+        "HMUL2.FMZ",
+        "HMUL2.MRG_H0",
+        "HMUL2.MRG_H0.FMZ",
+        "HMUL2.F32",
+        "HMUL2.F32.FTZ",
+        "HMUL2.F32.FMZ",
+    ];
+    let mut table = String::from("| inputs |");
+    table.extend(heads.iter().map(|head| format!(" `{head}` |")));
+    table.push_str("\n| --- |");
+    table.push_str(&" --- |".repeat(heads.len()));
+    for (name, operands) in inputs {
+        table.push_str(&format!("\n| {name} |"));
+        table.extend(heads.map(|head| format!(" {} |", length(&format!("{head} R0, {operands}")))));
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/spa53.md");
+    let page = std::fs::read_to_string(path).expect("docs/spa53.md");
+    let start = page.find("| inputs |").expect("the table");
+    let end = start + page[start..].find("\n\n").expect("its end");
+    if std::env::var_os("CRANELIFT_TEST_BLESS").is_some() {
+        let page = format!("{}{table}{}", &page[..start], &page[end..]);
+        return std::fs::write(path, page).expect("docs/spa53.md can be written");
+    }
+    assert_eq!(&page[start..end], table, "CRANELIFT_TEST_BLESS=1 writes it");
 }

@@ -10,9 +10,12 @@ use isagen::model::{Form, Machine, Provenance};
 use isagen::parser::parse;
 use isagen::resolve::load_with_warnings;
 use isagen::source::SourceMap;
+use isagen::unencoded;
 
-/// The documents of the set that the description copies; the others are pages of a predecessor.
+/// The documents of the set that the description copies.
 const DOCUMENTS: [&str; 3] = ["000", "002", "003"];
+/// The pages of a predecessor, SPA 5.3.
+const PAGES: [&str; 2] = ["001", "004"];
 
 fn description() -> SourceMap {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/isa/description");
@@ -31,8 +34,8 @@ fn machine() -> Machine {
     machine.unwrap_or_else(|| panic!("{}", texts.join("\n")))
 }
 
-/// The folder named by `THISGPU_DOCS`; says aloud when there is none.
-fn documents() -> Option<Vec<PathBuf>> {
+/// The files of these documents in the folder named by `THISGPU_DOCS`; says aloud when there is none.
+fn documents(numbers: &[&str]) -> Option<Vec<PathBuf>> {
     let Some(folder) = std::env::var_os("THISGPU_DOCS") else {
         eprintln!(
             "NOT RUN: THISGPU_DOCS is not set, so the description was not compared with the vendor's documents"
@@ -45,14 +48,14 @@ fn documents() -> Option<Vec<PathBuf>> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-            name.is_some_and(|name| DOCUMENTS.iter().any(|d| name.starts_with(d)))
+            name.is_some_and(|name| numbers.iter().any(|d| name.starts_with(d)))
         })
         .collect();
     files.sort();
     assert_eq!(
         files.len(),
-        DOCUMENTS.len(),
-        "THISGPU_DOCS={} must hold one file for each of {DOCUMENTS:?}",
+        numbers.len(),
+        "THISGPU_DOCS={} must hold one file for each of {numbers:?}",
         folder.display()
     );
     Some(files)
@@ -63,6 +66,7 @@ fn documented(sources: &SourceMap) -> Vec<Document> {
     let documents = parse(sources, &mut Vec::new());
     documents
         .into_iter()
+        .filter(|d| d.instruction_set.is_none())
         .filter(|d| {
             d.constructs
                 .iter()
@@ -99,7 +103,9 @@ fn every_documented_field_has_its_checksum() {
 
 #[test]
 fn description_agrees_with_the_documents() {
-    let Some(files) = documents() else { return };
+    let Some(files) = documents(&DOCUMENTS) else {
+        return;
+    };
     let mut sources = SourceMap::default();
     for file in &files {
         sources.read(file).expect("the documents are readable");
@@ -130,7 +136,9 @@ fn description_agrees_with_the_documents() {
 /// The documents themselves, with this project's numbers, make the same machine as their copies in the description.
 #[test]
 fn documents_make_the_same_machine() {
-    let Some(files) = documents() else { return };
+    let Some(files) = documents(&DOCUMENTS) else {
+        return;
+    };
     let mut sources = SourceMap::default();
     for file in &files {
         sources.read(file).expect("the documents are readable");
@@ -294,5 +302,160 @@ fn planted_differences_are_found() {
             found.iter().any(|message| message.contains(finding)),
             "`{from}` → `{to}`: {found:?}"
         );
+    }
+}
+
+/// A page as scrambled as the vendor's: immediates before the guard, lists in the middle of an instruction, prose around them.
+const PAGE: &str = "\
+ISA 4.1:
+{@{!}Pg}
+HTEST2{.mode}.cmp{.FTZ}
+Rd, {-}{|}Ra{|}{.fmt}, {-} c[#BankU05][#AddrU16]
+{&req_6}
+{&rdN}
+{&wrN}
+{?sched}
+;
+{{-}{|}#Immfp10H1{|}}, {{-}{|}#Immfp10H0{|}},
+{@{!}Pg}
+HTEST2{.mode}.cmp{.FTZ}
+Rd, {-}{|}Ra{|}{.fmt},
+.mode: { < NULL >*, .BM, INVALID }
+{!}Pp
+{&req_6}
+{&rdN}
+{&wrN}
+{?sched}
+;// Imm order: H1, H0
+What it does is to compare.
+.cmp: { .LT, .EQ, numeric
+.NUM } comparisons
+.FTZ: Flush inputs.
+.fmt: { .H1_H0*, .F32 }
+HTEST2.LT R2, -R0, c[0][4]; # R2 = R0 < c
+";
+
+const DESCRIBED: &str = "\
+__InstructionSet ISA 4.1;
+
+__DefOptype HTEST2 : [ALL]
+  __Syntax
+```asm
+{@{!}Pg} HTEST2{.mode}.cmp{.FTZ} Rd, {-}{|}Ra{|}{.fmt}, {-}c[#BankU05][#AddrU16] {&req_6} {&rdN} {&wrN} {?sched} ;
+{@{!}Pg} HTEST2{.mode}.cmp{.FTZ} Rd, {-}{|}Ra{|}{.fmt}, {{-}{|}#Immfp10H1{|}}, {{-}{|}#Immfp10H0{|}}, {!}Pp {&req_6} {&rdN} {&wrN} {?sched} ;
+
+.mode = {<NULL>*, .BM, INVALID}
+.cmp = {.LT, .EQ, .NUM}
+.fmt = {.H1_H0*, .F32}
+```
+  __Examples
+```asm
+HTEST2.LT R2, -R0, c[0][4];
+```
+";
+
+/// Differences between a page and a description without encodings.
+fn unencoded_differences(
+    page: &str,
+    described: &str,
+) -> (unencoded::diff::Comparison, Vec<String>) {
+    let mut sources = SourceMap::default();
+    let file = sources.add("page", page);
+    let mut diagnostics = Vec::new();
+    let page = unencoded::document::read(file, page, &mut diagnostics);
+    sources.add("described.isa", described);
+    let documents = parse(&sources, &mut diagnostics);
+    let sets = unencoded::load(&documents, &mut diagnostics);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let comparison = unencoded::diff::diff(page.as_slice(), &sets[0]);
+    let texts = comparison.differences.iter();
+    let texts = texts
+        .map(|d| format!("{}: {}", d.message, d.label))
+        .collect();
+    (comparison, texts)
+}
+
+#[test]
+fn a_scrambled_page_is_put_together_and_compared() {
+    assert_eq!(unencoded::document::instruction_set(PAGE), Some("ISA 4.1"));
+    assert_eq!(unencoded::document::instruction_set("Note: this"), None);
+    let (comparison, differences) = unencoded_differences(PAGE, DESCRIBED);
+    assert_eq!(differences, [""; 0]);
+    assert_eq!(
+        (comparison.lines, comparison.lists, comparison.examples),
+        (2, 3, 1)
+    );
+    for (from, to, expected) in [
+        (
+            "{-}c[#BankU05]",
+            "{-}c[#BankU06]",
+            "line of syntax is in no document",
+        ),
+        (".cmp = {.LT, .EQ", ".cmp = {.EQ, .LT", "cmp=EQ,LT,NUM"),
+        ("-R0, c", "R0, c", "this example is not in the description"),
+        (
+            ".H1_H0*",
+            ".H1_H0",
+            "list of values is not in the description",
+        ),
+    ] {
+        let changed = DESCRIBED.replacen(from, to, 1);
+        assert_ne!(changed, DESCRIBED);
+        let (_, differences) = unencoded_differences(PAGE, &changed);
+        assert_eq!(differences.len(), 2, "{differences:?}");
+        assert!(
+            differences.iter().any(|d| d.contains(expected)),
+            "{differences:?}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_in_lines_without_encodings_have_a_place() {
+    for (from, to, expected) in [
+        (
+            "{@{!}Pg} HTEST2{.mode}.cmp{.FTZ} Rd, {-}{|}Ra{|}{.fmt}, {-}c",
+            "HTEST2.cmp Rd, {-}c",
+            "begins with its guard",
+        ),
+        ("{|}Ra{|}", "{|}Ra", "the second `{|}` is missing"),
+        (" {&rdN}", "", "ends with the control suffix"),
+        (
+            ".fmt = {.H1_H0*, .F32}",
+            "",
+            "the values of `.fmt` are not listed",
+        ),
+        ("#Immfp10H1", "#Immfp17H1", "this is no operand"),
+        (".EQ, .NUM", ".EQ, .EQ", "listed before"),
+        (
+            "ISA 4.1;",
+            "ISA 4.1",
+            "expected the name of an instruction set",
+        ),
+    ] {
+        let changed = DESCRIBED.replacen(from, to, 1);
+        assert_ne!(changed, DESCRIBED);
+        let mut sources = SourceMap::default();
+        sources.add("described.isa", changed);
+        let (_, diagnostics) = load_with_warnings(&sources);
+        let found = diagnostics.iter().find(|d| d.message.contains(expected));
+        let found = found.unwrap_or_else(|| panic!("{expected}: {diagnostics:?}"));
+        assert!(found.span.end > found.span.start, "{expected}");
+    }
+}
+
+#[test]
+fn the_predecessors_pages_say_what_is_described() {
+    let Some(pages) = documents(&PAGES) else {
+        return;
+    };
+    let described = &machine().unencoded[0];
+    for path in pages {
+        let text = std::fs::read_to_string(&path).expect("the page is readable");
+        assert_eq!(unencoded::document::instruction_set(&text), Some("SPA 5.3"));
+        let page = unencoded::document::read(0, &text, &mut Vec::new());
+        let comparison = unencoded::diff::diff(page.as_slice(), described);
+        assert!(comparison.differences.is_empty(), "{comparison:?}");
+        assert!(comparison.lines >= 4 && comparison.examples >= 2);
     }
 }

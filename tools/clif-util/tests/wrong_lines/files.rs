@@ -33,6 +33,21 @@ const TEXTS: &[(&str, &str)] = &[
     ("plain.clif", DOUBLE),
     ("empty.clif", ""),
     ("comment.clif", "; kernel\n"),
+    (
+        "old.s",
+        "HMUL2 R0, R1.F32, R2 &wr=0 ;\nHMUL2.MRG_H0 R3, R4, R5 ;\n",
+    ),
+    (
+        "wrong_old.s",
+        "HSET2.LTE R0, R1, R2 ;\nHMUL2 R0, R1.H0_H1, 0xad1c, -1 ;\nHMUL2 R0, R1, 1, -1 ;\nHMUL2 R0, R1, UR2 ;\n\
+         HMUL2 R0, R1, c[0][6] ;\nHSET2.GT.AND R0, R1, R2 ;\nHMUL2_32I R0, -R1, 1, 1 ;\nHSET2 R0, R1, R2 ;\n",
+    ),
+    ("uniform.jsonl", "{\"ur\":{}}\n"),
+    ("boards.s", "HMUL2 R0, R1.F32, R2 &req={0,1,2,3,4,5} ;\n"),
+    (
+        "relative.s",
+        "HMUL2 R0, R1.F32, R2 ;\nBRA .+0x10 ;\nEXIT ;\n",
+    ),
     ("header.clif", "test compile\ntarget thisgpu\n"),
     (
         "bogus.clif",

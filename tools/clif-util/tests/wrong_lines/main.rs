@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 4096;
 const FEWEST_ROWS: usize = 150;
 /// Commands that close with counts on standard output whatever came of them.
 const COUNTING: [&str; 3] = ["test", "run", "interpret"];
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "compile",
     "run",
     "launch",
@@ -38,6 +38,7 @@ const COMMANDS: [&str; 17] = [
     "bugpoint",
     "objdump",
     "diff",
+    "port",
 ];
 
 /// A line of the table.
