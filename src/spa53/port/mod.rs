@@ -77,9 +77,7 @@ pub fn port(file: &str, text: &str, scratch: &Scratch) -> Result<Ported, Diagnos
     }
     let ported = source.with(&replacements);
     // What was right in its old place is so in the new one, unless a directive counts instructions or registers.
-    if let Err(errors) = crate::asm::assemble(file, &ported) {
-        return Err(errors);
-    }
+    crate::asm::assemble(file, &ported)?;
     Ok(Ported {
         text: ported,
         copied: source.copied(),
