@@ -263,7 +263,7 @@ fn random_instructions() {
 
 /// A text that an editor, a typing mistake or another assembler may leave.
 fn damaged(random: &mut Random, names: Names) -> String {
-    const PIECES: [&str; 40] = [
+    const PIECES: [&str; 43] = [
         "HMUL2",
         "HSET2",
         "HMUL2_32I",
@@ -303,6 +303,9 @@ fn damaged(random: &mut Random, names: Names) -> String {
         "?16",
         "\u{e9}",
         "/*",
+        "*/",
+        "/*\n",
+        "{|-2|}",
         "\"",
     ];
     let mut text: String = random::instruction(random, names).to_string();

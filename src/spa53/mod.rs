@@ -24,7 +24,7 @@ mod tests;
 
 /// Generated from `src/isa/description/spa53` by `tools/isagen`.
 mod tables {
-    use super::{Line, OperandSyntax, Shape};
+    use super::{Line, OperandSyntax, Part, Shape};
 
     include!(concat!(env!("OUT_DIR"), "/spa53.rs"));
 }
@@ -62,6 +62,8 @@ impl Line {
 pub struct OperandSyntax {
     /// As the documents name it: `Ra`, `Immfp10H1`, `c`.
     pub name: &'static str,
+    /// What it is for.
+    pub part: Part,
     /// What it is.
     pub shape: Shape,
     /// `-` is possible.
@@ -72,6 +74,26 @@ pub struct OperandSyntax {
     pub not: bool,
     /// The modifier that may stand behind it.
     pub format: Option<Choice>,
+}
+
+impl OperandSyntax {
+    /// Whether it is a number.
+    pub fn is_immediate(&self) -> bool {
+        matches!(self.shape, Shape::Immediate { .. })
+    }
+}
+
+/// What an operand is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The register that is written.
+    Destination,
+    /// The first source.
+    First,
+    /// The second source, or a half of it.
+    Second,
+    /// The predicate that a comparison is combined with.
+    Combined,
 }
 
 /// The shapes of operands.

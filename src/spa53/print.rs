@@ -1,6 +1,6 @@
 //! An instruction as text, by the tables: the way back of [`super::read`].
 
-use super::{Instruction, OperandSyntax, Predicate, Shape, Sign, Source};
+use super::{Instruction, OperandSyntax, Part, Predicate, Shape, Sign, Source};
 use crate::isa::literal::{FloatFormat, ImmediateFormat, integer_text};
 use crate::isa::{PReg, RegisterClass};
 use std::fmt;
@@ -37,31 +37,26 @@ impl Instruction {
         syntax: &OperandSyntax,
         immediates: &mut Vec<u16>,
     ) -> fmt::Result {
-        match (syntax.shape, syntax.name, self.b) {
-            (Shape::Predicate, ..) => write!(f, "{}", PredicateText(self.pp)),
-            (Shape::Immediate { .. }, ..) => {
+        let input = match (syntax.part, syntax.shape, self.b) {
+            (Part::Destination, ..) => return f.write_str(&register_text(self.rd)),
+            (Part::Combined, ..) => return write!(f, "{}", PredicateText(self.pp)),
+            (_, Shape::Immediate { .. }, _) => {
                 // The high half stands first.
                 let bits = immediates.pop().unwrap_or_default();
-                f.write_str(&half_text(bits))
+                return f.write_str(&half_text(bits));
             }
-            (Shape::Constant { .. }, _, Source::Constant { bank, offset, sign }) => {
+            (Part::Second, _, Source::Constant { bank, offset, sign }) => {
                 let (bank, offset) = (integer_text(bank.into()), integer_text(offset.into()));
-                signed(f, sign, &format!("c[{bank}][{offset}]"))
+                return signed(f, sign, &format!("c[{bank}][{offset}]"));
             }
-            (_, "Rd", _) => f.write_str(&register_text(self.rd)),
-            (_, name, b) => {
-                let input = match b {
-                    Source::Register(input) if name == "Rb" => input,
-                    _ => self.a,
-                };
-                signed(f, input.sign, &register_text(input.register))?;
-                let format = syntax
-                    .format
-                    .filter(|c| c.default() != Some(input.format as usize));
-                format.map_or(Ok(()), |choice| {
-                    write!(f, ".{}", choice.values()[input.format as usize])
-                })
-            }
+            (Part::Second, _, Source::Register(input)) => input,
+            _ => self.a,
+        };
+        signed(f, input.sign, &register_text(input.register))?;
+        let value = input.format as usize;
+        match syntax.format.filter(|c| c.default() != Some(value)) {
+            Some(choice) => write!(f, ".{}", choice.values()[value]),
+            None => Ok(()),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Random instructions, and all ways to write one: for tests.
 
 use super::{
-    Choice, Input, Instruction, Iswz, LINES, Line, Modifiers, Operation, Predicate, Shape, Sign,
-    Source,
+    Choice, Input, Instruction, Iswz, LINES, Line, Modifiers, Operation, Part, Predicate, Shape,
+    Sign, Source,
 };
 use crate::isa::random::Random;
 use crate::isa::{PReg, RegisterClass};
@@ -45,15 +45,15 @@ pub fn instruction(random: &mut Random, names: Names) -> Instruction {
             absolute: operand.absolute && random.one_in(2),
         };
         match operand.shape {
-            Shape::Register if operand.name == "Rd" => {}
+            Shape::Register if operand.part == Part::Destination => {}
             Shape::Register => {
                 let input = Input {
                     register: register(random, names),
                     sign,
                     format: *random.pick(&Iswz::ALL),
                 };
-                match operand.name {
-                    "Ra" => instruction.a = input,
+                match operand.part {
+                    Part::First => instruction.a = input,
                     _ => instruction.b = Source::Register(input),
                 }
             }

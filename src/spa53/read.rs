@@ -6,8 +6,8 @@
 
 use super::suggest::unknown;
 use super::{
-    Choice, Input, Instruction, LINES, Line, Modifiers, OperandSyntax, Predicate, Shape, Sign,
-    Source,
+    Choice, Input, Instruction, Iswz, LINES, Line, Modifiers, OperandSyntax, Operation, Part,
+    Predicate, Shape, Sign, Source,
 };
 use crate::asm::lexer::{self, Token, TokenKind};
 use crate::asm::line::{Line as Tokens, Parsed};
@@ -41,7 +41,7 @@ pub struct ReadInstruction {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads a text of nothing but instructions of SPA 5.3; `file` is its name in messages.
+/// Reads a text of nothing but instructions of SPA 5.3 and labels; `file` is its name in messages.
 ///
 /// # Diagnostics
 /// All mistakes of the text.
@@ -54,7 +54,16 @@ pub fn program(file: &str, text: &str) -> Result<Program, Diagnostics> {
         let Some((newline, line)) = line.split_last() else {
             continue;
         };
+        let line = behind_labels(line);
         if line.iter().all(|t| t.kind == TokenKind::Mark(';')) {
+            continue;
+        }
+        if let TokenKind::Word(word) = line[0].kind
+            && word.starts_with('.')
+        {
+            let message = format!("unsupported: the directive `{word}` in code of SPA 5.3");
+            let diagnostic = Diagnostic::new(line[0].span, message);
+            diagnostics.push(diagnostic.expect(["instructions and labels"]));
             continue;
         }
         match read(line, newline.span.start) {
@@ -96,28 +105,42 @@ pub fn instruction(text: &str) -> Result<Instruction, Diagnostics> {
     }
 }
 
+/// A line without the labels it begins with.
+pub(super) fn behind_labels<'s, 't>(line: &'s [Token<'t>]) -> &'s [Token<'t>] {
+    let mut line = line;
+    while let [
+        Token {
+            kind: TokenKind::Word(_) | TokenKind::Quoted(_),
+            ..
+        },
+        Token {
+            kind: TokenKind::Mark(':'),
+            ..
+        },
+        rest @ ..,
+    ] = line
+    {
+        line = rest;
+    }
+    line
+}
+
 /// Whether a line is about an operation of SPA 5.3: its mnemonic behind the guard.
 pub(super) fn is_predecessors(tokens: &[Token<'_>]) -> bool {
-    let guard = match tokens.first().map(|t| t.kind) {
-        Some(TokenKind::Mark('@')) => 1,
-        _ => 0,
+    let kinds = tokens.iter().map(|t| t.kind).take(4).collect::<Vec<_>>();
+    let word = match kinds[..] {
+        [
+            TokenKind::Mark('@'),
+            TokenKind::Mark('!'),
+            _,
+            TokenKind::Word(word),
+        ]
+        | [TokenKind::Mark('@'), _, TokenKind::Word(word), ..]
+        | [TokenKind::Word(word), ..] => word,
+        _ => return false,
     };
-    let not = usize::from(
-        tokens
-            .get(guard)
-            .is_some_and(|t| t.kind == TokenKind::Mark('!')),
-    );
-    let at = match guard {
-        0 => 0,
-        _ => 2 + not,
-    };
-    match tokens.get(at).map(|t| t.kind) {
-        Some(TokenKind::Word(word)) => {
-            let mnemonic = word.split('.').next().unwrap_or_default();
-            LINES.iter().any(|line| line.mnemonic == mnemonic)
-        }
-        _ => false,
-    }
+    let mnemonic = word.split('.').next().unwrap_or_default();
+    LINES.iter().any(|line| line.mnemonic == mnemonic)
 }
 
 /// Reads the tokens of one line, which ends at byte `end`.
@@ -150,12 +173,36 @@ struct Argument {
 impl Argument {
     fn read(tokens: &mut Tokens<'_, '_>) -> Parsed<Argument> {
         let start = tokens.span();
-        let braces = tokens.eat('{');
-        let mut operand = tokens.operand()?;
-        if braces {
-            tokens.expect('}')?;
-            operand.span = start.to(tokens.previous());
+        if !tokens.eat('{') {
+            let operand = tokens.operand()?;
+            let braces = false;
+            return Ok(Argument { braces, operand });
         }
+        let mut sign = |mark: char| {
+            let span = tokens.span();
+            tokens.eat(mark).then_some(span)
+        };
+        let (negate, absolute) = (sign('-'), sign('|'));
+        // Within bars a sign makes no difference.
+        let _ = absolute.and_then(|_| sign('-'));
+        let mut operand = tokens.operand()?;
+        let inner = [
+            operand.negate,
+            operand.absolute,
+            operand.not,
+            operand.invert,
+        ];
+        if let Some(span) = inner.into_iter().flatten().next() {
+            let message = "signs in braces are `-`, then bars";
+            return Err(Diagnostic::new(span, message).expect(["{-|1.0|}"]));
+        }
+        if absolute.is_some() {
+            tokens.expect('|')?;
+        }
+        tokens.expect('}')?;
+        (operand.negate, operand.absolute) = (negate, absolute);
+        operand.span = start.to(tokens.previous());
+        let braces = true;
         Ok(Argument { braces, operand })
     }
 
@@ -211,13 +258,14 @@ impl Reader {
             pp: Predicate::default(),
         };
         let mut halves = Vec::new();
+        let before = self.errors.len();
         for (syntax, argument) in line.operands.iter().zip(&written.operands) {
             self.decorations(line, syntax, argument);
             self.operand(syntax, argument, &mut instruction, &mut halves);
         }
         if let [high, low] = halves[..] {
             instruction.b = Source::Immediate([low, high]);
-            if line.operation == super::Operation::Hmul2 {
+            if line.operation == Operation::Hmul2 && self.errors.len() == before {
                 self.signs_of_a_product(written, [low, high]);
             }
         }
@@ -321,9 +369,10 @@ impl Reader {
     }
 
     fn unknown_modifier(&mut self, line: &'static Line, word: &str, span: Span, seen: &[Choice]) {
-        if Choice::Bop.values().contains(&word) && line.mnemonic == "HSET2" {
+        if Choice::Bop.values().contains(&word) && line.operation == Operation::Hset2 {
             let message = format!("`.{word}` combines with a predicate, which is missing");
-            self.error(Diagnostic::new(span, message).expect([", Pp behind the operands"]));
+            let diagnostic = Diagnostic::new(span, message);
+            self.error(diagnostic.expect(["a predicate behind the sources"]));
             return;
         }
         let known: Vec<&'static str> = (line.modifiers.iter())
@@ -339,7 +388,7 @@ impl Reader {
     /// Signs, bars, braces and suffixes that the syntax does not have.
     fn decorations(&mut self, line: &'static Line, syntax: &OperandSyntax, argument: &Argument) {
         let operand = &argument.operand;
-        let immediate = matches!(syntax.shape, Shape::Immediate { .. });
+        let immediate = syntax.is_immediate();
         let bars = syntax.absolute && (!immediate || argument.braces);
         let wrong = [
             (operand.negate, '-', syntax.negate),
@@ -353,11 +402,12 @@ impl Reader {
             };
             let message = format!("{} has no `{mark}` on {}", line.mnemonic, syntax.name);
             let diagnostic = Diagnostic::new(span, message);
-            self.error(match (immediate, mark, line.mnemonic) {
+            let immediates = line.operands.iter().any(OperandSyntax::is_immediate);
+            self.error(match (immediate, mark, immediates) {
                 (true, '|', _) => {
                     diagnostic.note("bars of an immediate stand in braces: `{|1.0|}`")
                 }
-                (_, '-', "HMUL2_32I") => diagnostic.note("change the signs of the immediates"),
+                (_, '-', true) => diagnostic.note("change the signs of the immediates"),
                 _ => diagnostic,
             });
         }
@@ -399,9 +449,9 @@ impl Reader {
                     sign,
                     format: self.format(syntax, operand),
                 };
-                match syntax.name {
-                    "Rd" => instruction.rd = register,
-                    "Ra" => instruction.a = input,
+                match syntax.part {
+                    Part::Destination => instruction.rd = register,
+                    Part::First => instruction.a = input,
                     _ => instruction.b = Source::Register(input),
                 }
             }
@@ -449,17 +499,17 @@ impl Reader {
         }
     }
 
-    fn format(&mut self, syntax: &OperandSyntax, operand: &Operand) -> super::Iswz {
+    fn format(&mut self, syntax: &OperandSyntax, operand: &Operand) -> Iswz {
         let (Some(choice), Some((suffix, span))) = (syntax.format, &operand.suffix) else {
-            return super::Iswz::default();
+            return Iswz::default();
         };
         match choice.values().iter().position(|v| v == suffix) {
-            Some(value) => super::Iswz::ALL[value],
+            Some(value) => Iswz::ALL[value],
             None => {
                 let message = format!("{} has no input format `.{suffix}`", syntax.name);
                 let known = choice.values().iter().copied();
                 self.error(unknown(*span, message, suffix, known));
-                super::Iswz::default()
+                Iswz::default()
             }
         }
     }
@@ -471,7 +521,10 @@ impl Reader {
             Ok(value) => {
                 let message = format!("{value} is not a multiple of {multiple}");
                 let below = value / multiple * multiple;
-                let near = [below, below + multiple].map(|n| n.to_string());
+                let near = [below, below + multiple]
+                    .into_iter()
+                    .filter(|n| n >> bits == 0);
+                let near = near.map(|n| n.to_string());
                 self.error(Diagnostic::new(*span, message).expect(near));
                 0
             }

@@ -50,9 +50,11 @@ pub fn instructions(
 pub fn port(file: &str, text: &str, scratch: &Scratch) -> Result<Ported, Diagnostics> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut source = Source::read(file, text);
-    let mut errors = std::mem::take(&mut source.errors);
+    let mut errors = std::mem::take(&mut source.diagnostics);
     let spare = source.spare_scoreboard();
     let mut replacements = Vec::new();
+    // Of the scratch registers that are used.
+    let mut highest = None;
     let mut most = Need::default();
     for statement in &source.statements {
         let read = &statement.read;
@@ -64,20 +66,25 @@ pub fn port(file: &str, text: &str, scratch: &Scratch) -> Result<Ported, Diagnos
             continue;
         }
         if let Some(assigned) = assign::assign(&steps, destination, scratch.registers()) {
+            let defined = assigned.iter().flat_map(|step| step.definitions());
+            let scratch = defined.filter(|register| Some(*register) != destination);
+            highest = highest.max(scratch.max());
             replacements.push(replaced(statement, &assigned, spare));
         }
     }
     errors.extend(scratch.errors(most, &source.named));
-    if replacements.iter().any(|r| r.len() != 1) {
+    let longer = replacements.iter().any(|r| r.len() != 1);
+    if longer {
         errors.extend(source.relative_targets());
     }
+    errors.extend(source.counts(highest, longer));
     let diagnostics = Diagnostics::new(file, source.text, errors);
     if diagnostics.has_errors() {
         return Err(diagnostics);
     }
     let ported = source.with(&replacements);
-    // What was right in its old place is so in the new one, unless a directive counts instructions or registers.
-    crate::asm::assemble(file, &ported)?;
+    // What was right in its old place is so in the new one; should it not be, nothing comes out.
+    crate::asm::assemble(&format!("{file}, carried over"), &ported)?;
     Ok(Ported {
         text: ported,
         copied: source.copied(),

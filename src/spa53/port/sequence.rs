@@ -11,9 +11,13 @@
 //! | `.MRG_H0`, `.MRG_H1` | LOP3 that chooses by halves |
 //! | `.F32` results | the flush, F2F, and a NOP that waits for it |
 //! | HSET2 `.F`, `.T` | a comparison of zeros |
+//! | `.FMZ` of RZ or of two zeros | no product: +0, merged if need be |
+//!
+//! RZ as a number of single precision is RZ as halves.
 
 use super::super::{
-    Cmp, Fmz, Ftz, Instruction, Iswz, Ofmt, Operation, Predicate, Sat, Sign, Source,
+    Bop, Bval, Cmp, Fmz, Ftz, Input, Instruction, Iswz, Ofmt, Operation, Predicate, Sat, Sign,
+    Source,
 };
 use crate::isa::generated::*;
 use crate::isa::operand::{self, Constant, PT, RZ};
@@ -66,7 +70,7 @@ enum Second {
 /// A source of single precision.
 #[derive(Clone, Copy)]
 enum Single {
-    Register(Option<Place>),
+    Register(Place),
     Constant(Constant),
 }
 
@@ -150,13 +154,13 @@ impl Sequence<'_> {
         let m = self.instruction.modifiers;
         let cmp = comparison(m.cmp);
         let bop = match m.bop {
-            super::super::Bop::And => LOPOp::And,
-            super::super::Bop::Or => LOPOp::Or,
-            super::super::Bop::Xor => LOPOp::Xor,
+            Bop::And => LOPOp::And,
+            Bop::Or => LOPOp::Or,
+            Bop::Xor => LOPOp::Xor,
         };
         let bval = match m.bval {
-            super::super::Bval::Bm => BVal::Bm,
-            super::super::Bval::Bf => BVal::Bf,
+            Bval::Bm => BVal::Bm,
+            Bval::Bf => BVal::Bf,
         };
         let ftz = if m.ftz == Ftz::On {
             FPFtz::Ftz
@@ -186,6 +190,9 @@ impl Sequence<'_> {
     /// HMUL2 and HMUL2_32I: the product, then the form of its result.
     fn product(&mut self) {
         let m = self.instruction.modifiers;
+        if self.is_zero() {
+            return self.zero();
+        }
         let flushes = m.fmz != Fmz::Off;
         let (a, b) = self.inputs(flushes);
         let d = self.destination();
@@ -194,11 +201,7 @@ impl Sequence<'_> {
             Ofmt::MrgH0 | Ofmt::MrgH1 => {
                 let product = Some(self.value());
                 self.multiply(product, a, b);
-                let half = if m.ofmt == Ofmt::MrgH0 {
-                    0xffff_u32
-                } else {
-                    0xffff_0000
-                };
+                let half = merged(m.ofmt).unwrap_or(u32::MAX);
                 self.steps
                     .push(build::lop3_rir(por(), PT, d, product, half, d, SELECT, !PT));
             }
@@ -219,6 +222,32 @@ impl Sequence<'_> {
                 self.steps.push(build::nop_x());
             }
         }
+    }
+
+    /// Whether `.FMZ` makes both lanes +0, be the other source what it may.
+    fn is_zero(&self) -> bool {
+        let Instruction {
+            a, b, modifiers, ..
+        } = self.instruction;
+        let zero = match b {
+            Source::Register(input) => input.register.is_none(),
+            Source::Constant { .. } => false,
+            Source::Immediate(halves) => zeros(*halves) == [true, true],
+        };
+        modifiers.fmz == Fmz::Fmz && (zero || a.register.is_none())
+    }
+
+    /// +0 as the result, merged if need be.
+    fn zero(&mut self) {
+        if let Some(constant) = constant(self.instruction.b) {
+            self.steps.push(build::mov_c(word(), RZ, constant));
+        }
+        let d = self.destination();
+        let step = match merged(self.instruction.modifiers.ofmt) {
+            Some(half) => build::lop3_rir(por(), PT, d, RZ, half, d, SELECT, !PT),
+            None => build::mov_r(word(), d, RZ),
+        };
+        self.steps.push(step);
     }
 
     /// The product in both lanes, with the instruction's `.fmz` and `.SAT`.
@@ -253,22 +282,15 @@ impl Sequence<'_> {
                 self.masked_product(d, a, b, mask, u32::MAX);
             }
             Second::Immediate(halves) => {
-                let flushed = halves.map(|half| F16.flush(half.into()) as u16);
-                let is_zero = flushed.map(|half| half << 1 == 0);
-                let is_finite = flushed.map(|half| u64::from(half & 0x7fff) < F16.infinity());
-                match (is_zero, is_finite) {
-                    ([true, true], _) => {
-                        self.steps.push(build::mov_r(word(), d, RZ));
-                    }
+                let finite = |half: u16| u64::from(half & 0x7fff) < F16.infinity();
+                match (zeros(halves), halves.map(finite)) {
                     ([false, false], [true, true]) => self.multiply_and_add_zero(d, a, b),
                     ([low, high], _) => {
                         let mask = self.nonzero(a);
-                        let kept = if low {
-                            0xffff_0000
-                        } else if high {
-                            0xffff
-                        } else {
-                            u32::MAX
+                        let kept = match (low, high) {
+                            (true, _) => 0xffff_0000,
+                            (_, true) => 0xffff,
+                            _ => u32::MAX,
                         };
                         self.masked_product(d, a, b, mask, kept);
                     }
@@ -350,19 +372,21 @@ impl Sequence<'_> {
     /// done here.
     fn inputs(&mut self, flushes: bool) -> (Halves, Second) {
         let Instruction { a, b, .. } = *self.instruction;
-        let halves = |input: super::super::Input| Halves {
+        let halves = |input: Input| Halves {
             register: input.register.map(Place::Named),
             select: select(input.format),
             sign: input.sign,
         };
-        let first = (a.format == Iswz::F32).then(|| Single::Register(a.register.map(Place::Named)));
+        // RZ holds the same halves as a number of single precision.
+        let single = |input: Input| {
+            let register = input.register.filter(|_| input.format == Iswz::F32)?;
+            Some(Single::Register(Place::Named(register)))
+        };
+        let first = single(a);
         let (second, sign) = match b {
-            Source::Register(input) if input.format == Iswz::F32 => (
-                Some(Single::Register(input.register.map(Place::Named))),
-                input.sign,
-            ),
+            Source::Register(input) => (single(input), input.sign),
             Source::Constant { sign, .. } => (constant(b).map(Single::Constant), sign),
-            _ => (None, Sign::default()),
+            Source::Immediate(_) => (None, Sign::default()),
         };
         let truncated = match (first, second) {
             (None, None) => None,
@@ -408,7 +432,7 @@ impl Sequence<'_> {
     }
 
     /// Two numbers of single precision, truncated to the high and the low half.
-    fn truncate_both(&mut self, high: Option<Place>, low: Single) -> Place {
+    fn truncate_both(&mut self, high: Place, low: Single) -> Place {
         let value = self.value();
         let options = f2fp::Options::new(FPFtz::NoFtz, FPRound::Rz, HFmtV2::F16V2);
         self.steps.push(match low {
@@ -453,6 +477,20 @@ fn select(format: Iswz) -> HSel2 {
         Iswz::H0H0 => HSel2::H0H0,
         Iswz::H1H1 => HSel2::H1H1,
     }
+}
+
+/// The bits that a merged result has of the product.
+fn merged(ofmt: Ofmt) -> Option<u32> {
+    match ofmt {
+        Ofmt::MrgH0 => Some(0xffff),
+        Ofmt::MrgH1 => Some(0xffff_0000),
+        Ofmt::F16V2 | Ofmt::F32 => None,
+    }
+}
+
+/// Which halves are zeros once they are flushed.
+fn zeros(halves: [u16; 2]) -> [bool; 2] {
+    halves.map(|half| F16.flush(half.into()) << 1 & 0xffff == 0)
 }
 
 /// The comparison of this set; `.F` and `.T` compare zeros.

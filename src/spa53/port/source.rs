@@ -4,8 +4,9 @@ use super::super::read::{self, ReadInstruction};
 use super::Named;
 use crate::asm::lexer::{self, Token, TokenKind};
 use crate::asm::{self, Assembly, Diagnostic, Span};
-use crate::isa::{Control, PInst, Scoreboard, decode};
+use crate::isa::{Control, PInst, PReg, Scoreboard, decode};
 use crate::text::line_starts;
+use hashbrown::HashSet;
 
 /// An instruction of SPA 5.3 in the text.
 pub(super) struct Statement {
@@ -18,8 +19,8 @@ pub(super) struct Statement {
 pub(super) struct Source<'t> {
     pub(super) text: &'t str,
     pub(super) statements: Vec<Statement>,
-    /// What is wrong, and warnings.
-    pub(super) errors: Vec<Diagnostic>,
+    /// What is wrong, and what is suspicious.
+    pub(super) diagnostics: Vec<Diagnostic>,
     /// Registers that it names.
     pub(super) named: Named,
     /// Scoreboards that it uses, a bit each.
@@ -34,24 +35,24 @@ impl<'t> Source<'t> {
         let mut source = Source {
             text,
             statements: Vec::new(),
-            errors: Vec::new(),
+            diagnostics: Vec::new(),
             named: Named::default(),
             scoreboards: 0,
             others: Vec::new(),
         };
-        let tokens = lexer::tokens(text, &mut source.errors);
+        let tokens = lexer::tokens(text, &mut source.diagnostics);
         let mut spans = Vec::new();
         for line in tokens.split_inclusive(|t| t.kind == TokenKind::Newline) {
             let Some((newline, line)) = line.split_last() else {
                 continue;
             };
-            let line = behind_labels(line);
+            let line = read::behind_labels(line);
             let (Some(first), Some(last)) = (line.first(), line.last()) else {
                 continue;
             };
             if read::is_predecessors(line) {
                 spans.push(first.span.to(last.span));
-                source.predecessors(line, newline.span.start);
+                source.predecessor(line, newline.span.start);
             } else {
                 source.others.push(line.to_vec());
             }
@@ -60,16 +61,16 @@ impl<'t> Source<'t> {
         source
     }
 
-    fn predecessors(&mut self, line: &[Token<'t>], end: usize) {
+    fn predecessor(&mut self, line: &[Token<'t>], end: usize) {
         let span = line[0].span.to(line[line.len() - 1].span);
         match read::read(line, end) {
             Ok(read) => {
-                self.errors.extend(read.warnings.iter().cloned());
+                self.diagnostics.extend(read.warnings.iter().cloned());
                 self.named.0.extend(read.instruction.registers());
                 self.scoreboards |= scoreboards(read.control);
                 self.statements.push(Statement { read, span });
             }
-            Err(errors) => self.errors.extend(errors),
+            Err(errors) => self.diagnostics.extend(errors),
         }
     }
 
@@ -78,7 +79,9 @@ impl<'t> Source<'t> {
         let mut rest = self.text.as_bytes().to_vec();
         for span in spans {
             let place = &mut rest[span.start..span.end];
-            place.fill(b' ');
+            // A comment within the instruction may have several lines.
+            let others = place.iter_mut().filter(|byte| **byte != b'\n');
+            others.for_each(|byte| *byte = b' ');
             // Every mnemonic is longer than that.
             place[..3].copy_from_slice(b"NOP");
         }
@@ -86,12 +89,16 @@ impl<'t> Source<'t> {
             return;
         };
         match asm::assemble(file, &rest) {
-            Ok(assembly) => self.others_name(&assembly),
+            Ok(assembly) => {
+                self.others_name(&assembly);
+                self.diagnostics.extend(assembly.warnings.diagnostics);
+            }
             Err(errors) => {
-                let known: Vec<Span> = self.errors.iter().map(|e| e.span).collect();
+                let known: HashSet<Span> = self.diagnostics.iter().map(|e| e.span).collect();
                 let new = errors.diagnostics.into_iter();
                 // The lexer's have been reported.
-                self.errors.extend(new.filter(|e| !known.contains(&e.span)));
+                let new = new.filter(|e| !known.contains(&e.span));
+                self.diagnostics.extend(new);
             }
         }
     }
@@ -138,6 +145,32 @@ impl<'t> Source<'t> {
             .collect()
     }
 
+    /// Errors for directives that count what there is more of afterwards: registers up to `highest`, and where `longer` instructions of loops.
+    pub(super) fn counts(&self, highest: Option<PReg>, longer: bool) -> Vec<Diagnostic> {
+        let wrong = |line: &Vec<Token<'t>>| {
+            let TokenKind::Word(directive) = line.first()?.kind else {
+                return None;
+            };
+            let number = line.iter().find_map(|token| match token.kind {
+                TokenKind::Number(text) => text.parse::<u32>().ok(),
+                _ => None,
+            });
+            let why = match directive {
+                ".registers" => {
+                    let highest = highest?;
+                    let few = number.is_none_or(|n| n <= highest.number().into());
+                    few.then(|| format!("{highest} is used"))
+                }
+                ".loops" => longer.then(|| "loops have more instructions".to_owned()),
+                _ => None,
+            };
+            let span = line[0].span.to(line[line.len() - 1].span);
+            let message = format!("`{directive}` would be wrong: {} afterwards", why?);
+            Some(Diagnostic::new(span, message).note("leave it out, or correct it"))
+        };
+        self.others.iter().filter_map(wrong).collect()
+    }
+
     /// The lines that are not SPA 5.3's, counted from 1, without labels.
     pub(super) fn copied(&self) -> Vec<(u32, String)> {
         let starts = line_starts(self.text);
@@ -153,6 +186,11 @@ impl<'t> Source<'t> {
 
     /// The text with each statement replaced, the original as a comment above.
     pub(super) fn with(&self, replacements: &[Vec<(PInst, Control)>]) -> String {
+        let newline = if self.text.contains("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        };
         let mut out = String::with_capacity(2 * self.text.len());
         let mut at = 0;
         for (statement, replacement) in self.statements.iter().zip(replacements) {
@@ -167,13 +205,20 @@ impl<'t> Source<'t> {
             // A label or a comment stands before it.
             if blank != before.len() {
                 out.truncate(out.trim_end_matches([' ', '\t']).len());
-                out.push('\n');
+                out.push_str(newline);
                 out.push_str(indent);
             }
-            let original = self.text[start..end].replace('\r', "");
-            out.push_str(&format!("// {original}"));
+            // A comment within the instruction may have several lines.
+            for (number, line) in self.text[start..end].lines().enumerate() {
+                if number != 0 {
+                    out.push_str(newline);
+                    out.push_str(indent);
+                }
+                out.push_str("// ");
+                out.push_str(line.trim());
+            }
             for (inst, control) in replacement {
-                out.push('\n');
+                out.push_str(newline);
                 out.push_str(indent);
                 out.push_str(&inst.assembly(*control));
             }
@@ -187,24 +232,4 @@ impl<'t> Source<'t> {
 fn scoreboards(control: Control) -> u8 {
     let boards = [control.write, control.read].into_iter().flatten();
     boards.fold(control.wait(), |mask, board| mask | 1 << board.number())
-}
-
-/// A line without the labels it begins with.
-fn behind_labels<'s, 't>(line: &'s [Token<'t>]) -> &'s [Token<'t>] {
-    let mut line = line;
-    while let [
-        Token {
-            kind: TokenKind::Word(_) | TokenKind::Quoted(_),
-            ..
-        },
-        Token {
-            kind: TokenKind::Mark(':'),
-            ..
-        },
-        rest @ ..,
-    ] = line
-    {
-        line = rest;
-    }
-    line
 }

@@ -6,12 +6,14 @@
 //! outstanding when the sequence ends.
 
 use super::super::Predicate;
-use crate::isa::{Control, PInst, PReg, Scoreboard};
+use crate::isa::{Control, Inst, PInst, PReg, Register, Scoreboard};
 
-/// Whether a sequence needs a scoreboard of its own.
-pub(super) fn needs_scoreboard<R: crate::isa::Register>(steps: &[crate::isa::Inst<R>]) -> bool {
-    let latency = |step: &crate::isa::Inst<R>| step.optype().info().latency;
-    steps.len() > 1 && steps.iter().any(|step| latency(step).variable)
+/// Whether a sequence needs a scoreboard of its own. No sequence ends with an instruction of variable latency: what stood around the
+/// original may not wait for it.
+pub(super) fn needs_scoreboard<R: Register>(steps: &[Inst<R>]) -> bool {
+    let is_variable = |step: &Inst<R>| step.optype().info().latency.variable;
+    debug_assert!(!steps.last().is_some_and(is_variable));
+    steps.iter().any(is_variable)
 }
 
 /// Adds guards and control.
@@ -54,14 +56,14 @@ pub(super) fn timed(
         let earliest = touched.iter().filter_map(at).map(|(_, cycle)| *cycle).max();
         if let Some(previous) = index.checked_sub(1) {
             let stall = earliest.map_or(1, |cycle| cycle.saturating_sub(issue).max(1));
-            let stall = stall.min(Control::MAX_STALL.into());
+            // Fixed latencies are below the largest stall.
             timed[previous].1.set_stall(stall as u8);
             issue += stall;
         }
         let latency = step.optype().info().latency;
         if latency.variable {
             outstanding.extend(step.definitions());
-            timed[index].1.write = spare.filter(|_| !is_last);
+            timed[index].1.write = spare;
         } else {
             let result = u32::from(latency.result);
             ready.extend(step.definitions().map(|r| (r, issue + result)));

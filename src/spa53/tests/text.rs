@@ -76,3 +76,32 @@ fn examples_of_the_documents() {
         }
     }
 }
+
+#[test]
+fn braces_have_signs_and_bars_and_within_bars_a_sign() {
+    for (braces, plain) in [
+        ("{-1.0}, {-2}", "-1, -2"),
+        ("{|-1.0|}, {|1.5|}", "1, 1.5"),
+        ("{-|-1|}, {-|1|}", "-1, -1"),
+        ("{|-INF|}, {+INF}", "+INF, +INF"),
+        ("{-0}, -0", "-0, -0"),
+    ] {
+        let text = format!("HMUL2_32I R0, R1, {braces} ;");
+        let read = read::instruction(&text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(read.to_string(), format!("HMUL2_32I R0, R1, {plain}"));
+    }
+    // The documents' examples of braces: 19.5 has more than ten bits.
+    let text = "HMUL2_32I R0, R1, {|-19.5|}, {|19.5|}";
+    assert!(read::instruction(text).is_ok());
+    let error = read::instruction("HMUL2 R0, R1, {|-19.5|}, {|19.5|}").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("expected 19 (0x4cc0) or 20 (0x4d00)"),
+        "{error}"
+    );
+    for wrong in ["{--1}", "{|1}", "|1|", "{1", "{!1}", "{-|-|1||}"] {
+        let text = format!("HMUL2_32I R0, R1, {wrong}, 1");
+        assert!(read::instruction(&text).is_err(), "{wrong}");
+    }
+}

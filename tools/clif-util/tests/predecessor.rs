@@ -189,3 +189,59 @@ fn both_ways_compute_the_same() {
         }
     }
 }
+
+#[test]
+fn comments_within_an_instruction_stay_comments() {
+    let folder = Folder::new("port-comment");
+    for old in [
+        "HMUL2 R0, R1, /*\nHADD2 R5, R5, R6 ; // */ R2 ;\nFOO: HMUL2 R3, R1, R2 ;\n",
+        "HMUL2 R0, /* a\r\n b */ R1, R2 ;\r\nHMUL2 R3, R1, R2 // end\r\n",
+    ] {
+        let old = folder.file("old.s", old);
+        let new = folder.path("new.s");
+        succeed(&["port", &old, "--from", "spa5.3", "-o", &new]);
+        let state = folder.file(
+            "state.jsonl",
+            r#"{"gpr":{"R1":1006648320,"R2":1073758208,"R5":1,"R6":2}}"#,
+        );
+        assert_eq!(
+            succeed(&["exec", "--isa", "spa5.3", &old, "--state", &state]),
+            succeed(&["exec", &new, "--state", &state])
+        );
+        let text = std::fs::read_to_string(&new).unwrap();
+        assert!(text.lines().any(|line| line.starts_with("// ")), "{text}");
+        assert_eq!(
+            text.contains("\r\n"),
+            !text.replace("\r\n", "").contains('\n'),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn what_counts_registers_or_instructions_is_refused() {
+    let folder = Folder::new("port-counts");
+    let old = ".kernel k\n.registers 8\n.loops 3\nHMUL2.FMZ R0, R1, R2 ;\nEXIT ;\n";
+    let old = folder.file("old.s", old);
+    let errors = fail(1, &["port", &old, "--from", "spa5.3", "--scratch", "R40"]);
+    assert!(
+        errors.contains("old.s:2:1: error: `.registers` would be wrong: R40 is used"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("old.s:3:1: error: `.loops` would be wrong"),
+        "{errors}"
+    );
+    // Below the number it may stay.
+    succeed(&[
+        "port",
+        &folder.file(
+            "old.s",
+            ".kernel k\n.registers 8\nHMUL2.FMZ R0, R1, R2 ;\nEXIT ;\n",
+        ),
+        "--from",
+        "spa5.3",
+        "--scratch",
+        "R5",
+    ]);
+}

@@ -180,6 +180,13 @@ fn operand_text(operand: &Operand) -> String {
     let format = operand.suffix.as_ref().map_or("None".to_owned(), |list| {
         format!("Some(Choice::{})", camel(list))
     });
+    // Which source it is does not depend on what it is.
+    let part = match operand.name.as_str() {
+        "Rd" => "Destination",
+        "Ra" => "First",
+        "Pp" => "Combined",
+        _ => "Second",
+    };
     let Operand {
         name,
         negate,
@@ -188,7 +195,7 @@ fn operand_text(operand: &Operand) -> String {
         ..
     } = operand;
     format!(
-        "OperandSyntax {{ name: {name:?}, shape: {shape}, negate: {negate}, absolute: {absolute}, not: {not}, format: {format} }}"
+        "OperandSyntax {{ name: {name:?}, part: Part::{part}, shape: {shape}, negate: {negate}, absolute: {absolute}, not: {not}, format: {format} }}"
     )
 }
 
