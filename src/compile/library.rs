@@ -36,11 +36,15 @@ impl Family {
 /// The families of these names.
 macro_rules! families {
     ($($name:literal)*) => {
-        [$(Family::new(concat!($name, ".clif"), include_str!(concat!("library/", $name, ".clif")))),*]
+        static FAMILIES: [Family; [$($name),*].len()] =
+            [$(Family::new(concat!($name, ".clif"), include_str!(concat!("library/", $name, ".clif")))),*];
     };
 }
 
-static FAMILIES: [Family; 4] = families!["arithmetic" "conversions" "memory" "rounding"];
+families![
+    "arithmetic" "conversions" "error_function" "exponential" "inverse_trigonometric" "logarithmic" "memory" "power" "remainder"
+    "rounding" "trigonometric"
+];
 
 /// By each name of each function its family and position there.
 static NAMES: LazyLock<HashMap<&'static str, (&'static Family, usize)>> = LazyLock::new(|| {
@@ -147,12 +151,16 @@ mod tests {
                 .collect();
             let arguments: Vec<String> =
                 (0..params.len()).map(|index| format!("v{index}")).collect();
+            let results: Vec<String> = (0..function.func.signature.returns.len())
+                .map(|index| format!("v{}", 100 + index))
+                .collect();
+            let results = results.join(", ");
             let names = compiled(&format!(
                 "function %caller{signature} {{
                 fn0 = %{name}{signature}
             block0({}):
-                v100 = call fn0({})
-                return v100
+                {results} = call fn0({})
+                return {results}
             }}",
                 params.join(", "),
                 arguments.join(", ")
