@@ -176,11 +176,11 @@ def small(form, name, reach, terms):
 
 
 def small_odd(f, form, name, x, reach, terms):
-    """x + x^3 polynomial of x^2 as x and the rest."""
+    """What x + x^3 polynomial of x^2 has beyond x, divided by x."""
     p = small(form, name, reach, terms)
     describe(f, f"{name} x = x + x^3 * polynomial of x^2", p, terms)
     t = x * x
-    return x * t * f.horner(t, p.coefficients)
+    return t * f.horner(t, p.coefficients)
 
 
 def function_sinh(form):
@@ -191,7 +191,7 @@ def function_sinh(form):
     f.brif(a.lt(1), small_block, [], large_block, [])
     f.begin(small_block)
     rest = small_odd(f, form, "sinh", a, 1, {"f32": 4, "f64": 7}[form.name])
-    f.ret((a + rest).copysign(x))
+    f.ret(f.fma(a, rest, a).copysign(x))
     f.begin(large_block)
     f.note("Beyond this the result is infinity.")
     f.ret(hyperbolic(f, form, a.min({"f32": 90, "f64": 711}[form.name]), -1).copysign(x))
@@ -206,7 +206,7 @@ def function_tanh(form):
     f.brif(a.lt(mpf("0.5625")), small_block, [], large_block, [])
     f.begin(small_block)
     rest = small_odd(f, form, "tanh", a, mpf("0.5625"), {"f32": 5, "f64": 11}[form.name])
-    f.ret((a + rest).copysign(x))
+    f.ret(f.fma(a, rest, a).copysign(x))
     f.begin(large_block)
     f.note("1 - 2 / (e^2a + 1); beyond this the result is 1.")
     a = a.min({"f32": 10, "f64": 20}[form.name])

@@ -31,7 +31,7 @@ class Format:
 
 F32 = Format("f32", "i32", 24, 8)
 F64 = Format("f64", "i64", 53, 11)
-FORMATS = (F32,)
+FORMATS = (F32, F64)
 
 LN2 = log(mpf(2))
 INF, NAN = mpf("inf"), mpf("nan")

@@ -10,12 +10,12 @@ ATAN_TERMS = {"f32": 9, "f64": 20}
 
 
 def arcsine(f, form, x):
-    """What asin x has beyond x, |x| up to 1/2."""
+    """What asin x has beyond x, divided by x; |x| up to 1/2."""
     terms = ASIN_TERMS[form.name]
     p = small(form, "asin", mpf(1) / 2, terms)
     describe(f, "asin s = s + s^3 * polynomial of s^2", p, terms)
     t = x * x
-    return t * x * f.horner(t, p.coefficients)
+    return t * f.horner(t, p.coefficients)
 
 
 def parts_of(f, form, x):
@@ -35,7 +35,7 @@ def function_asin(form):
     f = Function("asin" + form.suffix, [form.name], [form.name], ["The arcsine."])
     (x,) = f.params
     a, small_one, s, s_low = parts_of(f, form, x)
-    rest = arcsine(f, form, s) + s_low
+    rest = f.fma(s, arcsine(f, form, s), s_low)
     half_pi, half_pi_low = form.split(pi / 2)
     total, lost = fast_two_sum(f.constant(half_pi, form.name), -(s + s))
     large = total + (lost + (half_pi_low - (rest + rest)))
@@ -47,7 +47,7 @@ def function_acos(form):
     f = Function("acos" + form.suffix, [form.name], [form.name], ["The arccosine."])
     (x,) = f.params
     a, small_one, s, s_low = parts_of(f, form, x)
-    rest = arcsine(f, form, s) + s_low
+    rest = f.fma(s, arcsine(f, form, s), s_low)
     f.note("pi/2 - asin x; of a above 1/2 2 asin s, of a below -1/2 pi less that.")
     half_pi, half_pi_low = form.split(pi / 2)
     negative = x.lt(0)
@@ -61,22 +61,26 @@ def function_acos(form):
 
 
 def arctangent(f, form, t):
-    """What atan t has beyond t, |t| up to 1."""
+    """What atan t has beyond t, divided by t; |t| up to 1."""
     terms = ATAN_TERMS[form.name]
     p = small(form, "atan", 1, terms)
     describe(f, "atan t = t + t^3 * polynomial of t^2", p, terms)
     square = t * t
-    return square * t * f.horner(square, p.coefficients)
+    return square * f.horner(square, p.coefficients)
 
 
 def function_atan(form):
     f = Function("atan" + form.suffix, [form.name], [form.name], ["The arctangent."])
     (x,) = f.params
-    f.note("Above 1: pi/2 - atan(1 / a).")
-    a = x.abs()
+    f.note("Above 1: pi/2 - atan(1 / a); far above pi/2.")
+    a = x.abs().min(mpf(2) ** 80)
     large = a.gt(1)
-    t = large.select(1 / a, a)
-    rest = arctangent(f, form, t)
+    inverse = 1 / a
+    t = large.select(inverse, a)
+    f.note("What the quotient lacks counts 1 / (1 + t^2) times, about 1 - t^2 / 2.")
+    lacks = f.fma(-inverse, a, 1) * inverse
+    lacks = large.select(f.fma(t * t * (-mpf(1) / 2), lacks, lacks), 0)
+    rest = f.fma(t, arctangent(f, form, t), lacks)
     half_pi, half_pi_low = form.split(pi / 2)
     total, lost = fast_two_sum(f.constant(half_pi, form.name), -t)
     above = total + (lost + (half_pi_low - rest))
@@ -99,7 +103,7 @@ def function_atan2(form):
     lacks = f.fma(-t, high_side, low_side) / (high_side * f.fma(t, t, 1))
     lowest, highest = mpf(2) ** (-form.bias + 2 * form.digits), mpf(2) ** (form.bias - 3)
     lacks = low_side.gt(lowest).select(high_side.lt(highest).select(lacks, 0), 0)
-    rest = arctangent(f, form, t) + lacks
+    rest = f.fma(t, arctangent(f, form, t), lacks)
     f.note("base + sign (t + rest): from the axis that is nearest.")
     half_pi, half_pi_low = form.split(pi / 2)
     left = x.bits().lt(0)

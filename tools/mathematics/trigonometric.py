@@ -200,10 +200,10 @@ def function_tan(form):
     p = small(form, "tan", REACH[form.name], terms)
     describe(f, "tan r = r + r^3 * polynomial of r^2", p, terms)
     t = r * r
-    rest = r * t * f.horner(t, p.coefficients)
+    part = t * f.horner(t, p.coefficients)
     f.note("low counts 1 + tan^2 r times.")
-    about = r + rest
-    rest = rest + f.fma(about * about, low, low)
+    about = f.fma(r, part, r)
+    rest = f.fma(r, part, f.fma(about * about, low, low))
     value, value_low = fast_two_sum(r, rest)
     f.note("-1 / tan r in odd quadrants, with what the quotient lacks.")
     safe = value.eq(0).select(f.constant(1, form.name), value)

@@ -3,14 +3,19 @@
 //! The seed of the random inputs is printed. `MATHEMATICS_SEED` chooses another one, `MATHEMATICS_FUNCTIONS` some functions by name. The heavy tests
 //! are ignored: `cargo test --release -p fuzz --test mathematics -- --ignored --nocapture`.
 
+#[path = "mathematics/doubles.rs"]
+mod doubles;
 #[path = "mathematics/function.rs"]
 mod function;
 #[path = "mathematics/inputs.rs"]
 mod inputs;
+#[path = "mathematics/pair.rs"]
+mod pair;
 #[path = "mathematics/singles.rs"]
 mod singles;
 
 use cranelift_codegen::ir::{Type, types};
+use doubles::{DOUBLES, Double, Exact as Wide};
 use function::{OnHost, signature, simulated};
 use inputs::Random;
 use rayon::prelude::*;
@@ -180,6 +185,103 @@ fn single_precision_is_within_its_bounds() {
     judge(found);
 }
 
+/// The distance from the exact result in units of the last place of f64.
+fn double_error(actual: f64, exact: Wide) -> f64 {
+    let value = exact.value;
+    if value.high == 0.0 || !value.high.is_finite() {
+        let same =
+            actual.to_bits() == value.high.to_bits() || actual.is_nan() && value.high.is_nan();
+        return if same { 0.0 } else { f64::INFINITY };
+    }
+    if actual.is_nan() || actual.is_sign_negative() != value.high.is_sign_negative() {
+        return f64::INFINITY;
+    }
+    let exponent = libm::ilogb(value.high) + exact.exponent;
+    if exponent >= 1024 && actual.is_infinite() {
+        return 0.0;
+    }
+    // In units of the last place; infinity is what the format would have next.
+    let scale = 52 - exponent.clamp(-1022, 1023);
+    let actual = if actual.is_infinite() {
+        libm::ldexp(actual.signum(), 1024 + scale)
+    } else {
+        libm::ldexp(actual, scale)
+    };
+    (value.scaled(exact.exponent + scale) - actual).high.abs()
+}
+
+/// The greatest error of a function of f64 over inputs.
+fn double_worst(double: &Double, host: &OnHost, arguments: &[Vec<u64>]) -> Worst {
+    let results = host.results(arguments);
+    let mut worst = Worst::default();
+    let (params, _) = signature(double.name);
+    for (index, &result) in results.iter().enumerate() {
+        let x = f64::from_bits(arguments[0][index]);
+        let y = match params.get(1) {
+            None => 1.0,
+            Some(&types::I32) => f64::from(arguments[1][index] as i32),
+            Some(_) => f64::from_bits(arguments[1][index]),
+        };
+        let actual = f64::from_bits(result);
+        let near = (double.near)(x, y);
+        let ordinary = [x, y].iter().all(|v| v.is_finite() && *v != 0.0) && !near.is_nan();
+        let exact = if ordinary {
+            (double.exact)(x, y)
+        } else {
+            near.into()
+        };
+        let error = double_error(actual, exact);
+        worst.take(error, || {
+            format!(
+                "{}({x:e}, {y:e}) = {actual:e}, not {near:e} ({exact:?})",
+                double.name
+            )
+        });
+    }
+    worst
+}
+
+#[test]
+fn double_precision_is_within_its_bounds() {
+    let seed = seed();
+    let found: Vec<_> = DOUBLES
+        .par_iter()
+        .filter(|double| wanted(double.name))
+        .map(|double| {
+            let (params, _) = signature(double.name);
+            let host = OnHost::new(double.name);
+            let worst = double_worst(double, &host, &inputs(&params, RANDOM_INPUTS, seed));
+            (double.name, double.bound, worst)
+        })
+        .collect();
+    judge(found);
+}
+
+/// Ten million random inputs of each.
+#[test]
+#[ignore = "a minute or more for each function"]
+fn double_precision_is_within_its_bounds_for_ten_million() {
+    const CHUNK: usize = 100_000;
+    let seed = seed();
+    let found = DOUBLES
+        .iter()
+        .filter(|double| wanted(double.name))
+        .map(|double| {
+            let (params, _) = signature(double.name);
+            let worst = (0..100u64)
+                .into_par_iter()
+                .map_init(
+                    || OnHost::new(double.name),
+                    |host, chunk| double_worst(double, host, &inputs(&params, CHUNK, seed + chunk)),
+                )
+                .reduce(Worst::default, Worst::merge);
+            println!("{}: {:.3} ulp, {}", double.name, worst.error, worst.at);
+            (double.name, double.bound, worst)
+        });
+    let found: Vec<_> = found.collect();
+    judge(found);
+}
+
 /// What a function of f16 becomes that calls the one of f32 and rounds its result.
 #[test]
 fn half_precision_is_nearly_rounded_once() {
@@ -216,7 +318,10 @@ fn half_precision_is_nearly_rounded_once() {
 
 /// Every function of the library whose results are numbers.
 fn all_names() -> Vec<&'static str> {
-    SINGLES.iter().map(|single| single.name).collect()
+    let singles = SINGLES.iter().map(|single| single.name);
+    singles
+        .chain(DOUBLES.iter().map(|double| double.name))
+        .collect()
 }
 
 fn simulator_equals_host(random_inputs: usize, most: usize) {
@@ -274,8 +379,6 @@ fn single_precision_is_within_its_bounds_everywhere() {
         .filter(|single| wanted(single.name))
         .map(|single| {
             let (params, _) = signature(single.name);
-            let host = OnHost::new(single.name);
-            let host = Mutex::new(host);
             let chunks = match single.exact {
                 Exact::One(_) => (1 << 32) / CHUNK,
                 Exact::Two(_) => 100,

@@ -1,7 +1,7 @@
 //! A function of the library over buffers: compiled for the host, and as a kernel on the simulator. Elements are the low bits of 64.
 
 use cranelift_codegen::data_value::DataValue;
-use cranelift_codegen::ir::{Function, Type, types};
+use cranelift_codegen::ir::{Function, Type};
 use cranelift_thisgpu::compile::{Code, Compiler, SourceFile, library};
 use cranelift_thisgpu::{Device, Grid, SimConfig};
 use fuzz::host::{self, Host};
@@ -186,9 +186,4 @@ pub fn simulated(name: &str, arguments: &[Vec<u64>]) -> Vec<u64> {
     let report = launch.arg(&out).arg(&(count as u32)).run();
     report.unwrap_or_else(|error| panic!("{name}: {error}"));
     device.download(&out).expect("results")
-}
-
-/// Whether a type is a format of this suite.
-pub fn is_single(ty: Type) -> bool {
-    ty == types::F32
 }

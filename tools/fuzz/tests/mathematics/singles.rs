@@ -33,13 +33,13 @@ fn acosh(x: f64) -> f64 {
 }
 
 /// The lesser number; -0 is less than 0.
-fn least(x: f64, y: f64) -> f64 {
+pub fn least(x: f64, y: f64) -> f64 {
     let first = y.is_nan() || x < y || x == y && x.is_sign_negative();
     if first { x } else { y }
 }
 
 /// The greater number.
-fn greatest(x: f64, y: f64) -> f64 {
+pub fn greatest(x: f64, y: f64) -> f64 {
     -least(-x, -y)
 }
 
