@@ -94,11 +94,15 @@ def function_atan2(form):
     a, b = y.abs(), x.abs()
     steep = a.gt(b)
     low_side, high_side = steep.select(b, a), steep.select(a, b)
+    f.note("Of two small sides what the quotient lacks would be no number: the same angle has larger ones.")
+    small_sides = high_side.lt(mpf(2) ** -(form.bias // 2))
+    scale = small_sides.select(f.constant(mpf(2) ** (form.bias // 2), form.name), 1)
+    low_side, high_side = low_side * scale, high_side * scale
     f.note("The smaller through the larger; of two zeros 0, of two infinities 1.")
     t = low_side / high_side
     t = high_side.eq(0).select(f.constant(0, form.name), t)
     t = low_side.eq(INF).select(f.constant(1, form.name), t)
-    f.note("What the quotient lacks; not where one side is so small or large that it could not be told.")
+    f.note("What the quotient lacks; not where one side is so small beside the other, or both so large, that it could not be told.")
     f.note("It counts 1 / (1 + t^2) times.")
     lacks = f.fma(-t, high_side, low_side) / (high_side * f.fma(t, t, 1))
     lowest, highest = mpf(2) ** (-form.bias + 2 * form.digits), mpf(2) ** (form.bias - 3)

@@ -50,14 +50,8 @@ def log2_pair(f, form, x):
     return k, high, low
 
 
-def function_log2_pair(form):
-    f = Function(
-        f"__thisgpu_log2_{form.name}",
-        [form.name],
-        [form.name] * 2,
-        ["log2 |x| in two parts of all digits, for powers: of 0 -infinity, of infinity infinity. What it gives for NaN means nothing."],
-    )
-    (x,) = f.params
+def whole_log2(f, form, x):
+    """log2 |x| as log2_pair: of 0 -infinity, of infinity infinity. What it gives for NaN means nothing."""
     x = x.abs()
     y, change = normal(f, form, x)
     k, high, low = log2_pair(f, form, y)
@@ -66,13 +60,12 @@ def function_log2_pair(form):
     zero, infinite = x.eq(0), x.eq(INF)
     special = zero | infinite
     high = zero.select(-INF, infinite.select(INF, high))
-    f.ret(high, special.select(f.constant(0, form.name), low))
-    return f
+    return high, special.select(f.constant(0, form.name), low)
 
 
 def power(f, form, x, y, y_low=None):
     """|x|^(y + y_low), without the special cases that log2 |x| does not have."""
-    log_high, log_low = f.call(f"__thisgpu_log2_{form.name}", [form.name], [form.name] * 2, x)
+    log_high, log_low = whole_log2(f, form, x)
     f.note("y log2 |x| in two parts; beyond these limits the result is 0 or infinity.")
     high = y * log_high
     low = f.fma(y, log_low, f.fma(y, log_high, -high))
@@ -229,5 +222,5 @@ def function_cbrt(form):
 
 def functions():
     for form in FORMATS:
-        for make in (function_log2_pair, function_pow, function_powi, function_hypot, function_rsqrt, function_cbrt):
+        for make in (function_pow, function_powi, function_hypot, function_rsqrt, function_cbrt):
             yield make(form)

@@ -44,14 +44,10 @@ def window(f, position, words, count):
     return [(values[i] << shift) | ((values[i + 1] >> 1) >> back) for i in range(count)]
 
 
-def function_reduce(form):
-    name = f"__thisgpu_reduce_{form.name}"
-    about = [
-        "r + low = x - n pi/2, |r| at most about pi/4, and n modulo 4, of a large x, by the method of Payne and Hanek: x = M 2^e with an integer M;",
-        "of 2/pi the bits that make multiples of 4 with M 2^e do not matter, and of the rest as many as the result needs are multiplied.",
-    ]
-    f = Function(name, [form.name], [form.name, form.name, "i32"], about)
-    (x,) = f.params
+def large_angle(f, form, x):
+    """r + low = x - n pi/2, |r| at most about pi/4, and n modulo 4, of a large x, by the method of Payne and Hanek."""
+    f.note("A large angle (Payne and Hanek): x = M 2^e with an integer M. Of 2/pi the bits that make multiples of 4 with M 2^e do not")
+    f.note("matter, and of the rest as many as the result needs are multiplied.")
     a = x.abs().bits()
     if form.name == "f32":
         a = a.uextend("i64")
@@ -111,9 +107,7 @@ def function_reduce(form):
     r = negative.select(-r, r)
     low = negative.select(-low, low)
     f.note("Infinities and NaN have no angle.")
-    r = finite.select(r, NAN)
-    f.ret(r, low, n)
-    return f
+    return finite.select(r, NAN), low, n
 
 
 def angle(f, form, x):
@@ -133,8 +127,7 @@ def angle(f, form, x):
     r, low = fast_two_sum(total, low)
     f.jump(done, r, low, integer if form.name == "f32" else integer.ireduce("i32"))
     f.begin(far)
-    r, low, n = f.call(f"__thisgpu_reduce_{form.name}", [form.name], [form.name, form.name, "i32"], x)
-    f.jump(done, r, low, n)
+    f.jump(done, *large_angle(f, form, x))
     return f.begin(done)
 
 
@@ -218,7 +211,6 @@ def function_tan(form):
 
 def functions():
     for form in FORMATS:
-        yield function_reduce(form)
         yield function_sin_cos(form, "sin")
         yield function_sin_cos(form, "cos")
         yield function_tan(form)

@@ -27,8 +27,12 @@ const RANDOM_INPUTS: usize = 20_000;
 /// Of these the simulator gets so many.
 const SIMULATED: usize = 5_000;
 
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
+}
+
 fn seed() -> u64 {
-    let seed = std::env::var("MATHEMATICS_SEED").map_or(1, |text| text.parse().expect("a number"));
+    let seed = number("MATHEMATICS_SEED", 1);
     println!("MATHEMATICS_SEED={seed}");
     seed
 }
@@ -154,11 +158,19 @@ fn single_worst(single: &Single, host: &OnHost, arguments: &[Vec<u64>]) -> Worst
     worst
 }
 
-/// Fails if one is worse than it may be; prints all.
+/// Prints what was found of a function, and how many instructions it has.
+fn report(name: &str, worst: &Worst) {
+    let [own, all] = function::instructions(name);
+    println!(
+        "{name}: {:.3} ulp, {own} instructions, {all} with what it calls; {}",
+        worst.error, worst.at
+    );
+}
+
+/// Fails if one is worse than it may be.
 fn judge(found: impl IntoIterator<Item = (&'static str, f64, Worst)>) {
     let mut failures = Vec::new();
     for (name, bound, worst) in found {
-        println!("{name}: {:.3} ulp, {}", worst.error, worst.at);
         if worst.error.is_nan() || worst.error > bound {
             failures.push(format!(
                 "{name}: {} ulp instead of {bound}: {}",
@@ -182,6 +194,9 @@ fn single_precision_is_within_its_bounds() {
             (single.name, single.bound, worst)
         })
         .collect();
+    for (name, _, worst) in &found {
+        report(name, worst);
+    }
     judge(found);
 }
 
@@ -254,6 +269,9 @@ fn double_precision_is_within_its_bounds() {
             (double.name, double.bound, worst)
         })
         .collect();
+    for (name, _, worst) in &found {
+        report(name, worst);
+    }
     judge(found);
 }
 
@@ -275,7 +293,7 @@ fn double_precision_is_within_its_bounds_for_ten_million() {
                     |host, chunk| double_worst(double, host, &inputs(&params, CHUNK, seed + chunk)),
                 )
                 .reduce(Worst::default, Worst::merge);
-            println!("{}: {:.3} ulp, {}", double.name, worst.error, worst.at);
+            report(double.name, &worst);
             (double.name, double.bound, worst)
         });
     let found: Vec<_> = found.collect();
@@ -313,6 +331,9 @@ fn half_precision_is_nearly_rounded_once() {
             Some((single.name, 0.501, worst))
         })
         .collect();
+    for (name, _, worst) in &found {
+        report(name, worst);
+    }
     judge(found);
 }
 
@@ -368,37 +389,39 @@ fn the_simulator_gives_the_hosts_bits_for_a_million() {
     simulator_equals_host(1_000_000, usize::MAX);
 }
 
-/// All 2^32 of each function of one argument; a hundred million pairs of the others.
+/// All 2^32 of each function of one argument, or every nth with `MATHEMATICS_STRIDE`; a hundred million pairs of the others.
 #[test]
-#[ignore = "a minute or more for each function"]
+#[ignore = "minutes for each function"]
 fn single_precision_is_within_its_bounds_everywhere() {
     const CHUNK: u64 = 1 << 20;
     let seed = seed();
-    let found = SINGLES
-        .iter()
-        .filter(|single| wanted(single.name))
-        .map(|single| {
-            let (params, _) = signature(single.name);
-            let chunks = match single.exact {
-                Exact::One(_) => (1 << 32) / CHUNK,
-                Exact::Two(_) => 100,
-            };
-            let worst = (0..chunks)
-                .into_par_iter()
-                .map_init(
-                    || OnHost::new(single.name),
-                    |host, chunk| {
-                        let arguments = match single.exact {
-                            Exact::One(_) => vec![(chunk * CHUNK..(chunk + 1) * CHUNK).collect()],
-                            Exact::Two(_) => inputs(&params, CHUNK as usize, seed + chunk),
-                        };
-                        single_worst(single, host, &arguments)
-                    },
-                )
-                .reduce(Worst::default, Worst::merge);
-            println!("{}: {:.3} ulp, {}", single.name, worst.error, worst.at);
-            (single.name, single.bound, worst)
-        });
+    let stride = number("MATHEMATICS_STRIDE", 1);
+    let singles = SINGLES.iter().filter(|single| wanted(single.name));
+    let found = singles.map(|single| {
+        let (params, _) = signature(single.name);
+        let chunks = match single.exact {
+            Exact::One(_) => (1 << 32) / CHUNK / stride,
+            Exact::Two(_) => 100,
+        };
+        let worst = (0..chunks)
+            .into_par_iter()
+            .map_init(
+                || OnHost::new(single.name),
+                |host, chunk| {
+                    let arguments = match single.exact {
+                        Exact::One(_) => {
+                            let numbers = chunk * CHUNK..(chunk + 1) * CHUNK;
+                            vec![numbers.map(|n| n * stride + seed % stride).collect()]
+                        }
+                        Exact::Two(_) => inputs(&params, CHUNK as usize, seed + chunk),
+                    };
+                    single_worst(single, host, &arguments)
+                },
+            )
+            .reduce(Worst::default, Worst::merge);
+        report(single.name, &worst);
+        (single.name, single.bound, worst)
+    });
     let found: Vec<_> = found.collect();
     judge(found);
 }

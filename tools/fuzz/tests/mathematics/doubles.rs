@@ -58,7 +58,7 @@ doubles! {
     "exp", 1.0, |x, _| libm::exp(x), |x, _| Pair::from(x).exp().into();
     "exp2", 1.0, |x, _| libm::exp2(x), |x, _| exp2(x);
     "exp10", 1.0, |x, _| libm::exp10(x), |x, _| (LN_10 * x.clamp(-1e4, 1e4)).exp().into();
-    "expm1", 1.0, |x, _| libm::expm1(x), |x, _| expm1(x);
+    "expm1", 1.2, |x, _| libm::expm1(x), |x, _| expm1(x);
     "sinh", 1.0, |x, _| libm::sinh(x), |x, _| sinh(x);
     "cosh", 1.0, |x, _| libm::cosh(x), |x, _| cosh(x);
     "tanh", 1.0, |x, _| libm::tanh(x), |x, _| tanh(x);
@@ -71,10 +71,10 @@ doubles! {
     "atanh", 1.0, |x, _| libm::atanh(x), |x, _| atanh(x);
     "sin", 1.0, |x, _| libm::sin(x), |x, _| sin_cos_tan(x, |x, p, rm, c| x.sin(p, rm, c), |x| x.sin_cos().0, Some(x));
     "cos", 1.0, |x, _| libm::cos(x), |x, _| sin_cos_tan(x, |x, p, rm, c| x.cos(p, rm, c), |x| x.sin_cos().1, None);
-    "tan", 1.2, |x, _| libm::tan(x), |x, _| sin_cos_tan(x, |x, p, rm, c| x.tan(p, rm, c), tan, Some(x));
+    "tan", 1.3, |x, _| libm::tan(x), |x, _| sin_cos_tan(x, |x, p, rm, c| x.tan(p, rm, c), tan, Some(x));
     "asin", 1.0, |x, _| libm::asin(x), |x, _| asin(x);
     "acos", 1.0, |x, _| libm::acos(x), |x, _| acos(x).into();
-    "atan", 1.0, |x, _| libm::atan(x), |x, _| atan(x);
+    "atan", 1.1, |x, _| libm::atan(x), |x, _| atan(x);
     "atan2", 1.0, libm::atan2, atan2;
     "pow", 1.0, libm::pow, pow;
     "__powidf2", 1.0, libm::pow, pow;

@@ -164,6 +164,21 @@ block2:
     compiled.unwrap_or_else(|errors| panic!("{name}: {errors}"))
 }
 
+/// How many instructions a function has: its own, and with all that it calls.
+pub fn instructions(name: &str) -> [usize; 2] {
+    let code = kernel(name);
+    let functions = code.object().functions.iter();
+    let device: Vec<_> = functions
+        .filter(|function| function.kernel.is_none())
+        .collect();
+    let own = device.iter().find(|function| function.name == name);
+    let own = own.map_or(0, |function| function.words.len());
+    [
+        own,
+        device.iter().map(|function| function.words.len()).sum(),
+    ]
+}
+
 /// The results of the simulator for lists of each argument.
 pub fn simulated(name: &str, arguments: &[Vec<u64>]) -> Vec<u64> {
     let device = Device::simulator(SimConfig::default());
