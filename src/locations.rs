@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The file that the functions of the compiler's own library are said to be of.
+/// The folder that the files of the compiler's own library are said to be in.
 pub const LIBRARY: &str = "<library>";
 
 /// A place in a file.

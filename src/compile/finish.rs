@@ -161,36 +161,38 @@ impl emit::Code {
     }
 }
 
-/// Adds the library's functions that `unit` refers to and does not define.
+/// Adds the library's functions that `unit` refers to and does not define, and those that they refer to.
 ///
 /// # Errors
 /// None are expected: the library compiles.
 fn complete(unit: &mut Unit) -> Result<(), Errors> {
-    let missing: BTreeSet<String> = unit
-        .undefined()
-        .filter(|name| library::provides(name))
-        .map(str::to_owned)
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
+    loop {
+        let missing: BTreeSet<String> = unit
+            .undefined()
+            .filter(|name| library::provides(name))
+            .map(str::to_owned)
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let lines = unit.functions().any(|code| !code.lines.is_empty());
+        let mut compiler = Compiler::new(Options {
+            lines,
+            ..Options::default()
+        });
+        for name in missing {
+            let (Some(function), Some(file)) = (library::function(&name), library::file_of(&name))
+            else {
+                continue;
+            };
+            compiler.set_locations(Some(Arc::new(Locations::lines_of(file))));
+            let input = FunctionInput {
+                linkage: Linkage::Local,
+                ..FunctionInput::of_source(function, &name)
+            };
+            compiler.compile_function(&input, unit)?;
+        }
     }
-    let lines = unit.functions().any(|code| !code.lines.is_empty());
-    let mut compiler = Compiler::new(Options {
-        lines,
-        ..Options::default()
-    });
-    compiler.set_locations(Some(Arc::new(Locations::lines_of(library::LIBRARY))));
-    for name in missing {
-        let Some(function) = library::function(&name) else {
-            continue;
-        };
-        let input = FunctionInput {
-            linkage: Linkage::Local,
-            ..FunctionInput::of_source(function, &name)
-        };
-        compiler.compile_function(&input, unit)?;
-    }
-    Ok(())
 }
 
 /// The place of a function that is known by its symbol.

@@ -32,7 +32,8 @@ impl Frame {
 /// Whether code at an address is of the compiler's own library.
 pub(crate) fn is_library(address: u32, image: &Image) -> bool {
     let line = image.line_at(address);
-    line.and_then(|line| name_of(&image.files, line.location.file)) == Some(LIBRARY)
+    line.and_then(|line| name_of(&image.files, line.location.file))
+        .is_some_and(|file| file.starts_with(LIBRARY))
 }
 
 impl fmt::Display for Frame {
