@@ -141,6 +141,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_function_of_the_library_calls_comes_with_it() {
+        let names = compiled(
+            "function %f(f64, i32) -> f64 {
+            fn0 = %__powidf2(f64, i32) -> f64
+        block0(v0: f64, v1: i32):
+            v2 = call fn0(v0, v1)
+            return v2
+        }",
+        );
+        assert_eq!(names, ["__powidf2", "f", "pow"]);
+    }
+
+    #[test]
     fn every_function_compiles_with_what_it_calls() {
         for name in NAMES.keys() {
             let function = function(name).unwrap();

@@ -1,4 +1,4 @@
-"""pow, powi, hypot, cbrt, 1 / root."""
+"""pow, powi, ldexp, hypot, rhypot, 1 / root, cbrt."""
 
 from clif import Function
 from exponential import clamped, exponential_pair
@@ -107,14 +107,13 @@ def function_powi(form):
     name = {"f32": "__powisf2", "f64": "__powidf2"}[form.name]
     f = Function(name, [form.name, "i32"], [form.name], ["x^n."])
     x, n = f.params
-    if form.name == "f32":
-        f.note("n in two parts, of 16 bits and the rest.")
-        top = n & ~0xFFFF
-        y_low = (n - top).to_float("f32")
-        y = top.to_float("f32")
-        y, y_low = fast_two_sum(y, y_low)
-    else:
-        y, y_low = n.to_float("f64"), None
+    if form.name == "f64":
+        f.note("Every n is a number of f64.")
+        f.ret(f.call("pow", ["f64"] * 2, ["f64"], x, n.to_float("f64")))
+        return f
+    f.note("n in two parts, of 16 bits and the rest.")
+    top = n & ~0xFFFF
+    y, y_low = fast_two_sum(top.to_float("f32"), (n - top).to_float("f32"))
     value = power(f, form, x, y, y_low)
     f.note("Odd powers have the sign of x; NaN.")
     value = (n & 1).select(value.copysign(x), value)
@@ -125,9 +124,8 @@ def function_powi(form):
     return f
 
 
-def function_hypot(form):
-    f = Function("hypot" + form.suffix, [form.name] * 2, [form.name], ["The root of x^2 + y^2, without overflow on the way."])
-    x, y = f.params
+def sides(f, form, x, y):
+    """The root of p^2 + q^2 as two numbers, where p and q are the sides times a power of two, that power, and whether a side is infinite."""
     a, b = x.abs(), y.abs()
     larger, smaller = a.max(b), a.min(b)
     f.note("Scaled by a power of two where a square would be too large or too small; what is far smaller than the other does not count.")
@@ -142,12 +140,50 @@ def function_hypot(form):
     root = total.sqrt()
     f.note("What the root lacks.")
     lacks = f.fma(-root, root, total) + (lost + square_low)
-    root = f.fma(lacks, (mpf(1) / 2) / root.max(mpf(2) ** -form.bias * 2), root)
-    value = root * back
-    f.note("An infinite side, even beside NaN.")
-    value = larger.eq(INF).select(INF, value)
+    inverse = 1 / root.max(mpf(2) ** -form.bias * 2)
     infinite = a.eq(INF) | b.eq(INF)
+    return root, lacks * (inverse * (mpf(1) / 2)), inverse, scale, back, infinite
+
+
+def function_hypot(form):
+    f = Function("hypot" + form.suffix, [form.name] * 2, [form.name], ["The root of x^2 + y^2, without overflow on the way."])
+    x, y = f.params
+    root, low, _, _, back, infinite = sides(f, form, x, y)
+    value = (root + low) * back
+    f.note("An infinite side, even beside NaN.")
     f.ret(infinite.select(INF, value))
+    return f
+
+
+def function_rhypot(form):
+    f = Function("rhypot" + form.suffix, [form.name] * 2, [form.name], ["1 / root of x^2 + y^2, without overflow on the way."])
+    x, y = f.params
+    root, low, inverse, scale, _, infinite = sides(f, form, x, y)
+    f.note("What the quotient lacks.")
+    lacks = f.fma(-low, inverse, f.fma(-root, inverse, 1))
+    value = f.fma(lacks, inverse, inverse) * scale
+    f.note("No length; an infinite side, even beside NaN.")
+    value = root.eq(0).select(INF, value)
+    f.ret(infinite.select(f.constant(0, form.name), value))
+    return f
+
+
+def function_ldexp(form):
+    f = Function("ldexp" + form.suffix, [form.name, "i32"], [form.name], ["x * 2^n."], ["scalbn" + form.suffix])
+    x, n = f.params
+    f.note("Beyond this every number becomes 0 or infinity.")
+    limit = 2 * (form.bias + form.digits)
+    n = n.max(-limit).min(limit)
+    f.note("As much as one factor takes is the last step: before it x is large enough that nothing is rounded.")
+    last = n.max(1 - form.bias).min(form.bias)
+    first = n - last
+    half = first.sshr(1)
+    steps = [half, first - half, last]
+    if form.name == "f64":
+        steps = [step.sextend("i64") for step in steps]
+    for step in steps:
+        x = x * power_of_two(form, step)
+    f.ret(x)
     return f
 
 
@@ -222,5 +258,5 @@ def function_cbrt(form):
 
 def functions():
     for form in FORMATS:
-        for make in (function_pow, function_powi, function_hypot, function_rsqrt, function_cbrt):
+        for make in (function_pow, function_powi, function_ldexp, function_hypot, function_rhypot, function_rsqrt, function_cbrt):
             yield make(form)

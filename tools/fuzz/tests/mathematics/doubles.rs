@@ -74,14 +74,16 @@ doubles! {
     "tan", 1.3, |x, _| libm::tan(x), |x, _| sin_cos_tan(x, |x, p, rm, c| x.tan(p, rm, c), tan, Some(x));
     "asin", 1.0, |x, _| libm::asin(x), |x, _| asin(x);
     "acos", 1.0, |x, _| libm::acos(x), |x, _| acos(x).into();
-    "atan", 1.1, |x, _| libm::atan(x), |x, _| atan(x);
-    "atan2", 1.0, libm::atan2, atan2;
+    "atan", 1.2, |x, _| libm::atan(x), |x, _| atan(x);
+    "atan2", 1.1, libm::atan2, atan2;
     "pow", 1.0, libm::pow, pow;
     "__powidf2", 1.0, libm::pow, pow;
+    "ldexp", 0.5, |x, n| libm::ldexp(x, n as i32), |x, n| ldexp(x, n as i32);
+    "rhypot", 1.0, |x, y| 1.0 / libm::hypot(x, y), rhypot;
     "hypot", 1.0, libm::hypot, hypot;
     "rsqrt", 1.0, |x, _| 1.0 / libm::sqrt(x), |x, _| rsqrt(x);
     "cbrt", 1.0, |x, _| libm::cbrt(x), |x, _| cbrt(x);
-    "erf", 1.0, |x, _| libm::erf(x), |x, _| erf(x);
+    "erf", 1.1, |x, _| libm::erf(x), |x, _| erf(x);
     "fmod", 0.0, libm::fmod, |x, y| (x % y).into();
     "round", 0.0, |x, _| libm::round(x), |x, _| x.round().into();
     "rint", 0.0, |x, _| libm::rint(x), |x, _| x.round_ties_even().into();
@@ -332,6 +334,16 @@ fn hypot(x: f64, y: f64) -> Exact {
         Pair::from(libm::ldexp(libm::ldexp(side, -half), half - exponent))
     });
     ((a * a + b * b).sqrt(), exponent).into()
+}
+
+fn rhypot(x: f64, y: f64) -> Exact {
+    let exact = hypot(x, y);
+    (Pair::from(1.0) / exact.value, -exact.exponent).into()
+}
+
+fn ldexp(x: f64, n: i32) -> Exact {
+    let (value, exponent) = parts(x);
+    (value, exponent + n.clamp(-10_000, 10_000)).into()
 }
 
 /// A number as one between 1/2^step and 2^step, and an exponent that is a multiple of a step.
