@@ -1,0 +1,33 @@
+//! CubeCL on thisgpu: kernels marked `#[cube]` compiled by [`cranelift_thisgpu`] and run on its simulator.
+//!
+//! ```no_run
+//! use cubecl_core::prelude::*;
+//! use cubecl_thisgpu::ThisgpuRuntime;
+//! let client = ThisgpuRuntime::client(&Default::default());
+//! ```
+//!
+//! A kernel goes through CubeCL's own passes and is then translated operation by operation to a function of CLIF ([`compiler`]), which becomes machine
+//! code as every other function does. Buffers are memory of the device ([`storage`]): a launch passes their addresses and copies nothing. What goes
+//! wrong is an error of CubeCL: a kernel that cannot be compiled, or a fault of the device, is what a read of the buffers says that it would have
+//! written.
+
+#![deny(unsafe_code)]
+
+mod arguments;
+pub mod compiler;
+mod device;
+mod profile;
+mod properties;
+mod report;
+mod runtime;
+mod server;
+pub mod storage;
+mod streams;
+mod translate;
+
+pub use device::ThisgpuDevice;
+pub use properties::device_properties;
+pub use report::REPORT_VARIABLE;
+pub use runtime::ThisgpuRuntime;
+pub use server::ThisgpuServer;
+pub use translate::TranslateError;

@@ -1,0 +1,146 @@
+//! What came of each of CubeCL's tests: passes that launched a kernel apart from those that did not.
+//!
+//! Every test runs in a process of its own, which says with a line for each launch that there was one. A test that passes without a launch must be one
+//! whose reason stands in [`REASONS`].
+
+use cubecl_thisgpu::REPORT_VARIABLE;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::process::Command;
+use std::sync::Mutex;
+use std::{env, fs, thread};
+
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cubecl/results.txt");
+
+/// Parts of names of tests that launch nothing, and why.
+const REASONS: &[(&str, &str)] = &[
+    ("cmma", "no matrix instructions"),
+    ("mma", "no matrix instructions"),
+    ("tensormap", "no tensor maps"),
+    ("barrier", "no barriers in memory"),
+    ("cluster", "no clusters"),
+];
+
+/// What came of a test.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Launched,
+    Nothing(&'static str),
+    Ignored,
+    Failed,
+}
+
+impl Outcome {
+    fn heading(&self) -> String {
+        match self {
+            Outcome::Launched => "passed with a launch".to_string(),
+            Outcome::Nothing(reason) => format!("passed without a launch: {reason}"),
+            Outcome::Ignored => "ignored by CubeCL".to_string(),
+            Outcome::Failed => "failed".to_string(),
+        }
+    }
+}
+
+/// The names of the generated tests.
+fn names() -> Vec<String> {
+    let output = this()
+        .args(["--list", "--format=terse", "tests::"])
+        .output();
+    let output = output.expect("the test binary lists its tests");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+    names.map(str::to_string).collect()
+}
+
+fn this() -> Command {
+    Command::new(env::current_exe().expect("a test has a binary"))
+}
+
+fn run(name: &str) -> Outcome {
+    let output = this()
+        .args(["--exact", "--nocapture", "--test-threads=1", name])
+        .env(REPORT_VARIABLE, "1")
+        .output();
+    let output = output.expect("the test binary runs");
+    let (text, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    if !output.status.success() {
+        Outcome::Failed
+    } else if text.contains("1 ignored") {
+        Outcome::Ignored
+    } else if errors.contains("launch ") {
+        Outcome::Launched
+    } else {
+        let reason = REASONS.iter().find(|(part, _)| name.contains(part));
+        Outcome::Nothing(reason.map_or("for no reason that is known", |(_, why)| why))
+    }
+}
+
+#[test]
+fn recorded() {
+    let names = Mutex::new(names());
+    let outcomes = Mutex::new(BTreeMap::<Outcome, Vec<String>>::new());
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let Some(name) = names.lock().expect("no worker panics").pop() else {
+                        break;
+                    };
+                    let outcome = run(&name);
+                    let mut outcomes = outcomes.lock().expect("no worker panics");
+                    outcomes.entry(outcome).or_default().push(name);
+                }
+            });
+        }
+    });
+    let mut text = String::from("# CubeCL's tests on this device. Written by `recorded.rs`.\n");
+    for (outcome, mut names) in outcomes.into_inner().expect("no worker panics") {
+        names.sort();
+        writeln!(text, "\n## {}: {}", outcome.heading(), names.len()).expect("text grows");
+        for name in names {
+            writeln!(text, "{name}").expect("text grows");
+        }
+    }
+    if env::var_os("CRANELIFT_TEST_BLESS").is_some() {
+        fs::write(RECORD, &text).expect("the record is written");
+        return;
+    }
+    let recorded = fs::read_to_string(RECORD).expect("there is a record");
+    let changed: Vec<_> = similar(&recorded, &text);
+    assert!(
+        changed.is_empty(),
+        "other results than recorded:\n{}",
+        changed.join("\n")
+    );
+}
+
+/// The lines that only one of two records has.
+fn similar(recorded: &str, now: &str) -> Vec<String> {
+    let mut sections = [BTreeMap::new(), BTreeMap::new()];
+    for (section, text) in sections.iter_mut().zip([recorded, now]) {
+        let mut heading = "";
+        for line in text.lines() {
+            match line.strip_prefix("## ") {
+                Some(next) => heading = next.split(": ").next().unwrap_or(next),
+                None if line.starts_with("tests::") => {
+                    section.insert(line.to_string(), heading.to_string());
+                }
+                None => {}
+            }
+        }
+    }
+    let [recorded, now] = sections;
+    let names = recorded
+        .keys()
+        .chain(now.keys().filter(|name| !recorded.contains_key(*name)));
+    let changed = names.filter(|name| recorded.get(*name) != now.get(*name));
+    let changed = changed.map(|name| {
+        let of = |section: &BTreeMap<String, String>| section.get(name).cloned();
+        format!("{name}: {:?} was {:?}", of(&now), of(&recorded))
+    });
+    changed.collect()
+}
