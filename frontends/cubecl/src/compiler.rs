@@ -8,11 +8,12 @@ use cubecl_core::ir::metadata::Info;
 use cubecl_core::ir::prelude::{
     AnalysisManager, NestedOpsPass, Op, OpPass, PMConfig, Pass, Passes,
 };
-use cubecl_core::ir::rewrite::SimplifyOpsPass;
+use cubecl_core::ir::rewrite::{MatchRewritePass, SimplifyOpsPass};
 use cubecl_core::ir::settings::KernelSettings;
 use cubecl_core::post_processing::{
     bf16::LowerWideBf16CastPass,
-    minifloat::{LowerMinifloatCastPass, LowerMinifloatComparePass},
+    fp4::LowerFp4Cast,
+    minifloat::{Fp8Container, LowerMinifloatCastPass, LowerMinifloatComparePass},
 };
 use cubecl_core::{CompilationError, Compiler};
 use cubecl_environment::backtrace::BackTrace;
@@ -133,6 +134,10 @@ fn run_passes(context: &mut Context, module: ModuleOp) -> Result<(), Compilation
     of_functions.add_pass(LowerWideBf16CastPass::default());
     of_functions.add_pass(LowerMinifloatCastPass::default());
     of_functions.add_pass(LowerMinifloatComparePass::default());
+    of_functions.add_pass(MatchRewritePass(LowerFp4Cast::new(
+        true,
+        Fp8Container::Bytes,
+    )));
     of_functions.add_pass(DCEPass);
     of_functions.add_pass(SROAPass);
     let mut passes = OpPass::<ModuleOp, Passes>::default();

@@ -1,9 +1,11 @@
 //! CubeCL on thisgpu: kernels marked `#[cube]` compiled by [`cranelift_thisgpu`] and run on its simulator.
 //!
-//! ```no_run
-//! use cubecl_core::prelude::*;
-//! use cubecl_thisgpu::ThisgpuRuntime;
+//! ```
+//! use cubecl_thisgpu::{Runtime, ThisgpuRuntime};
 //! let client = ThisgpuRuntime::client(&Default::default());
+//! let numbers = client.create_from_slice(&[1, 2, 3]);
+//! assert_eq!(&client.read_one(numbers)?[..], [1, 2, 3]);
+//! # Ok::<(), cubecl_server::server::ServerError>(())
 //! ```
 //!
 //! A kernel goes through CubeCL's own passes and is then translated operation by operation to a function of CLIF ([`compiler`]), which becomes machine
@@ -25,6 +27,7 @@ pub mod storage;
 mod streams;
 mod translate;
 
+pub use cubecl_server::runtime::Runtime;
 pub use device::ThisgpuDevice;
 pub use properties::device_properties;
 pub use report::REPORT_VARIABLE;

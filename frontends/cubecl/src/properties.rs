@@ -96,7 +96,13 @@ fn register_types(properties: &mut DeviceProperties) {
     for ty in integers.into_iter().chain(floats).chain(others) {
         properties.register_type_usage(ty, TypeUsage::all());
     }
-    for kind in [FloatKind::E4M3, FloatKind::E5M2, FloatKind::UE8M0] {
+    // Their conversions are arithmetic on bytes.
+    for kind in [
+        FloatKind::E4M3,
+        FloatKind::E5M2,
+        FloatKind::UE8M0,
+        FloatKind::E2M1x2,
+    ] {
         let usage = TypeUsage::Conversion | TypeUsage::Buffer;
         properties.register_type_usage(ElemType::Float(kind), usage);
     }
