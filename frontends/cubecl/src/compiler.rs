@@ -157,13 +157,12 @@ fn compile_module(
     settings: &KernelSettings,
 ) -> Result<CompiledKernel, CompilationError> {
     let name = translate::symbol(entry, context);
-    let size = settings.cube_dim;
-    let translation = translate::translate(context, entry, &name, info, size);
+    let translation = translate::translate(context, entry, &name, info, settings);
     let translation = translation.map_err(refused)?;
     let shared_bytes = translation.shared_bytes.next_multiple_of(SHARED_STEP);
     let options = KernelOptions {
         shared_bytes: shared_bytes.min(DeviceProperties::ASSIGNED.shared_bytes),
-        max_threads: Some(size.num_elems()),
+        max_threads: Some(settings.cube_dim.num_elems()),
         ..KernelOptions::default()
     };
     let mut compiler = cranelift_thisgpu::Compiler::new(Options::default());

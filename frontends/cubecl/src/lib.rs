@@ -28,7 +28,7 @@ mod streams;
 mod translate;
 
 pub use cubecl_server::runtime::Runtime;
-pub use device::ThisgpuDevice;
+pub use device::{DEVICE_VARIABLE, ThisgpuDevice};
 pub use properties::device_properties;
 pub use report::REPORT_VARIABLE;
 pub use runtime::ThisgpuRuntime;

@@ -6,23 +6,31 @@
 use super::metadata::required;
 use super::types::{self, Scalar, Space};
 use super::{Lanes, Result, Translator, invalid, unsupported};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
-use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind};
+use cranelift_codegen::ir::{
+    self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode,
+};
 use cranelift_thisgpu::build::GpuBuilder;
 use cubecl_core::ir::{
     AddressSpace,
     dialect::{
         OperationPtrExt,
         base::ptr_value_ty,
-        memory::{CopyOp, DeclareVariableOp},
+        memory::{CopyOp, DeclareVariableOp, IndexOp},
     },
     interfaces::TypedExt,
+    settings::ExecutionMode,
+    types::ArrayType,
 };
 use cubecl_opt::passes::alloc_shared_memory::{AllocSharedOp, SliceSharedOp};
 use pliron::context::Ptr;
 use pliron::operation::Operation;
 use pliron::r#type::{TypeHandle, Typed};
 use pliron::value::Value;
+
+/// The trap of an index behind the end, of a kernel that validates its indices.
+const OUT_OF_BOUNDS: TrapCode = TrapCode::unwrap_user(2);
 
 /// The largest alignment of a stack slot, as a power of two, and of an access.
 const LARGEST_ALIGNMENT: u32 = 16;
@@ -122,11 +130,44 @@ impl Translator<'_, '_, '_> {
     }
 
     fn index(&mut self, op: Ptr<Operation>) -> Result<()> {
-        let (base, index) = (self.single(op, 0)?, self.single(op, 1)?);
-        let element = types::pointee(self.context, self.result_type(op))?;
+        let context = self.context;
+        let (base, mut index) = (self.single(op, 0)?, self.single(op, 1)?);
+        let element = types::pointee(context, self.result_type(op))?;
+        let is_checked = required(op.as_op::<IndexOp>(context))?.checked(context);
+        if is_checked && let Some(length) = self.length(op.operand(context, 0))? {
+            index = self.checked(index, length);
+        }
         let place = self.place(base, index, types::bytes(self.context, element));
         self.define(op, vec![place]);
         Ok(())
+    }
+
+    /// How many elements an array has that a checked index must stay in: a variable's, or those of a whole buffer.
+    fn length(&mut self, base: Value) -> Result<Option<ir::Value>> {
+        if self.mode == ExecutionMode::Unchecked {
+            return Ok(None);
+        }
+        let context = self.context;
+        let pointee = types::pointee(context, base.get_type(context))?;
+        if let Some(array) = pointee.deref(context).downcast_ref::<ArrayType>() {
+            let index = types::index(context);
+            return Ok(Some(self.integer(index.clif(), array.length as i64)));
+        }
+        match self.buffers.get(&base) {
+            Some(&buffer) => self.buffer_length(buffer).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// An index that is in an array of this length: a larger one becomes the last, or ends the kernel where it is to be found out.
+    fn checked(&mut self, index: ir::Value, length: ir::Value) -> ir::Value {
+        if self.mode == ExecutionMode::Validate {
+            let inside = (self.builder.ins()).icmp(IntCC::UnsignedLessThan, index, length);
+            self.builder.ins().trapz(inside, OUT_OF_BOUNDS);
+            return index;
+        }
+        let last = self.builder.ins().iadd_imm_s(length, -1);
+        self.builder.ins().umin(index, last)
     }
 
     /// The address of an element, whose index has no sign.

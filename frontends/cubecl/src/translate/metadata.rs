@@ -22,8 +22,7 @@ impl Translator<'_, '_, '_> {
             "read_scalar" => self.scalar_argument(op)?,
             "buffer_len" => {
                 let op = required(op.as_op::<BufferLenOp>(context))?;
-                let slot = self.info.buffer_len_index(op.buffer_idx(context).0);
-                self.static_word(slot)?
+                self.buffer_length(op.buffer_idx(context).0)?
             }
             "shape" => {
                 let shape = required(op.as_op::<ShapeOp>(context))?;
@@ -39,6 +38,12 @@ impl Translator<'_, '_, '_> {
         };
         self.define(op, vec![value]);
         Ok(true)
+    }
+
+    /// The elements of a buffer.
+    pub(super) fn buffer_length(&mut self, buffer: usize) -> Result<Value> {
+        let slot = self.info.buffer_len_index(buffer);
+        self.static_word(slot)
     }
 
     fn scalar_argument(&mut self, op: Ptr<Operation>) -> Result<Value> {

@@ -30,7 +30,7 @@ use cubecl_core::ir::{
     attributes::{ATTR_BUFFER_BINDING, BufferBindingAttr, FuncInterface},
     dialect::OperationPtrExt,
     metadata::Info,
-    settings::Dim3,
+    settings::{Dim3, ExecutionMode, KernelSettings},
 };
 use hashbrown::HashMap;
 use pliron::basic_block::BasicBlock;
@@ -85,7 +85,7 @@ pub fn translate(
     entry: FuncOp,
     name: &str,
     info: &Info,
-    cube_dim: Dim3,
+    settings: &KernelSettings,
 ) -> Result<Translation> {
     let block = entry.get_entry_block(context);
     let parameters: Vec<Value> = block.deref(context).arguments().collect();
@@ -109,8 +109,10 @@ pub fn translate(
             values: HashMap::new(),
             variables: HashMap::new(),
             parameters: values.to_vec(),
+            buffers: HashMap::new(),
             shared_bytes: 0,
-            cube_dim,
+            cube_dim: settings.cube_dim,
+            mode: settings.execution_mode,
         };
         outcome = translator
             .kernel(&parameters, block)
@@ -142,8 +144,11 @@ struct Translator<'a, 'b, 'f> {
     variables: HashMap<Value, Vec<(Variable, Type)>>,
     /// The function's own parameters.
     parameters: Lanes,
+    /// The numbers of the buffers whose addresses the parameters of the kernel are.
+    buffers: HashMap<Value, usize>,
     shared_bytes: u32,
     cube_dim: Dim3,
+    mode: ExecutionMode,
 }
 
 impl Translator<'_, '_, '_> {
@@ -152,6 +157,7 @@ impl Translator<'_, '_, '_> {
             scalar_of(self.context, buffer)?;
             let address = self.parameters[index];
             self.values.insert(buffer, vec![address]);
+            self.buffers.insert(buffer, self.arguments.buffers[index]);
         }
         self.block(block)?;
         Ok(())

@@ -3,7 +3,7 @@
 //! Every test runs in a process of its own, which says with a line for each launch that there was one. A test that passes without a launch must be one
 //! whose reason stands in [`REASONS`].
 
-use cubecl_thisgpu::REPORT_VARIABLE;
+use cubecl_thisgpu::{DEVICE_VARIABLE, REPORT_VARIABLE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::process::Command;
@@ -39,6 +39,26 @@ const REASONS: &[(&str, &str)] = &[
     ("_error", REFUSED),
     ("test_launch_expansion_panic_fails_the_read", REFUSED),
     ("test_launch_with_comptime_name_disambiguation", HOST),
+];
+
+/// Tests whose kernels a checking device refuses, and what they do.
+const FINDINGS: &[(&str, &str)] = &[
+    (
+        "tests::test_cubecl_std::reinterpret_slice_f16::shared_memory::write_from_i8x4",
+        "reads shared memory behind the end of its array, and what other units write, without a barrier",
+    ),
+    (
+        "tests::test_finished_sync_cube",
+        "two cubes write and read the same buffer",
+    ),
+    (
+        "tests::test_sync_plane",
+        "a plane reads what another has written, with a barrier of the plane",
+    ),
+    (
+        "tests::test_sync_storage_over_a_stale_copy",
+        "reads what other cubes write on purpose, to have stale copies",
+    ),
 ];
 
 const UNKNOWN: &str = "for no reason that is known";
@@ -78,10 +98,11 @@ fn this() -> Command {
     Command::new(env::current_exe().expect("a test has a binary"))
 }
 
-fn run(name: &str) -> Outcome {
+fn run(name: &str, device: &str) -> Outcome {
     let output = this()
         .args(["--exact", "--nocapture", "--test-threads=1", name])
         .env(REPORT_VARIABLE, "1")
+        .env(DEVICE_VARIABLE, device)
         .output();
     let output = output.expect("the test binary runs");
     let (text, errors) = (
@@ -100,8 +121,8 @@ fn run(name: &str) -> Outcome {
     }
 }
 
-#[test]
-fn recorded() {
+/// What came of all tests on a device.
+fn outcomes(device: &str) -> BTreeMap<Outcome, Vec<String>> {
     let names = Mutex::new(names());
     let outcomes = Mutex::new(BTreeMap::<Outcome, Vec<String>>::new());
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -112,14 +133,19 @@ fn recorded() {
                     let Some(name) = names.lock().expect("no worker panics").pop() else {
                         break;
                     };
-                    let outcome = run(&name);
+                    let outcome = run(&name, device);
                     let mut outcomes = outcomes.lock().expect("no worker panics");
                     outcomes.entry(outcome).or_default().push(name);
                 }
             });
         }
     });
-    let outcomes = outcomes.into_inner().expect("no worker panics");
+    outcomes.into_inner().expect("no worker panics")
+}
+
+#[test]
+fn recorded() {
+    let outcomes = outcomes("plain");
     let unknown = outcomes.get(&Outcome::Nothing(UNKNOWN));
     assert_eq!(
         unknown, None,
@@ -144,6 +170,22 @@ fn recorded() {
         "other results than recorded:\n{}",
         changed.join("\n")
     );
+}
+
+/// The device that looks for races finds those of CubeCL's own kernels, and no others.
+#[test]
+fn recorded_checks() {
+    let recorded = fs::read_to_string(RECORD).expect("there is a record");
+    let failed = recorded
+        .split("\n## ")
+        .find(|part| part.starts_with("failed"));
+    let failed: Vec<&str> = failed.unwrap_or_default().lines().skip(1).collect();
+    let mut outcomes = outcomes("checking");
+    let mut found = outcomes.remove(&Outcome::Failed).unwrap_or_default();
+    found.retain(|name| !failed.contains(&name.as_str()));
+    found.sort();
+    let expected: Vec<_> = FINDINGS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(found, expected);
 }
 
 /// The lines that only one of two records has.
