@@ -4,6 +4,7 @@
 //! compiler joins to the widest that the machine has.
 
 use super::metadata::required;
+use super::pairs::pairs_of;
 use super::types::{self, Scalar, Space};
 use super::{Lanes, Result, Translator, invalid, unsupported};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -11,6 +12,7 @@ use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{
     self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode,
 };
+use cranelift_frontend::Variable;
 use cranelift_thisgpu::build::GpuBuilder;
 use cubecl_core::ir::{
     AddressSpace,
@@ -34,6 +36,35 @@ const OUT_OF_BOUNDS: TrapCode = TrapCode::unwrap_user(2);
 
 /// The largest alignment of a stack slot, as a power of two, and of an access.
 const LARGEST_ALIGNMENT: u32 = 16;
+
+/// The variables of `FunctionBuilder` that a variable of the kernel is.
+#[derive(Clone, Debug)]
+pub(super) struct Variables {
+    values: Vec<Variable>,
+    /// The type of two lanes, if each variable holds two.
+    pair: Option<ir::Type>,
+}
+
+/// A value in memory.
+struct Places {
+    /// Where it begins, with the promise of how that is aligned.
+    address: ir::Value,
+    /// A power of two that the address is a multiple of.
+    alignment: u32,
+    /// Its lanes, and their offsets.
+    lanes: Vec<(Scalar, i32)>,
+}
+
+impl Places {
+    /// The type of pairs and their offsets, where the lanes are whole pairs that lie as such.
+    fn pairs(&self) -> Option<(ir::Type, impl Iterator<Item = i32> + use<>)> {
+        let lanes: Vec<_> = self.lanes.iter().map(|(lane, _)| *lane).collect();
+        let pair = pairs_of(&lanes).filter(|pair| self.alignment >= pair.bytes())?;
+        let count = lanes.len() as i32 / 2;
+        let offsets = (0..count).map(move |index| index * pair.bytes() as i32);
+        Some((pair, offsets))
+    }
+}
 
 impl Translator<'_, '_, '_> {
     /// The `memory` dialect.
@@ -97,19 +128,22 @@ impl Translator<'_, '_, '_> {
         });
         if is_whole {
             let lanes = types::lanes(context, ty)?;
-            let variables = lanes.iter().map(|lane| {
-                let ty = lane.clif();
-                (self.builder.declare_var(ty), ty)
-            });
-            let variables: Vec<_> = variables.collect();
+            let pair = pairs_of(&lanes);
+            let types: Vec<_> = match pair {
+                Some(pair) => vec![pair; lanes.len() / 2],
+                None => lanes.iter().map(|lane| lane.clif()).collect(),
+            };
+            let variables = types.iter().map(|&ty| self.builder.declare_var(ty));
+            let variables = Variables {
+                values: variables.collect(),
+                pair,
+            };
             let initial = match initial {
                 Some(lanes) => lanes,
                 // So that every path has a value, where the kernel itself sees to that.
                 None => lanes.iter().map(|&lane| self.zero(lane)).collect(),
             };
-            for ((variable, _), value) in variables.iter().zip(initial) {
-                self.builder.def_var(*variable, value);
-            }
+            self.assign(&variables, &initial);
             self.variables.insert(pointer, variables);
             return Ok(());
         }
@@ -142,7 +176,8 @@ impl Translator<'_, '_, '_> {
         Ok(())
     }
 
-    /// How many elements an array has that a checked index must stay in: a variable's, or those of a whole buffer.
+    /// How many elements an array has that an index must stay in: those of a whole buffer. An array of the kernel's own has as many as its text says,
+    /// and is looked at only where indices are to be validated, as CubeCL does it.
     fn length(&mut self, base: Value) -> Result<Option<ir::Value>> {
         if self.mode == ExecutionMode::Unchecked {
             return Ok(None);
@@ -150,6 +185,9 @@ impl Translator<'_, '_, '_> {
         let context = self.context;
         let pointee = types::pointee(context, base.get_type(context))?;
         if let Some(array) = pointee.deref(context).downcast_ref::<ArrayType>() {
+            if self.mode == ExecutionMode::Checked {
+                return Ok(None);
+            }
             let index = types::index(context);
             return Ok(Some(self.integer(index.clif(), array.length as i64)));
         }
@@ -207,10 +245,12 @@ impl Translator<'_, '_, '_> {
     /// What a pointer points to.
     pub(super) fn load_from(&mut self, pointer: Value) -> Result<Lanes> {
         if let Some(variables) = self.variables.get(&pointer).cloned() {
-            let lanes = variables.iter();
-            return Ok(lanes
-                .map(|(variable, _)| self.builder.use_var(*variable))
-                .collect());
+            let values = variables.values.iter();
+            let values: Lanes = values.map(|v| self.builder.use_var(*v)).collect();
+            return Ok(match variables.pair {
+                Some(_) => self.unpaired(&values),
+                None => values,
+            });
         }
         let ty = ptr_value_ty(self.context, &pointer);
         let address = self.address(pointer)?;
@@ -225,11 +265,19 @@ impl Translator<'_, '_, '_> {
         }
     }
 
+    fn assign(&mut self, variables: &Variables, lanes: &[ir::Value]) {
+        let values = match variables.pair {
+            Some(pair) => self.paired(lanes, pair),
+            None => lanes.to_vec(),
+        };
+        for (variable, value) in variables.values.iter().zip(values) {
+            self.builder.def_var(*variable, value);
+        }
+    }
+
     fn store_to(&mut self, pointer: Value, lanes: &[ir::Value]) -> Result<()> {
         if let Some(variables) = self.variables.get(&pointer).cloned() {
-            for ((variable, _), &lane) in variables.iter().zip(lanes) {
-                self.builder.def_var(*variable, lane);
-            }
+            self.assign(&variables, lanes);
             return Ok(());
         }
         let ty = ptr_value_ty(self.context, &pointer);
@@ -238,11 +286,7 @@ impl Translator<'_, '_, '_> {
     }
 
     /// The lanes of a type with their offsets, and the address with the promise of how it is aligned.
-    fn places(
-        &mut self,
-        address: ir::Value,
-        ty: TypeHandle,
-    ) -> Result<(ir::Value, Vec<(Scalar, i32)>)> {
+    fn places(&mut self, address: ir::Value, ty: TypeHandle) -> Result<Places> {
         let lanes = types::lanes(self.context, ty)?;
         let mut offset = 0;
         let places: Vec<_> = (lanes.iter())
@@ -271,22 +315,42 @@ impl Translator<'_, '_, '_> {
         } else {
             address
         };
-        Ok((promised, places))
+        Ok(Places {
+            address: promised,
+            alignment,
+            lanes: places,
+        })
     }
 
     fn load_at(&mut self, address: ir::Value, ty: TypeHandle) -> Result<Lanes> {
-        let (address, places) = self.places(address, ty)?;
+        let places = self.places(address, ty)?;
+        let address = places.address;
         let flags = MemFlagsData::new().with_aligned();
+        if let Some((pair, offsets)) = places.pairs() {
+            let pairs =
+                offsets.map(|offset| (self.builder.ins()).load(pair, flags, address, offset));
+            let pairs: Lanes = pairs.collect();
+            return Ok(self.unpaired(&pairs));
+        }
         let lanes = places
+            .lanes
             .into_iter()
             .map(|(lane, offset)| self.builder.ins().load(lane.clif(), flags, address, offset));
         Ok(lanes.collect())
     }
 
     fn store_at(&mut self, address: ir::Value, ty: TypeHandle, lanes: &[ir::Value]) -> Result<()> {
-        let (address, places) = self.places(address, ty)?;
+        let places = self.places(address, ty)?;
+        let address = places.address;
         let flags = MemFlagsData::new().with_aligned();
-        for ((_, offset), &lane) in places.into_iter().zip(lanes) {
+        if let Some((pair, offsets)) = places.pairs() {
+            let pairs = self.paired(lanes, pair);
+            for (offset, pair) in offsets.zip(pairs) {
+                self.builder.ins().store(flags, pair, address, offset);
+            }
+            return Ok(());
+        }
+        for ((_, offset), &lane) in places.lanes.into_iter().zip(lanes) {
             self.builder.ins().store(flags, lane, address, offset);
         }
         Ok(())

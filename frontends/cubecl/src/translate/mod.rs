@@ -18,13 +18,14 @@ mod general;
 mod mathematics;
 mod memory;
 mod metadata;
+mod pairs;
 mod plane;
 mod types;
 mod vector;
 
 use crate::arguments::Arguments;
 use cranelift_codegen::ir::{self, InstBuilder, Type};
-use cranelift_frontend::{FunctionBuilder, Variable};
+use cranelift_frontend::FunctionBuilder;
 use cranelift_thisgpu::build;
 use cubecl_core::ir::{
     attributes::{ATTR_BUFFER_BINDING, BufferBindingAttr, FuncInterface},
@@ -109,6 +110,7 @@ pub fn translate(
             values: HashMap::new(),
             variables: HashMap::new(),
             parameters: values.to_vec(),
+            halves: HashMap::new(),
             buffers: HashMap::new(),
             shared_bytes: 0,
             cube_dim: settings.cube_dim,
@@ -140,10 +142,12 @@ struct Translator<'a, 'b, 'f> {
     info: &'a Info,
     arguments: &'a Arguments,
     values: HashMap<Value, Lanes>,
-    /// Of pointers to variables that are SSA values: their lanes.
-    variables: HashMap<Value, Vec<(Variable, Type)>>,
+    /// Of pointers to variables that are SSA values: those.
+    variables: HashMap<Value, memory::Variables>,
     /// The function's own parameters.
     parameters: Lanes,
+    /// Of lanes that are a half of a pair: the pair, and which half.
+    halves: HashMap<ir::Value, (ir::Value, u8)>,
     /// The numbers of the buffers whose addresses the parameters of the kernel are.
     buffers: HashMap<Value, usize>,
     shared_bytes: u32,
@@ -173,7 +177,10 @@ impl Translator<'_, '_, '_> {
                 self.builtin(op, &name)? || self.metadata(op, &name)? || self.general(op, &name)?
             }
             "math" => {
-                self.arithmetic(op, &name)? || self.float(op, &name)? || self.library(op, &name)?
+                self.packed(op, &name)?
+                    || self.arithmetic(op, &name)?
+                    || self.float(op, &name)?
+                    || self.library(op, &name)?
             }
             "bitwise" => self.bits(op, &name)?,
             "cmp" => self.compare(op, &name)?,
@@ -298,9 +305,9 @@ impl Translator<'_, '_, '_> {
         if self.builder.func.dfg.value_type(value) == ty {
             return value;
         }
-        self.builder
-            .ins()
-            .bitcast(ty, ir::MemFlagsData::new(), value)
+        // Lane 0 of a pair is its lower half.
+        let flags = ir::MemFlagsData::new().with_endianness(ir::Endianness::Little);
+        self.builder.ins().bitcast(ty, flags, value)
     }
 
     /// Zero of a lane.
