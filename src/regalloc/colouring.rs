@@ -142,6 +142,14 @@ pub(super) fn colour(
         scan.exit(block).map_err(|e| fail(e.at("terminator")))?;
     }
     out.used = scan.picker.used;
+    if let Some(block) = uniform_copy(code, &out.sites) {
+        return Err(RegallocError::TooFew {
+            function: code.name.clone(),
+            block,
+            form: "a copy where lanes are elsewhere",
+            class: RegisterClass::Uniform,
+        });
+    }
     // Arguments go to their parameters' registers, which are all known now.
     for block in code.blocks.keys() {
         for (arg, param) in edge_arguments(code, block) {
@@ -175,6 +183,20 @@ pub(super) fn colour(
         }
     }
     Ok(())
+}
+
+/// A divergent block in which an instruction wants a uniform value in another register than its own: in a pair beside another, say.
+/// Such a copy would be lost to the lanes that are elsewhere.
+fn uniform_copy(code: &VCode<VReg>, sites: &[(u32, Site)]) -> Option<Block> {
+    let mut sites = sites.iter().peekable();
+    code.blocks.iter().find_map(|(block, data)| {
+        let here = std::iter::from_fn(|| sites.next_if(|(index, _)| *index < data.insts.end));
+        let copies = here.flat_map(|(_, site)| site.before.iter().chain(&site.after));
+        let is_uniform = |copy: &Copy| copy.to.class() == RegisterClass::Uniform;
+        // All sites of the block are passed, whatever they hold.
+        let found = copies.fold(false, |found, copy| found || is_uniform(copy));
+        (found && data.divergent).then_some(block)
+    })
 }
 
 struct Failed {

@@ -41,7 +41,9 @@ impl Capacity {
             // With few registers each one less is another chance for a run between the operands of an instruction.
             RegisterClass::Gpr if *registers <= u32::from(MIN_GPRS) => (1, SMALLEST),
             RegisterClass::Gpr => (2, SMALLEST),
-            RegisterClass::Predicate | RegisterClass::Uniform => (1, 4),
+            RegisterClass::Predicate => (1, 4),
+            // What stands in the way may be few values of many: in steps that soon come down to them.
+            RegisterClass::Uniform => ((*registers / 4).max(1), 4),
         };
         *registers = registers.saturating_sub(step);
         if class == RegisterClass::Gpr {

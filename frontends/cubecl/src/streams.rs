@@ -1,0 +1,123 @@
+//! Streams: each has memory of its own, and what failed on the device is known to all.
+//!
+//! Launches run when they come: CubeCL's server has a thread of its own, so that the caller does not wait. Streams are therefore in order by
+//! themselves, and keep apart what belongs to whom.
+
+use crate::storage::DeviceStorage;
+use cranelift_thisgpu::Device;
+use cubecl_core::MemoryConfiguration;
+use cubecl_core::ir::MemoryDeviceProperties;
+use cubecl_environment::stream::StreamId;
+use cubecl_server::logging::ServerLogger;
+use cubecl_server::memory_management::{
+    ErrorGraph, FailureId, MemoryManagement, MemoryManagementOptions,
+};
+use cubecl_server::server::{BufferBinding, ServerError};
+use cubecl_server::stream::{FailureStore, Failures, StreamFactory, StreamMemory, StreamPool};
+use std::sync::Arc;
+
+/// A stream.
+pub struct Stream {
+    /// Its memory.
+    pub memory: MemoryManagement<DeviceStorage>,
+}
+
+impl StreamMemory for Stream {
+    fn failure(&self, binding: &BufferBinding) -> Option<FailureId> {
+        self.memory.failure(&binding.memory, binding.range())
+    }
+
+    fn taint(&mut self, binding: &BufferBinding, failure: FailureId, failures: &mut ErrorGraph) {
+        self.memory
+            .taint(&binding.memory, binding.range(), failure, failures);
+    }
+
+    fn written(&mut self, binding: &BufferBinding, failures: &mut ErrorGraph) {
+        self.memory
+            .written(&binding.memory, binding.range(), failures);
+    }
+}
+
+/// Makes streams of a device.
+pub struct Factory {
+    device: Device,
+    properties: MemoryDeviceProperties,
+    logger: Arc<ServerLogger>,
+}
+
+impl StreamFactory for Factory {
+    type Stream = Stream;
+
+    fn create(&mut self) -> Result<Stream, ServerError> {
+        let memory = MemoryManagement::from_configuration(
+            DeviceStorage::new(self.device.clone()),
+            &self.properties,
+            MemoryConfiguration::default(),
+            self.logger.clone(),
+            MemoryManagementOptions::new("thisgpu"),
+        );
+        Ok(Stream { memory })
+    }
+}
+
+/// The streams of a device, with what failed on it.
+pub struct Streams {
+    pool: StreamPool<Factory>,
+    failures: Failures,
+}
+
+impl Streams {
+    /// At most so many streams, made when they are asked for.
+    pub fn new(
+        device: Device,
+        properties: MemoryDeviceProperties,
+        logger: Arc<ServerLogger>,
+        most: u8,
+    ) -> Streams {
+        let factory = Factory {
+            device,
+            properties,
+            logger: logger.clone(),
+        };
+        Streams {
+            pool: StreamPool::new(factory, most, 0),
+            failures: Failures::new(logger),
+        }
+    }
+
+    /// A stream.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn stream(&mut self, id: &StreamId) -> Result<&mut Stream, ServerError> {
+        self.pool.get_or_create(id)
+    }
+
+    /// A stream, and what failed.
+    ///
+    /// # Errors
+    /// When the stream cannot be made.
+    pub fn stream_and_failures(
+        &mut self,
+        id: &StreamId,
+    ) -> Result<(&mut Stream, &mut ErrorGraph), ServerError> {
+        Ok((self.pool.get_or_create(id)?, self.failures.graph_mut()))
+    }
+
+    /// The streams that there are.
+    pub fn ids(&self) -> Vec<StreamId> {
+        self.pool.stream_ids().collect()
+    }
+}
+
+impl FailureStore for Streams {
+    type Factory = Factory;
+
+    fn split(&mut self) -> (&mut StreamPool<Factory>, &mut Failures) {
+        (&mut self.pool, &mut self.failures)
+    }
+
+    fn parts(&self) -> (&StreamPool<Factory>, &Failures) {
+        (&self.pool, &self.failures)
+    }
+}
