@@ -192,9 +192,9 @@ fn uniform_copy(code: &VCode<VReg>, sites: &[(u32, Site)]) -> Option<Block> {
     code.blocks.iter().find_map(|(block, data)| {
         let here = std::iter::from_fn(|| sites.next_if(|(index, _)| *index < data.insts.end));
         let copies = here.flat_map(|(_, site)| site.before.iter().chain(&site.after));
-        let is_uniform = |copy: &Copy| copy.to.class() == RegisterClass::Uniform;
-        // All sites of the block are passed, whatever they hold.
-        let found = copies.fold(false, |found, copy| found || is_uniform(copy));
+        let is_uniform = |copy: &&Copy| copy.to.class() == RegisterClass::Uniform;
+        // Counted, so that all sites of the block are passed, whatever they hold.
+        let found = copies.filter(is_uniform).count() > 0;
         (found && data.divergent).then_some(block)
     })
 }

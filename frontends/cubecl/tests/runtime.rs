@@ -1,0 +1,110 @@
+//! What CubeCL's own tests do not ask: faults, planes that are not full, what is refused, time on the device.
+
+use cubecl_core as cubecl;
+use cubecl_core::prelude::*;
+use cubecl_core::server::Handle;
+use cubecl_thisgpu::{Runtime, ThisgpuDevice, ThisgpuRuntime};
+
+fn argument(handle: &Handle, elements: usize) -> BufferArg {
+    // SAFETY: the tests' buffers have so many elements, but for that of the test of faults, which a fault ends.
+    unsafe { BufferArg::from_raw_parts(handle.clone(), elements) }
+}
+
+#[cube(launch_unchecked)]
+fn write_at(output: &mut [u32], index: usize) {
+    output[index] = 7u32;
+}
+
+/// The read of what a kernel would have written says which kernel, which unit, and why; the device goes on.
+#[test]
+fn a_fault_is_what_the_read_gives() {
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    let output = client.create_from_slice(u32::as_bytes(&[1, 2]));
+    let launch = |index: usize| {
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_single());
+        // SAFETY: an index outside is a fault of the device, which is what is tested.
+        unsafe {
+            write_at::launch_unchecked(&client, count, size, argument(&output, 2), index);
+        }
+        client.read_one(output.clone())
+    };
+    let error = launch(1 << 29)
+        .expect_err("a fault is an error")
+        .to_string();
+    for part in [
+        "kernel write_at",
+        "block (0,0,0), thread (0,0,0)",
+        "out of bounds",
+    ] {
+        assert!(error.contains(part), "{part} is not in {error}");
+    }
+    let bytes = launch(1).expect("the device goes on");
+    assert_eq!(u32::from_bytes(&bytes)[1], 7);
+}
+
+#[cube(launch)]
+fn sums(output: &mut [u32]) {
+    let unit = UNIT_POS;
+    let mut sum = 0u32;
+    let mut before = 0u32;
+    if unit % 3 != 1 {
+        sum = plane_sum(unit);
+        before = plane_exclusive_sum(unit);
+    }
+    output[2 * unit as usize] = sum;
+    output[2 * unit as usize + 1] = before;
+}
+
+/// Sums over 45 units, of which the second plane has 13, in a branch that two of three take.
+#[test]
+fn planes_need_not_be_full() {
+    const UNITS: u32 = 45;
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::Checking);
+    let elements = 2 * UNITS as usize;
+    let output = client.empty(elements * size_of::<u32>());
+    let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(UNITS));
+    sums::launch(&client, count, size, argument(&output, elements));
+    let bytes = client.read_one(output).expect("the kernel has run");
+    let found = u32::from_bytes(&bytes);
+    for unit in 0..UNITS {
+        let takes_part = |other: &u32| other % 3 != 1;
+        let plane = unit / 32 * 32;
+        let all = (plane..UNITS.min(plane + 32)).filter(takes_part).sum();
+        let before = (plane..unit).filter(takes_part).sum();
+        let expected = if takes_part(&unit) {
+            [all, before]
+        } else {
+            [0, 0]
+        };
+        let pair = &found[2 * unit as usize..][..2];
+        assert_eq!(pair, expected, "unit {unit}");
+    }
+}
+
+#[cube(launch)]
+fn count_cubes(counts: &mut [Atomic<u32>]) {
+    counts[0].fetch_add(1u32);
+}
+
+/// A device that counts cycles reports them as time, more for more work; the number of cubes may stand in a buffer.
+#[test]
+fn profiles_are_of_the_device() {
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::Timed);
+    let counts = client.create_from_slice(u32::as_bytes(&[0]));
+    let time = |cubes: u32| {
+        let cubes = client.create_from_slice(u32::as_bytes(&[cubes, 1, 1]));
+        let launch = || {
+            let count = CubeCount::Dynamic(cubes.binding());
+            count_cubes::launch(&client, count, CubeDim::new_1d(32), argument(&counts, 1));
+        };
+        let (_, profile) = client.profile(launch, "count").expect("it is measured");
+        let ticks = cubecl_core::future::block_on(profile.resolve());
+        ticks.expect("there was a launch").duration()
+    };
+    let (short, long) = (time(1), time(2000));
+    assert!(short.as_nanos() > 0 && long > short, "{short:?}, {long:?}");
+    let bytes = client
+        .read_one(counts.clone())
+        .expect("the kernels have run");
+    assert_eq!(u32::from_bytes(&bytes), [32 * 2001]);
+}
