@@ -198,7 +198,7 @@ pub fn simulated(name: &str, arguments: &[Vec<u64>]) -> Vec<u64> {
     for buffer in &buffers {
         launch = launch.arg(buffer);
     }
-    let report = launch.arg(&out).arg(&(count as u32)).run();
+    let report = launch.arg(&out).arg(count as u32).run();
     report.unwrap_or_else(|error| panic!("{name}: {error}"));
     device.download(&out).expect("results")
 }

@@ -70,7 +70,7 @@ pub const SINGLES: &[Single] = &[
     one("asinf", libm::asin),
     one("acosf", libm::acos),
     within(1.1, one("atanf", libm::atan)),
-    two("atan2f", libm::atan2),
+    within(1.1, two("atan2f", libm::atan2)),
     two("powf", libm::pow),
     two("__powisf2", libm::pow),
     within(0.5, two("ldexpf", |x, n| libm::ldexp(x, n as i32))),
