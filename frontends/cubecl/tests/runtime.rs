@@ -108,3 +108,40 @@ fn profiles_are_of_the_device() {
         .expect("the kernels have run");
     assert_eq!(u32::from_bytes(&bytes), [32 * 2001]);
 }
+
+#[cube(launch)]
+fn extremes(values: &[Vector<f32, Const<2>>], output: &mut [Vector<f32, Const<2>>], exponent: i32) {
+    output[0] = values[0].normalize();
+    output[1] = values[1].normalize();
+    output[2] = Vector::new(values[1].magnitude());
+    output[3] = Vector::new(f32::powi(values[2].extract(0usize), exponent));
+}
+
+/// Neither squares nor powers on the way become too large or too small.
+#[test]
+fn results_are_right_where_squares_are_not() {
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    let values = [3e38f32, 3e38, 1e-30, 1e-30, 2.0, 0.0];
+    let values = client.create_from_slice(f32::as_bytes(&values));
+    let output = client.create_from_slice(f32::as_bytes(&[0.0; 8]));
+    let (count, size) = (CubeCount::new_single(), CubeDim::new_single());
+    extremes::launch(
+        &client,
+        count,
+        size,
+        argument(&values, 3),
+        argument(&output, 4),
+        -149,
+    );
+    let bytes = client.read_one(output).expect("no fault");
+    let found = f32::from_bytes(&bytes);
+    let half = std::f32::consts::FRAC_1_SQRT_2;
+    let expected = [half, half, half, half, 1e-30 / half, 1e-30 / half];
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(
+            (found - expected).abs() <= expected * 2e-7,
+            "{found} and not {expected}"
+        );
+    }
+    assert_eq!(found[6].to_bits(), 1);
+}

@@ -27,12 +27,6 @@ impl Translator<'_, '_, '_> {
                 _ => Ok(t.builder.ins().fabs(a)),
             }),
             "sqrt" => self.map(op, |t, [a], lane| Ok(t.float_sqrt(a, lane))),
-            "rsqrt" => self.map(op, |t, [a], lane| {
-                let (wide, kind) = t.widened(a, lane);
-                let root = t.builder.ins().sqrt(wide);
-                let inverse = t.reciprocal(root, kind);
-                Ok(t.narrowed(inverse, lane))
-            }),
             "recip" => self.map(op, |t, [a], lane| Ok(t.reciprocal(a, lane))),
             "round" => self.map(op, |t, [a], lane| {
                 Ok(t.in_float(a, lane, |t, a| t.builder.ins().nearest(a)))

@@ -4,7 +4,6 @@
 
 use super::types::Scalar;
 use super::{Result, Translator, unsupported};
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use cranelift_thisgpu::build::GpuBuilder;
@@ -23,11 +22,19 @@ impl Translator<'_, '_, '_> {
             "arc_tan2" => self.map(op, |t, [a, b], lane| t.call("atan2", &[a, b], lane)),
             "hypot" => self.map(op, |t, [a, b], lane| t.call("hypot", &[a, b], lane)),
             "f_rem" => self.map(op, |t, [a, b], lane| t.call("fmod", &[a, b], lane)),
-            "rhypot" => self.map(op, |t, [a, b], lane| {
-                let hypot = t.call("hypot", &[a, b], lane)?;
-                Ok(t.reciprocal(hypot, lane))
-            }),
-            "powi" => self.map(op, |t, [a, b], lane| t.integer_power(a, b, lane)),
+            "rhypot" => self.map(op, |t, [a, b], lane| t.call("rhypot", &[a, b], lane)),
+            "rsqrt" => self.map(op, |t, [a], lane| t.call("rsqrt", &[a], lane)),
+            "powi" => {
+                let exponent = self.operand_scalar(op, 1)?;
+                self.map(op, |t, [a, b], lane| {
+                    let b = t.exponent(b, exponent);
+                    if lane.is_float() {
+                        t.float_power(a, b, lane)
+                    } else {
+                        Ok(t.integer_power(a, b, lane))
+                    }
+                })
+            }
             _ => Ok(false),
         }
     }
@@ -53,60 +60,63 @@ impl Translator<'_, '_, '_> {
         Ok(self.narrowed(result, lane))
     }
 
-    /// A number to the power of an integer: squares, of which those are multiplied whose bit is set.
-    fn integer_power(&mut self, base: Value, exponent: Value, lane: Scalar) -> Result<Value> {
-        let is_float = lane.is_float();
-        let (base, kind) = if is_float {
-            self.widened(base, lane)
+    /// An exponent as an i32: a narrower one with its sign, the nearest to a wider one.
+    fn exponent(&mut self, exponent: Value, scalar: Scalar) -> Value {
+        let ty = self.builder.func.dfg.value_type(exponent);
+        if ty.bits() < I32.bits() && scalar.is_signed() {
+            return self.builder.ins().sextend(I32, exponent);
+        }
+        if ty.bits() <= I32.bits() {
+            return self.resize(exponent, I32);
+        }
+        let most = self.integer(ty, i32::MAX.into());
+        let limited = if scalar.is_signed() {
+            let least = self.integer(ty, i32::MIN.into());
+            let limited = self.builder.ins().smin(exponent, most);
+            self.builder.ins().smax(limited, least)
         } else {
-            (base, lane)
+            self.builder.ins().umin(exponent, most)
         };
-        let one = if is_float {
-            self.float_constant(1.0, kind)
-        } else {
-            self.integer(kind.clif(), 1)
+        self.builder.ins().ireduce(I32, limited)
+    }
+
+    /// A float to the power of an i32, by the library.
+    fn float_power(&mut self, base: Value, exponent: Value, lane: Scalar) -> Result<Value> {
+        let (base, kind) = self.widened(base, lane);
+        let symbol = match kind {
+            Scalar::F32 => "__powisf2",
+            _ => "__powidf2",
         };
-        let exponent = self.resize(exponent, I32);
-        // An integer has no inverse: its exponent has no sign, as that of Rust's `wrapping_pow`.
-        let size = match is_float {
-            true => self.builder.ins().iabs(exponent),
-            false => exponent,
-        };
+        let results = [kind.clif()];
+        let call = self
+            .builder
+            .call_symbol(symbol, &[base, exponent], &results);
+        let power = self.builder.inst_results(call)[0];
+        Ok(self.narrowed(power, lane))
+    }
+
+    /// An integer to the power of another, wrapping: squares, of which those are multiplied whose bit is set. An integer has no inverse: its
+    /// exponent has no sign, as that of Rust's `wrapping_pow`.
+    fn integer_power(&mut self, base: Value, exponent: Value, lane: Scalar) -> Value {
+        let one = self.integer(lane.clif(), 1);
         let [header, body, behind] = [(); 3].map(|()| self.builder.create_block());
         let bits = self.builder.append_block_param(header, I32);
-        let square = self.builder.append_block_param(header, kind.clif());
-        let product = self.builder.append_block_param(header, kind.clif());
-        let first = [size.into(), base.into(), one.into()];
+        let square = self.builder.append_block_param(header, lane.clif());
+        let product = self.builder.append_block_param(header, lane.clif());
+        let first = [exponent.into(), base.into(), one.into()];
         self.builder.ins().jump(header, &first);
         self.builder.switch_to_block(header);
         self.builder.ins().brif(bits, body, &[], behind, &[]);
         self.builder.switch_to_block(body);
-        let times = |t: &mut Self, a, b| {
-            if is_float {
-                t.builder.ins().fmul(a, b)
-            } else {
-                t.builder.ins().imul(a, b)
-            }
-        };
         let set = self.builder.ins().band_imm_u(bits, 1);
-        let multiplied = times(self, product, square);
+        let multiplied = self.builder.ins().imul(product, square);
         let next = self.builder.ins().select(set, multiplied, product);
-        let squared = times(self, square, square);
+        let squared = self.builder.ins().imul(square, square);
         let rest = self.builder.ins().ushr_imm_u(bits, 1);
         let again = [rest.into(), squared.into(), next.into()];
         self.builder.ins().jump(header, &again);
         self.builder.switch_to_block(behind);
-        if !is_float {
-            return Ok(product);
-        }
-        let zero = self.integer(I32, 0);
-        let negative = self
-            .builder
-            .ins()
-            .icmp(IntCC::SignedLessThan, exponent, zero);
-        let inverse = self.reciprocal(product, kind);
-        let power = self.builder.ins().select(negative, inverse, product);
-        Ok(self.narrowed(power, lane))
+        product
     }
 }
 

@@ -89,16 +89,21 @@ impl Translator<'_, '_, '_> {
                 self.define(op, vec![sum]);
             }
             "magnitude" => {
-                let magnitude = self.magnitude(op)?;
+                let (scaled, scale) = self.near_one(op)?;
+                let magnitude = self.norm(&scaled);
+                let magnitude = self.builder.ins().fmul(magnitude, scale);
+                let magnitude = self.narrowed(magnitude, self.operand_scalar(op, 0)?);
                 self.define(op, vec![magnitude]);
             }
             "normalize" => {
-                let (lanes, scalar) = (self.operand(op, 0)?, self.operand_scalar(op, 0)?);
-                let magnitude = self.magnitude(op)?;
-                let lanes = lanes
-                    .into_iter()
-                    .map(|lane| self.float_div(lane, magnitude, scalar))
-                    .collect();
+                let scalar = self.operand_scalar(op, 0)?;
+                let (scaled, _) = self.near_one(op)?;
+                let length = self.norm(&scaled);
+                let mut lanes = Vec::with_capacity(scaled.len());
+                for lane in scaled {
+                    let quotient = self.builder.ins().fdiv(lane, length);
+                    lanes.push(self.narrowed(quotient, scalar));
+                }
                 self.define(op, lanes);
             }
             _ => return Ok(false),
@@ -154,11 +159,58 @@ impl Translator<'_, '_, '_> {
         sum
     }
 
-    /// The root of the sum of squares of the operand.
-    fn magnitude(&mut self, op: Ptr<Operation>) -> Result<ir::Value> {
+    /// The lanes of the operand as f32 or f64, times a power of two that brings the greatest near 1, so that no square is too large or too
+    /// small; and the power that undoes it.
+    fn near_one(&mut self, op: Ptr<Operation>) -> Result<(Lanes, ir::Value)> {
         let (lanes, scalar) = (self.operand(op, 0)?, self.operand_scalar(op, 0)?);
-        let squares = self.products(&lanes, &lanes, scalar);
-        let sum = self.sum(&squares, scalar);
-        Ok(self.float_sqrt(sum, scalar))
+        let mut wide = Vec::with_capacity(lanes.len());
+        let mut greatest = None;
+        let mut kind = scalar;
+        for lane in lanes {
+            let (lane, of) = self.widened(lane, scalar);
+            let magnitude = self.builder.ins().fabs(lane);
+            greatest = Some(match greatest {
+                Some(before) => self.builder.ins().fmax(before, magnitude),
+                None => magnitude,
+            });
+            kind = of;
+            wide.push(lane);
+        }
+        let greatest = greatest.ok_or_else(|| invalid("a vector of no lanes"))?;
+        // Of a power of two only the exponent's field is not zero: that of the inverse makes twice the bias with it.
+        let (ty, field, bias) = match kind {
+            Scalar::F32 => (ir::types::I32, 23, 127),
+            _ => (ir::types::I64, 52, 1023),
+        };
+        let bits = self.bitcast(greatest, ty);
+        let exponent = self.builder.ins().ushr_imm_u(bits, field);
+        let exponent = self.limited(exponent, 1, 2 * bias - 1);
+        let twice = self.integer(ty, 2 * bias);
+        let inverse = self.builder.ins().isub(twice, exponent);
+        let [scale, inverse] = [exponent, inverse].map(|exponent| {
+            let bits = self.builder.ins().ishl_imm_u(exponent, field);
+            self.bitcast(bits, kind.clif())
+        });
+        let scaled = wide
+            .into_iter()
+            .map(|lane| self.builder.ins().fmul(lane, inverse));
+        Ok((scaled.collect(), scale))
+    }
+
+    /// An integer without sign, brought into a range.
+    fn limited(&mut self, value: ir::Value, least: i64, most: i64) -> ir::Value {
+        let ty = self.builder.func.dfg.value_type(value);
+        let (least, most) = (self.integer(ty, least), self.integer(ty, most));
+        let value = self.builder.ins().umax(value, least);
+        self.builder.ins().umin(value, most)
+    }
+
+    /// The root of the sum of squares of some f32 or f64, at least one.
+    fn norm(&mut self, lanes: &[ir::Value]) -> ir::Value {
+        let mut sum = self.builder.ins().fmul(lanes[0], lanes[0]);
+        for &lane in &lanes[1..] {
+            sum = self.builder.ins().fma(lane, lane, sum);
+        }
+        self.builder.ins().sqrt(sum)
     }
 }
