@@ -4,6 +4,7 @@
 
 pub use super::calls::Frame;
 use crate::isa::Illegal;
+use crate::locations::Location;
 use crate::text::count;
 use cranelift_codegen::ir::TrapCode;
 use std::fmt;
@@ -232,6 +233,8 @@ pub struct Place {
     pub instruction: String,
     /// `line N of FILE`, as much as is known, when the module has a line table.
     pub source: Option<String>,
+    /// The same as numbers; all 0 when it is unknown.
+    pub location: Location,
     /// Whether the function is one of the compiler's own library.
     pub library: bool,
 }

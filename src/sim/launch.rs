@@ -25,6 +25,7 @@ use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, Interrupt, Interruption, LaunchError, LaunchRequest,
     MAX_GRID, Place, Report,
 };
+use crate::locations::Location;
 use crate::locations::name_of;
 use crate::properties::DeviceProperties;
 use std::collections::BTreeSet;
@@ -220,6 +221,8 @@ impl Loaded {
             pc: address,
             instruction: self.text(pc),
             source: self.image.source_at(address),
+            location: (self.image.line_at(address))
+                .map_or(Location::default(), |line| line.location),
             library: is_library(address, &self.image),
         }
     }

@@ -2,6 +2,8 @@
 
 use crate::arguments::Arguments;
 use crate::translate::{self, TranslateError};
+use cranelift_thisgpu::launch::Place;
+use cranelift_thisgpu::locations::Locations;
 use cranelift_thisgpu::{Code, DeviceProperties, KernelOptions, Options};
 use cubecl_core::ir::attributes::{BufferIOAttr, buffer_io_by_position};
 use cubecl_core::ir::metadata::Info;
@@ -48,6 +50,8 @@ pub struct CompiledKernel {
     pub(crate) shared_bytes: u32,
     /// The function, for logs.
     clif: Arc<str>,
+    /// The operations that it was made of; the lines that its code comes from are their numbers.
+    listing: Arc<[String]>,
     /// What it does with each buffer.
     io: Vec<BufferIOAttr>,
 }
@@ -61,6 +65,19 @@ impl CompiledKernel {
     /// The kernel's symbol.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The kernel's operations as CubeCL's passes have left them, one in a line: the file that faults name.
+    pub fn listing(&self) -> &[String] {
+        &self.listing
+    }
+
+    /// The line of the listing that a place in the kernel's code comes from, if it is one.
+    pub(crate) fn operation(&self, place: &Place) -> Option<&str> {
+        let index = (place.location.line as usize).checked_sub(1)?;
+        let is_ours = place.function.as_ref() == Some(&self.name);
+        let line = self.listing.get(index).filter(|_| is_ours)?;
+        Some(line)
     }
 }
 
@@ -166,6 +183,8 @@ fn compile_module(
         ..KernelOptions::default()
     };
     let mut compiler = cranelift_thisgpu::Compiler::new(Options::default());
+    let lines = Locations::lines_of(format!("{name}.cubecl"));
+    compiler.set_locations(Some(Arc::new(lines)));
     let code = compiler.function(&translation.function, Some(options));
     let code = code.map_err(|errors| {
         log::debug!("{}", translation.function.display());
@@ -177,6 +196,7 @@ fn compile_module(
         shared_bytes: translation.shared_bytes,
         arguments: translation.arguments,
         clif: translation.function.display().to_string().into(),
+        listing: translation.listing.into(),
         io: buffer_io_by_position(context, entry),
     })
 }

@@ -1,10 +1,17 @@
 //! The devices: simulators, told apart by what they look for.
 
+use crate::streams::Sharing;
 use cranelift_thisgpu::SimConfig;
 use cubecl_common::device::{Device, DeviceId};
 
 /// Local memory of a unit, in bytes: kernels of CubeCL may have large arrays of their own.
 const STACK_BYTES: u32 = 256 * 1024;
+
+/// Where the device's own allocations begin, in bytes.
+const ALLOCATION_BYTES: u64 = 256;
+
+/// The widest access, in bytes.
+const ACCESS_BYTES: u64 = 16;
 
 /// With this in the environment, the default device is another one: `plain`, `checking` or `timed`.
 pub const DEVICE_VARIABLE: &str = "CUBECL_THISGPU_DEVICE";
@@ -33,6 +40,22 @@ impl ThisgpuDevice {
             ThisgpuDevice::Plain => "plain",
             ThisgpuDevice::Checking => "checking",
             ThisgpuDevice::Timed => "timed",
+        }
+    }
+
+    /// Where a buffer may begin, in bytes, and what its size is rounded up to.
+    pub(crate) fn alignment(self) -> u64 {
+        match self.sharing() {
+            Sharing::Pages => ALLOCATION_BYTES,
+            Sharing::Nothing => ACCESS_BYTES,
+        }
+    }
+
+    /// Whether buffers share allocations: not where accesses beside them are looked for.
+    pub(crate) fn sharing(self) -> Sharing {
+        match self {
+            ThisgpuDevice::Checking => Sharing::Nothing,
+            ThisgpuDevice::Plain | ThisgpuDevice::Timed => Sharing::Pages,
         }
     }
 

@@ -6,11 +6,18 @@
 use cranelift_thisgpu::Report;
 use cubecl_common::profile::{Duration, Instant, ProfileDuration, ProfileTicks};
 use cubecl_environment::backtrace::BackTrace;
+use cubecl_environment::stream::StreamId;
 use cubecl_server::server::{ProfileError, ProfilingToken, ServerError};
 use hashbrown::HashMap;
 
+/// A window: the stream that it is of, and what it knows.
+struct Window {
+    stream: StreamId,
+    state: State,
+}
+
 /// What a window knows.
-enum Window {
+enum State {
     /// What the device had done when it was opened.
     Open(u64),
     /// Something in it failed.
@@ -36,10 +43,11 @@ impl Profiler {
     }
 
     /// Opens a window.
-    pub fn start(&mut self) -> ProfilingToken {
+    pub fn start(&mut self, stream: StreamId) -> ProfilingToken {
         let token = ProfilingToken { id: self.next };
         self.next += 1;
-        self.windows.insert(token, Window::Open(self.done));
+        let state = State::Open(self.done);
+        self.windows.insert(token, Window { stream, state });
         token
     }
 
@@ -48,14 +56,14 @@ impl Profiler {
     /// # Errors
     /// When it is not open, or something in it failed.
     pub fn stop(&mut self, token: ProfilingToken) -> Result<ProfileDuration, ProfileError> {
-        match self.windows.remove(&token) {
-            Some(Window::Open(before)) => {
+        match self.windows.remove(&token).map(|window| window.state) {
+            Some(State::Open(before)) => {
                 let duration = Duration::from_nanos(self.done - before);
                 let start = Instant::now();
                 let ticks = ProfileTicks::from_start_end(start, start + duration);
                 Ok(ProfileDuration::new_device_time(async move { ticks }))
             }
-            Some(Window::Failed(error)) => Err(error),
+            Some(State::Failed(error)) => Err(error),
             None => Err(ProfileError::NotRegistered {
                 backtrace: BackTrace::capture(),
             }),
@@ -67,10 +75,11 @@ impl Profiler {
         self.windows.remove(&token);
     }
 
-    /// Says to all open windows that work failed.
-    pub fn fail(&mut self, error: &ServerError) {
-        for window in self.windows.values_mut() {
-            *window = Window::Failed(error.into());
+    /// Says to the open windows of a stream that work on it failed.
+    pub fn fail(&mut self, stream: StreamId, error: &ServerError) {
+        let windows = self.windows.values_mut();
+        for window in windows.filter(|window| window.stream == stream) {
+            window.state = State::Failed(error.into());
         }
     }
 }

@@ -12,9 +12,6 @@ use cubecl_core::ir::{
 /// Units of a plane: the lanes of a warp.
 pub const PLANE_UNITS: u32 = 32;
 
-/// Where an allocation may begin, in bytes: as the device's own do.
-pub const ALIGNMENT: u64 = 256;
-
 /// Bits of the widest access of a lane.
 const ACCESS_BITS: u32 = 128;
 
@@ -57,7 +54,7 @@ pub fn device_properties(device: ThisgpuDevice) -> DeviceProperties {
     let mut properties = DeviceProperties::new(
         features,
         // A single allocation may be as large as half of the memory.
-        MemoryDeviceProperties::new(memory / 2, ALIGNMENT).with_max_memory(memory),
+        MemoryDeviceProperties::new(memory / 2, device.alignment()).with_max_memory(memory),
         topology,
         TimingMethod::Device,
         DeviceIdentity {

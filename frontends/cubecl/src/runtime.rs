@@ -1,6 +1,6 @@
 //! The runtime: what CubeCL asks for devices.
 
-use crate::properties::{ALIGNMENT, device_properties};
+use crate::properties::device_properties;
 use crate::{ThisgpuDevice, ThisgpuServer};
 use cranelift_thisgpu::Device as GpuDevice;
 use cubecl_common::device::{Device, DeviceId, DeviceService, ServerUtilitiesHandle, ServiceId};
@@ -41,6 +41,7 @@ impl DeviceService for ThisgpuServer {
         let device = ThisgpuDevice::from_id(id);
         let properties = device_properties(device);
         let memory = properties.memory.clone();
+        let alignment = memory.alignment;
         let logger = Arc::new(ServerLogger::default());
         // No launches are recorded to be played again.
         let (utilities, _captures) = ServerUtilities::init(
@@ -49,10 +50,11 @@ impl DeviceService for ThisgpuServer {
             properties,
             ThisgpuRuntime::target_properties(),
             logger.clone(),
-            ContiguousMemoryLayoutPolicy::new(ALIGNMENT as usize),
+            ContiguousMemoryLayoutPolicy::new(alignment as usize),
         );
         let simulator = GpuDevice::simulator(device.config());
-        ThisgpuServer::new(simulator, memory, Arc::new(utilities), logger)
+        let sharing = device.sharing();
+        ThisgpuServer::new(simulator, memory, sharing, Arc::new(utilities), logger)
     }
 
     fn utilities(&self) -> ServerUtilitiesHandle {

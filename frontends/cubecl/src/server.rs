@@ -6,9 +6,10 @@
 use crate::compiler::{CompiledKernel, ThisgpuCompiler};
 use crate::profile::Profiler;
 use crate::storage::{DeviceResource, DeviceStorage, io_error};
-use crate::streams::Streams;
+use crate::streams::{Sharing, Streams};
 use cranelift_thisgpu::driver::Argument;
-use cranelift_thisgpu::{Device, DevicePointer, Grid, Kernel};
+use cranelift_thisgpu::launch::Place;
+use cranelift_thisgpu::{Device, DeviceError, DevicePointer, Grid, Kernel};
 use cubecl_common::bytes::Bytes;
 use cubecl_common::profile::ProfileDuration;
 use cubecl_core::ir::MemoryDeviceProperties;
@@ -40,7 +41,8 @@ use std::sync::Arc;
 pub struct ThisgpuServer {
     device: Device,
     streams: Streams,
-    kernels: HashMap<KernelId, LoadedKernel>,
+    /// What came of each kernel that was asked for.
+    kernels: HashMap<KernelId, Result<LoadedKernel, LaunchError>>,
     profiler: Profiler,
     utilities: Arc<ServerUtilities>,
     logger: Arc<ServerLogger>,
@@ -70,8 +72,8 @@ impl WriteScoped for ThisgpuServer {
         &mut self.streams
     }
 
-    fn on_failure(&mut self, _: StreamId, error: &ServerError) {
-        self.profiler.fail(error);
+    fn on_failure(&mut self, stream: StreamId, error: &ServerError) {
+        self.profiler.fail(stream, error);
     }
 }
 
@@ -79,12 +81,13 @@ impl ThisgpuServer {
     pub(crate) fn new(
         device: Device,
         memory: MemoryDeviceProperties,
+        sharing: Sharing,
         utilities: Arc<ServerUtilities>,
         logger: Arc<ServerLogger>,
     ) -> ThisgpuServer {
         let most = CubeClRuntimeConfig::get().streaming.max_streams;
         ThisgpuServer {
-            streams: Streams::new(device.clone(), memory, logger.clone(), most),
+            streams: Streams::new(device.clone(), memory, sharing, logger.clone(), most),
             device,
             kernels: HashMap::new(),
             profiler: Profiler::default(),
@@ -118,12 +121,26 @@ impl ThisgpuServer {
     /// The kernel on the device, compiled when it is asked for first.
     fn kernel(&mut self, kernel: &dyn CubeKernel) -> Result<LoadedKernel, LaunchError> {
         let id = kernel.id();
-        if let Some(loaded) = self.kernels.get(&id) {
-            return Ok(loaded.clone());
+        if let Some(known) = self.kernels.get(&id) {
+            return known.clone();
         }
+        let compiled = self.compile(kernel, &id);
+        self.kernels.insert(id, compiled.clone());
+        compiled
+    }
+
+    fn compile(&self, kernel: &dyn CubeKernel, id: &KernelId) -> Result<LoadedKernel, LaunchError> {
         let properties = &self.utilities.properties;
-        validate_cube_dim(properties, &id)?;
-        validate_units(properties, &id)?;
+        validate_cube_dim(properties, id)?;
+        validate_units(properties, id)?;
+        if id.cube_dim.num_elems() == 0 {
+            let (name, size) = (kernel.name(), id.cube_dim);
+            let reason = format!(
+                "kernel {name}: a cube of {}x{}x{} units has none; every dimension of a CubeDim is 1 or more",
+                size.x, size.y, size.z
+            );
+            return Err(generic(reason).into());
+        }
         let definition = cubecl_core::define_kernel(kernel)?;
         let compiled = Compilation::compile(kernel, definition, &mut ThisgpuCompiler, &())?;
         self.logger.log_compilation(&compiled);
@@ -131,13 +148,11 @@ impl ThisgpuServer {
             let reason = format!("{} is text of another compiler", kernel.name());
             generic(reason)
         })?;
-        let loaded = LoadedKernel {
+        Ok(LoadedKernel {
             kernel: self.load(&translated)?,
             compiled: Arc::new(compiled),
             translated,
-        };
-        self.kernels.insert(id, loaded.clone());
-        Ok(loaded)
+        })
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Kernel, LaunchError> {
@@ -202,19 +217,22 @@ impl ThisgpuServer {
         let grid = Grid::new(blocks, [size.x, size.y, size.z]);
         let launch = loaded.kernel.launch(grid).args(&values);
         let report = launch.run().map_err(|error| ServerError::Generic {
-            reason: format!("kernel {}: {error}", loaded.translated.name),
+            reason: failure(&loaded.translated, &error),
             backtrace: BackTrace::capture(),
         })?;
         self.profiler.count(&report);
         crate::report::report(&loaded.translated, grid.blocks, grid.threads, &report);
-        let found = report.findings.iter().map(ToString::to_string);
+        let found = report.findings.iter().map(|finding| {
+            let operation = operation(&loaded.translated, &finding.place);
+            format!("{finding}{operation}")
+        });
         let found = found.chain(report.hazards.iter().map(ToString::to_string));
         let found: Vec<_> = found.collect();
         if found.is_empty() {
             return Ok(());
         }
         Err(ServerError::Validation {
-            message: format!("kernel {}: {}", loaded.translated.name, found.join("\n")),
+            message: found.join("\n"),
             backtrace: BackTrace::capture(),
         })
     }
@@ -225,8 +243,15 @@ impl ThisgpuServer {
             CubeCount::Static(x, y, z) => Ok([x, y, z]),
             CubeCount::Dynamic(binding) => {
                 let resource = self.resource(&binding)?;
-                let words = resource.buffer().cast::<u32>().map_err(io_error)?;
                 let mut cubes = [0; 3];
+                let bytes = resource.buffer().bytes();
+                if bytes < size_of_val(&cubes) as u64 {
+                    let reason = format!(
+                        "the buffer of a CubeCount::Dynamic has {bytes} bytes, not three u32"
+                    );
+                    return Err(LaunchError::from(generic(reason)).into());
+                }
+                let words = resource.buffer().cast::<u32>().map_err(io_error)?;
                 words.read_at(0, &mut cubes).map_err(io_error)?;
                 Ok(cubes)
             }
@@ -312,7 +337,7 @@ impl Server for ThisgpuServer {
             Ok(loaded) => loaded,
             Err(error) => {
                 let error = ServerError::Launch(error);
-                self.profiler.fail(&error);
+                self.profiler.fail(stream_id, &error);
                 if !mode.is_skipped() {
                     // Without code nobody but the caller knows what would have been written.
                     let mut written = self.write_set();
@@ -365,8 +390,8 @@ impl Server for ThisgpuServer {
         Ok(())
     }
 
-    fn start_profile(&mut self, _: StreamId) -> Result<ProfilingToken, ServerError> {
-        Ok(self.profiler.start())
+    fn start_profile(&mut self, stream: StreamId) -> Result<ProfilingToken, ServerError> {
+        Ok(self.profiler.start(stream))
     }
 
     fn end_profile(
@@ -402,6 +427,22 @@ impl ServerStorage for ThisgpuServer {
         self.streams.ensure_written([&binding].into_iter())?;
         let resource = self.resource(&binding)?;
         Ok(ManagedResource::new(binding.memory, resource))
+    }
+}
+
+/// What went wrong with a launch. A fault says itself which kernel it is of.
+fn failure(kernel: &CompiledKernel, error: &DeviceError) -> String {
+    match error {
+        DeviceError::Fault { fault, .. } => format!("{fault}{}", operation(kernel, &fault.place)),
+        _ => format!("kernel {}: {error}", kernel.name),
+    }
+}
+
+/// The operation of CubeCL's that a place comes from, as the end of a message.
+fn operation(kernel: &CompiledKernel, place: &Place) -> String {
+    match kernel.operation(place) {
+        Some(operation) => format!("\n  from {operation}"),
+        None => String::new(),
     }
 }
 

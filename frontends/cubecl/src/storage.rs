@@ -1,6 +1,5 @@
 //! Buffers of CubeCL as memory of the device.
 
-use crate::properties::ALIGNMENT;
 use cranelift_thisgpu::{Buffer, Device, DeviceError};
 use cubecl_environment::backtrace::BackTrace;
 use cubecl_server::server::IoError;
@@ -10,6 +9,7 @@ use hashbrown::HashMap;
 /// Allocations on a device, by CubeCL's numbers for them.
 pub struct DeviceStorage {
     device: Device,
+    alignment: usize,
     memory: HashMap<StorageId, Buffer>,
     allocated: u64,
 }
@@ -28,10 +28,11 @@ impl DeviceResource {
 }
 
 impl DeviceStorage {
-    /// No allocations yet.
-    pub fn new(device: Device) -> DeviceStorage {
+    /// No allocations yet, which are to begin at multiples of `alignment` bytes.
+    pub fn new(device: Device, alignment: u64) -> DeviceStorage {
         DeviceStorage {
             device,
+            alignment: alignment as usize,
             memory: HashMap::new(),
             allocated: 0,
         }
@@ -42,7 +43,7 @@ impl ComputeStorage for DeviceStorage {
     type Resource = DeviceResource;
 
     fn alignment(&self) -> usize {
-        ALIGNMENT as usize
+        self.alignment
     }
 
     fn get(&mut self, handle: &StorageHandle) -> Result<DeviceResource, IoError> {

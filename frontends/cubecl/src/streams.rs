@@ -10,11 +10,20 @@ use cubecl_core::ir::MemoryDeviceProperties;
 use cubecl_environment::stream::StreamId;
 use cubecl_server::logging::ServerLogger;
 use cubecl_server::memory_management::{
-    ErrorGraph, FailureId, MemoryManagement, MemoryManagementOptions,
+    ErrorGraph, FailureId, MemoryAllocationMode, MemoryManagement, MemoryManagementOptions,
 };
 use cubecl_server::server::{BufferBinding, ServerError};
 use cubecl_server::stream::{FailureStore, Failures, StreamFactory, StreamMemory, StreamPool};
 use std::sync::Arc;
+
+/// Whether buffers lie beside each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// In pages that CubeCL keeps and gives out again.
+    Pages,
+    /// Each has an allocation of the device's for itself, new each time: an access beside it is found out, and a read of what nobody wrote.
+    Nothing,
+}
 
 /// A stream.
 pub struct Stream {
@@ -42,6 +51,7 @@ impl StreamMemory for Stream {
 pub struct Factory {
     device: Device,
     properties: MemoryDeviceProperties,
+    sharing: Sharing,
     logger: Arc<ServerLogger>,
 }
 
@@ -49,12 +59,17 @@ impl StreamFactory for Factory {
     type Stream = Stream;
 
     fn create(&mut self) -> Result<Stream, ServerError> {
+        let options = MemoryManagementOptions::new("thisgpu");
+        let options = match self.sharing {
+            Sharing::Pages => options,
+            Sharing::Nothing => options.mode(MemoryAllocationMode::Dedicated),
+        };
         let memory = MemoryManagement::from_configuration(
-            DeviceStorage::new(self.device.clone()),
+            DeviceStorage::new(self.device.clone(), self.properties.alignment),
             &self.properties,
             MemoryConfiguration::default(),
             self.logger.clone(),
-            MemoryManagementOptions::new("thisgpu"),
+            options,
         );
         Ok(Stream { memory })
     }
@@ -71,12 +86,14 @@ impl Streams {
     pub fn new(
         device: Device,
         properties: MemoryDeviceProperties,
+        sharing: Sharing,
         logger: Arc<ServerLogger>,
         most: u8,
     ) -> Streams {
         let factory = Factory {
             device,
             properties,
+            sharing,
             logger: logger.clone(),
         };
         Streams {

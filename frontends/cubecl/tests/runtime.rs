@@ -35,9 +35,13 @@ fn a_fault_is_what_the_read_gives() {
         "kernel write_at",
         "block (0,0,0), thread (0,0,0)",
         "out of bounds",
+        // CubeCL's IR has no places in Rust's text; its operations are what there is.
+        ".cubecl): store of 4 bytes",
+        "\n  from memory.store",
     ] {
         assert!(error.contains(part), "{part} is not in {error}");
     }
+    assert_eq!(error.matches("kernel write_at").count(), 1, "{error}");
     let bytes = launch(1).expect("the device goes on");
     assert_eq!(u32::from_bytes(&bytes)[1], 7);
 }
@@ -144,4 +148,89 @@ fn results_are_right_where_squares_are_not() {
         );
     }
     assert_eq!(found[6].to_bits(), 1);
+}
+
+#[cube(launch)]
+fn histogram(output: &mut [u32], #[comptime] bins: usize) {
+    let mut counts = Array::<u32>::new(bins);
+    for turn in 0..32usize {
+        counts[turn * turn % bins] += 1u32;
+    }
+    output[UNIT_POS as usize] = counts[UNIT_POS as usize];
+}
+
+/// An array of a unit's own begins as zeros, however long it is.
+#[test]
+fn long_arrays_begin_as_zeros() {
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    for bins in [32, 20_000] {
+        let output = client.create_from_slice(u32::as_bytes(&[9; 32]));
+        let (count, size) = (CubeCount::new_single(), CubeDim::new_1d(32));
+        histogram::launch(&client, count, size, argument(&output, 32), bins);
+        let bytes = client.read_one(output).expect("no fault");
+        let mut expected = [0; 32];
+        for turn in 0..32 {
+            if let Some(count) = expected.get_mut(turn * turn % bins) {
+                *count += 1;
+            }
+        }
+        assert_eq!(u32::from_bytes(&bytes), expected, "{bins} bins");
+    }
+}
+
+/// The checking device keeps buffers apart, so that an access of a neighbour is found out, and sees that memory is new when it is given out again.
+#[test]
+fn buffers_are_checked_each_for_itself() {
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::Checking);
+    let buffers = [1, 2].map(|value| client.create_from_slice(u32::as_bytes(&[value; 4])));
+    let (count, size) = (CubeCount::new_single(), CubeDim::new_single());
+    // SAFETY: an index outside is a fault of the device, which is what is tested.
+    unsafe {
+        let output = argument(&buffers[0], 4);
+        write_at::launch_unchecked(&client, count.clone(), size, output, 4);
+    }
+    let error = client.read_one(buffers[0].clone()).expect_err("a fault");
+    assert!(error.to_string().contains("out of bounds"), "{error}");
+    for turn in 0..3 {
+        let memory = client.empty(32 * size_of::<u32>());
+        let written = turn == 0;
+        if written {
+            let size = CubeDim::new_1d(32);
+            histogram::launch(&client, count.clone(), size, argument(&memory, 32), 32);
+            client.read_one(memory).expect("all is written");
+            continue;
+        }
+        count_cubes::launch(&client, count.clone(), size, argument(&memory, 1));
+        let error = client.read_one(memory).expect_err("nobody has written it");
+        assert!(error.to_string().contains("read before anything was written"), "{error}");
+    }
+}
+
+/// Launches that cannot be say why, each time that they are asked for.
+#[test]
+fn impossible_launches_say_why() {
+    let client = ThisgpuRuntime::client(&ThisgpuDevice::Plain);
+    let count = || CubeCount::new_single();
+    let short = client.create_from_slice(u32::as_bytes(&[1, 1]));
+    for _ in 0..2 {
+        let cases = [
+            (
+                count(),
+                CubeDim::new_2d(0, 4),
+                "a cube of 0x4x1 units has none",
+            ),
+            (count(), CubeDim::new_1d(4096), "4096"),
+            (
+                CubeCount::Dynamic(short.clone().binding()),
+                CubeDim::new_single(),
+                "8 bytes, not three u32",
+            ),
+        ];
+        for (count, size, part) in cases {
+            let counts = client.create_from_slice(u32::as_bytes(&[0]));
+            count_cubes::launch(&client, count, size, argument(&counts, 1));
+            let error = client.read_one(counts).expect_err("it cannot be launched");
+            assert!(error.to_string().contains(part), "{part} is not in {error}");
+        }
+    }
 }

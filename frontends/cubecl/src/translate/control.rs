@@ -38,6 +38,7 @@ impl Translator<'_, '_, '_> {
         let context = self.context;
         let operations: Vec<_> = block.deref(context).iter(context).collect();
         for op in operations {
+            self.list(op);
             let id = Operation::get_opid(op, context).to_string();
             match id.as_str() {
                 "branch.yield" => return Ok(End::Falls),

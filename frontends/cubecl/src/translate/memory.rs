@@ -26,6 +26,7 @@ use cubecl_core::ir::{
     types::ArrayType,
 };
 use cubecl_opt::passes::alloc_shared_memory::{AllocSharedOp, SliceSharedOp};
+use pliron::attribute::Attribute;
 use pliron::context::Ptr;
 use pliron::operation::Operation;
 use pliron::r#type::{TypeHandle, Typed};
@@ -36,6 +37,12 @@ const OUT_OF_BOUNDS: TrapCode = TrapCode::unwrap_user(2);
 
 /// The largest alignment of a stack slot, as a power of two, and of an access.
 const LARGEST_ALIGNMENT: u32 = 16;
+
+/// Bytes of an array that are written one access behind the other; those of a longer one in a loop (*assumed*).
+const LONGEST_STRAIGHT: u64 = 512;
+
+/// Bytes that a turn of that loop writes, if an element is not larger (*assumed*).
+const TURN_BYTES: u64 = 64;
 
 /// The variables of `FunctionBuilder` that a variable of the kernel is.
 #[derive(Clone, Debug)]
@@ -116,10 +123,7 @@ impl Translator<'_, '_, '_> {
         }
         let ty = variable.value_ty(context).get_type(context);
         let pointer = op.result(context);
-        let initial = match variable.initializer(context) {
-            Some(value) => Some(self.constant_lanes(&**value, ty)?),
-            None => None,
-        };
+        let initializer = variable.initializer(context);
         let is_whole = pointer.uses(context).iter().all(|used| {
             let user = used.user_op();
             let name = Operation::get_opid(user, context).to_string();
@@ -138,8 +142,8 @@ impl Translator<'_, '_, '_> {
                 values: variables.collect(),
                 pair,
             };
-            let initial = match initial {
-                Some(lanes) => lanes,
+            let initial = match initializer {
+                Some(value) => self.constant_lanes(&**value, ty)?,
                 // So that every path has a value, where the kernel itself sees to that.
                 None => lanes.iter().map(|&lane| self.zero(lane)).collect(),
             };
@@ -157,9 +161,54 @@ impl Translator<'_, '_, '_> {
         let slot = self.builder.create_sized_stack_slot(data);
         let address = self.builder.ins().stack_addr(I64, slot, 0);
         self.values.insert(pointer, vec![address]);
-        if let Some(lanes) = initial {
-            self.store_at(address, ty, &lanes)?;
+        match initializer {
+            Some(value) => self.initialize(address, ty, &**value),
+            None => Ok(()),
         }
+    }
+
+    /// Writes the value that a variable in memory begins with, which stands in all elements of an array.
+    fn initialize(
+        &mut self,
+        address: ir::Value,
+        ty: TypeHandle,
+        value: &dyn Attribute,
+    ) -> Result<()> {
+        let context = self.context;
+        let array = ty.deref(context).downcast_ref::<ArrayType>().copied();
+        let (element, length) = match array {
+            Some(array) => (array.inner, array.length as u64),
+            None => (ty, 1),
+        };
+        let stride = types::bytes(context, element);
+        if length * u64::from(stride) <= LONGEST_STRAIGHT {
+            let lanes = self.constant_lanes(value, ty)?;
+            return self.store_at(address, ty, &lanes);
+        }
+        // A loop over as many elements in a turn, and what is left in front of it.
+        let turn = (TURN_BYTES / u64::from(stride)).max(1);
+        let lanes = self.constant_lanes(value, element)?;
+        let left = length % turn;
+        for index in 0..left {
+            let place = self.offset(address, index, stride);
+            self.store_at(place, element, &lanes)?;
+        }
+        let [body, behind] = [(); 2].map(|()| self.builder.create_block());
+        let (bytes, step) = (length * u64::from(stride), turn * u64::from(stride));
+        let first = self.integer(I64, (left * u64::from(stride)) as i64);
+        let offset = self.builder.append_block_param(body, I64);
+        self.builder.ins().jump(body, &[first.into()]);
+        self.builder.switch_to_block(body);
+        let place = self.builder.ins().iadd(address, offset);
+        for index in 0..turn {
+            let place = self.offset(place, index, stride);
+            self.store_at(place, element, &lanes)?;
+        }
+        let next = self.builder.ins().iadd_imm_u(offset, step as i64);
+        let bytes = self.integer(I64, bytes as i64);
+        let goes_on = (self.builder.ins()).icmp(IntCC::UnsignedLessThan, next, bytes);
+        (self.builder.ins()).brif(goes_on, body, &[next.into()], behind, &[]);
+        self.builder.switch_to_block(behind);
         Ok(())
     }
 
@@ -226,18 +275,18 @@ impl Translator<'_, '_, '_> {
         // All are read before any is written.
         let mut elements = Vec::new();
         for element in 0..copy.len(context).0 {
-            let place = self.offset(from, element, bytes);
+            let place = self.offset(from, element as u64, bytes);
             elements.push(self.load_at(place, ty)?);
         }
         let ty = ptr_value_ty(context, &destination);
         for (element, lanes) in elements.iter().enumerate() {
-            let place = self.offset(to, element, bytes);
+            let place = self.offset(to, element as u64, bytes);
             self.store_at(place, ty, lanes)?;
         }
         Ok(())
     }
 
-    fn offset(&mut self, base: ir::Value, element: usize, bytes: u32) -> ir::Value {
+    fn offset(&mut self, base: ir::Value, element: u64, bytes: u32) -> ir::Value {
         let offset = element as i64 * i64::from(bytes);
         self.builder.ins().iadd_imm_u(base, offset)
     }

@@ -39,6 +39,7 @@ use pliron::builtin::op_interfaces::SymbolOpInterface;
 use pliron::builtin::ops::FuncOp;
 use pliron::context::{Context, Ptr};
 use pliron::operation::Operation;
+use pliron::printable::Printable;
 use pliron::r#type::{TypeHandle, Typed};
 use pliron::value::Value;
 use thiserror::Error;
@@ -78,6 +79,8 @@ pub struct Translation {
     pub arguments: Arguments,
     /// Shared memory of a block, in bytes.
     pub shared_bytes: u32,
+    /// The kernel's operations, in the order of the text; the number of each, from 1, is the line that the function's instructions are said to come from.
+    pub listing: Vec<String>,
 }
 
 /// Translates the kernel `entry`, whose symbol becomes `name`.
@@ -100,7 +103,7 @@ pub fn translate(
     }
     let arguments = Arguments::new(buffers, info)?;
     let types = arguments.types();
-    let mut outcome = Ok(0);
+    let mut outcome = Ok((0, Vec::new()));
     let function = build::function(name, &types, &[], |builder, values| {
         let mut translator = Translator {
             context,
@@ -113,17 +116,19 @@ pub fn translate(
             halves: HashMap::new(),
             buffers: HashMap::new(),
             shared_bytes: 0,
+            listing: Vec::new(),
             cube_dim: settings.cube_dim,
             mode: settings.execution_mode,
         };
         outcome = translator
             .kernel(&parameters, block)
-            .map(|()| translator.shared_bytes);
+            .map(|()| (translator.shared_bytes, translator.listing));
     });
-    let shared_bytes = outcome?;
+    let (shared_bytes, listing) = outcome?;
     Ok(Translation {
         function,
         shared_bytes,
+        listing,
         arguments,
     })
 }
@@ -151,6 +156,7 @@ struct Translator<'a, 'b, 'f> {
     /// The numbers of the buffers whose addresses the parameters of the kernel are.
     buffers: HashMap<Value, usize>,
     shared_bytes: u32,
+    listing: Vec<String>,
     cube_dim: Dim3,
     mode: ExecutionMode,
 }
@@ -165,6 +171,17 @@ impl Translator<'_, '_, '_> {
         }
         self.block(block)?;
         Ok(())
+    }
+
+    /// Writes an operation down, as the place that what is made of it comes from. CubeCL's IR has no places in Rust's text.
+    fn list(&mut self, op: Ptr<Operation>) {
+        let owns_blocks = op.deref(self.context).num_regions() > 0;
+        self.listing.push(match owns_blocks {
+            true => Operation::get_opid(op, self.context).to_string(),
+            false => op.disp(self.context).to_string(),
+        });
+        let line = ir::SourceLoc::new(self.listing.len() as u32);
+        self.builder.set_srcloc(line);
     }
 
     /// Any operation but the end of a block.
