@@ -15,6 +15,7 @@ use super::memory::MAX_SHARED;
 use super::profile::Recorder;
 use super::registers::{GENERAL, LANES};
 use super::shape::Shape;
+use super::specialised::Decoding;
 use super::warp::Warp;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::isa::decode;
@@ -48,7 +49,7 @@ impl Loaded {
     /// Decodes an image.
     pub fn new(image: Image, config: &SimConfig) -> Loaded {
         Loaded {
-            program: Program::new(&image.words, config.semantics),
+            program: Program::new(&image.words, Decoding::new(config.semantics, config.simd)),
             image,
         }
     }

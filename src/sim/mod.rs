@@ -6,7 +6,7 @@
 //! In: an [`Image`], linked code with its constants, and a [`LaunchRequest`]. Out: a [`Report`] with counts, the
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
-//! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
+//! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
 //! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`]). [`check`] and [`timed`],
 //! with [`pending`] and [`profile`], look on, [`Progress`] lets others do so.
 
@@ -22,6 +22,8 @@ pub(crate) mod decoded;
 pub(crate) mod execute;
 pub(crate) mod footprint;
 pub(crate) mod global;
+pub(crate) mod host;
+pub(crate) mod lane_loop;
 pub(crate) mod launch;
 pub(crate) mod memory;
 pub(crate) mod pending;
@@ -29,6 +31,7 @@ pub(crate) mod profile;
 pub(crate) mod registers;
 pub(crate) mod semantics;
 pub(crate) mod shape;
+pub(crate) mod specialised;
 pub(crate) mod stop;
 #[cfg(test)]
 mod tests;
@@ -39,6 +42,7 @@ pub(crate) mod words;
 pub use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, Progress, Report, Stats,
 };
+pub use host::Simd;
 pub use semantics::Reference;
 
 /// Switches of the simulator.
@@ -62,6 +66,8 @@ pub struct SimConfig {
     pub warp_lanes: u32,
     /// Readings of the documents, and the seed that perturbs approximate instructions.
     pub semantics: semantics::Reference,
+    /// Which vector instructions of the host pure operations may use. Results are the same.
+    pub simd: Simd,
     /// Local memory of a thread in bytes, a multiple of 16: the initial stack pointer.
     pub stack_bytes: u32,
     /// Bytes of device memory, at most.
@@ -79,6 +85,7 @@ impl Default for SimConfig {
             check: false,
             warp_lanes: registers::LANES as u32,
             semantics: semantics::Reference::default(),
+            simd: Simd::default(),
             stack_bytes: 64 * 1024,
             memory_bytes: 4 << 30,
         }

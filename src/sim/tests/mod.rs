@@ -8,6 +8,7 @@ mod fuzz;
 mod profile;
 mod programs;
 mod races;
+mod simd;
 mod timing;
 
 use super::SimConfig;
