@@ -6,22 +6,11 @@
 //! together to masks. What an operation means is said by its semantics alone, whatever the choice and the host.
 
 use super::host::{Host, Portable};
-use super::registers::{Column, DISCARD, LANES, Operand, Operands, PT, Registers, lanes};
+use super::registers::{BITS, Column, DISCARD, LANES, Operand, Operands, PT, Registers, lanes};
 use super::semantics::Reference;
 use crate::isa::Role;
 use crate::isa::semantics::{Gather, PureOperation, Scatter};
 use std::marker::PhantomData;
-
-/// The bit of each lane in a mask: what a loop over lanes takes instead of a shift.
-const BITS: Column = {
-    let mut bits = [0; LANES];
-    let mut lane = 0;
-    while lane < LANES {
-        bits[lane] = 1 << lane;
-        lane += 1;
-    }
-    bits
-};
 
 /// A pure operation with its modifiers, ready to run over lanes.
 pub trait LaneLoop: Send + Sync {

@@ -11,6 +11,17 @@ pub const LANES: usize = 32;
 /// A value for each lane.
 pub type Column = [u32; LANES];
 
+/// The bit of each lane in a mask: what a loop over lanes takes instead of a shift.
+pub const BITS: Column = {
+    let mut bits = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
 /// General registers that exist: R0 to R254.
 pub const GENERAL: usize = 255;
 /// First of eight columns of zeros: RZ as a source.
@@ -71,6 +82,9 @@ impl Default for Registers {
 }
 
 impl Registers {
+    /// Bytes of the columns.
+    pub const BYTES: usize = size_of::<[Aligned; COLUMNS]>();
+
     /// All registers 0.
     pub fn new() -> Self {
         let columns = vec![Aligned([0; LANES]); COLUMNS].into_boxed_slice();

@@ -23,11 +23,17 @@ struct Load {
     text: String,
     grid: Grid,
     /// Arguments in front of those buffers.
-    scalars: Vec<u32>,
-    /// 64-bit arguments behind those.
-    wide: Vec<u64>,
+    scalars: Vec<Scalar>,
     /// Contents of the buffers whose addresses are the last arguments. The last buffer is the result.
     buffers: Vec<Vec<u32>>,
+}
+
+/// An argument that is no buffer.
+#[derive(Clone, Copy)]
+enum Scalar {
+    I32(u32),
+    I64(u64),
+    F32(f32),
 }
 
 /// Prints the table: thread-instructions a second of every kernel whose name contains `filter`.
@@ -96,10 +102,11 @@ fn measure(load: &Load, options: &Options, config: SimConfig, rounds: u32) -> Re
     for round in 0..rounds.max(1) {
         let mut launch = kernel.launch(load.grid);
         for scalar in &load.scalars {
-            launch = launch.arg(*scalar);
-        }
-        for wide in &load.wide {
-            launch = launch.arg(*wide);
+            launch = match *scalar {
+                Scalar::I32(value) => launch.arg(value),
+                Scalar::I64(value) => launch.arg(value),
+                Scalar::F32(value) => launch.arg(value),
+            };
         }
         for buffer in &buffers {
             launch = launch.arg(buffer);
@@ -133,7 +140,7 @@ fn loads() -> Result<Vec<Load>> {
     let each = Grid::for_elems(n, BLOCK);
     let size = 256u32;
     let kernel =
-        |name: &'static str, function: &str, grid, scalars: &[u32], buffers| -> Result<Load> {
+        |name: &'static str, function: &str, grid, scalars: &[Scalar], buffers| -> Result<Load> {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filetests/kernels");
             Ok(Load {
                 name,
@@ -141,17 +148,15 @@ fn loads() -> Result<Vec<Load>> {
                 text: std::fs::read_to_string(folder.join(format!("{function}.clif")))?,
                 grid,
                 scalars: scalars.to_vec(),
-                wide: Vec::new(),
                 buffers,
             })
         };
     let own = |name: &'static str, text: String| Load {
         name,
         function: name.to_owned(),
-        text,
+        text: with_constants(&text),
         grid: Grid::for_elems(1 << 14, BLOCK),
         scalars: Vec::new(),
-        wide: Vec::new(),
         buffers: vec![vec![0; 1 << 14]],
     };
     let matrices = || {
@@ -167,10 +172,10 @@ fn loads() -> Result<Vec<Load>> {
         "gather",
         "gather64",
         each,
-        &[n],
+        &[Scalar::I32(n)],
         vec![fractions(n), indices, fractions(n), vec![0; n as usize]],
     )?;
-    gather.wide = vec![24];
+    gather.scalars.push(Scalar::I64(24));
     let small: Vec<u32> = noise(n / 8)
         .into_iter()
         .map(|x| x % (1 << 20) + 1)
@@ -180,37 +185,84 @@ fn loads() -> Result<Vec<Load>> {
             "saxpy",
             "saxpy_f32",
             each,
-            &[n, 2.5f32.to_bits()],
+            &[Scalar::I32(n), Scalar::F32(2.5)],
             vec![fractions(n), fractions(n)],
         )?,
         gather,
-        kernel("chacha_qr", "chacha_qr", each, &[n], vec![noise(4 * n)])?,
+        kernel(
+            "chacha_qr",
+            "chacha_qr",
+            each,
+            &[Scalar::I32(n)],
+            vec![noise(4 * n)],
+        )?,
         own("chacha", chacha()),
         own("hash", looped("hash", "i32", 512, "i32", HASH)),
-        kernel("fmix64", "fmix64", each, &[n], vec![noise(2 * n)])?,
+        kernel(
+            "fmix64",
+            "fmix64",
+            each,
+            &[Scalar::I32(n)],
+            vec![noise(2 * n)],
+        )?,
         own(
             "xoroshiro",
             looped("xoroshiro", "i64", 128, "i64", XOROSHIRO),
         ),
-        kernel("matmul8", "matmul8", tile(8), &[size], matrices())?,
-        kernel("matmul8x8", "matmul_rt8x8", tile(64), &[size], matrices())?,
+        kernel(
+            "matmul8",
+            "matmul8",
+            tile(8),
+            &[Scalar::I32(size)],
+            matrices(),
+        )?,
+        kernel(
+            "matmul8x8",
+            "matmul_rt8x8",
+            tile(64),
+            &[Scalar::I32(size)],
+            matrices(),
+        )?,
         kernel(
             "collatz",
             "collatz",
             Grid::for_elems(n / 8, BLOCK),
-            &[n / 8],
+            &[Scalar::I32(n / 8)],
             vec![small, vec![0; n as usize / 8]],
         )?,
         own("gcd", gcd()),
     ])
 }
 
+/// Instructions `OP_imm.TYPE VALUE, NUMBER` as CLIF has them: the number is a value of its own.
+fn with_constants(text: &str) -> String {
+    let mut out = String::new();
+    for (number, line) in text.lines().enumerate() {
+        let parts = line.split_once("_imm.").and_then(|(head, rest)| {
+            let (ty, rest) = rest.split_once(' ')?;
+            let (value, constant) = rest.split_once(", ")?;
+            Some((head, ty, value, constant))
+        });
+        let _ = match parts {
+            Some((head, ty, value, constant)) => {
+                let name = 10_000 + number;
+                writeln!(
+                    out,
+                    "    v{name} = iconst.{ty} {constant}\n{head} {value}, v{name}"
+                )
+            }
+            None => writeln!(out, "{line}"),
+        };
+    }
+    out
+}
+
 /// The head of a kernel of one parameter, `v0`: the number of the thread is `v1`, the place of its result `v2`.
 fn head(name: &str) -> String {
     format!(
         "target thisgpu\n; kernel\nfunction %{name}(i64) {{\n    fn0 = %gpu_ctaid_x() -> i32\n    fn1 = %gpu_tid_x() -> i32\nblock0(v0: i64):\n    \
-         v10 = call fn0()\n    v11 = call fn1()\n    v12 = imul_imm v10, {BLOCK}\n    v1 = iadd v12, v11\n    v13 = uextend.i64 v1\n    \
-         v14 = ishl_imm v13, 2\n    v2 = iadd v0, v14\n    v3 = uextend.i64 v1\n"
+         v10 = call fn0()\n    v11 = call fn1()\n    v12 = imul_imm.i32 v10, {BLOCK}\n    v1 = iadd v12, v11\n    v13 = uextend.i64 v1\n    \
+         v14 = ishl_imm.i64 v13, 2\n    v2 = iadd v0, v14\n    v3 = uextend.i64 v1\n"
     )
 }
 
@@ -218,13 +270,13 @@ fn head(name: &str) -> String {
 const HASH: &str = "
     v102 = iconst.i32 0xcc9e2d51
     v103 = imul v101, v102
-    v104 = rotl_imm v103, 15
+    v104 = rotl_imm.i32 v103, 15
     v105 = iconst.i32 0x1b873593
     v106 = imul v104, v105
     v107 = bxor v100, v106
-    v108 = rotl_imm v107, 13
+    v108 = rotl_imm.i32 v107, 13
     v109 = iconst.i32 0xe6546b64
-    v110 = imul_imm v108, 5
+    v110 = imul_imm.i32 v108, 5
     v120 = iadd v110, v109
     v121 = iadd v101, v120
 ";
@@ -232,11 +284,11 @@ const HASH: &str = "
 /// A turn of xoroshiro128+ on the state `v100`, `v101`, which becomes `v120` and `v121`.
 const XOROSHIRO: &str = "
     v102 = bxor v101, v100
-    v103 = rotl_imm v100, 24
+    v103 = rotl_imm.i64 v100, 24
     v104 = bxor v103, v102
-    v105 = ishl_imm v102, 16
+    v105 = ishl_imm.i64 v102, 16
     v120 = bxor v104, v105
-    v121 = rotl_imm v102, 37
+    v121 = rotl_imm.i64 v102, 37
 ";
 
 /// A kernel that does `turn` so many times on two values of type `ty` made from its number.
@@ -245,11 +297,11 @@ fn looped(name: &str, ty: &str, count: u32, counter: &str, turn: &str) -> String
     let result = if ty == "i64" {
         "ireduce.i32 v100"
     } else {
-        "iadd_imm v100, 0"
+        "iadd_imm.i32 v100, 0"
     };
     format!(
-        "{}    v4 = iadd_imm {seed}, 77\n    v5 = imul_imm {seed}, 0x10dcd\n    v6 = iconst.{counter} {count}\n    jump block1(v4, v5, v6)\n\
-         block1(v100: {ty}, v101: {ty}, v7: {counter}):{turn}    v8 = iadd_imm v7, -1\n    brif v8, block1(v120, v121, v8), block2\n\
+        "{}    v4 = iadd_imm.{ty} {seed}, 77\n    v5 = imul_imm.{ty} {seed}, 0x10dcd\n    v6 = iconst.{counter} {count}\n    jump block1(v4, v5, v6)\n\
+         block1(v100: {ty}, v101: {ty}, v7: {counter}):{turn}    v8 = iadd_imm.{counter} v7, -1\n    brif v8, block1(v120, v121, v8), block2\n\
          block2:\n    v9 = {result}\n    store aligned v9, v2\n    return\n}}\n",
         head(name)
     )
@@ -261,7 +313,7 @@ fn chacha() -> String {
     for word in 0..16 {
         let _ = writeln!(
             text,
-            "    v{} = imul_imm v1, {}",
+            "    v{} = imul_imm.i32 v1, {}",
             20 + word,
             0x0101_0101 + 2 * word
         );
@@ -285,14 +337,14 @@ fn chacha() -> String {
         for (to, from, mixed, by) in [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)] {
             let _ = writeln!(text, "    v{next} = iadd v{}, v{}", state[to], state[from]);
             let _ = writeln!(text, "    v{} = bxor v{}, v{next}", next + 1, state[mixed]);
-            let _ = writeln!(text, "    v{} = rotl_imm v{}, {by}", next + 2, next + 1);
+            let _ = writeln!(text, "    v{} = rotl_imm.i32 v{}, {by}", next + 2, next + 1);
             (state[to], state[mixed]) = (next, next + 2);
             next += 3;
         }
     }
     let _ = writeln!(
         text,
-        "    v19 = iadd_imm v18, -1\n    brif v19, block1({}, v19), block2",
+        "    v19 = iadd_imm.i32 v18, -1\n    brif v19, block1({}, v19), block2",
         list(&state, "")
     );
     let _ = writeln!(
@@ -306,10 +358,10 @@ fn chacha() -> String {
 /// Euclid's algorithm on the thread's number and a permutation of it, a different number of turns in every thread.
 fn gcd() -> String {
     head("gcd")
-        + "    v20 = imul_imm v1, 0x9e3779b1
-    v21 = bor_imm v20, 1
-    v22 = iadd_imm v1, 12345
-    v23 = imul_imm v22, 0x85ebca6b
+        + "    v20 = imul_imm.i32 v1, 0x9e3779b1
+    v21 = bor_imm.i32 v20, 1
+    v22 = iadd_imm.i32 v1, 12345
+    v23 = imul_imm.i32 v22, 0x85ebca6b
     jump block1(v21, v23)
 block1(v24: i32, v25: i32):
     brif v25, block2, block3
