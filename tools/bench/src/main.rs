@@ -68,7 +68,7 @@ struct Arguments {
     /// Write the table, and with --quality the figures of every function, to a file too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Run this compiler alone, each function twice (for profiles).
+    /// Run this compiler alone, each function twice (for profiles); with --simulator, functional mode alone.
     #[arg(long, conflicts_with = "instructions")]
     alone: bool,
     /// Count the host's instructions by valgrind instead of time.
@@ -154,7 +154,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     if let Some(filter) = &arguments.simulator {
         let options = subject::options(&arguments.settings, "")?;
-        return simulator::table(filter, &options, arguments.rounds);
+        return simulator::table(filter, &options, arguments.rounds, arguments.alone);
     }
     let paths = if arguments.paths.is_empty() && arguments.generated.is_empty() {
         vec![PathBuf::from("filetests")]

@@ -36,44 +36,47 @@ enum Scalar {
     F32(f32),
 }
 
-/// Prints the table: thread-instructions a second of every kernel whose name contains `filter`.
+/// Prints the table: thread-instructions a second of every kernel whose name contains `filter`; `alone`: functional on one core, nothing else.
 ///
 /// # Errors
 /// A kernel that does not compile or faults, or modes that differ.
-pub fn table(filter: &str, options: &Options, rounds: u32) -> Result<()> {
+pub fn table(filter: &str, options: &Options, rounds: u32, alone: bool) -> Result<()> {
+    let functional = SimConfig {
+        threads: 1,
+        ..SimConfig::default()
+    };
+    let all = SimConfig::default();
+    let [timed, check] = [(true, false), (false, true)].map(|(timed, check)| SimConfig {
+        timed,
+        check,
+        ..functional
+    });
+    let modes = [
+        ("functional", functional),
+        ("all cores", all),
+        ("timed", timed),
+        ("check", check),
+    ];
+    let modes = &modes[..if alone { 1 } else { modes.len() }];
     println!("thread-instructions a second, in millions; fastest of {rounds}");
-    println!(
-        "{:<12} {:>10} {:>8}  {:>10} {:>8} {:>8}",
-        "kernel", "million", "ms", "functional", "timed", "check"
-    );
+    print!("{:<12} {:>10} {:>8}", "kernel", "million", "ms");
+    modes.iter().for_each(|(name, _)| print!(" {name:>10}"));
+    println!();
     for load in loads()?.iter().filter(|load| load.name.contains(filter)) {
-        let modes =
-            [(false, false), (true, false), (false, true)].map(|(timed, check)| SimConfig {
-                timed,
-                check,
-                ..SimConfig::default()
-            });
-        let mut rows = Vec::new();
-        for config in modes {
-            rows.push(measure(load, options, config, rounds)?);
-        }
+        let rows = modes.iter();
+        let rows = rows.map(|(_, config)| measure(load, options, *config, rounds));
+        let rows = rows.collect::<Result<Vec<Row>>>()?;
         let first = &rows[0];
-        if rows
-            .iter()
-            .any(|row| (row.count, &row.result) != (first.count, &first.result))
-        {
+        if (rows.iter()).any(|row| (row.count, &row.result) != (first.count, &first.result)) {
             bail!("{}: the modes differ", load.name);
         }
-        let speed = |row: &Row| row.count as f64 / row.time.as_secs_f64() / 1e6;
-        println!(
-            "{:<12} {:>10.2} {:>8.2}  {:>10.1} {:>8.1} {:>8.1}",
-            load.name,
-            first.count as f64 / 1e6,
-            first.time.as_secs_f64() * 1e3,
-            speed(first),
-            speed(&rows[1]),
-            speed(&rows[2]),
-        );
+        let million = first.count as f64 / 1e6;
+        let ms = first.time.as_secs_f64() * 1e3;
+        print!("{:<12} {million:>10.2} {ms:>8.2}", load.name);
+        for row in &rows {
+            print!(" {:>10.1}", million / row.time.as_secs_f64());
+        }
+        println!();
     }
     Ok(())
 }
