@@ -11,7 +11,7 @@ use super::execute::{Banks, Environment};
 use super::global::Table;
 use super::memory::Local;
 use super::profile::Recorder;
-use super::registers::LANES;
+use super::registers::{LANES, Registers};
 use super::shape::Shape;
 use super::timed::Timing;
 use super::warp::{Warp, WarpState};
@@ -123,6 +123,18 @@ impl Cta {
         }
     }
 
+    /// Whether it has room for a CTA of a launch.
+    pub fn fits(&self, run: &Run) -> bool {
+        let local = |warp: &Warp| warp.local.fits(run.stack_bytes, run.config.check);
+        self.warps.len() == pieces(run).count() && self.warps.iter().all(local)
+    }
+
+    /// Bytes that its warps take, about.
+    pub fn bytes(&self) -> usize {
+        let bytes = |warp: &Warp| Registers::BYTES + warp.local.bytes();
+        self.warps.iter().map(bytes).sum()
+    }
+
     /// Starts the CTA of these coordinates.
     pub fn start(&mut self, run: &Run, block: [u32; 3]) {
         self.block = block;
@@ -214,20 +226,12 @@ impl Cta {
             checker,
             recorder: None,
         };
-        for _ in 0..u64::from(WARP_TURN).min(limit) {
-            if warp.state() != WarpState::Ready {
-                break;
-            }
-            let pc = warp.group().pc;
-            let issued = warp.step(&mut env).map_err(|stop| Stopped {
-                stop,
-                warp: index,
-                pc,
-            })?;
-            stats.warp_instructions += 1;
-            stats.thread_instructions += u64::from(issued.mask.count_ones());
-        }
-        Ok(())
+        let limit = u64::from(WARP_TURN).min(limit);
+        warp.run(&mut env, stats, limit).map_err(|stop| Stopped {
+            stop,
+            warp: index,
+            pc: warp.group().pc,
+        })
     }
 
     fn timed_turn(

@@ -7,7 +7,7 @@
 use super::action::{Action, action};
 use super::footprint::Footprint;
 use super::registers::{BROADCAST, DISCARD, Operand, Operands, PT, URZ, ZERO};
-use super::semantics::Reference;
+use super::specialised::{Decoding, Resolving};
 use crate::isa::literal::sign_extend;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Direction, FieldType, OperandInfo};
@@ -73,12 +73,13 @@ pub enum BroadcastSource {
 }
 
 impl Program {
-    /// Decodes words; `semantics` gives the pure operations their meaning.
-    pub fn new(words: &[u128], semantics: Reference) -> Program {
+    /// Decodes words; `decoding` may be the semantics alone.
+    pub fn new(words: &[u128], decoding: impl Into<Decoding>) -> Program {
+        let decoding = decoding.into();
         let ops: Vec<Op> = words
             .iter()
             .enumerate()
-            .map(|(i, word)| op(*word, i, words.len(), semantics))
+            .map(|(i, word)| op(*word, i, words.len(), decoding))
             .collect();
         let named = ops.iter().flat_map(|op| {
             op.footprint
@@ -125,12 +126,17 @@ impl Op {
     }
 }
 
-fn op(word: u128, index: usize, count: usize, semantics: Reference) -> Op {
+fn op(word: u128, index: usize, count: usize, decoding: Decoding) -> Op {
     match decode(word) {
         Ok((inst, control)) => {
             let resolved = resolve(&inst);
+            let resolving = Resolving {
+                inst: &inst,
+                operands: &resolved.operands,
+                broadcasts: &resolved.broadcasts,
+            };
             Op {
-                action: action(&inst, index, count, semantics),
+                action: action(resolving, index, count, decoding),
                 operands: resolved.operands,
                 broadcasts: resolved.broadcasts.into_boxed_slice(),
                 guard: resolved.operands[Role::Pg as usize],

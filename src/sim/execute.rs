@@ -12,11 +12,11 @@ use super::global::Table;
 use super::memory::little_endian;
 use super::profile::{Recorder, Touches};
 use super::registers::{GENERAL, LANES, Operand, lanes};
-use super::warp::Warp;
+use super::warp::{Group, Warp, WarpState};
 use crate::isa::Optype;
 use crate::isa::Role;
 use crate::isa::generated::SReg;
-use crate::launch::FaultKind;
+use crate::launch::{FaultKind, Stats};
 use crate::sim::shape::Shape;
 use crate::sim::stop::Stop;
 
@@ -154,6 +154,69 @@ impl Warp {
             _ => self.effect(op, env, mask)?,
         }
         Ok(Issued { pc: group.pc, mask })
+    }
+
+    /// Issues instructions until it cannot go on or has issued `limit`, and counts them. As many [`Warp::step`]s would do the same.
+    ///
+    /// # Errors
+    /// The fault of the instruction that its current group is at.
+    pub fn run(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Step {
+        let end = stats.warp_instructions.saturating_add(limit);
+        while stats.warp_instructions < end && self.state() == WarpState::Ready {
+            if env.checker.is_none() && self.straight(env, stats, end - stats.warp_instructions) {
+                continue;
+            }
+            let issued = self.step(env)?;
+            stats.warp_instructions += 1;
+            stats.thread_instructions += u64::from(issued.mask.count_ones());
+        }
+        Ok(())
+    }
+
+    /// Issues pure instructions and branches of all lanes as long as they follow each other, at most `limit`. Returns whether there was one.
+    #[inline]
+    fn straight(&mut self, env: &Environment, stats: &mut Stats, limit: u64) -> bool {
+        let budget = env.budget.saturating_sub(self.issued);
+        let limit = limit.min(budget).min(u64::from(self.turn_left())) as u32;
+        let Group {
+            mut pc,
+            mask: group,
+            ..
+        } = self.group();
+        let (mut count, mut threads, mut switch) = (0, 0, false);
+        while count < limit && !switch {
+            let Some(op) = env.program.ops.get(pc as usize) else {
+                break;
+            };
+            let mask = group & self.registers.holds(op.guard);
+            match &op.action {
+                Action::Pure(body) => {
+                    if mask != 0 {
+                        // A fault is for who issues single instructions.
+                        if !op.broadcasts.is_empty() && self.broadcast(op, env, mask).is_err() {
+                            break;
+                        }
+                        body.run(&op.operands, &mut self.registers, mask);
+                    }
+                    pc += 1;
+                }
+                Action::Branch(target) if mask == group && *target != NOWHERE => {
+                    switch = *target <= pc;
+                    pc = *target;
+                }
+                Action::Branch(_) if mask == 0 => pc += 1,
+                _ => break,
+            }
+            count += 1;
+            threads += mask.count_ones();
+        }
+        self.issued += u64::from(count);
+        stats.warp_instructions += u64::from(count);
+        stats.thread_instructions += u64::from(threads);
+        if count != 0 {
+            self.go_on(pc, count, switch);
+        }
+        count != 0
     }
 
     /// Everything that is not pure.

@@ -10,7 +10,7 @@ use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
 use crate::launch::{AccessKind, FaultKind, Window};
 
 /// Bytes from either base that belong to the window (assigned).
-const WINDOW: u64 = 1 << 32;
+pub(super) const WINDOW: u64 = 1 << 32;
 /// Shared memory a CTA may have (assigned).
 pub const MAX_SHARED: u32 = crate::abi::MAX_SHARED;
 
@@ -33,6 +33,16 @@ impl Local {
             track,
             pages: vec![None; (size as usize).div_ceil(PAGE)],
         }
+    }
+
+    /// Whether it is what [`Local::new`] makes of these.
+    pub fn fits(&self, size: u32, track: bool) -> bool {
+        (self.size, self.track) == (size, track)
+    }
+
+    /// Bytes that its pages take, about.
+    pub fn bytes(&self) -> usize {
+        self.pages.iter().flatten().count() * PAGE * LANES
     }
 
     /// Bytes of a thread.

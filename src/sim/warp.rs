@@ -10,7 +10,8 @@
 
 use super::calls::Calls;
 use super::memory::Local;
-use super::registers::{Column, Registers, lanes};
+use super::registers::{BITS, Column, LANES, Registers, lanes};
+use smallvec::SmallVec;
 
 /// Convergence barriers of a warp.
 pub const BARRIERS: usize = 16;
@@ -152,11 +153,10 @@ impl Warp {
             self.current = 0;
             return;
         }
-        let order = (1..=count).map(|i| (self.current + i) % count);
-        let ready = order
-            .into_iter()
-            .find(|i| self.groups[*i].state == GroupState::Ready);
-        self.current = ready.unwrap_or(0);
+        let ready = |i: &usize| self.groups[*i].state == GroupState::Ready;
+        let first = (self.current + 1) % count.max(1);
+        let next = (first..count).find(ready);
+        self.current = next.or_else(|| (0..first).find(ready)).unwrap_or(0);
     }
 
     /// Splits the lanes outside `mask` off the current group; they go on with the next instruction. Returns whether lanes are left.
@@ -234,8 +234,9 @@ impl Warp {
 
     /// BSSY: the lanes of `mask` form a region with the current group's lanes of `mask`.
     pub fn set_barrier(&mut self, number: u8, mask: u32) {
-        for lane in lanes(mask) {
-            self.barriers[usize::from(number)][lane] = mask;
+        let views = &mut self.barriers[usize::from(number)];
+        for (view, bit) in views.iter_mut().zip(BITS) {
+            *view = if mask & bit != 0 { mask } else { *view };
         }
     }
 
@@ -252,12 +253,15 @@ impl Warp {
     /// BSYNC: the lanes of `mask` wait until all lanes of their barrier are here or have exited.
     pub fn reconverge(&mut self, number: u8, mask: u32) {
         let group = self.group();
-        if mask == group.mask
-            && lanes(mask)
-                .all(|lane| self.barriers[usize::from(number)][lane] & self.live & !mask == 0)
-        {
-            self.advance();
-            return;
+        if mask == group.mask {
+            let views = self.barriers[usize::from(number)].iter().zip(BITS);
+            let wanted = views.fold(0, |all, (view, bit)| {
+                all | if mask & bit != 0 { *view } else { 0 }
+            });
+            if wanted & self.live & !mask == 0 {
+                self.advance();
+                return;
+            }
         }
         if self.narrow(mask) {
             self.groups[self.current].state = GroupState::AtBarrier(number);
@@ -311,48 +315,56 @@ impl Warp {
             .fold(0, |m, g| m | g.mask)
     }
 
-    /// Whether all live lanes of a lane's region wait at this barrier. A region is a barrier's number and mask: a lane that waits at the
-    /// same number for others (in a function that saved the barrier) is not there yet.
-    fn region_is_complete(&self, number: u8, lane: usize) -> bool {
+    /// Those lanes of a group that waits at a barrier whose regions are complete: all live lanes of the region wait at it. A region is a
+    /// barrier's number and mask: a lane that waits at the same number for others (in a function that saved the barrier) is not there yet.
+    fn complete(&self, number: u8, mask: u32) -> u32 {
         let views = &self.barriers[usize::from(number)];
-        let region = views[lane];
-        let waiting = self
-            .groups
-            .iter()
-            .filter(|g| g.state == GroupState::AtBarrier(number))
-            .fold(0, |m, g| m | g.mask);
-        region & self.live & !waiting == 0
-            && lanes(region & self.live).all(|other| views[other] == region)
+        let alike = |region: u32| {
+            let views = views.iter().zip(BITS);
+            views.fold(0, |all, (view, bit)| {
+                all | if *view == region { bit } else { 0 }
+            })
+        };
+        let waiting = self.waiting_in(GroupState::AtBarrier(number));
+        let (mut rest, mut free) = (mask, 0);
+        while rest != 0 {
+            let region = views[rest.trailing_zeros() as usize];
+            let same = alike(region);
+            if region & self.live & !(waiting & same) == 0 {
+                free |= same & mask;
+            }
+            rest &= !same;
+        }
+        free
+    }
+
+    /// The lanes of groups in a state.
+    fn waiting_in(&self, state: GroupState) -> u32 {
+        let groups = self.groups.iter().filter(|g| g.state == state);
+        groups.fold(0, |m, g| m | g.mask)
     }
 
     /// Lets waiting lanes go on whose wait is over; those that go on at the same place become one group.
     fn release(&mut self) {
-        // Lanes meet those that wait for the same lanes.
-        let at_sync = |wanted: u32| {
-            (self.groups.iter())
-                .filter(|g| g.state == GroupState::AtWarpSync(wanted))
-                .fold(0, |m, g| m | g.mask)
-        };
-        let free: Vec<u32> = self
-            .groups
-            .iter()
-            .map(|group| match group.state {
-                GroupState::AtBarrier(n) => lanes(group.mask)
-                    .filter(|lane| self.region_is_complete(n, *lane))
-                    .fold(0, |m, lane| m | 1 << lane),
-                GroupState::AtWarpSync(wanted) if wanted & self.live & !at_sync(wanted) == 0 => {
-                    group.mask
-                }
-                _ => 0,
-            })
-            .collect();
-        let mut released: Vec<Group> = Vec::new();
-        for (group, free) in self
-            .groups
-            .iter_mut()
-            .zip(free)
-            .filter(|(_, free)| *free != 0)
-        {
+        let mut free: SmallVec<[u32; LANES]> = SmallVec::new();
+        free.extend(self.groups.iter().map(|group| match group.state {
+            GroupState::AtBarrier(number) => self.complete(number, group.mask),
+            // Lanes meet those that wait for the same lanes.
+            GroupState::AtWarpSync(wanted)
+                if wanted & self.live & !self.waiting_in(group.state) == 0 =>
+            {
+                group.mask
+            }
+            _ => 0,
+        }));
+        if free.iter().all(|lanes| *lanes == 0) {
+            return;
+        }
+        let mut released: SmallVec<[Group; LANES]> = SmallVec::new();
+        for (group, free) in self.groups.iter_mut().zip(free) {
+            if free == 0 {
+                continue;
+            }
             match released.iter_mut().find(|r| r.pc == group.pc + 1) {
                 Some(r) => r.mask |= free,
                 None => released.push(Group {
@@ -364,7 +376,23 @@ impl Warp {
             group.mask &= !free;
         }
         self.groups.retain(|group| group.mask != 0);
-        self.groups.append(&mut released);
+        self.groups.extend(released);
+    }
+
+    /// Instructions that the current group may issue before another one has its turn.
+    #[inline(always)]
+    pub(super) fn turn_left(&self) -> u32 {
+        GROUP_TURN - self.turn
+    }
+
+    /// Goes on at an instruction after so many of the current group; `switch`: another group may have its turn.
+    #[inline(always)]
+    pub(super) fn go_on(&mut self, pc: u32, count: u32, switch: bool) {
+        self.groups[self.current].pc = pc;
+        self.turn += count;
+        if switch || self.turn >= GROUP_TURN {
+            self.next_group();
+        }
     }
 }
 

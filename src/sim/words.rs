@@ -42,6 +42,43 @@ impl Words {
         self.size == 0
     }
 
+    /// Whether stores are marked.
+    #[inline]
+    pub(super) fn is_tracked(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// The word at an offset that is a multiple of four.
+    #[inline(always)]
+    pub(super) fn at(&self, start: usize) -> u32 {
+        self.words[start / WORD].load(Ordering::Relaxed)
+    }
+
+    /// Overwrites the word at an offset that is a multiple of four, without marks.
+    #[inline(always)]
+    pub(super) fn put(&self, start: usize, value: u32) {
+        self.words[start / WORD].store(value, Ordering::Relaxed);
+    }
+
+    /// Copies words from an offset that is a multiple of four.
+    #[inline(always)]
+    pub(super) fn read_words(&self, start: usize, destination: &mut [u32]) {
+        let first = start / WORD;
+        let words = &self.words[first..first + destination.len()];
+        for (to, word) in destination.iter_mut().zip(words) {
+            *to = word.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Overwrites words from an offset that is a multiple of four, without marks.
+    #[inline(always)]
+    pub(super) fn write_words(&self, start: usize, source: &[u32]) {
+        let first = start / WORD;
+        for (word, value) in self.words[first..first + source.len()].iter().zip(source) {
+            word.store(*value, Ordering::Relaxed);
+        }
+    }
+
     /// The marks, which are whole also after a panic of who held them.
     fn marks(&self) -> Option<MutexGuard<'_, Marks>> {
         let marks = self.written.as_ref()?;

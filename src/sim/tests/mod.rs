@@ -5,9 +5,11 @@ mod divergence;
 mod faults;
 mod forms;
 mod fuzz;
+mod parallel;
 mod profile;
 mod programs;
 mod races;
+mod simd;
 mod timing;
 
 use super::SimConfig;

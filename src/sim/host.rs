@@ -1,0 +1,86 @@
+//! The host's vector instructions that lane loops are compiled for.
+//!
+//! Results do not depend on them: what a host does otherwise than the portable code is exact in both, and tests hold one against the other.
+
+use super::semantics::{Fused, Reference};
+use crate::isa::generated::Semantics;
+
+/// Which instructions of the host lane loops may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Simd {
+    /// The best that this host has.
+    #[default]
+    Auto,
+    /// Those that every host of its architecture has: the reference.
+    Portable,
+}
+
+/// Instructions that a loop is compiled for.
+pub trait Host: Copy + Send + Sync + 'static {
+    /// What operations mean, by the instructions that the host has for it.
+    type Semantics: Semantics;
+    /// The semantics from the reference.
+    fn semantics(reference: &Reference) -> Self::Semantics;
+    /// Runs code with these instructions; it has to be inlined for that.
+    fn run<R>(self, code: impl FnOnce() -> R) -> R;
+}
+
+/// Code for every host.
+#[derive(Clone, Copy, Debug)]
+pub struct Portable;
+
+impl Host for Portable {
+    type Semantics = Reference;
+
+    #[inline(always)]
+    fn semantics(reference: &Reference) -> Reference {
+        *reference
+    }
+
+    #[inline(always)]
+    fn run<R>(self, code: impl FnOnce() -> R) -> R {
+        code()
+    }
+}
+
+/// AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub struct Wide(pulp::x86::V3);
+
+#[cfg(target_arch = "x86_64")]
+impl Wide {
+    /// None where the processor lacks them.
+    pub fn detect() -> Option<Wide> {
+        pulp::x86::V3::try_new().map(Wide)
+    }
+}
+
+/// Code that is inlined where it is called.
+#[cfg(target_arch = "x86_64")]
+struct Inlined<F>(F);
+
+#[cfg(target_arch = "x86_64")]
+impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Inlined<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(self) -> R {
+        (self.0)()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Host for Wide {
+    type Semantics = Fused;
+
+    #[inline(always)]
+    fn semantics(reference: &Reference) -> Fused {
+        Fused(*reference)
+    }
+
+    #[inline(always)]
+    fn run<R>(self, code: impl FnOnce() -> R) -> R {
+        self.0.vectorize(Inlined(code))
+    }
+}

@@ -1,0 +1,400 @@
+//! The loops that run a pure operation over the lanes of a warp.
+//!
+//! A loop is compiled for an operation, a [`Choice`] of its modifiers and a [`Host`]: modifiers that the choice knows when it is compiled leave nothing
+//! of the cases that they exclude. Sources are columns, results go to columns beside the registers first and then to the lanes that
+//! run: so the compiler of the host sees loops without aliases that it makes vector instructions of. Predicates are read from and put
+//! together to masks. What an operation means is said by its semantics alone, whatever the choice and the host.
+
+use super::host::{Host, Portable};
+use super::registers::{BITS, Column, DISCARD, LANES, Operand, Operands, PT, Registers, lanes};
+use super::semantics::Reference;
+use crate::isa::Role;
+use crate::isa::semantics::{Gather, PureOperation, Scatter};
+use std::marker::PhantomData;
+
+/// A pure operation with its modifiers, ready to run over lanes.
+pub trait LaneLoop: Send + Sync {
+    /// Runs it in every lane of `mask`, which are not none.
+    fn run(&self, operands: &Operands, registers: &mut Registers, mask: u32);
+    /// Runs it once, its word results going to uniform registers.
+    fn run_once(&self, operands: &Operands, registers: &mut Registers, lane: usize);
+}
+
+/// What is known of an instruction when it is decoded.
+pub trait Choice<O: PureOperation>: Send + Sync + 'static {
+    /// Whether all lanes of a warp are computed at once, also those that do not run: worth it where that becomes vector instructions.
+    const WHOLE: bool;
+    /// The modifiers.
+    fn modifiers(&self) -> O::Modifiers;
+    /// A source that is the same for all lanes and always.
+    #[inline(always)]
+    fn source(&self, _: Role) -> Option<u32> {
+        None
+    }
+}
+
+/// Any modifiers.
+pub struct Any<O: PureOperation>(pub O::Modifiers);
+
+impl<O: PureOperation + 'static> Choice<O> for Any<O> {
+    const WHOLE: bool = false;
+
+    #[inline(always)]
+    fn modifiers(&self) -> O::Modifiers {
+        self.0
+    }
+}
+
+/// [`LaneLoop`] of an operation. `PREDICATES`: its results in predicates are written.
+pub struct Pure<O, C, H, const PREDICATES: bool> {
+    choice: C,
+    host: H,
+    semantics: Reference,
+    operation: PhantomData<fn() -> O>,
+}
+
+/// The loop of an operation with modifiers that nothing is known of.
+pub fn any<O: PureOperation + 'static>(
+    modifiers: O::Modifiers,
+    semantics: Reference,
+) -> Box<dyn LaneLoop> {
+    chosen::<O, _, _, true>(Any(modifiers), Portable, semantics)
+}
+
+/// The loop of an operation with this choice of modifiers.
+pub fn chosen<O, C, H, const PREDICATES: bool>(
+    choice: C,
+    host: H,
+    semantics: Reference,
+) -> Box<dyn LaneLoop>
+where
+    O: PureOperation + 'static,
+    C: Choice<O>,
+    H: Host,
+{
+    Box::new(Pure::<O, C, H, PREDICATES> {
+        choice,
+        host,
+        semantics,
+        operation: PhantomData,
+    })
+}
+
+impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
+    Pure<O, C, H, PREDICATES>
+{
+    #[inline(always)]
+    fn lane<const UNIFORM: bool>(
+        &self,
+        operands: &Operands,
+        registers: &mut Registers,
+        lane: usize,
+    ) {
+        let mut view = Lane::<UNIFORM> {
+            registers,
+            operands,
+            lane,
+        };
+        let sources = O::gather(&view);
+        let results = O::evaluate(
+            &H::semantics(&self.semantics),
+            &self.choice.modifiers(),
+            &sources,
+        );
+        O::scatter(&results, &mut view);
+    }
+
+    /// All lanes; those of `mask` are written.
+    #[inline(always)]
+    fn whole(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
+        let modifiers = self.choice.modifiers();
+        let semantics = H::semantics(&self.semantics);
+        let mut results = Results::<PREDICATES>::default();
+        for lane in 0..LANES {
+            let sources = O::gather(&Sources {
+                registers: &*registers,
+                operands,
+                choice: &self.choice,
+                lane,
+                operation: PhantomData,
+            });
+            results.lane = lane;
+            O::scatter(&O::evaluate(&semantics, &modifiers, &sources), &mut results);
+        }
+        results.write(operands, registers, mask);
+    }
+}
+
+impl<O, C, H, const PREDICATES: bool> LaneLoop for Pure<O, C, H, PREDICATES>
+where
+    O: PureOperation + 'static,
+    C: Choice<O>,
+    H: Host,
+{
+    #[inline]
+    fn run(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
+        if C::WHOLE || mask == u32::MAX {
+            self.host.run(|| self.whole(operands, registers, mask));
+            return;
+        }
+        for lane in lanes(mask) {
+            self.lane::<false>(operands, registers, lane);
+        }
+    }
+
+    fn run_once(&self, operands: &Operands, registers: &mut Registers, lane: usize) {
+        self.lane::<true>(operands, registers, lane & (LANES - 1));
+    }
+}
+
+/// A lane of the sources.
+struct Sources<'a, O, C> {
+    registers: &'a Registers,
+    operands: &'a Operands,
+    choice: &'a C,
+    lane: usize,
+    operation: PhantomData<O>,
+}
+
+impl<O: PureOperation, C: Choice<O>> Sources<'_, O, C> {
+    #[inline(always)]
+    fn operand(&self, role: Role) -> Operand {
+        self.operands[role as usize]
+    }
+}
+
+impl<O: PureOperation, C: Choice<O>> Gather for Sources<'_, O, C> {
+    #[inline(always)]
+    fn word(&self, role: Role) -> u32 {
+        match self.choice.source(role) {
+            Some(value) => value,
+            None => self.registers.column(self.operand(role).column)[self.lane],
+        }
+    }
+
+    #[inline(always)]
+    fn pair(&self, role: Role) -> u64 {
+        self.registers.pair(self.operand(role), self.lane)
+    }
+
+    #[inline(always)]
+    fn quad(&self, role: Role) -> u128 {
+        quad(self.registers, self.operand(role), self.lane)
+    }
+
+    #[inline(always)]
+    fn predicate(&self, role: Role) -> bool {
+        self.registers.holds(self.operand(role)) & BITS[self.lane] != 0
+    }
+
+    #[inline(always)]
+    fn predicates(&self) -> u8 {
+        predicates(self.registers, self.lane)
+    }
+
+    #[inline(always)]
+    fn signed(&self, role: Role) -> i32 {
+        self.word(role) as i32
+    }
+}
+
+/// Words that a result has, at most.
+const WORDS: usize = 4;
+
+/// The results of all lanes before they are written.
+#[derive(Default)]
+struct Results<const PREDICATES: bool> {
+    words: [Column; WORDS],
+    /// Words that the operation gives.
+    count: usize,
+    /// Pu and Pv.
+    masks: [u32; 2],
+    /// P0 to P6 where the operation writes them all.
+    all: Option<[u32; PT]>,
+    lane: usize,
+}
+
+impl<const PREDICATES: bool> Results<PREDICATES> {
+    /// Writes them to the registers in the lanes of `mask`.
+    #[inline(always)]
+    fn write(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
+        let d = operands[Role::D as usize];
+        for (word, values) in self.words.iter().enumerate().take(self.count) {
+            if word >= usize::from(d.words) || d.column == DISCARD {
+                break;
+            }
+            let column = registers.column_mut(d.column + word as u16);
+            if mask == u32::MAX {
+                *column = *values;
+            } else {
+                for lane in 0..LANES {
+                    let runs = mask & BITS[lane] != 0;
+                    column[lane] = if runs { values[lane] } else { column[lane] };
+                }
+            }
+        }
+        if PREDICATES {
+            for (role, value) in [Role::Pu, Role::Pv].into_iter().zip(self.masks) {
+                registers.set_predicate(operands[role as usize], mask, value);
+            }
+        }
+        if let Some(all) = self.all {
+            for (old, new) in registers.predicates.iter_mut().zip(all) {
+                *old = *old & !mask | new & mask;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn give(&mut self, values: [u32; WORDS], count: usize) {
+        for word in 0..count {
+            self.words[word][self.lane] = values[word];
+        }
+        self.count = count;
+    }
+}
+
+impl<const PREDICATES: bool> Scatter for Results<PREDICATES> {
+    #[inline(always)]
+    fn word(&mut self, _: Role, value: u32) {
+        self.give([value, 0, 0, 0], 1);
+    }
+
+    #[inline(always)]
+    fn pair(&mut self, _: Role, value: u64) {
+        self.give([value as u32, (value >> 32) as u32, 0, 0], 2);
+    }
+
+    #[inline(always)]
+    fn quad(&mut self, _: Role, value: u128) {
+        self.give(words(value), 4);
+    }
+
+    #[inline(always)]
+    fn predicate(&mut self, role: Role, value: bool) {
+        if PREDICATES {
+            let bit = if value { BITS[self.lane] } else { 0 };
+            self.masks[usize::from(role as usize == Role::Pv as usize)] |= bit;
+        }
+    }
+
+    #[inline(always)]
+    fn predicates(&mut self, value: u8) {
+        let all = self.all.get_or_insert_default();
+        for (i, mask) in all.iter_mut().enumerate() {
+            *mask |= u32::from(value >> i & 1) << self.lane;
+        }
+    }
+}
+
+/// P0 to P7 of a lane.
+#[inline(always)]
+fn predicates(registers: &Registers, lane: usize) -> u8 {
+    let bits = registers.predicates.iter().enumerate();
+    bits.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i)
+}
+
+/// 128 bits of a lane.
+#[inline(always)]
+fn quad(registers: &Registers, operand: Operand, lane: usize) -> u128 {
+    let words = registers.words(operand, lane);
+    (words.iter().rev()).fold(0, |value, word| value << 32 | u128::from(*word))
+}
+
+/// The words of a value.
+#[inline(always)]
+fn words(value: u128) -> [u32; WORDS] {
+    [0, 32, 64, 96].map(|shift| (value >> shift) as u32)
+}
+
+/// One lane of the registers, seen through the operands of an instruction. `UNIFORM`: word results go to uniform registers.
+struct Lane<'a, const UNIFORM: bool> {
+    registers: &'a mut Registers,
+    operands: &'a Operands,
+    lane: usize,
+}
+
+impl<const UNIFORM: bool> Lane<'_, UNIFORM> {
+    #[inline(always)]
+    fn operand(&self, role: Role) -> Operand {
+        self.operands[role as usize]
+    }
+}
+
+impl<const UNIFORM: bool> Gather for Lane<'_, UNIFORM> {
+    #[inline(always)]
+    fn word(&self, role: Role) -> u32 {
+        self.registers.column(self.operand(role).column)[self.lane]
+    }
+
+    #[inline(always)]
+    fn pair(&self, role: Role) -> u64 {
+        self.registers.pair(self.operand(role), self.lane)
+    }
+
+    #[inline(always)]
+    fn quad(&self, role: Role) -> u128 {
+        quad(self.registers, self.operand(role), self.lane)
+    }
+
+    #[inline(always)]
+    fn predicate(&self, role: Role) -> bool {
+        self.registers.holds(self.operand(role)) >> self.lane & 1 != 0
+    }
+
+    #[inline(always)]
+    fn predicates(&self) -> u8 {
+        predicates(self.registers, self.lane)
+    }
+
+    #[inline(always)]
+    fn signed(&self, role: Role) -> i32 {
+        self.word(role) as i32
+    }
+}
+
+impl<const UNIFORM: bool> Scatter for Lane<'_, UNIFORM> {
+    #[inline(always)]
+    fn word(&mut self, role: Role, value: u32) {
+        let operand = self.operand(role);
+        if UNIFORM {
+            self.registers.set_uniform(operand.column as usize, value);
+        } else if operand.words != 0 {
+            self.registers.column_mut(operand.column)[self.lane] = value;
+        }
+    }
+
+    #[inline(always)]
+    fn pair(&mut self, role: Role, value: u64) {
+        self.quad(role, u128::from(value));
+    }
+
+    #[inline(always)]
+    fn quad(&mut self, role: Role, value: u128) {
+        let operand = self.operand(role);
+        let words = words(value);
+        if UNIFORM {
+            for (i, word) in words.into_iter().enumerate().take(operand.words as usize) {
+                self.registers
+                    .set_uniform(operand.column as usize + i, word);
+            }
+        } else {
+            self.registers.set_words(operand, self.lane, words);
+        }
+    }
+
+    #[inline(always)]
+    fn predicate(&mut self, role: Role, value: bool) {
+        let operand = self.operand(role);
+        self.registers
+            .set_predicate(operand, 1 << self.lane, u32::from(value) << self.lane);
+    }
+
+    #[inline(always)]
+    fn predicates(&mut self, value: u8) {
+        let bit = 1 << self.lane;
+        for (i, mask) in self.registers.predicates.iter_mut().enumerate().take(PT) {
+            *mask = (*mask & !bit) | if value >> i & 1 != 0 { bit } else { 0 };
+        }
+    }
+}
