@@ -247,8 +247,9 @@ impl<const PREDICATES: bool> Results<PREDICATES> {
 
     #[inline(always)]
     fn give(&mut self, values: [u32; WORDS], count: usize) {
-        for word in 0..count {
-            self.words[word][self.lane] = values[word];
+        let lane = self.lane;
+        for (column, value) in self.words.iter_mut().zip(values).take(count) {
+            column[lane] = value;
         }
         self.count = count;
     }

@@ -181,8 +181,8 @@ impl Places {
                     };
                 }
             } else if mask == u32::MAX {
-                for lane in 0..LANES {
-                    column[lane] = memory.at(self.offsets[lane] + WORD * word);
+                for (value, offset) in column.iter_mut().zip(&self.offsets) {
+                    *value = memory.at(offset + WORD * word);
                 }
             } else {
                 for lane in lanes(mask) {
