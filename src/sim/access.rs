@@ -43,9 +43,6 @@ impl Warp {
         access: Access,
         mask: u32,
     ) -> Step {
-        if self.load_together(op, env, access, mask) {
-            return Ok(());
-        }
         let (d, bytes, shared) = (
             op.operand(Role::D),
             u32::from(access.bytes),
@@ -110,9 +107,6 @@ impl Warp {
         access: Access,
         mask: u32,
     ) -> Step {
-        if self.store_together(op, env, access, mask) {
-            return Ok(());
-        }
         let (b, bytes, shared) = (
             op.operand(Role::B),
             u32::from(access.bytes),

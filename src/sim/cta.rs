@@ -121,6 +121,15 @@ impl Cta {
             room,
             shared: Bytes::new(run.shared_bytes as usize, run.config.check),
         }
+        .prepared(run)
+    }
+
+    /// With what its warps need for this launch.
+    pub fn prepared(mut self, run: &Run) -> Cta {
+        for (warp, (index, _)) in self.warps.iter_mut().zip(pieces(run)) {
+            warp.prepare(index, run.program, &run.banks, run.shape.block);
+        }
+        self
     }
 
     /// Whether it has room for a CTA of a launch.
@@ -139,8 +148,8 @@ impl Cta {
     pub fn start(&mut self, run: &Run, block: [u32; 3]) {
         self.block = block;
         self.shared.reset(run.shared_bytes as usize);
-        for (warp, (index, mask)) in self.warps.iter_mut().zip(pieces(run)) {
-            warp.start(index, mask, run.entry, run.program.registers);
+        for (warp, (_, mask)) in self.warps.iter_mut().zip(pieces(run)) {
+            warp.start(mask, run.entry, run.program.registers);
         }
         self.timing = run.config.timed.then(|| Timing::new(self.warps.len()));
     }

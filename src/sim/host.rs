@@ -48,11 +48,16 @@ impl Host for Portable {
 #[derive(Clone, Copy, Debug)]
 pub struct Wide(pulp::x86::V3);
 
+/// AVX-512: masks of lanes are registers of the host.
 #[cfg(target_arch = "x86_64")]
-impl Wide {
-    /// None where the processor lacks them.
-    pub fn detect() -> Option<Wide> {
-        pulp::x86::V3::try_new().map(Wide)
+#[derive(Clone, Copy, Debug)]
+pub struct Widest(pulp::x86::V4);
+
+#[cfg(target_arch = "x86_64")]
+impl Widest {
+    /// Less of it.
+    pub fn wide(self) -> Wide {
+        Wide(*self.0)
     }
 }
 
@@ -71,16 +76,69 @@ impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Inlined<F> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Host for Wide {
-    type Semantics = Fused;
+macro_rules! vector_host {
+    ($($name:ident)*) => {
+        $(impl Host for $name {
+            type Semantics = Fused;
 
-    #[inline(always)]
-    fn semantics(reference: &Reference) -> Fused {
-        Fused(*reference)
+            #[inline(always)]
+            fn semantics(reference: &Reference) -> Fused {
+                Fused(*reference)
+            }
+
+            #[inline(always)]
+            fn run<R>(self, code: impl FnOnce() -> R) -> R {
+                self.0.vectorize(Inlined(code))
+            }
+        })*
+    };
+}
+#[cfg(target_arch = "x86_64")]
+vector_host!(Wide Widest);
+
+/// What this host has of them.
+#[derive(Clone, Copy, Debug)]
+pub enum Detected {
+    /// Nothing that counts, or nothing that is wanted.
+    Portable,
+    /// [`Wide`].
+    #[cfg(target_arch = "x86_64")]
+    Wide(Wide),
+    /// [`Widest`].
+    #[cfg(target_arch = "x86_64")]
+    Widest(Widest),
+}
+
+impl Detected {
+    /// As wanted.
+    pub fn new(simd: Simd) -> Detected {
+        match simd {
+            Simd::Portable => Detected::Portable,
+            Simd::Auto => Detected::best(),
+        }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    fn best() -> Detected {
+        let widest = || pulp::x86::V4::try_new().map(|found| Detected::Widest(Widest(found)));
+        let wide = || pulp::x86::V3::try_new().map(|found| Detected::Wide(Wide(found)));
+        widest().or_else(wide).unwrap_or(Detected::Portable)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn best() -> Detected {
+        Detected::Portable
+    }
+
+    /// Runs code with these instructions; it has to be inlined for that.
     #[inline(always)]
-    fn run<R>(self, code: impl FnOnce() -> R) -> R {
-        self.0.vectorize(Inlined(code))
+    pub fn run<R>(self, code: impl FnOnce() -> R) -> R {
+        match self {
+            Detected::Portable => code(),
+            #[cfg(target_arch = "x86_64")]
+            Detected::Wide(host) => host.run(code),
+            #[cfg(target_arch = "x86_64")]
+            Detected::Widest(host) => host.run(code),
+        }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! A loop is compiled for an operation, a [`Choice`] of its modifiers and a [`Host`]: modifiers that the choice knows when it is compiled leave nothing
 //! of the cases that they exclude. Sources are columns, results go to columns beside the registers first and then to the lanes that
-//! run: so the compiler of the host sees loops without aliases that it makes vector instructions of. Predicates are read from and put
-//! together to masks. What an operation means is said by its semantics alone, whatever the choice and the host.
+//! run: so the compiler of the host sees loops without aliases that it makes vector instructions of, and keeps what is beside the registers in
+//! registers of its own. Predicates are read from and put together to masks. What an operation means is said by its semantics alone, whatever the choice and the host.
 
-use super::host::{Host, Portable};
+use super::host::Host;
 use super::registers::{BITS, Column, DISCARD, LANES, Operand, Operands, PT, Registers, lanes};
 use super::semantics::Reference;
 use crate::isa::Role;
@@ -53,14 +53,6 @@ pub struct Pure<O, C, H, const PREDICATES: bool> {
     operation: PhantomData<fn() -> O>,
 }
 
-/// The loop of an operation with modifiers that nothing is known of.
-pub fn any<O: PureOperation + 'static>(
-    modifiers: O::Modifiers,
-    semantics: Reference,
-) -> Box<dyn LaneLoop> {
-    chosen::<O, _, _, true>(Any(modifiers), Portable, semantics)
-}
-
 /// The loop of an operation with this choice of modifiers.
 pub fn chosen<O, C, H, const PREDICATES: bool>(
     choice: C,
@@ -83,6 +75,7 @@ where
 impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
     Pure<O, C, H, PREDICATES>
 {
+    /// One lane. `UNIFORM`: word results go to uniform registers.
     #[inline(always)]
     fn lane<const UNIFORM: bool>(
         &self,
@@ -118,10 +111,11 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
                 lane,
                 operation: PhantomData,
             });
-            results.lane = lane;
-            O::scatter(&O::evaluate(&semantics, &modifiers, &sources), &mut results);
+            let mut given = Given::default();
+            O::scatter(&O::evaluate(&semantics, &modifiers, &sources), &mut given);
+            results.take(lane, given, O::WORDS);
         }
-        results.write(operands, registers, mask);
+        results.write(operands, registers, mask, O::WORDS);
     }
 }
 
@@ -133,17 +127,25 @@ where
 {
     #[inline]
     fn run(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
-        if C::WHOLE || mask == u32::MAX {
-            self.host.run(|| self.whole(operands, registers, mask));
-            return;
-        }
-        for lane in lanes(mask) {
-            self.lane::<false>(operands, registers, lane);
-        }
+        self.host.run(
+            #[inline(always)]
+            || {
+                if C::WHOLE || mask == u32::MAX {
+                    self.whole(operands, registers, mask);
+                } else {
+                    for lane in lanes(mask) {
+                        self.lane::<false>(operands, registers, lane);
+                    }
+                }
+            },
+        );
     }
 
     fn run_once(&self, operands: &Operands, registers: &mut Registers, lane: usize) {
-        self.lane::<true>(operands, registers, lane & (LANES - 1));
+        self.host.run(
+            #[inline(always)]
+            || self.lane::<true>(operands, registers, lane & (LANES - 1)),
+        );
     }
 }
 
@@ -201,89 +203,99 @@ impl<O: PureOperation, C: Choice<O>> Gather for Sources<'_, O, C> {
 /// Words that a result has, at most.
 const WORDS: usize = 4;
 
+/// What an operation gives for one lane.
+#[derive(Default)]
+struct Given {
+    words: [u32; WORDS],
+    /// Pu and Pv.
+    predicates: [bool; 2],
+    /// P0 to P6 where the operation writes them all.
+    all: Option<u8>,
+}
+
+impl Scatter for Given {
+    #[inline(always)]
+    fn word(&mut self, _: Role, value: u32) {
+        self.words[0] = value;
+    }
+
+    #[inline(always)]
+    fn pair(&mut self, _: Role, value: u64) {
+        self.words[0] = value as u32;
+        self.words[1] = (value >> 32) as u32;
+    }
+
+    #[inline(always)]
+    fn quad(&mut self, _: Role, value: u128) {
+        self.words = words(value);
+    }
+
+    #[inline(always)]
+    fn predicate(&mut self, role: Role, value: bool) {
+        self.predicates[usize::from(role as usize == Role::Pv as usize)] = value;
+    }
+
+    #[inline(always)]
+    fn predicates(&mut self, value: u8) {
+        self.all = Some(value);
+    }
+}
+
 /// The results of all lanes before they are written.
 #[derive(Default)]
 struct Results<const PREDICATES: bool> {
     words: [Column; WORDS],
-    /// Words that the operation gives.
-    count: usize,
     /// Pu and Pv.
     masks: [u32; 2],
     /// P0 to P6 where the operation writes them all.
     all: Option<[u32; PT]>,
-    lane: usize,
 }
 
 impl<const PREDICATES: bool> Results<PREDICATES> {
-    /// Writes them to the registers in the lanes of `mask`.
+    /// Takes those of a lane, `count` of its words. Every access has a constant index, so that what is not given costs nothing.
     #[inline(always)]
-    fn write(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
+    fn take(&mut self, lane: usize, given: Given, count: usize) {
+        if count > 0 {
+            self.words[0][lane] = given.words[0];
+        }
+        if count > 1 {
+            self.words[1][lane] = given.words[1];
+        }
+        if count > 2 {
+            self.words[2][lane] = given.words[2];
+            self.words[3][lane] = given.words[3];
+        }
+        if PREDICATES {
+            let bit = BITS[lane];
+            self.masks[0] |= if given.predicates[0] { bit } else { 0 };
+            self.masks[1] |= if given.predicates[1] { bit } else { 0 };
+        }
+        if let Some(value) = given.all {
+            let all = self.all.get_or_insert_default();
+            for (i, mask) in all.iter_mut().enumerate() {
+                *mask |= u32::from(value >> i & 1) << lane;
+            }
+        }
+    }
+
+    /// Writes them to the registers in the lanes of `mask`, at most `count` words.
+    #[inline(always)]
+    fn write(&self, operands: &Operands, registers: &mut Registers, mask: u32, count: usize) {
         let d = operands[Role::D as usize];
-        for (word, values) in self.words.iter().enumerate().take(self.count) {
+        for (word, values) in self.words.iter().enumerate().take(count) {
             if word >= usize::from(d.words) || d.column == DISCARD {
                 break;
             }
-            let column = registers.column_mut(d.column + word as u16);
-            if mask == u32::MAX {
-                *column = *values;
-            } else {
-                for lane in 0..LANES {
-                    let runs = mask & BITS[lane] != 0;
-                    column[lane] = if runs { values[lane] } else { column[lane] };
-                }
-            }
+            registers.set_column(d.column + word as u16, values, mask);
         }
         if PREDICATES {
-            for (role, value) in [Role::Pu, Role::Pv].into_iter().zip(self.masks) {
-                registers.set_predicate(operands[role as usize], mask, value);
-            }
+            registers.set_predicate(operands[Role::Pu as usize], mask, self.masks[0]);
+            registers.set_predicate(operands[Role::Pv as usize], mask, self.masks[1]);
         }
         if let Some(all) = self.all {
             for (old, new) in registers.predicates.iter_mut().zip(all) {
                 *old = *old & !mask | new & mask;
             }
-        }
-    }
-
-    #[inline(always)]
-    fn give(&mut self, values: [u32; WORDS], count: usize) {
-        let lane = self.lane;
-        for (column, value) in self.words.iter_mut().zip(values).take(count) {
-            column[lane] = value;
-        }
-        self.count = count;
-    }
-}
-
-impl<const PREDICATES: bool> Scatter for Results<PREDICATES> {
-    #[inline(always)]
-    fn word(&mut self, _: Role, value: u32) {
-        self.give([value, 0, 0, 0], 1);
-    }
-
-    #[inline(always)]
-    fn pair(&mut self, _: Role, value: u64) {
-        self.give([value as u32, (value >> 32) as u32, 0, 0], 2);
-    }
-
-    #[inline(always)]
-    fn quad(&mut self, _: Role, value: u128) {
-        self.give(words(value), 4);
-    }
-
-    #[inline(always)]
-    fn predicate(&mut self, role: Role, value: bool) {
-        if PREDICATES {
-            let bit = if value { BITS[self.lane] } else { 0 };
-            self.masks[usize::from(role as usize == Role::Pv as usize)] |= bit;
-        }
-    }
-
-    #[inline(always)]
-    fn predicates(&mut self, value: u8) {
-        let all = self.all.get_or_insert_default();
-        for (i, mask) in all.iter_mut().enumerate() {
-            *mask |= u32::from(value >> i & 1) << self.lane;
         }
     }
 }

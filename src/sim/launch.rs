@@ -477,7 +477,7 @@ impl<'a> Batch<'a> {
         match kept {
             Some(mut cta) => {
                 cta.room = room;
-                cta
+                cta.prepared(self.run)
             }
             None => Cta::new(self.run, room),
         }

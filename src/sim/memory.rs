@@ -23,6 +23,8 @@ pub struct Local {
     size: u32,
     track: bool,
     pages: Vec<Option<Box<[Bytes; LANES]>>>,
+    /// Whether any of them may have been used since the last [`Local::reset`].
+    used: bool,
 }
 
 impl Local {
@@ -32,6 +34,7 @@ impl Local {
             size,
             track,
             pages: vec![None; (size as usize).div_ceil(PAGE)],
+            used: false,
         }
     }
 
@@ -52,6 +55,9 @@ impl Local {
 
     /// Forgets everything.
     pub fn reset(&mut self) {
+        if !std::mem::take(&mut self.used) {
+            return;
+        }
         for page in self.pages.iter_mut().flatten() {
             page.iter_mut().for_each(|bytes| bytes.reset(PAGE));
         }
@@ -67,6 +73,7 @@ impl Local {
 
     fn page_mut(&mut self, lane: usize, offset: usize) -> (&mut Bytes, usize) {
         let track = self.track;
+        self.used = true;
         let page = self.pages[offset / PAGE]
             .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Bytes::new(PAGE, track))));
         (&mut page[lane], offset % PAGE)

@@ -1,8 +1,9 @@
 //! The registers of a warp.
 //!
-//! A general register is a *column*, 32 lanes side by side. Sources that are no general registers (immediates, uniform registers,
-//! constant memory) are broadcast to columns of their own before the instruction runs, so that the lane loop reads every source the
-//! same way. RZ is a column of zeros for readers and a column nobody reads for writers.
+//! A general register is a *column*, 32 lanes side by side. Sources that are no general registers have columns of their own, so that
+//! the lane loop reads every source the same way: immediates and constant memory are broadcast when the launch begins, as far as there are columns,
+//! uniform registers before each instruction. RZ is a column of zeros for readers and a column nobody reads for writers. Numbers of threads
+//! are columns too.
 
 use crate::isa::Role;
 
@@ -28,8 +29,14 @@ pub const GENERAL: usize = 255;
 pub const ZERO: u16 = 256;
 /// First of four columns that nobody reads: RZ as a destination.
 pub const DISCARD: u16 = 264;
-/// First column of broadcast sources, four for each operand.
+/// First column of sources that are broadcast before an instruction, four for each operand.
 pub const BROADCAST: u16 = 268;
+/// First column of sources that stay the same for a launch.
+pub const CONSTANTS: u16 = 300;
+/// First of three columns with the coordinates of the threads in their block.
+pub const THREADS: u16 = 508;
+/// The column of the lanes' numbers.
+pub const LANE: u16 = 511;
 /// Columns, a power of two so that an index needs no bounds check.
 const COLUMNS: usize = 512;
 /// Number of URZ.
@@ -119,6 +126,21 @@ impl Registers {
         &mut self.columns[index as usize & (COLUMNS - 1)].0
     }
 
+    /// Overwrites a column in the lanes of `mask`.
+    #[inline(always)]
+    pub fn set_column(&mut self, index: u16, values: &Column, mask: u32) {
+        let column = self.column_mut(index);
+        if mask == u32::MAX {
+            *column = *values;
+            return;
+        }
+        // By masks of bits: of a condition the host's compiler would make 32 branches.
+        for ((old, new), bit) in column.iter_mut().zip(values).zip(&BITS) {
+            let keep = if mask & bit != 0 { 0 } else { u32::MAX };
+            *old = *old & keep | new & !keep;
+        }
+    }
+
     /// The lanes in which a predicate operand holds.
     #[inline(always)]
     pub fn holds(&self, operand: Operand) -> u32 {
@@ -128,12 +150,13 @@ impl Registers {
     /// 64 bits of a lane; the high word is 0 where the operand has one word.
     #[inline(always)]
     pub fn pair(&self, operand: Operand, lane: usize) -> u64 {
-        let low = u64::from(self.column(operand.column)[lane]);
-        if operand.words < 2 {
-            low
+        let high = if operand.words < 2 {
+            ZERO
         } else {
-            low | u64::from(self.column(operand.column + 1)[lane]) << 32
-        }
+            operand.column + 1
+        };
+        let [low, high] = [operand.column, high].map(|column| self.column(column)[lane]);
+        u64::from(low) | u64::from(high) << 32
     }
 
     /// Writes as many words as the operand has.

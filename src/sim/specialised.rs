@@ -3,9 +3,8 @@
 //! Modifiers that are common have loops of their own, made from the same semantics with the modifiers as constants; all others have the loop that looks
 //! at them. Truth tables and byte selectors, which are immediates nearly always, are known to their loops as one number for all lanes.
 
-use super::decoded::{Broadcast, BroadcastSource};
-use super::host::{Host, Simd};
-use super::lane_loop::{Any, Choice, LaneLoop, any, chosen};
+use super::host::{Detected, Host, Portable, Simd};
+use super::lane_loop::{Any, Choice, LaneLoop, chosen};
 use super::registers::{Operands, PT};
 use super::semantics::Reference;
 use crate::isa::Inst;
@@ -13,31 +12,27 @@ use crate::isa::generated::*;
 use crate::isa::register::PReg;
 use crate::isa::semantics::PureOperation;
 
-#[cfg(not(target_arch = "x86_64"))]
-type Best = super::host::Portable;
-#[cfg(target_arch = "x86_64")]
-type Best = super::host::Wide;
-
 /// How instructions are decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoding {
     /// What pure operations mean.
     pub semantics: Reference,
-    best: Option<Best>,
+    /// What their loops may use.
+    pub host: Detected,
+    /// Whether common modifiers have loops of their own in portable code: on x86-64 that is the reference.
+    #[cfg(not(target_arch = "x86_64"))]
+    specialised: bool,
 }
 
 impl Decoding {
     /// For this host.
     pub fn new(semantics: Reference, simd: Simd) -> Decoding {
-        #[cfg(not(target_arch = "x86_64"))]
-        let best = || Some(super::host::Portable);
-        #[cfg(target_arch = "x86_64")]
-        let best = super::host::Wide::detect;
-        let best = match simd {
-            Simd::Auto => best(),
-            Simd::Portable => None,
-        };
-        Decoding { semantics, best }
+        Decoding {
+            semantics,
+            host: Detected::new(simd),
+            #[cfg(not(target_arch = "x86_64"))]
+            specialised: simd == Simd::Auto,
+        }
     }
 }
 
@@ -54,8 +49,8 @@ pub struct Resolving<'a> {
     pub inst: &'a Inst<PReg>,
     /// Its operands.
     pub operands: &'a Operands,
-    /// Those of its sources that are the same for all lanes.
-    pub broadcasts: &'a [Broadcast],
+    /// Those of its sources that are immediates.
+    pub immediates: &'a [(Role, u32)],
 }
 
 impl Resolving<'_> {
@@ -69,12 +64,9 @@ impl Resolving<'_> {
 
     /// The value of an operand that is an immediate.
     fn immediate(self, role: Role) -> Option<u32> {
-        let column = self.operands[role as usize].column;
-        let broadcast = self.broadcasts.iter().find(|b| b.column == column)?;
-        match broadcast.source {
-            BroadcastSource::Immediate(value) => Some(value),
-            _ => None,
-        }
+        let mut all = self.immediates.iter();
+        all.find(|known| known.0 as usize == role as usize)
+            .map(|known| known.1)
     }
 }
 
@@ -368,8 +360,14 @@ fn lop3<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
             $(choose!(c, both, lop3 { exbool: EXBool::Pand }, Lut = $table);)*
         };
     }
+    macro_rules! both_ways {
+        ($($table:literal)*) => {
+            $(choose!(c, both, lop3 { exbool: EXBool::Por }, Lut = $table);)*
+        };
+    }
     // With a, b and c as 0xf0, 0xcc and 0xaa: and, or, exclusive or, and not, not, exclusive or of three, selection.
     tables!(0xc0 0xfc 0x3c 0x30 0x0f 0x96 0xca 0xe2);
+    both_ways!(0xc0 0xfc 0x3c);
     known!(c, both, lop3, Lut);
     None
 }
@@ -493,22 +491,14 @@ fn fmnmx<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
 
 macro_rules! pure_table {
     ($($name:ident $module:ident;)*) => {
-        /// The lane loop of a pure operation; none for one that has effects.
-        pub fn lane_loop(at: Resolving<'_>, decoding: Decoding) -> Option<Box<dyn LaneLoop>> {
-            let Decoding { semantics, best } = decoding;
-            if let Some(host) = best
-                && let Some(special) = special(Context { at, semantics, host })
-            {
-                return Some(special);
-            }
-            Some(match at.inst.optype() {
+        /// The loop that looks at the modifiers when it runs; none for an operation that has effects.
+        fn general<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
+            Some(match c.at.inst.optype() {
                 $(Optype::$name => {
                     type Operation = $module::Operation;
-                    let modifiers = <Operation as PureOperation>::decode(at.inst.form(), at.inst.word());
-                    match best {
-                        Some(host) => chosen::<Operation, _, Best, true>(Any(modifiers), host, semantics),
-                        None => any::<Operation>(modifiers, semantics),
-                    }
+                    let inst = c.at.inst;
+                    let modifiers = <Operation as PureOperation>::decode(inst.form(), inst.word());
+                    chosen::<Operation, _, H, true>(Any(modifiers), c.host, c.semantics)
                 })*
                 _ => return None,
             })
@@ -516,6 +506,52 @@ macro_rules! pure_table {
     };
 }
 for_each_pure_operation!(pure_table);
+
+/// The lane loop of a pure operation; none for one that has effects.
+pub fn lane_loop(at: Resolving<'_>, decoding: Decoding) -> Option<Box<dyn LaneLoop>> {
+    let semantics = decoding.semantics;
+    match decoding.host {
+        #[cfg(target_arch = "x86_64")]
+        Detected::Widest(host) => {
+            let found = special(Context {
+                at,
+                semantics,
+                host,
+            });
+            let host = host.wide();
+            found.or_else(|| {
+                general(Context {
+                    at,
+                    semantics,
+                    host,
+                })
+            })
+        }
+        #[cfg(target_arch = "x86_64")]
+        Detected::Wide(host) => {
+            let context = Context {
+                at,
+                semantics,
+                host,
+            };
+            special(context).or_else(|| general(context))
+        }
+        Detected::Portable => {
+            let context = Context {
+                at,
+                semantics,
+                host: Portable,
+            };
+            #[cfg(not(target_arch = "x86_64"))]
+            if decoding.specialised
+                && let Some(found) = special(context)
+            {
+                return Some(found);
+            }
+            general(context)
+        }
+    }
+}
 
 /// The loop of modifiers that are common; none for others.
 fn special<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {

@@ -6,6 +6,7 @@
 //! touched.
 
 use super::bytes::Marks;
+use super::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,34 +49,43 @@ impl Words {
         self.written.is_some()
     }
 
-    /// The word at an offset that is a multiple of four.
+    /// `N` words at an offset that is a multiple of four.
     #[inline(always)]
-    pub(super) fn at(&self, start: usize) -> u32 {
-        self.words[start / WORD].load(Ordering::Relaxed)
+    pub(super) fn words_at<const N: usize>(&self, start: usize) -> [u32; N] {
+        let words = &self.words[start / WORD..][..N];
+        std::array::from_fn(|word| words[word].load(Ordering::Relaxed))
     }
 
-    /// Overwrites the word at an offset that is a multiple of four, without marks.
+    /// `N` words for each lane, one lane behind the other, from an offset that is a multiple of four.
     #[inline(always)]
-    pub(super) fn put(&self, start: usize, value: u32) {
-        self.words[start / WORD].store(value, Ordering::Relaxed);
+    pub(super) fn columns_at<const N: usize>(&self, start: usize) -> [Column; N] {
+        let words = &self.words[start / WORD..][..N * LANES];
+        let mut columns = [[0; LANES]; N];
+        for lane in 0..LANES {
+            for (word, column) in columns.iter_mut().enumerate() {
+                column[lane] = words[N * lane + word].load(Ordering::Relaxed);
+            }
+        }
+        columns
     }
 
-    /// Copies words from an offset that is a multiple of four.
+    /// Overwrites `N` words at an offset that is a multiple of four, without marks.
     #[inline(always)]
-    pub(super) fn read_words(&self, start: usize, destination: &mut [u32]) {
-        let first = start / WORD;
-        let words = &self.words[first..first + destination.len()];
-        for (to, word) in destination.iter_mut().zip(words) {
-            *to = word.load(Ordering::Relaxed);
+    pub(super) fn put_words<const N: usize>(&self, start: usize, values: [u32; N]) {
+        let words = &self.words[start / WORD..][..N];
+        for (word, value) in words.iter().zip(values) {
+            word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// Overwrites words from an offset that is a multiple of four, without marks.
+    /// Overwrites `N` words for each lane, one lane behind the other, from an offset that is a multiple of four, without marks.
     #[inline(always)]
-    pub(super) fn write_words(&self, start: usize, source: &[u32]) {
-        let first = start / WORD;
-        for (word, value) in self.words[first..first + source.len()].iter().zip(source) {
-            word.store(*value, Ordering::Relaxed);
+    pub(super) fn put_columns<const N: usize>(&self, start: usize, values: [&Column; N]) {
+        let words = &self.words[start / WORD..][..N * LANES];
+        for lane in 0..LANES {
+            for (word, column) in values.iter().enumerate() {
+                words[N * lane + word].store(column[lane], Ordering::Relaxed);
+            }
         }
     }
 

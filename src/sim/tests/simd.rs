@@ -3,7 +3,7 @@
 use super::super::action::Action;
 use super::super::decoded::{BroadcastSource, Program};
 use super::super::host::Simd;
-use super::super::registers::{BROADCAST, GENERAL, LANES, Registers, ZERO};
+use super::super::registers::{BROADCAST, GENERAL, LANES, Registers, THREADS, ZERO};
 use super::super::semantics::Reference;
 use super::super::specialised::Decoding;
 use crate::isa::encode::all_forms;
@@ -40,7 +40,7 @@ fn word32(random: &mut Random) -> u32 {
 
 fn filled(random: &mut Random) -> Registers {
     let mut registers = Registers::new();
-    for column in (0..GENERAL as u16).chain(BROADCAST..BROADCAST + 16) {
+    for column in (0..GENERAL as u16).chain(BROADCAST..THREADS) {
         for lane in 0..LANES {
             registers.column_mut(column)[lane] = match random.below(4) {
                 0 => *random.pick(&SPECIAL),
@@ -62,7 +62,7 @@ fn run(program: &Program, registers: &Registers, mask: u32) -> Option<Registers>
         return None;
     };
     let mut registers = registers.clone();
-    for broadcast in &op.broadcasts {
+    for broadcast in op.broadcasts.iter().chain(&program.constants) {
         if let BroadcastSource::Immediate(value) = broadcast.source {
             *registers.column_mut(broadcast.column) = [value; LANES];
         }
