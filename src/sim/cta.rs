@@ -151,7 +151,10 @@ impl Cta {
         for (warp, (_, mask)) in self.warps.iter_mut().zip(pieces(run)) {
             warp.start(mask, run.entry, run.program.registers);
         }
-        self.timing = run.config.timed.then(|| Timing::new(self.warps.len()));
+        match &mut self.timing {
+            Some(timing) if run.config.timed => timing.reset(),
+            timing => *timing = run.config.timed.then(|| Timing::new(self.warps.len())),
+        }
     }
 
     /// Instructions that its warps have issued.
@@ -252,34 +255,31 @@ impl Cta {
         timing: &mut Timing,
         limit: u64,
     ) -> Result<(), Stopped> {
+        let ops = &run.program.ops;
+        let next = |warp: &Warp| {
+            (warp.state() == WarpState::Ready)
+                .then(|| ops.get(warp.group().pc as usize))
+                .flatten()
+        };
+        // A program counter outside of the code has no timing; stepping reports it.
+        let is_lost = |warp: &Warp| warp.state() == WarpState::Ready && next(warp).is_none();
+        let mut lost = self.warps.iter().position(is_lost);
+        for (index, warp) in self.warps.iter().enumerate() {
+            timing.plan(index, next(warp));
+        }
         for count in 0..(u64::from(WARP_TURN) * self.warps.len() as u64).min(limit) {
             if count % u64::from(WARP_TURN) == 0 && run.interrupt.look().is_some() {
                 return Ok(());
             }
-            let next = |index: usize| {
-                let warp: &Warp = &self.warps[index];
-                (warp.state() == WarpState::Ready)
-                    .then(|| run.program.ops.get(warp.group().pc as usize))
-                    .flatten()
-            };
-            // A program counter outside of the code has no timing; stepping reports it.
-            let lost = self.warps.iter().position(|w| {
-                w.state() == WarpState::Ready && w.group().pc as usize >= run.program.ops.len()
-            });
-            let Some(index) = lost.or_else(|| timing.select(next)) else {
+            let Some(index) = lost.or_else(|| timing.select()) else {
                 return Ok(());
             };
             let warp = &mut self.warps[index];
             let group = warp.group();
-            let op = run.program.ops.get(group.pc as usize);
+            let op = ops.get(group.pc as usize);
             if let Some(op) = op {
-                timing.before(
-                    index,
-                    warp,
-                    op,
-                    group.mask,
-                    group.mask & warp.registers.holds(op.guard),
-                );
+                let mask = group.mask & warp.registers.holds(op.guard);
+                timing.before(index, warp, op, group.mask, mask);
             }
             let mut env = Environment {
                 program: run.program,
@@ -304,9 +304,19 @@ impl Cta {
                 let recorder = watchers.recorder.as_deref_mut();
                 timing.after(index, warp, op, (issued.pc, issued.mask), recorder);
             }
-            if self.warps.iter().all(|w| w.state() != WarpState::Ready) {
+            timing.plan(index, next(warp));
+            if is_lost(warp) {
+                lost = lost.map_or(Some(index), |other| Some(other.min(index)));
+            }
+            if warp.state() != WarpState::Ready
+                && self.warps.iter().all(|w| w.state() != WarpState::Ready)
+            {
                 self.settle(watchers.checker.as_deref_mut())?;
                 timing.open_barrier();
+                lost = self.warps.iter().position(is_lost);
+                for (index, warp) in self.warps.iter().enumerate() {
+                    timing.plan(index, next(warp));
+                }
             }
         }
         Ok(())

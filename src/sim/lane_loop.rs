@@ -26,6 +26,11 @@ pub trait Choice<O: PureOperation>: Send + Sync + 'static {
     const WHOLE: bool;
     /// The modifiers.
     fn modifiers(&self) -> O::Modifiers;
+    /// What operations mean for it: the same as `reference`, with less to look at where more is known.
+    #[inline(always)]
+    fn semantics(&self, reference: Reference) -> Reference {
+        reference
+    }
     /// A source that is the same for all lanes and always.
     #[inline(always)]
     fn source(&self, _: Role) -> Option<u32> {
@@ -97,12 +102,14 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
         O::scatter(&results, &mut view);
     }
 
-    /// All lanes; those of `mask` are written.
+    /// All lanes; those of `mask` are written. What the operation does not give is no variable of the loop when it is compiled.
     #[inline(always)]
     fn whole(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
         let modifiers = self.choice.modifiers();
-        let semantics = H::semantics(&self.semantics);
-        let mut results = Results::<PREDICATES>::default();
+        let semantics = H::semantics(&self.choice.semantics(self.semantics));
+        let [mut first, mut second, mut third, mut fourth] = [[0; LANES]; WORDS];
+        let (mut pu, mut pv) = (0, 0);
+        let mut all: Option<[u32; PT]> = None;
         for lane in 0..LANES {
             let sources = O::gather(&Sources {
                 registers: &*registers,
@@ -113,10 +120,56 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
             });
             let mut given = Given::default();
             O::scatter(&O::evaluate(&semantics, &modifiers, &sources), &mut given);
-            results.take(lane, given, O::WORDS);
+            if O::WORDS > 0 {
+                put(&mut first, lane, given.words[0]);
+            }
+            if O::WORDS > 1 {
+                put(&mut second, lane, given.words[1]);
+            }
+            if O::WORDS > 2 {
+                put(&mut third, lane, given.words[2]);
+                put(&mut fourth, lane, given.words[3]);
+            }
+            if PREDICATES {
+                pu |= if given.predicates[0] { BITS[lane] } else { 0 };
+                pv |= if given.predicates[1] { BITS[lane] } else { 0 };
+            }
+            if let Some(value) = given.all {
+                for (i, mask) in all.get_or_insert_default().iter_mut().enumerate() {
+                    *mask |= u32::from(value >> i & 1) << lane;
+                }
+            }
         }
-        results.write(operands, registers, mask, O::WORDS);
+        let d = operands[Role::D as usize];
+        let wanted = |word: u8| usize::from(word) < O::WORDS && word < d.words;
+        if wanted(0) && d.column != DISCARD {
+            registers.set_column(d.column, &first, mask);
+        }
+        if wanted(1) {
+            registers.set_column(d.column + 1, &second, mask);
+        }
+        if wanted(2) {
+            registers.set_column(d.column + 2, &third, mask);
+        }
+        if wanted(3) {
+            registers.set_column(d.column + 3, &fourth, mask);
+        }
+        if PREDICATES {
+            registers.set_predicate(operands[Role::Pu as usize], mask, pu);
+            registers.set_predicate(operands[Role::Pv as usize], mask, pv);
+        }
+        if let Some(all) = all {
+            for (old, new) in registers.predicates.iter_mut().zip(all) {
+                *old = *old & !mask | new & mask;
+            }
+        }
     }
+}
+
+/// The value of a lane.
+#[inline(always)]
+fn put(column: &mut Column, lane: usize, value: u32) {
+    column[lane] = value;
 }
 
 impl<O, C, H, const PREDICATES: bool> LaneLoop for Pure<O, C, H, PREDICATES>
@@ -238,65 +291,6 @@ impl Scatter for Given {
     #[inline(always)]
     fn predicates(&mut self, value: u8) {
         self.all = Some(value);
-    }
-}
-
-/// The results of all lanes before they are written.
-#[derive(Default)]
-struct Results<const PREDICATES: bool> {
-    words: [Column; WORDS],
-    /// Pu and Pv.
-    masks: [u32; 2],
-    /// P0 to P6 where the operation writes them all.
-    all: Option<[u32; PT]>,
-}
-
-impl<const PREDICATES: bool> Results<PREDICATES> {
-    /// Takes those of a lane, `count` of its words. Every access has a constant index, so that what is not given costs nothing.
-    #[inline(always)]
-    fn take(&mut self, lane: usize, given: Given, count: usize) {
-        if count > 0 {
-            self.words[0][lane] = given.words[0];
-        }
-        if count > 1 {
-            self.words[1][lane] = given.words[1];
-        }
-        if count > 2 {
-            self.words[2][lane] = given.words[2];
-            self.words[3][lane] = given.words[3];
-        }
-        if PREDICATES {
-            let bit = BITS[lane];
-            self.masks[0] |= if given.predicates[0] { bit } else { 0 };
-            self.masks[1] |= if given.predicates[1] { bit } else { 0 };
-        }
-        if let Some(value) = given.all {
-            let all = self.all.get_or_insert_default();
-            for (i, mask) in all.iter_mut().enumerate() {
-                *mask |= u32::from(value >> i & 1) << lane;
-            }
-        }
-    }
-
-    /// Writes them to the registers in the lanes of `mask`, at most `count` words.
-    #[inline(always)]
-    fn write(&self, operands: &Operands, registers: &mut Registers, mask: u32, count: usize) {
-        let d = operands[Role::D as usize];
-        for (word, values) in self.words.iter().enumerate().take(count) {
-            if word >= usize::from(d.words) || d.column == DISCARD {
-                break;
-            }
-            registers.set_column(d.column + word as u16, values, mask);
-        }
-        if PREDICATES {
-            registers.set_predicate(operands[Role::Pu as usize], mask, self.masks[0]);
-            registers.set_predicate(operands[Role::Pv as usize], mask, self.masks[1]);
-        }
-        if let Some(all) = self.all {
-            for (old, new) in registers.predicates.iter_mut().zip(all) {
-                *old = *old & !mask | new & mask;
-            }
-        }
     }
 }
 

@@ -135,8 +135,11 @@ impl Registers {
             return;
         }
         // By masks of bits: of a condition the host's compiler would make 32 branches.
-        for ((old, new), bit) in column.iter_mut().zip(values).zip(&BITS) {
-            let keep = if mask & bit != 0 { 0 } else { u32::MAX };
+        let mut keep = [0; LANES];
+        for (keep, bit) in keep.iter_mut().zip(&BITS) {
+            *keep = if mask & bit != 0 { 0 } else { u32::MAX };
+        }
+        for ((old, new), keep) in column.iter_mut().zip(values).zip(&keep) {
             *old = *old & keep | new & !keep;
         }
     }

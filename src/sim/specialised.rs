@@ -112,6 +112,11 @@ macro_rules! choose {
                 fn modifiers(&self) -> $module::Modifiers {
                     $module::Modifiers { $($field: $value),* }
                 }
+                #[inline(always)]
+                fn semantics(&self, reference: Reference) -> Reference {
+                    // Only MUFU is perturbed, and then it has no loops of its own.
+                    Reference { perturbation: None, ..reference }
+                }
                 $(
                     #[inline(always)]
                     fn source(&self, role: Role) -> Option<u32> {
@@ -489,6 +494,56 @@ fn fmnmx<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
     None
 }
 
+fn i2f<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
+    choose!(
+        c,
+        plain,
+        i2f {
+            dstfmt: FloatFormat::F32,
+            srcfmt: IntFormat::U32,
+            rnd: FPRound::Rn
+        }
+    );
+    choose!(
+        c,
+        plain,
+        i2f {
+            dstfmt: FloatFormat::F32,
+            srcfmt: IntFormat::S32,
+            rnd: FPRound::Rn
+        }
+    );
+    None
+}
+
+fn f2i<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
+    macro_rules! types {
+        ($($dstfmt:ident)*) => {
+            $(choose!(c, plain, f2i {
+                dstfmt: IntFormat::$dstfmt, srcfmt: FloatFormat::F32, rnd: IRound::Trunc, ftz: FPFtz::NoFtz,
+                b_neg: false, b_abs: false, b_hsel: HSel::H0
+            });)*
+        };
+    }
+    types!(U32 S32);
+    None
+}
+
+fn mufu<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
+    if c.semantics.perturbation.is_some() {
+        return None;
+    }
+    macro_rules! functions {
+        ($($function:ident)*) => {
+            $(choose!(c, plain, mufu {
+                mufuop: MUFUOp::$function, dtype: MUFUDType::F32, b_neg: false, b_abs: false, b_hsel: HSel::H0
+            });)*
+        };
+    }
+    functions!(Rcp Rsq Sqrt);
+    None
+}
+
 macro_rules! pure_table {
     ($($name:ident $module:ident;)*) => {
         /// The loop that looks at the modifiers when it runs; none for an operation that has effects.
@@ -574,6 +629,9 @@ fn special<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
         Optype::FMUL => fmul(c),
         Optype::FFMA => ffma(c),
         Optype::FMNMX => fmnmx(c),
+        Optype::I2F => i2f(c),
+        Optype::F2I => f2i(c),
+        Optype::MUFU => mufu(c),
         _ => None,
     }
 }

@@ -95,6 +95,7 @@ macro_rules! semantics {
                 special::brev(self.readings.brev, m, s)
             }
 
+            #[inline(always)]
             fn mufu(&self, m: &mufu::Modifiers, s: &mufu::Sources) -> mufu::Results {
                 transcendental::mufu(self.readings.angle, self.perturbation, m, s)
             }
@@ -121,6 +122,7 @@ macro_rules! semantics {
                 self.0.brev(m, s)
             }
 
+            #[inline(always)]
             fn mufu(&self, m: &mufu::Modifiers, s: &mufu::Sources) -> mufu::Results {
                 self.0.mufu(m, s)
             }
