@@ -11,6 +11,8 @@ pub enum Simd {
     /// The best that this host has.
     #[default]
     Auto,
+    /// AVX2 and FMA at most.
+    Avx2,
     /// Those that every host of its architecture has: the reference.
     Portable,
 }
@@ -114,19 +116,30 @@ impl Detected {
     pub fn new(simd: Simd) -> Detected {
         match simd {
             Simd::Portable => Detected::Portable,
+            Simd::Avx2 => Detected::avx2(),
             Simd::Auto => Detected::best(),
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     fn best() -> Detected {
-        let widest = || pulp::x86::V4::try_new().map(|found| Detected::Widest(Widest(found)));
-        let wide = || pulp::x86::V3::try_new().map(|found| Detected::Wide(Wide(found)));
-        widest().or_else(wide).unwrap_or(Detected::Portable)
+        let widest = pulp::x86::V4::try_new().map(|found| Detected::Widest(Widest(found)));
+        widest.unwrap_or_else(Detected::avx2)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn avx2() -> Detected {
+        let wide = pulp::x86::V3::try_new().map(|found| Detected::Wide(Wide(found)));
+        wide.unwrap_or(Detected::Portable)
     }
 
     #[cfg(not(target_arch = "x86_64"))]
     fn best() -> Detected {
+        Detected::Portable
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn avx2() -> Detected {
         Detected::Portable
     }
 

@@ -31,7 +31,7 @@ impl Decoding {
             semantics,
             host: Detected::new(simd),
             #[cfg(not(target_arch = "x86_64"))]
-            specialised: simd == Simd::Auto,
+            specialised: simd != Simd::Portable,
         }
     }
 }

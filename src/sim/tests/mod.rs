@@ -5,6 +5,7 @@ mod divergence;
 mod faults;
 mod forms;
 mod fuzz;
+mod kernels;
 mod parallel;
 mod profile;
 mod programs;

@@ -68,7 +68,7 @@ struct Arguments {
     /// Write the table, and with --quality the figures of every function, to a file too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Run this compiler alone, each function twice (for profiles); with --simulator, functional mode alone.
+    /// Run this compiler alone, each function twice (for profiles).
     #[arg(long, conflicts_with = "instructions")]
     alone: bool,
     /// Count the host's instructions by valgrind instead of time.
@@ -98,6 +98,9 @@ struct Arguments {
     /// Print how many thread-instructions a second the simulator executes, for every kernel whose name contains the text.
     #[arg(long, value_name = "KERNEL", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["size", "growth"])]
     simulator: Option<String>,
+    /// With --simulator: the modes whose name contains the text.
+    #[arg(long, value_name = "MODE", requires = "simulator", default_value = "")]
+    mode: String,
     /// Print how time and memory grow with the size of a function, for every shape whose name contains the text.
     #[arg(long, value_name = "SHAPE", num_args = 0..=1, default_missing_value = "", conflicts_with = "size")]
     growth: Option<String>,
@@ -154,7 +157,12 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     if let Some(filter) = &arguments.simulator {
         let options = subject::options(&arguments.settings, "")?;
-        return simulator::table(filter, &options, arguments.rounds, arguments.alone);
+        return simulator::table(&simulator::Wanted {
+            filter,
+            options: &options,
+            rounds: arguments.rounds,
+            mode: &arguments.mode,
+        });
     }
     let paths = if arguments.paths.is_empty() && arguments.generated.is_empty() {
         vec![PathBuf::from("filetests")]

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::sim::{SimConfig, Simd};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,11 +36,29 @@ enum Scalar {
     F32(f32),
 }
 
-/// Prints the table: thread-instructions a second of every kernel whose name contains `filter`; `alone`: functional on one core, nothing else.
+/// What to measure.
+pub struct Wanted<'a> {
+    /// Kernels whose name contains this.
+    pub filter: &'a str,
+    /// How to compile them.
+    pub options: &'a Options,
+    /// Launches in each mode.
+    pub rounds: u32,
+    /// Modes whose name contains this, all modes if that is nothing.
+    pub mode: &'a str,
+}
+
+/// Prints the table: thread-instructions a second of every kernel in every mode.
 ///
 /// # Errors
 /// A kernel that does not compile or faults, or modes that differ.
-pub fn table(filter: &str, options: &Options, rounds: u32, alone: bool) -> Result<()> {
+pub fn table(wanted: &Wanted) -> Result<()> {
+    let Wanted {
+        filter,
+        options,
+        rounds,
+        mode,
+    } = *wanted;
     let functional = SimConfig {
         threads: 1,
         ..SimConfig::default()
@@ -51,13 +69,22 @@ pub fn table(filter: &str, options: &Options, rounds: u32, alone: bool) -> Resul
         check,
         ..functional
     });
+    let [narrow, portable] =
+        [Simd::Avx2, Simd::Portable].map(|simd| SimConfig { simd, ..functional });
     let modes = [
         ("functional", functional),
         ("all cores", all),
         ("timed", timed),
         ("check", check),
+        ("avx2", narrow),
+        ("portable", portable),
     ];
-    let modes = &modes[..if alone { 1 } else { modes.len() }];
+    let modes: Vec<_> = (modes.into_iter())
+        .filter(|(name, _)| name.contains(mode))
+        .collect();
+    if modes.is_empty() {
+        bail!("no mode is called {mode}");
+    }
     println!("thread-instructions a second, in millions; fastest of {rounds}");
     print!("{:<12} {:>10} {:>8}", "kernel", "million", "ms");
     modes.iter().for_each(|(name, _)| print!(" {name:>10}"));
