@@ -51,6 +51,8 @@ pub trait Scatter {
 pub trait PureOperation {
     /// Which.
     const OPTYPE: Optype;
+    /// Words of its result in registers; 0 where it has results in predicates alone.
+    const WORDS: usize;
     /// Modifiers, decoded once.
     type Modifiers: Copy + Send + Sync + 'static;
     /// Values read.

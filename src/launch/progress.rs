@@ -54,15 +54,17 @@ impl Progress {
 
     /// For devices: a launch of so many blocks begins.
     pub fn begin(&self, blocks: u64) {
+        self.state.finished.store(0, Ordering::Relaxed);
+        self.state.instructions.store(0, Ordering::Relaxed);
         self.state.blocks.store(blocks, Ordering::Relaxed);
     }
 
-    /// For devices: so many blocks have ended, so many instructions have been issued.
+    /// For devices: so many blocks have ended, so many instructions have been issued. Of counts that several threads give the greatest holds.
     pub fn count(&self, finished: u64, instructions: u64) {
-        self.state.finished.store(finished, Ordering::Relaxed);
+        self.state.finished.fetch_max(finished, Ordering::Relaxed);
         self.state
             .instructions
-            .store(instructions, Ordering::Relaxed);
+            .fetch_max(instructions, Ordering::Relaxed);
     }
 }
 

@@ -106,7 +106,8 @@ impl Subject {
                 let mut warp = Warp::new(Local::new(config.stack_bytes, false));
                 let lanes = (threads - index * LANES).min(LANES);
                 let mask = u32::MAX >> (LANES - lanes);
-                warp.start(index as u32, mask, 0, program.registers);
+                warp.prepare(index as u32, &program, &banks, self.threads);
+                warp.start(mask, 0, program.registers);
                 warp
             })
             .collect();

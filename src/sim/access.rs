@@ -14,7 +14,7 @@ use crate::sim::stop::Stop;
 
 impl Warp {
     /// The part of an address that all lanes share: uniform register and offset.
-    fn shared_part(&self, op: &Op, access: Access) -> u64 {
+    pub(super) fn shared_part(&self, op: &Op, access: Access) -> u64 {
         let uniform = if access.uniform {
             self.registers.pair(op.operand(Role::C), 0)
         } else {
@@ -24,7 +24,7 @@ impl Warp {
     }
 
     #[inline(always)]
-    fn address(&self, op: &Op, access: Access, shared: u64, lane: usize) -> u64 {
+    pub(super) fn address(&self, op: &Op, access: Access, shared: u64, lane: usize) -> u64 {
         let sum = self
             .registers
             .pair(op.operand(Role::A), lane)

@@ -1,16 +1,15 @@
 //! What instructions do: the choice of an [`Action`] for a word.
 //!
-//! Pure operations become lane loops by the generated list of them. The others are the device's own; their windows, sizes and offsets
+//! Pure operations become lane loops ([`super::specialised`]). The others are the device's own; their windows, sizes and offsets
 //! are read off the description's effects, enumerations and fields.
 
-use super::registers::{LaneLoop, Pure};
-use super::semantics::Reference;
+use super::lane_loop::LaneLoop;
+use super::specialised::{Decoding, Resolving, lane_loop};
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::generated::*;
 use crate::isa::inst::FieldEnum;
 use crate::isa::literal::sign_extend;
 use crate::isa::register::{PReg, RegisterClass};
-use crate::isa::semantics::PureOperation;
 use crate::isa::table::{Effects, FieldType, FormInfo};
 use crate::isa::{Illegal, Inst};
 use crate::launch::Window;
@@ -119,13 +118,14 @@ pub enum Action {
 
 /// What a legal instruction does.
 pub(super) fn action(
-    inst: &Inst<PReg>,
+    resolved: Resolving<'_>,
     index: usize,
     count: usize,
-    semantics: Reference,
+    decoding: Decoding,
 ) -> Action {
+    let inst = resolved.inst;
     let effects = inst.optype().info().effects;
-    if let Some(body) = pure(inst, semantics) {
+    if let Some(body) = lane_loop(resolved, decoding) {
         let once = inst
             .info()
             .operand(Role::D)
@@ -187,22 +187,6 @@ pub(super) fn action(
         ),
     }
 }
-
-macro_rules! pure_table {
-    ($($name:ident $module:ident;)*) => {
-        /// The lane loop of a pure operation; none for one that has effects.
-        fn pure(inst: &Inst<PReg>, semantics: Reference) -> Option<Box<dyn LaneLoop>> {
-            Some(match inst.optype() {
-                $(Optype::$name => {
-                    let modifiers = <$module::Operation as PureOperation>::decode(inst.form(), inst.word());
-                    Box::new(Pure::<$module::Operation>::new(modifiers, semantics))
-                })*
-                _ => return None,
-            })
-        }
-    };
-}
-for_each_pure_operation!(pure_table);
 
 fn number(inst: &Inst<PReg>, role: Role) -> u64 {
     inst.number(role).unwrap_or(0)

@@ -93,6 +93,19 @@ impl Bytes {
         self.written.as_ref().is_none_or(|w| w.all(start, bytes))
     }
 
+    /// Whether stores are marked.
+    #[inline]
+    pub(super) fn is_tracked(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// The bytes to write, without marks.
+    #[inline]
+    pub(super) fn data_mut(&mut self) -> &mut [u8] {
+        self.touched = true;
+        &mut self.data
+    }
+
     /// Overwrites a range that must be inside.
     #[inline]
     pub fn store(&mut self, start: usize, source: &[u8]) {

@@ -11,7 +11,7 @@ use super::execute::{Banks, Environment};
 use super::global::Table;
 use super::memory::Local;
 use super::profile::Recorder;
-use super::registers::LANES;
+use super::registers::{LANES, Registers};
 use super::shape::Shape;
 use super::timed::Timing;
 use super::warp::{Warp, WarpState};
@@ -121,16 +121,40 @@ impl Cta {
             room,
             shared: Bytes::new(run.shared_bytes as usize, run.config.check),
         }
+        .prepared(run)
+    }
+
+    /// With what its warps need for this launch.
+    pub fn prepared(mut self, run: &Run) -> Cta {
+        for (warp, (index, _)) in self.warps.iter_mut().zip(pieces(run)) {
+            warp.prepare(index, run.program, &run.banks, run.shape.block);
+        }
+        self
+    }
+
+    /// Whether it has room for a CTA of a launch.
+    pub fn fits(&self, run: &Run) -> bool {
+        let local = |warp: &Warp| warp.local.fits(run.stack_bytes, run.config.check);
+        self.warps.len() == pieces(run).count() && self.warps.iter().all(local)
+    }
+
+    /// Bytes that its warps take, about.
+    pub fn bytes(&self) -> usize {
+        let bytes = |warp: &Warp| Registers::BYTES + warp.local.bytes();
+        self.warps.iter().map(bytes).sum()
     }
 
     /// Starts the CTA of these coordinates.
     pub fn start(&mut self, run: &Run, block: [u32; 3]) {
         self.block = block;
         self.shared.reset(run.shared_bytes as usize);
-        for (warp, (index, mask)) in self.warps.iter_mut().zip(pieces(run)) {
-            warp.start(index, mask, run.entry, run.program.registers);
+        for (warp, (_, mask)) in self.warps.iter_mut().zip(pieces(run)) {
+            warp.start(mask, run.entry, run.program.registers);
         }
-        self.timing = run.config.timed.then(|| Timing::new(self.warps.len()));
+        match &mut self.timing {
+            Some(timing) if run.config.timed => timing.reset(),
+            timing => *timing = run.config.timed.then(|| Timing::new(self.warps.len())),
+        }
     }
 
     /// Instructions that its warps have issued.
@@ -214,20 +238,12 @@ impl Cta {
             checker,
             recorder: None,
         };
-        for _ in 0..u64::from(WARP_TURN).min(limit) {
-            if warp.state() != WarpState::Ready {
-                break;
-            }
-            let pc = warp.group().pc;
-            let issued = warp.step(&mut env).map_err(|stop| Stopped {
-                stop,
-                warp: index,
-                pc,
-            })?;
-            stats.warp_instructions += 1;
-            stats.thread_instructions += u64::from(issued.mask.count_ones());
-        }
-        Ok(())
+        let limit = u64::from(WARP_TURN).min(limit);
+        warp.run(&mut env, stats, limit).map_err(|stop| Stopped {
+            stop,
+            warp: index,
+            pc: warp.group().pc,
+        })
     }
 
     fn timed_turn(
@@ -239,34 +255,31 @@ impl Cta {
         timing: &mut Timing,
         limit: u64,
     ) -> Result<(), Stopped> {
+        let ops = &run.program.ops;
+        let next = |warp: &Warp| {
+            (warp.state() == WarpState::Ready)
+                .then(|| ops.get(warp.group().pc as usize))
+                .flatten()
+        };
+        // A program counter outside of the code has no timing; stepping reports it.
+        let is_lost = |warp: &Warp| warp.state() == WarpState::Ready && next(warp).is_none();
+        let mut lost = self.warps.iter().position(is_lost);
+        for (index, warp) in self.warps.iter().enumerate() {
+            timing.plan(index, next(warp));
+        }
         for count in 0..(u64::from(WARP_TURN) * self.warps.len() as u64).min(limit) {
             if count % u64::from(WARP_TURN) == 0 && run.interrupt.look().is_some() {
                 return Ok(());
             }
-            let next = |index: usize| {
-                let warp: &Warp = &self.warps[index];
-                (warp.state() == WarpState::Ready)
-                    .then(|| run.program.ops.get(warp.group().pc as usize))
-                    .flatten()
-            };
-            // A program counter outside of the code has no timing; stepping reports it.
-            let lost = self.warps.iter().position(|w| {
-                w.state() == WarpState::Ready && w.group().pc as usize >= run.program.ops.len()
-            });
-            let Some(index) = lost.or_else(|| timing.select(next)) else {
+            let Some(index) = lost.or_else(|| timing.select()) else {
                 return Ok(());
             };
             let warp = &mut self.warps[index];
             let group = warp.group();
-            let op = run.program.ops.get(group.pc as usize);
+            let op = ops.get(group.pc as usize);
             if let Some(op) = op {
-                timing.before(
-                    index,
-                    warp,
-                    op,
-                    group.mask,
-                    group.mask & warp.registers.holds(op.guard),
-                );
+                let mask = group.mask & warp.registers.holds(op.guard);
+                timing.before(index, warp, op, group.mask, mask);
             }
             let mut env = Environment {
                 program: run.program,
@@ -291,9 +304,19 @@ impl Cta {
                 let recorder = watchers.recorder.as_deref_mut();
                 timing.after(index, warp, op, (issued.pc, issued.mask), recorder);
             }
-            if self.warps.iter().all(|w| w.state() != WarpState::Ready) {
+            timing.plan(index, next(warp));
+            if is_lost(warp) {
+                lost = lost.map_or(Some(index), |other| Some(other.min(index)));
+            }
+            if warp.state() != WarpState::Ready
+                && self.warps.iter().all(|w| w.state() != WarpState::Ready)
+            {
                 self.settle(watchers.checker.as_deref_mut())?;
                 timing.open_barrier();
+                lost = self.warps.iter().position(is_lost);
+                for (index, warp) in self.warps.iter().enumerate() {
+                    timing.plan(index, next(warp));
+                }
             }
         }
         Ok(())

@@ -5,22 +5,32 @@
 //! that is no instruction becomes an action that faults when it is reached.
 
 use super::action::{Action, action};
+use super::execute::Banks;
 use super::footprint::Footprint;
-use super::registers::{BROADCAST, DISCARD, Operand, Operands, PT, URZ, ZERO};
-use super::semantics::Reference;
+use super::host::Detected;
+use super::registers::{BROADCAST, CONSTANTS, DISCARD, Operand, Operands, PT, THREADS, URZ, ZERO};
+use super::specialised::{Decoding, Resolving};
 use crate::isa::literal::sign_extend;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Direction, FieldType, OperandInfo};
 use crate::isa::{Control, Inst, Optype, Role, decode};
-use crate::launch::Window;
+use crate::launch::{FaultKind, Window};
+use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 /// Bytes of an instruction.
 pub const WORD_BYTES: u64 = crate::isa::encode::WORD_BYTES as u64;
+/// Bytes of a register.
+const WORD: u32 = size_of::<u32>() as u32;
 
 /// A program ready to run.
 pub struct Program {
     /// One for each word.
     pub ops: Vec<Op>,
+    /// Sources of its instructions that stay the same for a launch.
+    pub constants: Box<[Broadcast]>,
+    /// The host's instructions that it uses.
+    pub host: Detected,
     /// The words, for messages.
     pub words: Vec<u128>,
     /// General registers that the program names: the highest number and one.
@@ -37,6 +47,8 @@ pub struct Op {
     pub operands: Operands,
     /// Sources to broadcast before it runs.
     pub broadcasts: Box<[Broadcast]>,
+    /// Those of its sources that the launch has, and that may not be there.
+    pub constants: Box<[BroadcastSource]>,
     /// The guard.
     pub guard: Operand,
     /// Scheduling control.
@@ -57,7 +69,7 @@ pub struct Broadcast {
 }
 
 /// Where a broadcast comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BroadcastSource {
     /// The instruction.
     Immediate(u32),
@@ -72,13 +84,33 @@ pub enum BroadcastSource {
     },
 }
 
+impl BroadcastSource {
+    /// Its value in a launch with these banks; 0 for a uniform register.
+    ///
+    /// # Errors
+    /// Out of bounds or misaligned.
+    #[inline]
+    pub fn fixed(self, banks: &Banks) -> Result<u32, FaultKind> {
+        match self {
+            BroadcastSource::Immediate(value) => Ok(value),
+            BroadcastSource::Uniform(_) => Ok(0),
+            BroadcastSource::Constant { bank, offset } => {
+                let value = banks.load(bank, u64::from(offset), WORD)?;
+                Ok(value as u32)
+            }
+        }
+    }
+}
+
 impl Program {
-    /// Decodes words; `semantics` gives the pure operations their meaning.
-    pub fn new(words: &[u128], semantics: Reference) -> Program {
+    /// Decodes words; `decoding` may be the semantics alone.
+    pub fn new(words: &[u128], decoding: impl Into<Decoding>) -> Program {
+        let decoding = decoding.into();
+        let mut constants = Constants::default();
         let ops: Vec<Op> = words
             .iter()
             .enumerate()
-            .map(|(i, word)| op(*word, i, words.len(), semantics))
+            .map(|(i, word)| op(*word, i, words.len(), decoding, &mut constants))
             .collect();
         let named = ops.iter().flat_map(|op| {
             op.footprint
@@ -110,10 +142,42 @@ impl Program {
         };
         Program {
             ops,
+            constants: constants.list.into_boxed_slice(),
+            host: decoding.host,
             words: words.to_vec(),
             registers,
             global_atomics,
         }
+    }
+}
+
+/// The columns of sources that stay the same for a launch.
+#[derive(Default)]
+struct Constants {
+    list: Vec<Broadcast>,
+    /// The first column of what is in the list.
+    columns: HashMap<SmallVec<[BroadcastSource; 2]>, u16>,
+}
+
+impl Constants {
+    /// The first of the columns with these sources, as far as they stay the same and there is room.
+    fn columns(&mut self, sources: &[BroadcastSource]) -> Option<u16> {
+        let stays = |source: &BroadcastSource| !matches!(source, BroadcastSource::Uniform(_));
+        if !sources.iter().all(stays) {
+            return None;
+        }
+        if let Some(first) = self.columns.get(sources) {
+            return Some(*first);
+        }
+        let first = CONSTANTS + self.list.len() as u16;
+        if usize::from(first) + sources.len() > usize::from(THREADS) {
+            return None;
+        }
+        self.columns.insert(sources.into(), first);
+        let all = (first..).zip(sources);
+        let all = all.map(|(column, &source)| Broadcast { column, source });
+        self.list.extend(all);
+        Some(first)
     }
 }
 
@@ -125,14 +189,20 @@ impl Op {
     }
 }
 
-fn op(word: u128, index: usize, count: usize, semantics: Reference) -> Op {
+fn op(word: u128, index: usize, count: usize, decoding: Decoding, constants: &mut Constants) -> Op {
     match decode(word) {
         Ok((inst, control)) => {
-            let resolved = resolve(&inst);
+            let resolved = resolve(&inst, constants);
+            let resolving = Resolving {
+                inst: &inst,
+                operands: &resolved.operands,
+                immediates: &resolved.immediates,
+            };
             Op {
-                action: action(&inst, index, count, semantics),
+                action: action(resolving, index, count, decoding),
                 operands: resolved.operands,
                 broadcasts: resolved.broadcasts.into_boxed_slice(),
+                constants: resolved.constants.into_boxed_slice(),
                 guard: resolved.operands[Role::Pg as usize],
                 control,
                 footprint: Footprint::of(&inst),
@@ -143,6 +213,7 @@ fn op(word: u128, index: usize, count: usize, semantics: Reference) -> Op {
             action: Action::Illegal(Box::new(reason)),
             operands: [Operand::ABSENT; Role::COUNT],
             broadcasts: Box::default(),
+            constants: Box::default(),
             guard: Operand {
                 column: PT as u16,
                 words: 1,
@@ -157,14 +228,21 @@ fn op(word: u128, index: usize, count: usize, semantics: Reference) -> Op {
 
 struct Resolved {
     operands: Operands,
+    /// What is broadcast before the instruction.
     broadcasts: Vec<Broadcast>,
+    /// What the launch has.
+    constants: Vec<BroadcastSource>,
+    /// First words of the operands that are immediates.
+    immediates: Vec<(Role, u32)>,
 }
 
 /// Finds the place of every operand.
-fn resolve(inst: &Inst<PReg>) -> Resolved {
+fn resolve(inst: &Inst<PReg>, constants: &mut Constants) -> Resolved {
     let mut resolved = Resolved {
         operands: [Operand::ABSENT; Role::COUNT],
         broadcasts: Vec::new(),
+        constants: Vec::new(),
+        immediates: Vec::new(),
     };
     let mut next = BROADCAST;
     for info in inst.info().operands.iter().filter(|o| o.field != u8::MAX) {
@@ -182,15 +260,26 @@ fn resolve(inst: &Inst<PReg>) -> Resolved {
             (Some(RegisterClass::Uniform), Direction::Out) => first.map_or(URZ as u16, u16::from),
             (Some(RegisterClass::Uniform), _) | (None, _) => match sources(inst, info, words) {
                 Some(sources) => {
-                    let base = next;
-                    next += 4;
-                    resolved.broadcasts.extend(
-                        sources
-                            .into_iter()
-                            .zip(base..)
-                            .map(|(source, column)| Broadcast { column, source }),
-                    );
-                    base
+                    if let Some(BroadcastSource::Immediate(value)) = sources.first() {
+                        resolved.immediates.push((info.role, *value));
+                    }
+                    constants.columns(&sources).map_or_else(
+                        || {
+                            let base = next;
+                            next += 4;
+                            let columns = (base..).zip(&sources);
+                            let all = columns.map(|(column, &source)| Broadcast { column, source });
+                            resolved.broadcasts.extend(all);
+                            base
+                        },
+                        |base| {
+                            let fixed = |s: &&BroadcastSource| {
+                                matches!(s, BroadcastSource::Constant { .. })
+                            };
+                            resolved.constants.extend(sources.iter().filter(fixed));
+                            base
+                        },
+                    )
                 }
                 None => PT as u16,
             },

@@ -11,12 +11,12 @@ use super::decoded::{BroadcastSource, Op, Program, WORD_BYTES};
 use super::global::Table;
 use super::memory::little_endian;
 use super::profile::{Recorder, Touches};
-use super::registers::{GENERAL, LANES, Operand, lanes};
-use super::warp::Warp;
+use super::registers::{Column, GENERAL, LANE, LANES, Operand, THREADS, lanes};
+use super::warp::{GROUP_TURN, Warp, WarpState};
 use crate::isa::Optype;
 use crate::isa::Role;
 use crate::isa::generated::SReg;
-use crate::launch::FaultKind;
+use crate::launch::{FaultKind, Stats};
 use crate::sim::shape::Shape;
 use crate::sim::stop::Stop;
 
@@ -151,9 +151,107 @@ impl Warp {
                 body.run(&op.operands, &mut self.registers, mask);
                 self.advance();
             }
+            (Action::Load(_) | Action::Store(_), _) if self.access_together(op, env, mask) => {
+                self.advance();
+            }
             _ => self.effect(op, env, mask)?,
         }
         Ok(Issued { pc: group.pc, mask })
+    }
+
+    /// Issues instructions until it cannot go on or has issued `limit`, and counts them. As many [`Warp::step`]s would do the same.
+    ///
+    /// # Errors
+    /// The fault of the instruction that its current group is at.
+    pub fn run(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Step {
+        let end = stats.warp_instructions.saturating_add(limit);
+        if env.checker.is_none() && env.recorder.is_none() && !self.lacks_constants {
+            let host = env.program.host;
+            host.run(
+                #[inline(always)]
+                || self.issue(env, stats, limit),
+            )?;
+        }
+        while stats.warp_instructions < end && self.state() == WarpState::Ready {
+            let issued = self.step(env)?;
+            stats.warp_instructions += 1;
+            stats.thread_instructions += u64::from(issued.mask.count_ones());
+        }
+        Ok(())
+    }
+
+    /// Issues instructions when nobody looks on and all constants are there, until it cannot go on, has issued `limit` or is at one that is a fault
+    /// before it does anything.
+    #[inline(always)]
+    fn issue(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Step {
+        if self.state() != WarpState::Ready {
+            return Ok(());
+        }
+        let program = env.program;
+        let before = self.issued;
+        let limit = limit.min(env.budget.saturating_sub(before));
+        let (mut count, mut threads) = (0u64, 0u64);
+        let (mut group, mut left) = self.position();
+        let outcome = loop {
+            let Some(op) = program.ops.get(group.pc as usize).filter(|_| count < limit) else {
+                self.set_position(group.pc, left);
+                break Ok(());
+            };
+            let mask = group.mask & self.registers.holds(op.guard);
+            match &op.action {
+                _ if mask == 0 => group.pc += 1,
+                Action::Pure(body) => {
+                    if !op.broadcasts.is_empty()
+                        && let Err(stop) = self.broadcast(op, env, mask)
+                    {
+                        self.set_position(group.pc, left);
+                        break Err(stop);
+                    }
+                    body.run(&op.operands, &mut self.registers, mask);
+                    group.pc += 1;
+                }
+                Action::Branch(target) if mask == group.mask && *target != NOWHERE => {
+                    if *target <= group.pc {
+                        // As the last of its turn.
+                        left = 1;
+                    }
+                    group.pc = *target;
+                }
+                Action::Load(access) if self.load_together(op, env, *access, mask) => group.pc += 1,
+                Action::Store(access) if self.store_together(op, env, *access, mask) => {
+                    group.pc += 1;
+                }
+                _ => {
+                    self.set_position(group.pc, left);
+                    self.issued = before + count + 1;
+                    if let Err(stop) = self.effect(op, env, mask) {
+                        break Err(stop);
+                    }
+                    count += 1;
+                    threads += u64::from(mask.count_ones());
+                    if self.state() != WarpState::Ready {
+                        break Ok(());
+                    }
+                    (group, left) = self.position();
+                    continue;
+                }
+            }
+            count += 1;
+            threads += u64::from(mask.count_ones());
+            left -= 1;
+            if left == 0 {
+                if self.is_split() {
+                    self.set_position(group.pc, 0);
+                    (group, left) = self.position();
+                } else {
+                    left = GROUP_TURN;
+                }
+            }
+        };
+        self.issued = before + count;
+        stats.warp_instructions += count;
+        stats.thread_instructions += threads;
+        outcome
     }
 
     /// Everything that is not pure.
@@ -184,14 +282,13 @@ impl Warp {
             Action::Atomic(atomic) => self.atomic(op, env, *atomic, mask)?,
             Action::Fence => {}
             Action::ReadSpecial(register) => {
+                let values = self.special(*register, env, mask);
                 let d = op.operand(Role::D);
-                for lane in lanes(mask) {
-                    let value = self.special(*register, env, mask, lane);
-                    self.registers.column_mut(d.column)[lane] = value;
-                }
+                self.registers.set_column(d.column, &values, mask);
             }
             Action::ReadSpecialOnce(register) => {
-                let value = self.special(*register, env, mask, mask.trailing_zeros() as usize);
+                let values = self.special(*register, env, mask);
+                let value = values[(mask.trailing_zeros() & 31) as usize];
                 self.set_uniform(op.operand(Role::D), [value, 0, 0, 0]);
             }
             Action::ToUniform => {
@@ -292,20 +389,24 @@ impl Warp {
         Ok(())
     }
 
-    /// Fills the columns of sources that are the same for all lanes.
+    /// Fills the columns of sources that are the same for all lanes, as far as the launch has not done so.
     #[inline(always)]
-    fn broadcast(&mut self, op: &Op, env: &Environment, mask: u32) -> Step {
+    pub(super) fn broadcast(&mut self, op: &Op, env: &Environment, mask: u32) -> Step {
+        if self.lacks_constants {
+            for source in &op.constants {
+                source
+                    .fixed(env.banks)
+                    .map_err(|kind| Stop::lanes(kind, mask))?;
+            }
+        }
         for broadcast in &op.broadcasts {
             let value = match broadcast.source {
-                BroadcastSource::Immediate(value) => value,
                 BroadcastSource::Uniform(number) => {
                     self.registers.uniform[usize::from(number) & 63]
                 }
-                BroadcastSource::Constant { bank, offset } => {
-                    env.banks
-                        .load(bank, u64::from(offset), 4)
-                        .map_err(|kind| Stop::lanes(kind, mask))? as u32
-                }
+                fixed => fixed
+                    .fixed(env.banks)
+                    .map_err(|kind| Stop::lanes(kind, mask))?,
             };
             *self.registers.column_mut(broadcast.column) = [value; LANES];
         }
@@ -335,17 +436,13 @@ impl Warp {
         }
     }
 
-    fn special(&self, register: SReg, env: &Environment, mask: u32, lane: usize) -> u32 {
-        let thread = |axis: usize| {
-            Shape::coordinates(
-                env.shape.block,
-                u64::from(self.index) * LANES as u64 + lane as u64,
-            )[axis]
-        };
-        match register {
-            SReg::SrTidX => thread(0),
-            SReg::SrTidY => thread(1),
-            SReg::SrTidZ => thread(2),
+    /// The value of a special register in every lane.
+    fn special(&self, register: SReg, env: &Environment, mask: u32) -> Column {
+        let value = match register {
+            SReg::SrTidX => return *self.registers.column(THREADS),
+            SReg::SrTidY => return *self.registers.column(THREADS + 1),
+            SReg::SrTidZ => return *self.registers.column(THREADS + 2),
+            SReg::SrLaneid => return *self.registers.column(LANE),
             SReg::SrCtaidX => env.block[0],
             SReg::SrCtaidY => env.block[1],
             SReg::SrCtaidZ => env.block[2],
@@ -355,11 +452,11 @@ impl Warp {
             SReg::SrNctaidX => env.shape.grid[0],
             SReg::SrNctaidY => env.shape.grid[1],
             SReg::SrNctaidZ => env.shape.grid[2],
-            SReg::SrLaneid => lane as u32,
             SReg::SrWarpid => self.index,
             SReg::SrActivemask => mask,
             SReg::SrClocklo => env.clock.unwrap_or(self.issued) as u32,
-        }
+        };
+        [value; LANES]
     }
 
     /// A branch target inside the code.

@@ -245,6 +245,20 @@ impl Table {
         &self.allocations[index].words
     }
 
+    /// Where an allocation begins, and its bytes.
+    #[inline]
+    pub(super) fn extent(&self, index: usize) -> (u64, u64) {
+        let allocation = &self.allocations[index];
+        (allocation.base, allocation.size)
+    }
+
+    /// The allocation that has the slot of an address; the address need not be in it.
+    #[inline]
+    pub(super) fn index(&self, address: u64) -> Option<usize> {
+        let index = *self.slots.get((address >> SLOT_SHIFT) as usize)? as usize;
+        (index < self.allocations.len()).then_some(index)
+    }
+
     /// The allocation of a range and the offset in it.
     #[inline]
     pub(super) fn find(&self, address: u64, bytes: u64) -> Option<(usize, usize)> {

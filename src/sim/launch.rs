@@ -1,6 +1,6 @@
 //! Launching a kernel: constant bank 0, the order of CTAs, what is reported.
 //!
-//! CTAs run one after another in the order of their numbers. Where the program has atomics on global memory, CTAs may wait for each
+//! CTAs run one after another in the order of their numbers, or on several threads as if they did ([`super::parallel`]). Where the program has atomics on global memory, CTAs may wait for each
 //! other: then as many as the machine's multiprocessors hold are resident together and take turns. Either way the same launch on the
 //! same memory gives the same result. The state of a CTA is made when it begins and passed on when it ends, so a launch takes memory for
 //! those CTAs only that really wait.
@@ -12,9 +12,11 @@ use super::decoded::{Program, WORD_BYTES};
 use super::execute::Banks;
 use super::global::Table;
 use super::memory::MAX_SHARED;
+use super::parallel::{ALONE, Tally, threads};
 use super::profile::Recorder;
 use super::registers::{GENERAL, LANES};
 use super::shape::Shape;
+use super::specialised::Decoding;
 use super::warp::Warp;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::isa::decode;
@@ -23,12 +25,14 @@ use crate::launch::profile::{Counts, InstructionProfile, Profile};
 use crate::launch::trace::Trace;
 use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, Interrupt, Interruption, LaunchError, LaunchRequest,
-    MAX_GRID, Place, Report,
+    MAX_GRID, Place, Report, Stats,
 };
 use crate::locations::Location;
 use crate::locations::name_of;
 use crate::properties::DeviceProperties;
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 /// First parameter in constant bank 0.
 const PARAMETERS: usize = bank0::PARAMETERS as usize;
@@ -43,15 +47,28 @@ pub struct Loaded {
     pub image: Image,
     /// The code decoded.
     pub program: Program,
+    /// Room that the CTAs of earlier launches have left.
+    rooms: Mutex<Vec<Cta>>,
 }
+
+/// CTAs whose room is kept for later launches, at most (assigned).
+const ROOMS: usize = 8;
+/// Bytes of such room, at most: registers of the largest CTA and some local memory (assigned).
+const ROOM_BYTES: usize = 4 << 20;
 
 impl Loaded {
     /// Decodes an image.
     pub fn new(image: Image, config: &SimConfig) -> Loaded {
         Loaded {
-            program: Program::new(&image.words, config.semantics),
+            program: Program::new(&image.words, Decoding::new(config.semantics, config.simd)),
             image,
+            rooms: Mutex::default(),
         }
+    }
+
+    /// The rooms, which are whole also after a panic of who held them.
+    fn rooms(&self) -> MutexGuard<'_, Vec<Cta>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a kernel to its end or first fault.
@@ -124,24 +141,16 @@ impl Loaded {
         if let Some(progress) = request.progress {
             progress.begin(blocks);
         }
-        let mut batch = Batch {
-            loaded: self,
-            run,
-            request,
-            blocks,
-            ended: 0,
-            ended_instructions: 0,
-            free: Vec::new(),
-            rooms: 0,
-            checker: run
-                .config
-                .check
-                .then(|| Checker::new(run.shape, &self.image)),
-            recorder: (run.config.timed)
-                .then(|| Recorder::new(run.config, self.program.ops.len()))
-                .flatten(),
-            report: Report::default(),
-        };
+        let config = run.config;
+        let threads = (threads(config.threads) as u64).min(blocks);
+        if threads > 1 && !config.timed && !config.check && !self.program.global_atomics {
+            return self.parallel(run, request, global, threads as usize);
+        }
+        let mut batch = Batch::new(self, run, request, None);
+        batch.checker = (config.check).then(|| Checker::new(run.shape, &self.image));
+        batch.recorder = (config.timed)
+            .then(|| Recorder::new(config, self.program.ops.len()))
+            .flatten();
         let mut first = 0;
         while first < blocks && batch.report.fault.is_none() {
             let count = resident.min(blocks - first);
@@ -149,7 +158,7 @@ impl Loaded {
             first += count;
         }
         let mut report = std::mem::take(&mut batch.report);
-        let findings = batch.checker.map_or(Vec::new(), |c| c.findings);
+        let findings = batch.checker.take().map_or(Vec::new(), |c| c.findings);
         report.findings = findings
             .into_iter()
             .take(KEPT)
@@ -163,10 +172,50 @@ impl Loaded {
             })
             .collect();
         report.stats.faults = u64::from(report.fault.is_some());
-        if let Some(recorder) = batch.recorder {
+        if let Some(recorder) = batch.recorder.take() {
             self.tell(recorder, request, &mut report);
         }
         report
+    }
+
+    /// Runs blocks that do not wait for each other on so many threads; on one until it is worth more.
+    fn parallel(
+        &self,
+        run: &Run,
+        request: &LaunchRequest,
+        global: &Table,
+        threads: usize,
+    ) -> Report {
+        let tally = Tally::new(run.shape.blocks(), threads);
+        let mut batch = Batch::new(self, run, request, Some(&tally));
+        let mut alone = 0;
+        while alone < ALONE
+            && let Some(issued) = batch.take(&tally, global)
+        {
+            alone += issued;
+        }
+        let others = (threads as u64 - 1).min(tally.left());
+        thread::scope(|scope| {
+            for _ in 0..others {
+                let work = || {
+                    let mut batch = Batch::new(self, run, request, Some(&tally));
+                    while batch.take(&tally, global).is_some() {}
+                };
+                // Where the host has no more threads, those that there are do the work.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            while batch.take(&tally, global).is_some() {}
+        });
+        let resident = batch.report.resident;
+        drop(batch);
+        let (mut stats, fault) = tally.outcome();
+        stats.faults = u64::from(fault.is_some());
+        Report {
+            stats,
+            fault,
+            resident,
+            ..Report::default()
+        }
     }
 
     /// Adds what was recorded to the report.
@@ -319,9 +368,60 @@ struct Batch<'a> {
     checker: Option<Checker>,
     recorder: Option<Recorder>,
     report: Report,
+    /// What other threads have done, where there are some.
+    tally: Option<&'a Tally>,
+    /// Instructions that the tally knows.
+    told: u64,
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
+    fn new(
+        loaded: &'a Loaded,
+        run: &'a Run<'a>,
+        request: &'a LaunchRequest<'a>,
+        tally: Option<&'a Tally>,
+    ) -> Batch<'a> {
+        Batch {
+            loaded,
+            run,
+            request,
+            blocks: run.shape.blocks(),
+            ended: 0,
+            ended_instructions: 0,
+            free: Vec::new(),
+            rooms: 0,
+            checker: None,
+            recorder: None,
+            report: Report::default(),
+            tally,
+            told: 0,
+        }
+    }
+
+    /// Takes blocks and runs them one after another. Returns how many instructions that took; none where there is nothing left to do.
+    fn take(&mut self, tally: &Tally, global: &Table) -> Option<u64> {
+        let blocks = tally.take()?;
+        (self.ended_instructions, self.told) = (0, 0);
+        self.report.stats = Stats::default();
+        for block in blocks.clone() {
+            self.ended = block;
+            if self.is_over() {
+                return None;
+            }
+            self.run(block..block + 1, global);
+            if self.ended == block && self.report.fault.is_none() {
+                // A lower block has faulted meanwhile.
+                return None;
+            }
+            if let Some(fault) = self.report.fault.take() {
+                tally.fault(block, self.report.stats, fault);
+                return None;
+            }
+        }
+        tally.done(blocks, self.report.stats);
+        Some(self.report.stats.warp_instructions)
+    }
+
     /// Runs CTAs that are resident together in turns until all have ended or one faults.
     fn run(&mut self, numbers: std::ops::Range<u64>, global: &Table) {
         let mut cycles = 0;
@@ -330,10 +430,7 @@ impl Batch<'_> {
         }
         let mut running: Vec<Cta> = Vec::new();
         for number in numbers {
-            let mut cta = self.free.pop().unwrap_or_else(|| {
-                self.rooms += 1;
-                Cta::new(self.run, self.rooms - 1)
-            });
+            let mut cta = self.free.pop().unwrap_or_else(|| self.room());
             let block = Shape::coordinates(self.run.shape.grid, number);
             cta.start(self.run, block);
             if let Some(checker) = &mut self.checker {
@@ -351,7 +448,7 @@ impl Batch<'_> {
                 break;
             }
         }
-        while !running.is_empty() && self.report.fault.is_none() {
+        while !running.is_empty() && self.report.fault.is_none() && !self.is_over() {
             let others = running.len() as u64 - 1;
             let mut still = Vec::with_capacity(running.len());
             for mut cta in std::mem::take(&mut running) {
@@ -368,6 +465,25 @@ impl Batch<'_> {
             self.collect(cta, &mut cycles);
         }
         self.report.stats.cycles += cycles;
+    }
+
+    /// Whether a lower block has faulted on another thread.
+    fn is_over(&self) -> bool {
+        self.tally.is_some_and(|tally| tally.is_over(self.ended))
+    }
+
+    /// Room for one more CTA: that of an earlier launch if that fits.
+    fn room(&mut self) -> Cta {
+        self.rooms += 1;
+        let room = self.rooms - 1;
+        let kept = self.loaded.rooms().pop().filter(|cta| cta.fits(self.run));
+        match kept {
+            Some(mut cta) => {
+                cta.room = room;
+                cta.prepared(self.run)
+            }
+            None => Cta::new(self.run, room),
+        }
     }
 
     /// A CTA's turn, while so many others run; whether it has ended.
@@ -398,14 +514,14 @@ impl Batch<'_> {
             let watchers = Watchers { checker, recorder };
             match cta.turn(self.run, global, stats, watchers, left) {
                 Ok(Turn::Running) => {
-                    self.count();
+                    self.count(0);
                     return false;
                 }
                 Ok(Turn::Ended) => {
                     self.ended += 1;
                     self.ended_instructions += cta.issued();
                     self.collect(cta, cycles);
-                    self.count();
+                    self.count(1);
                     return true;
                 }
                 Ok(Turn::Exhausted) => cta.stop(FaultKind::LaunchBudgetExhausted {
@@ -421,9 +537,16 @@ impl Batch<'_> {
         false
     }
 
-    fn count(&self) {
-        if let Some(progress) = self.request.progress {
-            progress.count(self.ended, self.report.stats.warp_instructions);
+    /// Tells who watches; so many blocks have ended since the last time.
+    fn count(&mut self, ended: u64) {
+        let issued = self.report.stats.warp_instructions;
+        match (self.request.progress, self.tally) {
+            (Some(progress), Some(tally)) => {
+                tally.tell(progress, ended, issued - self.told);
+                self.told = issued;
+            }
+            (Some(progress), None) => progress.count(self.ended, issued),
+            (None, _) => {}
         }
     }
 
@@ -432,6 +555,18 @@ impl Batch<'_> {
         let clock = cta.timing.as_ref().map_or(0, |timing| timing.cycle);
         *cycles = clock.max(*cycles);
         self.loaded.collect(cta, self.request, &mut self.report);
+    }
+}
+
+impl Drop for Batch<'_> {
+    /// Leaves its room to later launches. What checks look at is not kept.
+    fn drop(&mut self) {
+        if !self.run.config.check {
+            let mut rooms = self.loaded.rooms();
+            let kept = ROOMS.saturating_sub(rooms.len());
+            let small = self.free.drain(..).filter(|cta| cta.bytes() <= ROOM_BYTES);
+            rooms.extend(small.take(kept));
+        }
     }
 }
 

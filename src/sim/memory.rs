@@ -10,7 +10,7 @@ use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
 use crate::launch::{AccessKind, FaultKind, Window};
 
 /// Bytes from either base that belong to the window (assigned).
-const WINDOW: u64 = 1 << 32;
+pub(super) const WINDOW: u64 = 1 << 32;
 /// Shared memory a CTA may have (assigned).
 pub const MAX_SHARED: u32 = crate::abi::MAX_SHARED;
 
@@ -23,6 +23,8 @@ pub struct Local {
     size: u32,
     track: bool,
     pages: Vec<Option<Box<[Bytes; LANES]>>>,
+    /// Whether any of them may have been used since the last [`Local::reset`].
+    used: bool,
 }
 
 impl Local {
@@ -32,7 +34,18 @@ impl Local {
             size,
             track,
             pages: vec![None; (size as usize).div_ceil(PAGE)],
+            used: false,
         }
+    }
+
+    /// Whether it is what [`Local::new`] makes of these.
+    pub fn fits(&self, size: u32, track: bool) -> bool {
+        (self.size, self.track) == (size, track)
+    }
+
+    /// Bytes that its pages take, about.
+    pub fn bytes(&self) -> usize {
+        self.pages.iter().flatten().count() * PAGE * LANES
     }
 
     /// Bytes of a thread.
@@ -42,6 +55,9 @@ impl Local {
 
     /// Forgets everything.
     pub fn reset(&mut self) {
+        if !std::mem::take(&mut self.used) {
+            return;
+        }
         for page in self.pages.iter_mut().flatten() {
             page.iter_mut().for_each(|bytes| bytes.reset(PAGE));
         }
@@ -57,6 +73,7 @@ impl Local {
 
     fn page_mut(&mut self, lane: usize, offset: usize) -> (&mut Bytes, usize) {
         let track = self.track;
+        self.used = true;
         let page = self.pages[offset / PAGE]
             .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Bytes::new(PAGE, track))));
         (&mut page[lane], offset % PAGE)

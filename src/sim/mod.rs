@@ -6,8 +6,8 @@
 //! In: an [`Image`], linked code with its constants, and a [`LaunchRequest`]. Out: a [`Report`] with counts, the
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
-//! The way of an instruction: [`decoded`] and [`action`] resolve its word once, [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`],
-//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`]). [`check`] and [`timed`],
+//! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`],
+//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
 //! with [`pending`] and [`profile`], look on, [`Progress`] lets others do so.
 
 pub(crate) mod access;
@@ -22,23 +22,29 @@ pub(crate) mod decoded;
 pub(crate) mod execute;
 pub(crate) mod footprint;
 pub(crate) mod global;
+pub(crate) mod host;
+pub(crate) mod lane_loop;
 pub(crate) mod launch;
 pub(crate) mod memory;
+pub(crate) mod parallel;
 pub(crate) mod pending;
 pub(crate) mod profile;
 pub(crate) mod registers;
 pub(crate) mod semantics;
 pub(crate) mod shape;
+pub(crate) mod specialised;
 pub(crate) mod stop;
 #[cfg(test)]
 mod tests;
 pub(crate) mod timed;
+pub(crate) mod together;
 pub(crate) mod warp;
 pub(crate) mod words;
 
 pub use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, Progress, Report, Stats,
 };
+pub use host::Simd;
 pub use semantics::Reference;
 
 /// Switches of the simulator.
@@ -62,6 +68,11 @@ pub struct SimConfig {
     pub warp_lanes: u32,
     /// Readings of the documents, and the seed that perturbs approximate instructions.
     pub semantics: semantics::Reference,
+    /// Threads of the host that run the blocks of a launch; 0: as many as it runs at a time. One with `timed` and `check`, and where blocks may wait
+    /// for each other (atomics on global memory). What a launch writes and counts is the same, unless blocks race without atomics.
+    pub threads: u32,
+    /// Which vector instructions of the host pure operations may use. Results are the same.
+    pub simd: Simd,
     /// Local memory of a thread in bytes, a multiple of 16: the initial stack pointer.
     pub stack_bytes: u32,
     /// Bytes of device memory, at most.
@@ -79,6 +90,8 @@ impl Default for SimConfig {
             check: false,
             warp_lanes: registers::LANES as u32,
             semantics: semantics::Reference::default(),
+            threads: 0,
+            simd: Simd::default(),
             stack_bytes: 64 * 1024,
             memory_bytes: 4 << 30,
         }

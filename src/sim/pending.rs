@@ -57,6 +57,16 @@ enum Due {
     Signalled(u8),
 }
 
+impl Due {
+    /// The time of a clock at which it is complete; [`u64::MAX`] where that is signalled.
+    fn time(self) -> u64 {
+        match self {
+            Due::At(time) => time,
+            Due::Signalled(_) => u64::MAX,
+        }
+    }
+}
+
 /// A result on its way, or a source that may not have been read yet.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -79,6 +89,13 @@ struct Cohort {
 }
 
 impl Cohort {
+    /// All lanes at time 0.
+    const ALL: Cohort = Cohort {
+        lanes: u32::MAX,
+        clock: 0,
+        waited: [0; SCOREBOARDS as usize],
+    };
+
     /// Whether something of this cohort is complete.
     fn is_complete(&self, entry: &Entry) -> bool {
         match entry.due {
@@ -99,6 +116,25 @@ struct Slot {
     writes: Entries,
     /// Of each lane the latest reader for each set of scoreboards: who waits for it waits for the ones before.
     reads: Entries,
+    /// From this time of its clock on no lane has a result on its way; [`u64::MAX`] where that is signalled.
+    written: u64,
+    /// From this time of its clock on no lane has a reader.
+    read: u64,
+}
+
+impl Slot {
+    /// Finds the times anew.
+    fn settle(&mut self) {
+        self.written = latest(&self.writes);
+        self.read = latest(&self.reads);
+    }
+}
+
+/// The time at which all of these are complete.
+fn latest(entries: &Entries) -> u64 {
+    entries
+        .iter()
+        .fold(0, |latest, entry| latest.max(entry.due.time()))
 }
 
 /// No slot.
@@ -119,14 +155,9 @@ pub struct Pending {
 impl Default for Pending {
     /// Nothing, at time 0.
     fn default() -> Pending {
-        let all = Cohort {
-            lanes: u32::MAX,
-            clock: 0,
-            waited: [0; SCOREBOARDS as usize],
-        };
         Pending {
             number: 0,
-            cohorts: SmallVec::from_slice(&[all]),
+            cohorts: SmallVec::from_slice(&[Cohort::ALL]),
             slots: Vec::new(),
             index: vec![NONE; Resource::COUNT],
         }
@@ -134,11 +165,26 @@ impl Default for Pending {
 }
 
 impl Pending {
+    /// Forgets everything; the clocks are at 0 again.
+    pub fn reset(&mut self) {
+        self.number = 0;
+        self.cohorts.clear();
+        self.cohorts.push(Cohort::ALL);
+        for slot in &mut self.slots {
+            slot.writes.clear();
+            slot.reads.clear();
+            slot.settle();
+        }
+    }
+
     /// An instruction issues: adds the pairs for which it comes too early to `found`. What was found counts as complete.
     pub fn issue(&mut self, op: &Op, pc: u32, lanes: Lanes, found: &mut Vec<Early>) {
         let own = self.gather(lanes.active, lanes.live);
-        for board in boards_of(op.control.wait()) {
-            self.cohorts[own].waited[board] = self.number;
+        let wait = op.control.wait();
+        if wait != 0 {
+            for board in boards_of(wait) {
+                self.cohorts[own].waited[board] = self.number;
+            }
         }
         self.number += 1;
         let footprint = &op.footprint;
@@ -160,8 +206,12 @@ impl Pending {
 
     /// Finds the results that have not arrived when lanes of a cohort read `register`.
     fn read(&mut self, register: Resource, cohort: usize, lanes: u32, found: &mut Vec<Early>) {
-        for slot in self.meeting(register) {
-            let (slot, cohort) = (&mut self.slots[slot], &self.cohorts[cohort]);
+        let cohort = &self.cohorts[cohort];
+        for index in self.meeting(register) {
+            let slot = &mut self.slots[index];
+            if slot.written <= cohort.clock {
+                continue;
+            }
             look(&mut slot.writes, cohort, lanes, |entry, lanes| {
                 found.push(Early {
                     kind: HazardKind::ReadAfterWrite,
@@ -171,6 +221,7 @@ impl Pending {
                 });
                 true
             });
+            slot.settle();
         }
     }
 
@@ -183,8 +234,12 @@ impl Pending {
         arrives: u64,
         found: &mut Vec<Early>,
     ) {
-        for slot in self.meeting(register) {
-            let (slot, cohort) = (&mut self.slots[slot], &self.cohorts[cohort]);
+        let cohort = &self.cohorts[cohort];
+        for index in self.meeting(register) {
+            let slot = &mut self.slots[index];
+            if slot.written < arrives && slot.read <= cohort.clock {
+                continue;
+            }
             let mut report = |kind, entry: &Entry, lanes| {
                 found.push(Early {
                     kind,
@@ -204,6 +259,7 @@ impl Pending {
             look(&mut slot.reads, cohort, lanes, |entry, lanes| {
                 report(HazardKind::WriteAfterRead, entry, lanes)
             });
+            slot.settle();
         }
     }
 
@@ -224,10 +280,17 @@ impl Pending {
             due,
         };
         for (register, cycles) in &footprint.writes {
-            let writes = &mut self.slot(*register).writes;
+            let due = due(write, *cycles);
+            let slot = self.slot(*register);
             // The later of two results counts.
-            forget(writes, lanes, |_| true);
-            writes.push(entry(due(write, *cycles)));
+            if slot.writes.iter().all(|old| old.lanes & !lanes == 0) {
+                slot.writes.clear();
+                slot.written = due.time();
+            } else {
+                forget(&mut slot.writes, lanes, |_| true);
+                slot.written = latest(&slot.writes).max(due.time());
+            }
+            slot.writes.push(entry(due));
         }
         if footprint.sources == 0 {
             return;
@@ -235,12 +298,13 @@ impl Pending {
         // Who has waited for the result knows that the sources were read.
         let due = due(read | write, footprint.sources);
         for register in &footprint.reads {
-            let reads = &mut self.slot(*register).reads;
-            forget(reads, lanes, |old| match (old.due, due) {
+            let slot = self.slot(*register);
+            forget(&mut slot.reads, lanes, |old| match (old.due, due) {
                 (Due::At(old), Due::At(new)) => old <= new,
                 (old, new) => old == new,
             });
-            reads.push(entry(due));
+            slot.reads.push(entry(due));
+            slot.read = latest(&slot.reads);
         }
     }
 
@@ -253,26 +317,28 @@ impl Pending {
                 register,
                 writes: Entries::new(),
                 reads: Entries::new(),
+                written: 0,
+                read: 0,
             });
         }
         &mut self.slots[usize::from(*index)]
     }
 
     /// Slots of the registers that may be `register`.
-    fn meeting(&self, register: Resource) -> SmallVec<[usize; 2]> {
+    #[inline]
+    fn meeting(&self, register: Resource) -> Meeting {
         if register == Resource::ANY_GENERAL {
-            let all = self.slots.iter().enumerate();
-            return all
-                .filter(|(_, slot)| slot.register.meets(register))
-                .map(|(index, _)| index)
-                .collect();
+            let all = (0u16..).zip(&self.slots);
+            let all = all.filter(|(_, slot)| slot.register.meets(register));
+            let all: Vec<u16> = all.map(|(index, _)| index).collect();
+            return Meeting::Many(all.into_iter());
         }
-        let mut names = SmallVec::<[Resource; 2]>::from_slice(&[register]);
-        if register.class() == Some(RegisterClass::Gpr) {
-            names.push(Resource::ANY_GENERAL);
-        }
-        let slots = names.iter().map(|r| self.index[r.index()]);
-        slots.filter(|s| *s != NONE).map(usize::from).collect()
+        let own = self.index[register.index()];
+        let any = match register.class() {
+            Some(RegisterClass::Gpr) => self.index[Resource::ANY_GENERAL.index()],
+            _ => NONE,
+        };
+        Meeting::Two([own, any])
     }
 
     /// Makes the lanes of a group one cohort; its index.
@@ -311,37 +377,64 @@ impl Pending {
                 *mine = (*mine).min(theirs);
             }
         }
-        let lists = self
-            .slots
-            .iter_mut()
-            .flat_map(|s| [&mut s.writes, &mut s.reads]);
-        for list in lists.filter(|list| !list.is_empty()) {
-            let mut kept = Entries::new();
-            for entry in &mut *list {
-                for part in parts {
-                    let lanes = entry.lanes & part.lanes;
-                    if lanes == 0 || part.is_complete(entry) {
-                        continue;
-                    }
-                    let due = match entry.due {
-                        Due::At(time) => Due::At(time + (joined.clock - part.clock)),
-                        signalled => signalled,
-                    };
-                    let same = |e: &&mut Entry| (e.number, e.due) == (entry.number, due);
-                    match kept.iter_mut().find(same) {
-                        Some(same) => same.lanes |= lanes,
-                        None => kept.push(Entry {
-                            lanes,
-                            due,
-                            ..*entry
-                        }),
-                    }
-                }
+        for slot in &mut self.slots {
+            if slot.writes.is_empty() && slot.reads.is_empty() {
+                continue;
             }
-            forget(list, joined.lanes, |_| true);
-            list.extend(kept);
+            bring_along(&mut slot.writes, parts, &joined);
+            bring_along(&mut slot.reads, parts, &joined);
+            slot.settle();
         }
         joined
+    }
+}
+
+/// Brings what is on its way in parts of a cohort to its clock.
+fn bring_along(list: &mut Entries, parts: &[Cohort], joined: &Cohort) {
+    let mut kept = Entries::new();
+    for entry in &mut *list {
+        for part in parts {
+            let lanes = entry.lanes & part.lanes;
+            if lanes == 0 || part.is_complete(entry) {
+                continue;
+            }
+            let due = match entry.due {
+                Due::At(time) => Due::At(time + (joined.clock - part.clock)),
+                signalled => signalled,
+            };
+            let same = |e: &&mut Entry| (e.number, e.due) == (entry.number, due);
+            match kept.iter_mut().find(same) {
+                Some(same) => same.lanes |= lanes,
+                None => kept.push(Entry {
+                    lanes,
+                    due,
+                    ..*entry
+                }),
+            }
+        }
+    }
+    forget(list, joined.lanes, |_| true);
+    list.extend(kept);
+}
+
+/// Slots, some of which may be none.
+enum Meeting {
+    Two([u16; 2]),
+    Many(std::vec::IntoIter<u16>),
+}
+
+impl Iterator for Meeting {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        match self {
+            Meeting::Two(slots) => {
+                let found = slots.iter_mut().find(|slot| **slot != NONE)?;
+                Some(usize::from(std::mem::replace(found, NONE)))
+            }
+            Meeting::Many(slots) => slots.next().map(usize::from),
+        }
     }
 }
 

@@ -1,17 +1,27 @@
-//! The registers of a warp, and the loop that runs a pure operation over its lanes.
+//! The registers of a warp.
 //!
-//! A general register is a *column*, 32 lanes side by side. Sources that are no general registers (immediates, uniform registers,
-//! constant memory) are broadcast to columns of their own before the instruction runs, so that the lane loop reads every source the
-//! same way. RZ is a column of zeros for readers and a column nobody reads for writers.
+//! A general register is a *column*, 32 lanes side by side. Sources that are no general registers have columns of their own, so that
+//! the lane loop reads every source the same way: immediates and constant memory are broadcast when the launch begins, as far as there are columns,
+//! uniform registers before each instruction. RZ is a column of zeros for readers and a column nobody reads for writers. Numbers of threads
+//! are columns too.
 
 use crate::isa::Role;
-use crate::isa::semantics::{Gather, PureOperation, Scatter};
-use crate::sim::semantics::Reference;
 
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 /// A value for each lane.
 pub type Column = [u32; LANES];
+
+/// The bit of each lane in a mask: what a loop over lanes takes instead of a shift.
+pub const BITS: Column = {
+    let mut bits = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
 
 /// General registers that exist: R0 to R254.
 pub const GENERAL: usize = 255;
@@ -19,8 +29,14 @@ pub const GENERAL: usize = 255;
 pub const ZERO: u16 = 256;
 /// First of four columns that nobody reads: RZ as a destination.
 pub const DISCARD: u16 = 264;
-/// First column of broadcast sources, four for each operand.
+/// First column of sources that are broadcast before an instruction, four for each operand.
 pub const BROADCAST: u16 = 268;
+/// First column of sources that stay the same for a launch.
+pub const CONSTANTS: u16 = 300;
+/// First of three columns with the coordinates of the threads in their block.
+pub const THREADS: u16 = 508;
+/// The column of the lanes' numbers.
+pub const LANE: u16 = 511;
 /// Columns, a power of two so that an index needs no bounds check.
 const COLUMNS: usize = 512;
 /// Number of URZ.
@@ -51,10 +67,15 @@ impl Operand {
 /// The operands of an instruction by role.
 pub type Operands = [Operand; Role::COUNT];
 
+/// A column where the host's caches want it.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Aligned(Column);
+
 /// The register files of a warp.
 #[derive(Clone)]
 pub struct Registers {
-    columns: Box<[Column; COLUMNS]>,
+    columns: Box<[Aligned; COLUMNS]>,
     /// UR0 to UR62, and URZ, always 0.
     pub uniform: [u32; 64],
     /// P0 to P6 as lane masks, and PT, all ones.
@@ -68,9 +89,12 @@ impl Default for Registers {
 }
 
 impl Registers {
+    /// Bytes of the columns.
+    pub const BYTES: usize = size_of::<[Aligned; COLUMNS]>();
+
     /// All registers 0.
     pub fn new() -> Self {
-        let columns = vec![[0; LANES]; COLUMNS].into_boxed_slice();
+        let columns = vec![Aligned([0; LANES]); COLUMNS].into_boxed_slice();
         let mut registers = Registers {
             columns: columns
                 .try_into()
@@ -84,7 +108,7 @@ impl Registers {
 
     /// Sets the first `count` general registers, the uniform ones and the predicates to 0.
     pub fn clear(&mut self, count: usize) {
-        self.columns[..count.min(GENERAL)].fill([0; LANES]);
+        self.columns[..count.min(GENERAL)].fill(Aligned([0; LANES]));
         self.uniform = [0; 64];
         self.predicates = [0; 8];
         self.predicates[PT] = u32::MAX;
@@ -93,13 +117,31 @@ impl Registers {
     /// A column.
     #[inline(always)]
     pub fn column(&self, index: u16) -> &Column {
-        &self.columns[index as usize & (COLUMNS - 1)]
+        &self.columns[index as usize & (COLUMNS - 1)].0
     }
 
     /// A column to write.
     #[inline(always)]
     pub fn column_mut(&mut self, index: u16) -> &mut Column {
-        &mut self.columns[index as usize & (COLUMNS - 1)]
+        &mut self.columns[index as usize & (COLUMNS - 1)].0
+    }
+
+    /// Overwrites a column in the lanes of `mask`.
+    #[inline(always)]
+    pub fn set_column(&mut self, index: u16, values: &Column, mask: u32) {
+        let column = self.column_mut(index);
+        if mask == u32::MAX {
+            *column = *values;
+            return;
+        }
+        // By masks of bits: of a condition the host's compiler would make 32 branches.
+        let mut keep = [0; LANES];
+        for (keep, bit) in keep.iter_mut().zip(&BITS) {
+            *keep = if mask & bit != 0 { 0 } else { u32::MAX };
+        }
+        for ((old, new), keep) in column.iter_mut().zip(values).zip(&keep) {
+            *old = *old & keep | new & !keep;
+        }
     }
 
     /// The lanes in which a predicate operand holds.
@@ -111,12 +153,13 @@ impl Registers {
     /// 64 bits of a lane; the high word is 0 where the operand has one word.
     #[inline(always)]
     pub fn pair(&self, operand: Operand, lane: usize) -> u64 {
-        let low = u64::from(self.column(operand.column)[lane]);
-        if operand.words < 2 {
-            low
+        let high = if operand.words < 2 {
+            ZERO
         } else {
-            low | u64::from(self.column(operand.column + 1)[lane]) << 32
-        }
+            operand.column + 1
+        };
+        let [low, high] = [operand.column, high].map(|column| self.column(column)[lane]);
+        u64::from(low) | u64::from(high) << 32
     }
 
     /// Writes as many words as the operand has.
@@ -153,169 +196,6 @@ impl Registers {
         if number < URZ {
             self.uniform[number] = value;
         }
-    }
-}
-
-/// One lane of the registers, seen through the operands of an instruction. `UNIFORM`: word results go to uniform registers.
-struct Lane<'a, const UNIFORM: bool> {
-    registers: &'a mut Registers,
-    operands: &'a Operands,
-    lane: usize,
-}
-
-impl<const UNIFORM: bool> Lane<'_, UNIFORM> {
-    #[inline(always)]
-    fn operand(&self, role: Role) -> Operand {
-        self.operands[role as usize]
-    }
-}
-
-impl<const UNIFORM: bool> Gather for Lane<'_, UNIFORM> {
-    #[inline(always)]
-    fn word(&self, role: Role) -> u32 {
-        self.registers.column(self.operand(role).column)[self.lane]
-    }
-
-    #[inline(always)]
-    fn pair(&self, role: Role) -> u64 {
-        self.registers.pair(self.operand(role), self.lane)
-    }
-
-    #[inline(always)]
-    fn quad(&self, role: Role) -> u128 {
-        let words = self.registers.words(self.operand(role), self.lane);
-        words
-            .iter()
-            .rev()
-            .fold(0, |value, word| value << 32 | u128::from(*word))
-    }
-
-    #[inline(always)]
-    fn predicate(&self, role: Role) -> bool {
-        self.registers.holds(self.operand(role)) >> self.lane & 1 != 0
-    }
-
-    #[inline(always)]
-    fn predicates(&self) -> u8 {
-        let bits = self.registers.predicates.iter().enumerate();
-        bits.fold(0, |set, (i, mask)| {
-            set | ((mask >> self.lane & 1) as u8) << i
-        })
-    }
-
-    #[inline(always)]
-    fn signed(&self, role: Role) -> i32 {
-        self.word(role) as i32
-    }
-}
-
-impl<const UNIFORM: bool> Scatter for Lane<'_, UNIFORM> {
-    #[inline(always)]
-    fn word(&mut self, role: Role, value: u32) {
-        let operand = self.operand(role);
-        if UNIFORM {
-            self.registers.set_uniform(operand.column as usize, value);
-        } else if operand.words != 0 {
-            self.registers.column_mut(operand.column)[self.lane] = value;
-        }
-    }
-
-    #[inline(always)]
-    fn pair(&mut self, role: Role, value: u64) {
-        self.quad(role, u128::from(value));
-    }
-
-    #[inline(always)]
-    fn quad(&mut self, role: Role, value: u128) {
-        let operand = self.operand(role);
-        let words = [
-            value as u32,
-            (value >> 32) as u32,
-            (value >> 64) as u32,
-            (value >> 96) as u32,
-        ];
-        if UNIFORM {
-            for (i, word) in words.into_iter().enumerate().take(operand.words as usize) {
-                self.registers
-                    .set_uniform(operand.column as usize + i, word);
-            }
-        } else {
-            self.registers.set_words(operand, self.lane, words);
-        }
-    }
-
-    #[inline(always)]
-    fn predicate(&mut self, role: Role, value: bool) {
-        let operand = self.operand(role);
-        self.registers
-            .set_predicate(operand, 1 << self.lane, u32::from(value) << self.lane);
-    }
-
-    #[inline(always)]
-    fn predicates(&mut self, value: u8) {
-        let bit = 1 << self.lane;
-        for (i, mask) in self.registers.predicates.iter_mut().enumerate().take(PT) {
-            *mask = (*mask & !bit) | if value >> i & 1 != 0 { bit } else { 0 };
-        }
-    }
-}
-
-/// A pure operation with its modifiers, ready to run over lanes.
-pub trait LaneLoop: Send + Sync {
-    /// Runs it in every lane of `mask`.
-    fn run(&self, operands: &Operands, registers: &mut Registers, mask: u32);
-    /// Runs it once, its word results going to uniform registers.
-    fn run_once(&self, operands: &Operands, registers: &mut Registers, lane: usize);
-}
-
-/// [`LaneLoop`] of an operation.
-pub struct Pure<O: PureOperation> {
-    modifiers: O::Modifiers,
-    semantics: Reference,
-}
-
-impl<O: PureOperation> Pure<O> {
-    /// The operation with these modifiers.
-    pub fn new(modifiers: O::Modifiers, semantics: Reference) -> Self {
-        Pure {
-            modifiers,
-            semantics,
-        }
-    }
-
-    #[inline(always)]
-    fn lane<const UNIFORM: bool>(
-        &self,
-        operands: &Operands,
-        registers: &mut Registers,
-        lane: usize,
-    ) {
-        let mut view = Lane::<UNIFORM> {
-            registers,
-            operands,
-            lane,
-        };
-        let sources = O::gather(&view);
-        let results = O::evaluate(&self.semantics, &self.modifiers, &sources);
-        O::scatter(&results, &mut view);
-    }
-}
-
-impl<O: PureOperation> LaneLoop for Pure<O> {
-    fn run(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
-        if mask == u32::MAX {
-            for lane in 0..LANES {
-                self.lane::<false>(operands, registers, lane);
-            }
-            return;
-        }
-        for lane in lanes(mask) {
-            self.lane::<false>(operands, registers, lane);
-        }
-    }
-
-    fn run_once(&self, operands: &Operands, registers: &mut Registers, lane: usize) {
-        self.lane::<true>(operands, registers, lane & (LANES - 1));
     }
 }
 

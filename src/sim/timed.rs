@@ -85,6 +85,8 @@ pub struct Timing {
     /// What one instruction comes too early for; empty between instructions.
     found: Vec<Early>,
     warps: Vec<WarpTiming>,
+    /// For each warp the first cycle in which its next instruction can issue; [`u64::MAX`] for one that cannot.
+    next: Vec<u64>,
     last: usize,
 }
 
@@ -93,28 +95,48 @@ impl Timing {
     pub fn new(warps: usize) -> Timing {
         Timing {
             warps: vec![WarpTiming::default(); warps],
+            next: vec![u64::MAX; warps],
             ..Timing::default()
         }
     }
 
-    /// The warp that issues next, its time come; `next` gives the next instruction of a warp that can issue. None when no warp can.
-    pub fn select<'p>(&mut self, next: impl Fn(usize) -> Option<&'p Op>) -> Option<usize> {
-        let count = self.warps.len();
-        let mut best: Option<(u64, usize)> = None;
-        for step in 1..=count {
-            let index = (self.last + step) % count;
-            let Some(op) = next(index) else { continue };
-            let earliest = self.warps[index].earliest(op.control.wait());
-            if earliest <= self.cycle {
-                best = Some((self.cycle, index));
-                break;
-            }
-            if best.is_none_or(|(time, _)| earliest < time) {
-                best = Some((earliest, index));
+    /// At cycle 0 again, with nothing found.
+    pub fn reset(&mut self) {
+        (self.cycle, self.count, self.last) = (0, 0, 0);
+        self.hazards.clear();
+        self.known.clear();
+        for warp in &mut self.warps {
+            (warp.ready, warp.zero, warp.past) = (0, Default::default(), Past::default());
+            warp.pending.reset();
+        }
+    }
+
+    /// The next instruction of the warp at `index`; none where it has none to issue.
+    #[inline]
+    pub fn plan(&mut self, index: usize, next: Option<&Op>) {
+        let timing = &self.warps[index];
+        self.next[index] = next.map_or(u64::MAX, |op| timing.earliest(op.control.wait()));
+    }
+
+    /// The warp that issues next, its time come; none when no warp can.
+    #[inline]
+    pub fn select(&mut self) -> Option<usize> {
+        let (mut best, mut index) = (u64::MAX, 0);
+        // Who comes behind the last has its turn first, of those that have to wait who waits least.
+        let turn = self.last + 1..self.next.len();
+        for warp in turn.chain(0..self.last + 1) {
+            let earliest = self.next[warp].max(self.cycle);
+            if self.next[warp] != u64::MAX && earliest < best {
+                (best, index) = (earliest, warp);
+                if best == self.cycle {
+                    break;
+                }
             }
         }
-        let (time, index) = best?;
-        (self.cycle, self.last) = (time, index);
+        if best == u64::MAX {
+            return None;
+        }
+        (self.cycle, self.last) = (best, index);
         Some(index)
     }
 
@@ -128,6 +150,9 @@ impl Timing {
         };
         let timing = &mut self.warps[index];
         timing.pending.issue(op, pc, lanes, &mut self.found);
+        if self.found.is_empty() {
+            return;
+        }
         self.count += self.found.len() as u64;
         for early in self.found.drain(..) {
             if (self.known).insert((early.kind, early.register, pc, early.earlier)) {
@@ -164,6 +189,7 @@ impl Timing {
             op.control.read.map(|s| s.number()),
         );
         if mask != 0
+            && (write.is_some() || read.is_some())
             && let Some(optype) = op.optype
         {
             let results = footprint.writes.iter().map(|w| w.1).max();
@@ -235,7 +261,11 @@ impl WarpTiming {
     }
 
     /// The first cycle in which an instruction that waits for these scoreboards can issue.
+    #[inline]
     fn earliest(&self, wait: u8) -> u64 {
+        if wait == 0 {
+            return self.ready;
+        }
         let waits = (0..SCOREBOARDS)
             .filter(|s| wait >> s & 1 != 0)
             .map(|s| self.zero[usize::from(s)]);

@@ -9,13 +9,17 @@
 //! same number at the same time (two sides of a branch), they do not disturb each other.
 
 use super::calls::Calls;
+use super::decoded::{Broadcast, Program};
+use super::execute::Banks;
 use super::memory::Local;
-use super::registers::{Column, Registers, lanes};
+use super::registers::{Column, LANE, LANES, Registers, THREADS, lanes};
+use super::shape::Shape;
+use smallvec::SmallVec;
 
 /// Convergence barriers of a warp.
 pub const BARRIERS: usize = 16;
 /// Instructions after which another group of the warp gets its turn (assigned).
-const GROUP_TURN: u32 = 256;
+pub(super) const GROUP_TURN: u32 = 256;
 
 /// Why a group does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,18 @@ pub enum WarpState {
     Stuck,
 }
 
+/// Lanes with the same view of a barrier.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    /// They, never none.
+    lanes: u32,
+    /// The lanes that they wait for.
+    region: u32,
+}
+
+/// How lanes see a barrier: disjoint lanes, no region twice. Lanes that are in none wait for nobody.
+type Views = SmallVec<[View; 2]>;
+
 /// A warp.
 #[derive(Clone)]
 pub struct Warp {
@@ -69,8 +85,12 @@ pub struct Warp {
     pub index: u32,
     /// The calls that its threads are in.
     pub calls: Calls,
-    /// For each barrier and lane the lanes it waits for.
-    barriers: [Column; BARRIERS],
+    /// Whether constant banks are shorter than what instructions of its program read.
+    pub(super) lacks_constants: bool,
+    /// The lanes' views of each barrier.
+    barriers: [Views; BARRIERS],
+    /// The barriers that any lane has set: a mask.
+    set: u16,
     groups: Vec<Group>,
     current: usize,
     turn: u32,
@@ -86,20 +106,44 @@ impl Warp {
             issued: 0,
             index: 0,
             calls: Calls::default(),
-            barriers: [[0; 32]; BARRIERS],
-            groups: Vec::new(),
+            lacks_constants: false,
+            barriers: Default::default(),
+            set: 0,
+            groups: Vec::with_capacity(LANES),
             current: 0,
             turn: 0,
         }
     }
 
+    /// Makes it a warp of a launch: the one of this number in its CTA, for as many [`Warp::start`]s as there are.
+    pub fn prepare(&mut self, index: u32, program: &Program, banks: &Banks, block: [u32; 3]) {
+        self.index = index;
+        self.lacks_constants = false;
+        for Broadcast { column, source } in &program.constants {
+            match source.fixed(banks) {
+                Ok(value) => *self.registers.column_mut(*column) = [value; LANES],
+                Err(_) => self.lacks_constants = true,
+            }
+        }
+        for lane in 0..LANES {
+            let thread = Shape::coordinates(block, u64::from(index) * LANES as u64 + lane as u64);
+            for (column, value) in (THREADS..).zip(thread) {
+                self.registers.column_mut(column)[lane] = value;
+            }
+            self.registers.column_mut(LANE)[lane] = lane as u32;
+        }
+    }
+
     /// Starts the lanes of `mask` at instruction `entry` with the first `count` general registers 0.
-    pub fn start(&mut self, index: u32, mask: u32, entry: u32, count: usize) {
+    pub fn start(&mut self, mask: u32, entry: u32, count: usize) {
         self.registers.clear(count);
         self.local.reset();
         self.calls.clear();
-        self.barriers = [[0; 32]; BARRIERS];
-        (self.live, self.issued, self.index, self.current, self.turn) = (mask, 0, index, 0, 0);
+        for barrier in lanes(self.set.into()) {
+            self.barriers[barrier].clear();
+        }
+        self.set = 0;
+        (self.live, self.issued, self.current, self.turn) = (mask, 0, 0, 0);
         self.groups.clear();
         if mask != 0 {
             self.groups.push(Group {
@@ -152,11 +196,14 @@ impl Warp {
             self.current = 0;
             return;
         }
-        let order = (1..=count).map(|i| (self.current + i) % count);
-        let ready = order
-            .into_iter()
-            .find(|i| self.groups[*i].state == GroupState::Ready);
-        self.current = ready.unwrap_or(0);
+        let ready = |i: &usize| self.groups[*i].state == GroupState::Ready;
+        let first = match self.current + 1 {
+            first if first < count => first,
+            // Groups may have gone since.
+            first => first.checked_rem(count).unwrap_or(0),
+        };
+        let next = (first..count).find(ready);
+        self.current = next.or_else(|| (0..first).find(ready)).unwrap_or(0);
     }
 
     /// Splits the lanes outside `mask` off the current group; they go on with the next instruction. Returns whether lanes are left.
@@ -233,35 +280,55 @@ impl Warp {
     }
 
     /// BSSY: the lanes of `mask` form a region with the current group's lanes of `mask`.
+    #[inline]
     pub fn set_barrier(&mut self, number: u8, mask: u32) {
-        for lane in lanes(mask) {
-            self.barriers[usize::from(number)][lane] = mask;
+        self.set_views(number, mask, mask);
+    }
+
+    /// Lets lanes see a region.
+    fn set_views(&mut self, number: u8, lanes: u32, region: u32) {
+        self.set |= 1 << number;
+        let views = &mut self.barriers[usize::from(number)];
+        views.retain(|view| {
+            view.lanes &= !lanes;
+            view.lanes != 0
+        });
+        match views.iter_mut().find(|view| view.region == region) {
+            Some(view) => view.lanes |= lanes,
+            None => views.push(View { lanes, region }),
         }
     }
 
     /// The mask in a lane's barrier.
     pub fn barrier(&self, number: u8, lane: usize) -> u32 {
-        self.barriers[usize::from(number)][lane]
+        let mut views = self.barriers[usize::from(number)].iter();
+        let view = views.find(|view| view.lanes >> lane & 1 != 0);
+        view.map_or(0, |view| view.region)
     }
 
     /// Sets the mask in a lane's barrier.
     pub fn write_barrier(&mut self, number: u8, lane: usize, mask: u32) {
-        self.barriers[usize::from(number)][lane] = mask;
+        self.set_views(number, 1 << lane, mask);
     }
 
     /// BSYNC: the lanes of `mask` wait until all lanes of their barrier are here or have exited.
+    #[inline]
     pub fn reconverge(&mut self, number: u8, mask: u32) {
-        let group = self.group();
-        if mask == group.mask
-            && lanes(mask)
-                .all(|lane| self.barriers[usize::from(number)][lane] & self.live & !mask == 0)
-        {
-            self.advance();
-            return;
+        if mask == self.group().mask {
+            let views = &self.barriers[usize::from(number)];
+            let wanted = views.iter().filter(|view| view.lanes & mask != 0);
+            let wanted = wanted.fold(0, |all, view| all | view.region);
+            if wanted & self.live & !mask == 0 {
+                self.advance();
+                return;
+            }
         }
         if self.narrow(mask) {
             self.groups[self.current].state = GroupState::AtBarrier(number);
-            self.release();
+            // Who waits elsewhere, or for others, waits on.
+            if self.complete(number, mask) != 0 {
+                self.release();
+            }
             self.next_group();
         }
     }
@@ -311,48 +378,51 @@ impl Warp {
             .fold(0, |m, g| m | g.mask)
     }
 
-    /// Whether all live lanes of a lane's region wait at this barrier. A region is a barrier's number and mask: a lane that waits at the
-    /// same number for others (in a function that saved the barrier) is not there yet.
-    fn region_is_complete(&self, number: u8, lane: usize) -> bool {
-        let views = &self.barriers[usize::from(number)];
-        let region = views[lane];
-        let waiting = self
-            .groups
-            .iter()
-            .filter(|g| g.state == GroupState::AtBarrier(number))
-            .fold(0, |m, g| m | g.mask);
-        region & self.live & !waiting == 0
-            && lanes(region & self.live).all(|other| views[other] == region)
+    /// Those lanes of a group that waits at a barrier whose regions are complete: all live lanes of the region wait at it. A region is a
+    /// barrier's number and mask: a lane that waits at the same number for others (in a function that saved the barrier) is not there yet.
+    fn complete(&self, number: u8, mask: u32) -> u32 {
+        let waiting = self.waiting_in(GroupState::AtBarrier(number));
+        let (mut rest, mut free) = (mask, 0);
+        for view in &self.barriers[usize::from(number)] {
+            if view.region & self.live & !(waiting & view.lanes) == 0 {
+                free |= view.lanes & mask;
+            }
+            rest &= !view.lanes;
+        }
+        free | rest
+    }
+
+    /// The lanes of groups in a state.
+    fn waiting_in(&self, state: GroupState) -> u32 {
+        let groups = self.groups.iter().filter(|g| g.state == state);
+        groups.fold(0, |m, g| m | g.mask)
     }
 
     /// Lets waiting lanes go on whose wait is over; those that go on at the same place become one group.
     fn release(&mut self) {
-        // Lanes meet those that wait for the same lanes.
-        let at_sync = |wanted: u32| {
-            (self.groups.iter())
-                .filter(|g| g.state == GroupState::AtWarpSync(wanted))
-                .fold(0, |m, g| m | g.mask)
-        };
-        let free: Vec<u32> = self
-            .groups
-            .iter()
-            .map(|group| match group.state {
-                GroupState::AtBarrier(n) => lanes(group.mask)
-                    .filter(|lane| self.region_is_complete(n, *lane))
-                    .fold(0, |m, lane| m | 1 << lane),
-                GroupState::AtWarpSync(wanted) if wanted & self.live & !at_sync(wanted) == 0 => {
+        // Groups have a lane at least, so there are no more of them than lanes.
+        let (mut free, mut any) = ([0; LANES], 0);
+        for (free, group) in free.iter_mut().zip(&self.groups) {
+            *free = match group.state {
+                GroupState::AtBarrier(number) => self.complete(number, group.mask),
+                // Lanes meet those that wait for the same lanes.
+                GroupState::AtWarpSync(wanted)
+                    if wanted & self.live & !self.waiting_in(group.state) == 0 =>
+                {
                     group.mask
                 }
                 _ => 0,
-            })
-            .collect();
-        let mut released: Vec<Group> = Vec::new();
-        for (group, free) in self
-            .groups
-            .iter_mut()
-            .zip(free)
-            .filter(|(_, free)| *free != 0)
-        {
+            };
+            any |= *free;
+        }
+        if any == 0 {
+            return;
+        }
+        let mut released: SmallVec<[Group; 4]> = SmallVec::new();
+        for (group, free) in self.groups.iter_mut().zip(free) {
+            if free == 0 {
+                continue;
+            }
             match released.iter_mut().find(|r| r.pc == group.pc + 1) {
                 Some(r) => r.mask |= free,
                 None => released.push(Group {
@@ -364,7 +434,29 @@ impl Warp {
             group.mask &= !free;
         }
         self.groups.retain(|group| group.mask != 0);
-        self.groups.append(&mut released);
+        self.groups.extend(released);
+    }
+
+    /// Where the current group is, with the instructions that it may issue before another one has its turn.
+    #[inline(always)]
+    pub(super) fn position(&self) -> (Group, u32) {
+        (self.group(), GROUP_TURN - self.turn)
+    }
+
+    /// The current group is at an instruction, and may issue so many before another one has its turn; with none left that one has it.
+    #[inline(always)]
+    pub(super) fn set_position(&mut self, pc: u32, left: u32) {
+        self.groups[self.current].pc = pc;
+        self.turn = GROUP_TURN - left;
+        if left == 0 {
+            self.next_group();
+        }
+    }
+
+    /// Whether its live lanes run in more than one group.
+    #[inline(always)]
+    pub(super) fn is_split(&self) -> bool {
+        self.groups.len() != 1
     }
 }
 
@@ -374,7 +466,7 @@ mod tests {
 
     fn warp(mask: u32) -> Warp {
         let mut warp = Warp::new(Local::new(0, false));
-        warp.start(0, mask, 0, 0);
+        warp.start(mask, 0, 0);
         warp
     }
 

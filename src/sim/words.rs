@@ -6,6 +6,7 @@
 //! touched.
 
 use super::bytes::Marks;
+use super::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,6 +41,52 @@ impl Words {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.size == 0
+    }
+
+    /// Whether stores are marked.
+    #[inline]
+    pub(super) fn is_tracked(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// `N` words at an offset that is a multiple of four.
+    #[inline(always)]
+    pub(super) fn words_at<const N: usize>(&self, start: usize) -> [u32; N] {
+        let words = &self.words[start / WORD..][..N];
+        std::array::from_fn(|word| words[word].load(Ordering::Relaxed))
+    }
+
+    /// `N` words for each lane, one lane behind the other, from an offset that is a multiple of four.
+    #[inline(always)]
+    pub(super) fn columns_at<const N: usize>(&self, start: usize) -> [Column; N] {
+        let words = &self.words[start / WORD..][..N * LANES];
+        let mut columns = [[0; LANES]; N];
+        for lane in 0..LANES {
+            for (word, column) in columns.iter_mut().enumerate() {
+                column[lane] = words[N * lane + word].load(Ordering::Relaxed);
+            }
+        }
+        columns
+    }
+
+    /// Overwrites `N` words at an offset that is a multiple of four, without marks.
+    #[inline(always)]
+    pub(super) fn put_words<const N: usize>(&self, start: usize, values: [u32; N]) {
+        let words = &self.words[start / WORD..][..N];
+        for (word, value) in words.iter().zip(values) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Overwrites `N` words for each lane, one lane behind the other, from an offset that is a multiple of four, without marks.
+    #[inline(always)]
+    pub(super) fn put_columns<const N: usize>(&self, start: usize, values: [&Column; N]) {
+        let words = &self.words[start / WORD..][..N * LANES];
+        for lane in 0..LANES {
+            for (word, column) in values.iter().enumerate() {
+                words[N * lane + word].store(column[lane], Ordering::Relaxed);
+            }
+        }
     }
 
     /// The marks, which are whole also after a panic of who held them.

@@ -5,6 +5,7 @@ use super::softfloat::Format;
 use std::cmp::Ordering;
 
 /// How two numbers compare; `None` if one is NaN. The zeros are equal.
+#[inline(always)]
 pub fn order(format: Format, a: u64, b: u64) -> Option<Ordering> {
     if format.is_nan(a) || format.is_nan(b) {
         return None;
@@ -16,6 +17,7 @@ pub fn order(format: Format, a: u64, b: u64) -> Option<Ordering> {
 }
 
 /// A number that grows with the value of `bits`, −0 below +0. No NaN.
+#[inline(always)]
 fn rank(format: Format, bits: u64) -> i64 {
     let magnitude = (bits & (format.sign() - 1)) as i64;
     if bits & format.sign() != 0 {
@@ -26,6 +28,7 @@ fn rank(format: Format, bits: u64) -> i64 {
 }
 
 /// Whether the comparison holds. With a NaN the plain ones are false and those with U true.
+#[inline(always)]
 pub fn holds(cmp: FCMPOp, order: Option<Ordering>) -> bool {
     let Some(order) = order else {
         return matches!(
@@ -52,6 +55,7 @@ pub fn holds(cmp: FCMPOp, order: Option<Ordering>) -> bool {
 }
 
 /// The result of a comparison combined with the input predicate.
+#[inline(always)]
 pub fn combine(comparison: bool, lop: LOPOp, pp: bool) -> bool {
     match lop {
         LOPOp::And => comparison & pp,
@@ -63,6 +67,7 @@ pub fn combine(comparison: bool, lop: LOPOp, pp: bool) -> bool {
 /// The minimum of `a` and `b` where `minimum` holds, else the maximum; −0 is below +0.
 ///
 /// With `.NAN` a NaN makes the result NaN; without it the other operand is the result, and NaN only if both are.
+#[inline(always)]
 pub fn select(format: Format, a: u64, b: u64, minimum: bool, nan: NAN) -> u64 {
     match (format.is_nan(a), format.is_nan(b)) {
         (false, false) => {

@@ -11,13 +11,13 @@ use super::round_to_odd::add_to_odd;
 use super::softfloat::{self, F32, F64};
 
 /// An operand of single precision after its modifiers and `.FTZ`.
-#[inline]
+#[inline(always)]
 fn single(bits: u32, abs: bool, neg: bool, ftz: FPFtz) -> u32 {
     flushed(F32.modify(u64::from(bits), abs, neg) as u32, ftz)
 }
 
 /// A number of single precision, flushed under `.FTZ`.
-#[inline]
+#[inline(always)]
 fn flushed(bits: u32, ftz: FPFtz) -> u32 {
     match ftz {
         FPFtz::NoFtz => bits,
@@ -26,7 +26,7 @@ fn flushed(bits: u32, ftz: FPFtz) -> u32 {
 }
 
 /// What follows the rounding of a result of single precision.
-#[inline]
+#[inline(always)]
 fn finish(bits: u32, ftz: FPFtz, sat: FPSat) -> u32 {
     match sat {
         FPSat::Sat => flushed(F32.saturate(u64::from(bits)) as u32, ftz),
@@ -36,6 +36,7 @@ fn finish(bits: u32, ftz: FPFtz, sat: FPSat) -> u32 {
 }
 
 /// FADD: `a + b` (companion).
+#[inline(always)]
 pub fn fadd(m: &fadd::Modifiers, s: &fadd::Sources) -> fadd::Results {
     let (a, b) = (
         single(s.a, m.a_abs, m.a_neg, m.ftz),
@@ -51,6 +52,7 @@ pub fn fadd(m: &fadd::Modifiers, s: &fadd::Sources) -> fadd::Results {
 }
 
 /// FMUL: `a * b` (companion).
+#[inline(always)]
 pub fn fmul(m: &fmul::Modifiers, s: &fmul::Sources) -> fmul::Results {
     let (a, b) = (
         single(s.a, m.a_abs, m.a_neg, m.ftz),
@@ -66,7 +68,21 @@ pub fn fmul(m: &fmul::Modifiers, s: &fmul::Sources) -> fmul::Results {
 }
 
 /// FFMA: `a * b + c`, rounded once (companion).
+#[inline(always)]
 pub fn ffma(m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
+    ffma_by(m, s, |a, b, c| {
+        let [a, b, c] = [a, b, c].map(f64::from);
+        add_to_odd(a * b, c) as f32
+    })
+}
+
+/// FFMA where `nearest` is the operation rounded to nearest; which NaN it gives does not matter.
+#[inline(always)]
+pub fn ffma_by(
+    m: &ffma::Modifiers,
+    s: &ffma::Sources,
+    nearest: impl Fn(f32, f32, f32) -> f32,
+) -> ffma::Results {
     let (a, b) = (
         single(s.a, m.a_abs, m.a_neg, m.ftz),
         single(s.b, m.b_abs, m.b_neg, m.ftz),
@@ -74,8 +90,8 @@ pub fn ffma(m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
     let c = single(s.c, m.c_abs, m.c_neg, m.ftz);
     let d = match m.rnd {
         FPRound::Rn => {
-            let [a, b, c] = [a, b, c].map(|bits| f64::from(f32::from_bits(bits)));
-            (add_to_odd(a * b, c) as f32).to_bits()
+            let [a, b, c] = [a, b, c].map(f32::from_bits);
+            nearest(a, b, c).to_bits()
         }
         rnd => softfloat::fused_multiply_add(F32, a.into(), b.into(), c.into(), rnd.into()) as u32,
     };
@@ -85,6 +101,7 @@ pub fn ffma(m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
 }
 
 /// FMNMX: the minimum where `pp` is true, else the maximum (companion, as HMNMX2).
+#[inline(always)]
 pub fn fmnmx(m: &fmnmx::Modifiers, s: &fmnmx::Sources) -> fmnmx::Results {
     let (a, b) = (
         single(s.a, m.a_abs, m.a_neg, m.ftz),
@@ -96,6 +113,7 @@ pub fn fmnmx(m: &fmnmx::Modifiers, s: &fmnmx::Sources) -> fmnmx::Results {
 }
 
 /// FSETP: `pu` is the comparison combined with `pp`, `pv` its complement combined with `pp` (companion, as ISETP).
+#[inline(always)]
 pub fn fsetp(m: &fsetp::Modifiers, s: &fsetp::Sources) -> fsetp::Results {
     let (a, b) = (
         single(s.a, m.a_abs, m.a_neg, m.ftz),
@@ -109,6 +127,7 @@ pub fn fsetp(m: &fsetp::Modifiers, s: &fsetp::Sources) -> fsetp::Results {
 }
 
 /// FSET: the comparison combined with `pp`, as a mask or as 0.0 and 1.0 (companion, as HSET2).
+#[inline(always)]
 pub fn fset(m: &fset::Modifiers, s: &fset::Sources) -> fset::Results {
     let (a, b) = (
         single(s.a, m.a_abs, m.a_neg, m.ftz),
@@ -124,6 +143,7 @@ pub fn fset(m: &fset::Modifiers, s: &fset::Sources) -> fset::Results {
 }
 
 /// FSEL: `a` where `pp` is true, else `b`, after their modifiers; NaN passes unchanged (companion).
+#[inline(always)]
 pub fn fsel(m: &fsel::Modifiers, s: &fsel::Sources) -> fsel::Results {
     let d = if s.pp {
         single(s.a, m.a_abs, m.a_neg, m.ftz)

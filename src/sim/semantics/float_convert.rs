@@ -9,6 +9,7 @@ use super::operands::*;
 use super::round_to_odd::{narrow, widen};
 use super::softfloat::{self, BF16, F16, F32, F64, Format};
 
+#[inline(always)]
 fn format(format: FloatFormat) -> Format {
     match format {
         FloatFormat::F16 => F16,
@@ -20,6 +21,7 @@ fn format(format: FloatFormat) -> Format {
 
 /// The source of a conversion: the half that `hsel` names for 16-bit formats, then absolute value, negation, and the flush of a
 /// subnormal F32.
+#[inline(always)]
 fn source(bits: u64, srcfmt: FloatFormat, hsel: HSel, abs: bool, neg: bool, ftz: FPFtz) -> u64 {
     let bits = match (srcfmt, hsel) {
         (FloatFormat::F16 | FloatFormat::Bf16, HSel::H0) => bits & 0xffff,
@@ -31,6 +33,7 @@ fn source(bits: u64, srcfmt: FloatFormat, hsel: HSel, abs: bool, neg: bool, ftz:
 }
 
 /// `.FTZ` of the conversions: it concerns numbers of single precision only.
+#[inline(always)]
 fn flush_single(bits: u64, fmt: FloatFormat, ftz: FPFtz) -> u64 {
     if ftz == FPFtz::Ftz && fmt == FloatFormat::F32 {
         F32.flush(bits)
@@ -87,8 +90,21 @@ pub fn f2fp(m: &f2fp::Modifiers, s: &f2fp::Sources) -> f2fp::Results {
 }
 
 /// F2I: `b` rounded to an integer and limited to the range of the type; NaN gives 0 (companion).
+#[inline(always)]
 pub fn f2i(m: &f2i::Modifiers, s: &f2i::Sources) -> f2i::Results {
     let b = source(s.b, m.srcfmt, m.b_hsel, m.b_abs, m.b_neg, m.ftz);
+    // The usual ones are the host's own.
+    match (m.srcfmt, m.rnd, m.dstfmt) {
+        (FloatFormat::F32, IRound::Trunc, IntFormat::U32) => {
+            let d = f32::from_bits(b as u32) as u32;
+            return f2i::Results { d: d.into() };
+        }
+        (FloatFormat::F32, IRound::Trunc, IntFormat::S32) => {
+            let d = f32::from_bits(b as u32) as i32 as u32;
+            return f2i::Results { d: d.into() };
+        }
+        _ => {}
+    }
     let x = integral(widen(format(m.srcfmt), b), m.rnd);
     // The casts limit to the range of their type and turn NaN into 0.
     let signed = |min: i32, max: i32| u64::from((x as i32).clamp(min, max) as u32);
@@ -106,7 +122,17 @@ pub fn f2i(m: &f2i::Modifiers, s: &f2i::Sources) -> f2i::Results {
 }
 
 /// I2F: the integer in those bits of `b` that its type has, rounded once (companion).
+#[inline(always)]
 pub fn i2f(m: &i2f::Modifiers, s: &i2f::Sources) -> i2f::Results {
+    // The usual ones are the host's own.
+    let single = |value: f32| i2f::Results {
+        d: value.to_bits().into(),
+    };
+    match (m.srcfmt, m.rnd, m.dstfmt) {
+        (IntFormat::U32, FPRound::Rn, FloatFormat::F32) => return single(s.b as u32 as f32),
+        (IntFormat::S32, FPRound::Rn, FloatFormat::F32) => return single(s.b as i32 as f32),
+        _ => {}
+    }
     let value = match m.srcfmt {
         IntFormat::S8 => i128::from(s.b as i8),
         IntFormat::U8 => i128::from(s.b as u8),

@@ -13,6 +13,7 @@ use super::operands::*;
 /// What the adder of a 32-bit instruction makes of its inputs: the sum modulo 2^32, and whether it reached 2^32.
 ///
 /// Three carries can meet (two negated inputs); the sum of two words and three ones fits 64 bits easily.
+#[inline(always)]
 fn add32(x: Addend<u32>, y: Addend<u32>, carry: u64) -> (u32, bool) {
     let sum = u64::from(x.bits) + u64::from(y.bits) + x.carry + y.carry + carry;
     (sum as u32, sum >> 32 != 0)
@@ -25,6 +26,7 @@ struct Addend<T> {
 }
 
 /// `value`, or its negation as the adder sees it: complemented, plus one unless `.X` supplies that one as `pp`.
+#[inline(always)]
 fn addend<T: std::ops::Not<Output = T>>(value: T, negated: bool, ext: IExt) -> Addend<T> {
     if negated {
         Addend {
@@ -40,11 +42,13 @@ fn addend<T: std::ops::Not<Output = T>>(value: T, negated: bool, ext: IExt) -> A
 }
 
 /// The carry that enters: `pp` under `.X`, none otherwise.
+#[inline(always)]
 fn carry_in(ext: IExt, pp: bool) -> u64 {
     u64::from(ext == IExt::X && pp)
 }
 
 /// The 64 bits of the product of two words read as `itype`.
+#[inline(always)]
 pub(super) fn product(a: u32, b: u32, itype: IType) -> u64 {
     match itype {
         IType::S32 => (i64::from(a as i32) * i64::from(b as i32)) as u64,
@@ -53,6 +57,7 @@ pub(super) fn product(a: u32, b: u32, itype: IType) -> u64 {
 }
 
 /// The low or the high word of `value`.
+#[inline(always)]
 pub(super) fn word(value: u64, lohi: LOHI) -> u32 {
     match lohi {
         LOHI::Lo => value as u32,
@@ -61,6 +66,7 @@ pub(super) fn word(value: u64, lohi: LOHI) -> u32 {
 }
 
 /// IADD: `a + b`; under `.X` with carry in and complemented instead of negated operands (document 002, IADD).
+#[inline(always)]
 pub fn iadd(m: &iadd::Modifiers, s: &iadd::Sources) -> iadd::Results {
     let (d, pu) = add32(
         addend(s.a, m.a_neg, m.ext),
@@ -71,6 +77,7 @@ pub fn iadd(m: &iadd::Modifiers, s: &iadd::Sources) -> iadd::Results {
 }
 
 /// IMAD: the low or high word of `a * b`, plus `c` and, under `.X`, the carry (document 002, IMAD).
+#[inline(always)]
 pub fn imad(m: &imad::Modifiers, s: &imad::Sources) -> imad::Results {
     let product = word(product(s.a, s.b, m.itype), m.lohi);
     let (d, pu) = add32(
@@ -84,6 +91,7 @@ pub fn imad(m: &imad::Modifiers, s: &imad::Sources) -> imad::Results {
 /// IMAD_WIDE: all 64 bits of `a * b`, plus the 64-bit `c` (document 002, IMAD_WIDE).
 ///
 /// The carry is that of adding the product's bit pattern: a negative product counts as 2^64 less.
+#[inline(always)]
 pub fn imad_wide(m: &imad_wide::Modifiers, s: &imad_wide::Sources) -> imad_wide::Results {
     let c = addend(s.c, m.c_neg, m.ext);
     let sum = u128::from(product(s.a, s.b, m.itype))
@@ -143,6 +151,7 @@ pub fn idp4a(m: &idp4a::Modifiers, s: &idp4a::Sources) -> idp4a::Results {
 }
 
 /// IMUL: the low or high word of `a * b`; `b` is negated modulo 2^32 before it is read as `itype` (document 002, IMUL).
+#[inline(always)]
 pub fn imul(m: &imul::Modifiers, s: &imul::Sources) -> imul::Results {
     let b = if m.b_neg { s.b.wrapping_neg() } else { s.b };
     imul::Results {
@@ -158,6 +167,7 @@ pub fn imul(m: &imul::Modifiers, s: &imul::Sources) -> imul::Results {
 ///
 /// The negation of `a` is applied to the shifted value. As the shift is below 32, no filled-in zero reaches the high word, so there
 /// it is the same as complementing the input.
+#[inline(always)]
 pub fn lea(m: &lea::Modifiers, s: &lea::Sources) -> lea::Results {
     let shift = s.shiftamt & 31;
     let scaled = match (m.lohi, m.sx32) {
@@ -176,6 +186,7 @@ pub fn lea(m: &lea::Modifiers, s: &lea::Sources) -> lea::Results {
 }
 
 /// IABS: `|b|`; the most negative number stays itself (document 002, IABS).
+#[inline(always)]
 pub fn iabs(_: &iabs::Modifiers, s: &iabs::Sources) -> iabs::Results {
     iabs::Results {
         d: (s.b as i32).unsigned_abs(),
@@ -183,6 +194,7 @@ pub fn iabs(_: &iabs::Modifiers, s: &iabs::Sources) -> iabs::Results {
 }
 
 /// IMNMX: the smaller of `a` and `b` where `pp` is true, else the greater (document 002, IMNMX).
+#[inline(always)]
 pub fn imnmx(m: &imnmx::Modifiers, s: &imnmx::Sources) -> imnmx::Results {
     let a_is_less = match m.itype {
         IType::S32 => (s.a as i32) < (s.b as i32),

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 const PT: u8 = 0x80;
 
 /// The result of a comparison combined with the input predicate.
+#[inline(always)]
 pub(super) fn combine(comparison: bool, op: BoolOp, pp: bool) -> bool {
     match op {
         BoolOp::And => comparison & pp,
@@ -19,6 +20,7 @@ pub(super) fn combine(comparison: bool, op: BoolOp, pp: bool) -> bool {
 }
 
 /// The comparison of ISETP and ISET. Under `.X`, where the high words are equal, `pq` (the low words' comparison) decides.
+#[inline(always)]
 fn compare(a: u32, b: u32, itype: IType, op: CompOp, ext: IExt, pq: bool) -> bool {
     if ext == IExt::X && a == b {
         return pq;
@@ -31,6 +33,7 @@ fn compare(a: u32, b: u32, itype: IType, op: CompOp, ext: IExt, pq: bool) -> boo
 }
 
 /// Whether numbers in this order satisfy a comparison.
+#[inline(always)]
 pub(super) fn satisfies(order: Ordering, op: CompOp) -> bool {
     match op {
         CompOp::Eq => order.is_eq(),
@@ -43,6 +46,7 @@ pub(super) fn satisfies(order: Ordering, op: CompOp) -> bool {
 }
 
 /// ISETP: `pu` is the comparison combined with `pp`, `pv` its complement combined with `pp` (document 002, ISETP).
+#[inline(always)]
 pub fn isetp(m: &isetp::Modifiers, s: &isetp::Sources) -> isetp::Results {
     let comparison = compare(s.a, s.b, m.itype, m.compop, m.ext, s.pq);
     isetp::Results {
@@ -52,6 +56,7 @@ pub fn isetp(m: &isetp::Modifiers, s: &isetp::Sources) -> isetp::Results {
 }
 
 /// ISET: the comparison combined with `pp`, as a mask or as 0.0 and 1.0 (document 002, ISET).
+#[inline(always)]
 pub fn iset(m: &iset::Modifiers, s: &iset::Sources) -> iset::Results {
     let holds = combine(
         compare(s.a, s.b, m.itype, m.compop, m.ext, s.pq),
@@ -67,6 +72,7 @@ pub fn iset(m: &iset::Modifiers, s: &iset::Sources) -> iset::Results {
 }
 
 /// SEL: `a` where `pp` is true, else `b` (document 002, SEL).
+#[inline(always)]
 pub fn sel(_: &sel::Modifiers, s: &sel::Sources) -> sel::Results {
     sel::Results {
         d: if s.pp { s.a } else { s.b },
@@ -84,6 +90,7 @@ pub(super) fn by_table(lut: u32, a: u32, b: u32, c: u32) -> u32 {
 }
 
 /// LOP3: any function of three bits, by its truth table; `pu` is whether any bit is set, combined with `pp` (document 002, LOP3).
+#[inline(always)]
 pub fn lop3(m: &lop3::Modifiers, s: &lop3::Sources) -> lop3::Results {
     let d = by_table(s.lut, s.a, s.b, s.c);
     let pu = match m.exbool {

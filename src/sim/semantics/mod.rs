@@ -66,16 +66,26 @@ pub enum AngleUnit {
     Turns,
 }
 
+/// [`Reference`] on a host that has an instruction for a multiplication and addition in one, which rounds once as FFMA does: the same
+/// results sooner.
+#[derive(Clone, Copy, Debug)]
+pub struct Fused(pub Reference);
+
 /// Implements [`Semantics`] by the functions of the family files.
 macro_rules! semantics {
     ($($family:ident: $($name:ident)*;)*) => {
         impl Semantics for Reference {
             $($(
-                #[inline]
+                #[inline(always)]
                 fn $name(&self, m: &$name::Modifiers, s: &$name::Sources) -> $name::Results {
                     $family::$name(m, s)
                 }
             )*)*
+
+            #[inline(always)]
+            fn ffma(&self, m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
+                float::ffma(m, s)
+            }
 
             fn nop(&self, _: &nop::Modifiers, _: &nop::Sources) -> nop::Results {
                 nop::Results {}
@@ -85,8 +95,36 @@ macro_rules! semantics {
                 special::brev(self.readings.brev, m, s)
             }
 
+            #[inline(always)]
             fn mufu(&self, m: &mufu::Modifiers, s: &mufu::Sources) -> mufu::Results {
                 transcendental::mufu(self.readings.angle, self.perturbation, m, s)
+            }
+        }
+
+        impl Semantics for Fused {
+            $($(
+                #[inline(always)]
+                fn $name(&self, m: &$name::Modifiers, s: &$name::Sources) -> $name::Results {
+                    self.0.$name(m, s)
+                }
+            )*)*
+
+            #[inline(always)]
+            fn ffma(&self, m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
+                float::ffma_by(m, s, f32::mul_add)
+            }
+
+            fn nop(&self, m: &nop::Modifiers, s: &nop::Sources) -> nop::Results {
+                self.0.nop(m, s)
+            }
+
+            fn brev(&self, m: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
+                self.0.brev(m, s)
+            }
+
+            #[inline(always)]
+            fn mufu(&self, m: &mufu::Modifiers, s: &mufu::Sources) -> mufu::Results {
+                self.0.mufu(m, s)
             }
         }
     };
@@ -99,7 +137,7 @@ semantics! {
     shift: shf mov prmt bmsk sgxt;
     convert: i2i i2ip;
     special: popc flo;
-    float: fadd fmul ffma fmnmx fsetp fset fsel dadd dmul dfma dsetp dmnmx;
+    float: fadd fmul fmnmx fsetp fset fsel dadd dmul dfma dsetp dmnmx;
     float_convert: f2f f2fp f2i i2f frnd;
     uniform: uldc umov uiadd uimad uimad_wide ushf ushf_64 ulop3 ulea umnmx usel uisetp;
 }

@@ -16,6 +16,7 @@ pub(super) fn shift_pair(pair: u64, amount: u32, direction: SHFDir, signed: bool
 ///
 /// The amount is limited to 32 or 64 according to `itype`, by clamping or modulo. What is shifted is always the whole pair: the sign
 /// that a right shift replicates is bit 31 of `c`, and a shift by 64 leaves zeros or signs.
+#[inline(always)]
 pub fn shf(m: &shf::Modifiers, s: &shf::Sources) -> shf::Results {
     let limit = match m.itype {
         SHFDType::S64 | SHFDType::U64 => 64,
@@ -36,6 +37,7 @@ pub fn shf(m: &shf::Modifiers, s: &shf::Sources) -> shf::Results {
 }
 
 /// MOV: copies 32 or 64 bits (document 002, MOV).
+#[inline(always)]
 pub fn mov(m: &mov::Modifiers, s: &mov::Sources) -> mov::Results {
     let d = match m.width {
         MOVW::W32 => u64::from(s.b as u32),
@@ -49,6 +51,7 @@ pub fn mov(m: &mov::Modifiers, s: &mov::Sources) -> mov::Results {
 /// In `.IDX` four nibbles of `c` choose: the low three bits a byte, the high one that its sign be replicated instead. In the other
 /// modes two bits of `c` choose a row of the mode's table. Those tables are read with their columns from b3 down to b0: only so do
 /// they mean what the modes' names say (forward and backward extract, replicate, edge clamp).
+#[inline(always)]
 pub fn prmt(m: &prmt::Modifiers, s: &prmt::Sources) -> prmt::Results {
     let source = u64::from(s.b) << 32 | u64::from(s.a);
     let byte = |index: u32| (source >> (8 * index)) as u8;

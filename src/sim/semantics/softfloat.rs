@@ -49,16 +49,19 @@ pub const F64: Format = Format {
 
 impl Format {
     /// The sign bit.
+    #[inline(always)]
     pub const fn sign(self) -> u64 {
         1 << (self.precision - 1 + self.exponent_bits)
     }
 
     /// The bits of +infinity; those of a NaN without its sign are greater, those of a number smaller.
+    #[inline(always)]
     pub const fn infinity(self) -> u64 {
         ((1 << self.exponent_bits) - 1) << (self.precision - 1)
     }
 
     /// The bits of the smallest normal number.
+    #[inline(always)]
     pub const fn smallest_normal(self) -> u64 {
         1 << (self.precision - 1)
     }
@@ -69,16 +72,19 @@ impl Format {
     }
 
     /// The bits of 1.0.
+    #[inline(always)]
     pub const fn one(self) -> u64 {
         ((1 << (self.exponent_bits - 1)) - 1) << (self.precision - 1)
     }
 
     /// Whether `bits` are a NaN.
+    #[inline(always)]
     pub const fn is_nan(self, bits: u64) -> bool {
         bits & (self.sign() - 1) > self.infinity()
     }
 
     /// `bits`, a subnormal number replaced by the zero of its sign (`.FTZ`).
+    #[inline(always)]
     pub const fn flush(self, bits: u64) -> u64 {
         if bits & (self.sign() - 1) < self.smallest_normal() {
             bits & self.sign()
@@ -88,6 +94,7 @@ impl Format {
     }
 
     /// `bits` limited to 0..1 (`.SAT`): negative numbers, −0 and NaN become +0.
+    #[inline(always)]
     pub const fn saturate(self, bits: u64) -> u64 {
         if bits & self.sign() != 0 || self.is_nan(bits) {
             0
@@ -99,6 +106,7 @@ impl Format {
     }
 
     /// `bits` after the modifiers `||` and then `-`.
+    #[inline(always)]
     pub const fn modify(self, bits: u64, abs: bool, neg: bool) -> u64 {
         let bits = if abs { bits & !self.sign() } else { bits };
         if neg { bits ^ self.sign() } else { bits }

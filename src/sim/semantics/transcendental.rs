@@ -65,7 +65,47 @@ pub fn accuracy(op: MUFUOp, dtype: MUFUDType) -> Accuracy {
 }
 
 /// MUFU: `mufuop` of `b` (document 003, MUFU). `perturbation` is a seed, or none for the nearest results.
+#[inline(always)]
 pub fn mufu(
+    unit: AngleUnit,
+    perturbation: Option<u64>,
+    m: &mufu::Modifiers,
+    s: &mufu::Sources,
+) -> mufu::Results {
+    if perturbation.is_none()
+        && m.dtype == MUFUDType::F32
+        && let Some(value) = of_host(m.mufuop, single(s.b, m))
+    {
+        let d = if value.is_nan() {
+            SINGLE.nan as u32
+        } else {
+            value.to_bits()
+        };
+        return mufu::Results { d };
+    }
+    by_double(unit, perturbation, m, s)
+}
+
+/// The number in `bits`, its modifiers applied.
+#[inline(always)]
+fn single(bits: u32, m: &mufu::Modifiers) -> f32 {
+    f32::from_bits(SINGLE.modify(bits.into(), m.b_abs, m.b_neg) as u32)
+}
+
+/// Functions that the host has: special inputs give what [`special`] lists. To round a quotient or a root of single precision to double precision first
+/// changes nothing: that has more than twice as many bits.
+#[inline(always)]
+fn of_host(op: MUFUOp, x: f32) -> Option<f32> {
+    match op {
+        MUFUOp::Rcp => Some(1.0 / x),
+        MUFUOp::Sqrt => Some(x.sqrt()),
+        MUFUOp::Rsq => Some((1.0 / f64::from(x).sqrt()) as f32),
+        _ => None,
+    }
+}
+
+/// MUFU in double precision.
+fn by_double(
     unit: AngleUnit,
     perturbation: Option<u64>,
     m: &mufu::Modifiers,

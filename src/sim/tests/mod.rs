@@ -5,9 +5,12 @@ mod divergence;
 mod faults;
 mod forms;
 mod fuzz;
+mod kernels;
+mod parallel;
 mod profile;
 mod programs;
 mod races;
+mod simd;
 mod timing;
 
 use super::SimConfig;

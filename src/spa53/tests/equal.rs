@@ -37,8 +37,9 @@ fn run(
 ) -> (Registers, Option<FaultKind>) {
     let program = Program::new(words, Reference::default());
     let mut warp = Warp::new(Local::new(0, false));
-    warp.start(0, active, 0, 255);
+    warp.start(active, 0, 255);
     warp.registers = registers.clone();
+    warp.prepare(0, &program, banks, [LANES as u32, 1, 1]);
     let global = Global::new(0, false);
     let mut shared = Bytes::new(0, false);
     let mut env = Environment {

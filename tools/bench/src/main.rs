@@ -4,7 +4,7 @@
 //! are off (build with `--release`, where this compiler checks nothing between passes). `--compare` measures several settings of this compiler side by
 //! side, `--instructions` counts the host's instructions instead of time, `--quality` says what the functions become.
 //!
-//! `--threads` compiles one module on several threads. `--growth` measures how time and memory grow instead: shapes at several sizes, each in a process of its own.
+//! `--simulator` measures the simulator. `--threads` compiles one module on several threads. `--growth` measures how time and memory grow instead: shapes at several sizes, each in a process of its own.
 
 mod corpus;
 mod figures;
@@ -15,6 +15,7 @@ mod quality;
 mod random;
 mod reference;
 mod shapes;
+mod simulator;
 mod size;
 mod subject;
 mod table;
@@ -94,6 +95,12 @@ struct Arguments {
     /// Figures of another compiler beside these, as a table with the columns nu_total, regs, nu_loops and nu_stall.
     #[arg(long, value_name = "TSV", requires = "size")]
     peers: Option<PathBuf>,
+    /// Print how many thread-instructions a second the simulator executes, for every kernel whose name contains the text.
+    #[arg(long, value_name = "KERNEL", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["size", "growth"])]
+    simulator: Option<String>,
+    /// With --simulator: the modes whose name contains the text.
+    #[arg(long, value_name = "MODE", requires = "simulator", default_value = "")]
+    mode: String,
     /// Print how time and memory grow with the size of a function, for every shape whose name contains the text.
     #[arg(long, value_name = "SHAPE", num_args = 0..=1, default_missing_value = "", conflicts_with = "size")]
     growth: Option<String>,
@@ -146,6 +153,15 @@ fn run(arguments: &Arguments) -> Result<()> {
             sizes: &arguments.sizes,
             limit: Duration::from_secs(arguments.limit),
             rounds: arguments.rounds,
+        });
+    }
+    if let Some(filter) = &arguments.simulator {
+        let options = subject::options(&arguments.settings, "")?;
+        return simulator::table(&simulator::Wanted {
+            filter,
+            options: &options,
+            rounds: arguments.rounds,
+            mode: &arguments.mode,
         });
     }
     let paths = if arguments.paths.is_empty() && arguments.generated.is_empty() {

@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
             .iter()
             .map(|(n, _)| usize::from(*n) + 1)
             .fold(self.code.registers(), usize::max);
-        self.warp.start(0, active, 0, count);
+        self.warp.start(active, 0, count);
         for bank in &mut self.banks.banks {
             bank.clear();
         }
@@ -168,13 +168,15 @@ impl<'a> Machine<'a> {
     }
 
     fn steps(&mut self, program: &Program) -> Result<(), Stopped> {
+        let shape = Shape {
+            grid: [1; 3],
+            block: [LANES as u32, 1, 1],
+        };
+        self.warp.prepare(0, program, &self.banks, shape.block);
         let mut env = Environment {
             program,
             banks: &self.banks,
-            shape: Shape {
-                grid: [1; 3],
-                block: [LANES as u32, 1, 1],
-            },
+            shape,
             budget: u64::MAX,
             block: [0; 3],
             global: self.global.table(),

@@ -33,6 +33,16 @@ impl Kind {
         }
     }
 
+    /// Words of a register that a result of this kind fills.
+    fn words(self) -> usize {
+        match self {
+            Kind::Bool | Kind::Set => 0,
+            Kind::Word | Kind::Number | Kind::Signed => 1,
+            Kind::Pair => 2,
+            Kind::Quad => 4,
+        }
+    }
+
     fn accessor(self) -> &'static str {
         match self {
             Kind::Bool => "predicate",
@@ -422,10 +432,11 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     let _ = writeln!(
         w,
         "    /// The operation as a type.\n    pub struct Operation;\n    impl crate::isa::semantics::PureOperation for Operation {{
-        const OPTYPE: Optype = Optype::{};\n        type Modifiers = Modifiers;\n        type Sources = Sources;\n        type Results = Results;
+        const OPTYPE: Optype = Optype::{};\n        const WORDS: usize = {};\n        type Modifiers = Modifiers;\n        type Sources = Sources;\n        type Results = Results;
         fn decode(form: Form, word: u128) -> Modifiers {{ Modifiers::decode(form, word) }}
         #[inline(always)]\n        fn gather<G: crate::isa::semantics::Gather>(g: &G) -> Sources {{\n            let _ = g;\n            Sources {{",
-        optype.name
+        optype.name,
+        signature.results.iter().map(|(_, kind)| kind.words()).max().unwrap_or(0),
     );
     for (role, kind) in &signature.sources {
         let argument = if *kind == Kind::Set {
