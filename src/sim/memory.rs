@@ -216,6 +216,24 @@ impl Memories<'_> {
 }
 
 impl Memories<'_> {
+    /// Replaces the 4 or 8 bytes at a place by what `change` makes of them, if anything; what was there.
+    pub fn modify(
+        &mut self,
+        lane: usize,
+        location: Location,
+        bytes: u32,
+        change: impl Fn(u64) -> Option<u64>,
+    ) -> u64 {
+        if let Location::Global(index, offset) = location {
+            return self.global.words(index).modify(offset, bytes, change);
+        }
+        let old = self.load(lane, location, bytes) as u64;
+        if let Some(new) = change(old) {
+            self.store(lane, location, bytes, new.into());
+        }
+        old
+    }
+
     /// Marks a place of local memory as not written: what was stored there was undefined.
     pub fn forget(&mut self, lane: usize, location: Location, bytes: u32) {
         if let Location::Local(offset) = location {

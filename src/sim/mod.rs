@@ -8,7 +8,7 @@
 //!
 //! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`],
 //! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
-//! with [`pending`] and [`profile`], look on, [`Progress`] lets others do so.
+//! with [`pending`], [`foreseen`] and [`profile`], look on, [`Progress`] lets others do so.
 
 pub(crate) mod access;
 pub(crate) mod action;
@@ -21,6 +21,7 @@ pub(crate) mod cta;
 pub(crate) mod decoded;
 pub(crate) mod execute;
 pub(crate) mod footprint;
+pub(crate) mod foreseen;
 pub(crate) mod global;
 pub(crate) mod host;
 pub(crate) mod lane_loop;

@@ -11,6 +11,7 @@
 //! The values that instructions compute never depend on this.
 
 use super::decoded::Op;
+use super::foreseen::States;
 use super::pending::{Early, Lanes, Pending};
 use super::profile::Recorder;
 use super::warp::{Warp, WarpState};
@@ -85,6 +86,8 @@ pub struct Timing {
     /// What one instruction comes too early for; empty between instructions.
     found: Vec<Early>,
     warps: Vec<WarpTiming>,
+    /// What warps have had on its way.
+    states: States,
     /// For each warp the first cycle in which its next instruction can issue; [`u64::MAX`] for one that cannot.
     next: Vec<u64>,
     last: usize,
@@ -149,7 +152,9 @@ impl Timing {
             mask,
         };
         let timing = &mut self.warps[index];
-        timing.pending.issue(op, pc, lanes, &mut self.found);
+        timing
+            .pending
+            .issue(&mut self.states, op, pc, lanes, &mut self.found);
         if self.found.is_empty() {
             return;
         }
