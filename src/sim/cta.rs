@@ -9,7 +9,7 @@ use super::check::Checker;
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Environment};
 use super::global::Table;
-use super::memory::Local;
+use super::local::Local;
 use super::profile::Recorder;
 use super::registers::{LANES, Registers};
 use super::shape::Shape;

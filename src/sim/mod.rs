@@ -7,7 +7,7 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`],
-//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
+//! [`memory`], [`local`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
 //! with [`pending`], [`foreseen`] and [`profile`], look on, [`Progress`] lets others do so.
 
 pub(crate) mod access;
@@ -26,6 +26,7 @@ pub(crate) mod global;
 pub(crate) mod host;
 pub(crate) mod lane_loop;
 pub(crate) mod launch;
+pub(crate) mod local;
 pub(crate) mod memory;
 pub(crate) mod parallel;
 pub(crate) mod pending;
