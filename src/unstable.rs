@@ -140,7 +140,7 @@ pub mod sim {
     pub use crate::sim::bytes::Bytes;
     pub use crate::sim::decoded::Program;
     pub use crate::sim::execute::{BANKS, Banks, Environment};
-    pub use crate::sim::memory::Local;
+    pub use crate::sim::local::Local;
     pub use crate::sim::registers::{Column, Registers};
     pub use crate::sim::shape::Shape;
     pub use crate::sim::stop::Stop;

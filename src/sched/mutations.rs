@@ -28,7 +28,7 @@ use crate::sim::execute::{Banks, Environment};
 use crate::sim::global::Global;
 use crate::sim::launch::Loaded;
 use crate::sim::launch::launch_bank;
-use crate::sim::memory::Local;
+use crate::sim::local::Local;
 use crate::sim::registers::LANES;
 use crate::sim::shape::Shape;
 use crate::sim::warp::{Warp, WarpState};

@@ -169,8 +169,7 @@ impl Warp {
             if let Some(touches) = &mut touches {
                 touches.push(lane, place, address);
             }
-            let old = memories.load(lane, place, bytes) as u64;
-            let new = match atomic.op {
+            let change = |old: u64| match atomic.op {
                 Some(op) => Some(atomic::apply(op, atomic.ty, old, source)),
                 None => (old == source).then_some(swap),
             };
@@ -182,11 +181,10 @@ impl Warp {
                     bytes,
                     strong: true,
                 };
-                checker.atomic(&memories, op, touched, new.is_some());
+                let old = memories.load(lane, place, bytes) as u64;
+                checker.atomic(&memories, op, touched, change(old).is_some());
             }
-            if let Some(new) = new {
-                memories.store(lane, place, bytes, u128::from(new));
-            }
+            let old = memories.modify(lane, place, bytes, change);
             self.registers
                 .set_words(d, lane, [old as u32, (old >> 32) as u32, 0, 0]);
         }

@@ -44,6 +44,16 @@ pub struct Atomic {
     pub op: Option<AtomOp>,
 }
 
+impl Atomic {
+    /// Its kind if those of this kind leave the same in memory whatever their order: exact ones that combine what is there with what they bring.
+    pub fn commutes(self) -> Option<(AtomOp, Option<AtomType>, u8)> {
+        let op = self.op.filter(|op| *op != AtomOp::Exch)?;
+        let exact = !matches!(self.ty, AtomType::F32 | AtomType::F16V2);
+        let compares = matches!(op, AtomOp::Min | AtomOp::Max);
+        exact.then_some((op, compares.then_some(self.ty), self.access.bytes))
+    }
+}
+
 /// Instruction index of a label that lies outside of the code.
 pub const NOWHERE: u32 = u32::MAX;
 

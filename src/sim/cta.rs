@@ -9,7 +9,7 @@ use super::check::Checker;
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::{Banks, Environment};
 use super::global::Table;
-use super::memory::Local;
+use super::local::Local;
 use super::profile::Recorder;
 use super::registers::{LANES, Registers};
 use super::shape::Shape;
@@ -193,7 +193,7 @@ impl Cta {
                 }
             }
         }
-        if self.settle(watchers.checker)? {
+        if settle(&mut self.warps, watchers.checker)? {
             Ok(Turn::Ended)
         } else if stats.warp_instructions == end {
             Ok(Turn::Exhausted)
@@ -251,7 +251,7 @@ impl Cta {
         run: &Run,
         global: &Table,
         stats: &mut Stats,
-        mut watchers: Watchers,
+        watchers: Watchers,
         timing: &mut Timing,
         limit: u64,
     ) -> Result<(), Stopped> {
@@ -263,36 +263,38 @@ impl Cta {
         };
         // A program counter outside of the code has no timing; stepping reports it.
         let is_lost = |warp: &Warp| warp.state() == WarpState::Ready && next(warp).is_none();
-        let mut lost = self.warps.iter().position(is_lost);
-        for (index, warp) in self.warps.iter().enumerate() {
+        let warps = &mut self.warps[..];
+        let mut lost = warps.iter().position(is_lost);
+        for (index, warp) in warps.iter().enumerate() {
             timing.plan(index, next(warp));
         }
-        for count in 0..(u64::from(WARP_TURN) * self.warps.len() as u64).min(limit) {
+        let mut env = Environment {
+            program: run.program,
+            banks: &run.banks,
+            shape: run.shape,
+            budget: run.config.budget,
+            block: self.block,
+            global,
+            shared: &mut self.shared,
+            clock: None,
+            checker: watchers.checker,
+            recorder: watchers.recorder,
+        };
+        for count in 0..(u64::from(WARP_TURN) * warps.len() as u64).min(limit) {
             if count % u64::from(WARP_TURN) == 0 && run.interrupt.look().is_some() {
                 return Ok(());
             }
             let Some(index) = lost.or_else(|| timing.select()) else {
                 return Ok(());
             };
-            let warp = &mut self.warps[index];
+            let warp = &mut warps[index];
             let group = warp.group();
             let op = ops.get(group.pc as usize);
             if let Some(op) = op {
                 let mask = group.mask & warp.registers.holds(op.guard);
                 timing.before(index, warp, op, group.mask, mask);
             }
-            let mut env = Environment {
-                program: run.program,
-                banks: &run.banks,
-                shape: run.shape,
-                budget: run.config.budget,
-                block: self.block,
-                global,
-                shared: &mut self.shared,
-                clock: Some(timing.cycle),
-                checker: watchers.checker.as_deref_mut(),
-                recorder: watchers.recorder.as_deref_mut(),
-            };
+            env.clock = Some(timing.cycle);
             let issued = warp.step(&mut env).map_err(|stop| Stopped {
                 stop,
                 warp: index,
@@ -301,85 +303,82 @@ impl Cta {
             stats.warp_instructions += 1;
             stats.thread_instructions += u64::from(issued.mask.count_ones());
             if let Some(op) = op {
-                let recorder = watchers.recorder.as_deref_mut();
+                let recorder = env.recorder.as_deref_mut();
                 timing.after(index, warp, op, (issued.pc, issued.mask), recorder);
             }
-            timing.plan(index, next(warp));
+            let following = next(warp);
+            timing.plan(index, following);
+            if following.is_some() {
+                continue;
+            }
             if is_lost(warp) {
                 lost = lost.map_or(Some(index), |other| Some(other.min(index)));
-            }
-            if warp.state() != WarpState::Ready
-                && self.warps.iter().all(|w| w.state() != WarpState::Ready)
-            {
-                self.settle(watchers.checker.as_deref_mut())?;
+            } else if warps.iter().all(|w| w.state() != WarpState::Ready) {
+                settle(warps, env.checker.as_deref_mut())?;
                 timing.open_barrier();
-                lost = self.warps.iter().position(is_lost);
-                for (index, warp) in self.warps.iter().enumerate() {
+                lost = warps.iter().position(is_lost);
+                for (index, warp) in warps.iter().enumerate() {
                     timing.plan(index, next(warp));
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// Opens the barrier when every live warp waits at it; finds warps that nothing can help. Returns whether all threads have ended.
-    fn settle(&mut self, checker: Option<&mut Checker>) -> Result<bool, Stopped> {
-        if let Some(index) = self
-            .warps
-            .iter()
-            .position(|w| w.state() == WarpState::Stuck)
-        {
-            let warp = &self.warps[index];
-            let stop = Stop::lanes(
-                FaultKind::Deadlock {
-                    waiting: warp.waiting(),
-                },
-                warp.waiting(),
-            );
-            return Err(Stopped {
-                stop,
-                warp: index,
-                pc: warp.group().pc,
-            });
-        }
-        let waiting = |w: &Warp| matches!(w.state(), WarpState::AtCtaBarrier | WarpState::Done);
-        if self.warps.iter().all(|w| w.state() == WarpState::Done) {
-            return Ok(true);
-        }
-        if self.warps.iter().all(waiting) {
-            self.meet()?;
-            if let Some(checker) = checker {
-                let mut waiting = self.warps.iter().filter(|w| w.live != 0);
-                let first = waiting.next().expect("a warp waits");
-                let live = self.warps.iter().map(|w| w.live.count_ones()).sum();
-                let lane = first.live.trailing_zeros();
-                checker.cta_synchronised(first.index, lane, first.group().pc, live);
-            }
-            self.warps.iter_mut().for_each(Warp::open_cta_barrier);
-        }
-        Ok(false)
+/// Opens the barrier when every live warp waits at it; finds warps that nothing can help. Returns whether all threads have ended.
+fn settle(warps: &mut [Warp], checker: Option<&mut Checker>) -> Result<bool, Stopped> {
+    if let Some(index) = warps.iter().position(|w| w.state() == WarpState::Stuck) {
+        let warp = &warps[index];
+        let stop = Stop::lanes(
+            FaultKind::Deadlock {
+                waiting: warp.waiting(),
+            },
+            warp.waiting(),
+        );
+        return Err(Stopped {
+            stop,
+            warp: index,
+            pc: warp.group().pc,
+        });
     }
+    let waiting = |w: &Warp| matches!(w.state(), WarpState::AtCtaBarrier | WarpState::Done);
+    if warps.iter().all(|w| w.state() == WarpState::Done) {
+        return Ok(true);
+    }
+    if warps.iter().all(waiting) {
+        meet(warps)?;
+        if let Some(checker) = checker {
+            let mut waiting = warps.iter().filter(|w| w.live != 0);
+            let first = waiting.next().expect("a warp waits");
+            let live = warps.iter().map(|w| w.live.count_ones()).sum();
+            let lane = first.live.trailing_zeros();
+            checker.cta_synchronised(first.index, lane, first.group().pc, live);
+        }
+        warps.iter_mut().for_each(Warp::open_cta_barrier);
+    }
+    Ok(false)
+}
 
-    /// All live warps wait at a barrier: a fault unless it is the same for all.
-    fn meet(&self) -> Result<(), Stopped> {
-        let mut waiting = self.warps.iter().filter(|w| w.live != 0);
-        let Some(first) = waiting.next() else {
-            return Ok(());
-        };
-        let pc = first.group().pc;
-        match waiting.find(|w| w.group().pc != pc) {
-            None => Ok(()),
-            Some(other) => {
-                let kind = FaultKind::DifferentBarriers {
-                    other_thread: first.index * LANES as u32 + first.live.trailing_zeros(),
-                    other_pc: pc * WORD_BYTES as u32,
-                };
-                Err(Stopped {
-                    stop: Stop::lanes(kind, other.live),
-                    warp: other.index as usize,
-                    pc: other.group().pc,
-                })
-            }
+/// All live warps wait at a barrier: a fault unless it is the same for all.
+fn meet(warps: &[Warp]) -> Result<(), Stopped> {
+    let mut waiting = warps.iter().filter(|w| w.live != 0);
+    let Some(first) = waiting.next() else {
+        return Ok(());
+    };
+    let pc = first.group().pc;
+    match waiting.find(|w| w.group().pc != pc) {
+        None => Ok(()),
+        Some(other) => {
+            let kind = FaultKind::DifferentBarriers {
+                other_thread: first.index * LANES as u32 + first.live.trailing_zeros(),
+                other_pc: pc * WORD_BYTES as u32,
+            };
+            Err(Stopped {
+                stop: Stop::lanes(kind, other.live),
+                warp: other.index as usize,
+                pc: other.group().pc,
+            })
         }
     }
 }

@@ -4,7 +4,7 @@
 //! instruction index, and whose [`Action`] says what to do; for pure operations that is a lane loop with its modifiers decoded. A word
 //! that is no instruction becomes an action that faults when it is reached.
 
-use super::action::{Action, action};
+use super::action::{Access, Action, action};
 use super::execute::Banks;
 use super::footprint::Footprint;
 use super::host::Detected;
@@ -35,8 +35,10 @@ pub struct Program {
     pub words: Vec<u128>,
     /// General registers that the program names: the highest number and one.
     pub registers: usize,
-    /// Whether it has atomics, or STRONG loads and stores, that can reach global memory: its blocks may wait for each other.
+    /// Whether it has atomics, or STRONG loads and stores, that can reach global memory.
     pub global_atomics: bool,
+    /// Whether these do more than what any order of the blocks leaves the same. Its blocks may wait for each other.
+    pub is_ordered: bool,
 }
 
 /// A decoded instruction.
@@ -127,14 +129,8 @@ impl Program {
         let indexed = ops
             .iter()
             .any(|op| matches!(op.action, Action::IndexedRead(_) | Action::IndexedWrite(_)));
-        let global_atomics = ops.iter().any(|op| {
-            let access = match op.action {
-                Action::Atomic(atomic) => atomic.access,
-                Action::Load(access) | Action::Store(access) if access.strong => access,
-                _ => return false,
-            };
-            access.window.is_none_or(|w| w == Window::Global)
-        });
+        let is_ordered = is_ordered(&ops);
+        let global_atomics = ops.iter().any(|op| global_atomic(op).is_some());
         let registers = if indexed {
             super::registers::GENERAL
         } else {
@@ -147,6 +143,7 @@ impl Program {
             words: words.to_vec(),
             registers,
             global_atomics,
+            is_ordered,
         }
     }
 }
@@ -179,6 +176,32 @@ impl Constants {
         self.list.extend(all);
         Some(first)
     }
+}
+
+/// The atomic access of an instruction that can reach global memory.
+fn global_atomic(op: &Op) -> Option<Access> {
+    let access = match op.action {
+        Action::Atomic(atomic) => atomic.access,
+        Action::Load(access) | Action::Store(access) if access.strong => access,
+        _ => return None,
+    };
+    (access.window.is_none_or(|w| w == Window::Global)).then_some(access)
+}
+
+/// Whether atomics on global memory depend on the order of the blocks.
+fn is_ordered(ops: &[Op]) -> bool {
+    let mut kinds = None;
+    let mut atomics = ops.iter().filter(|op| global_atomic(op).is_some());
+    atomics.any(|op| {
+        let Action::Atomic(atomic) = op.action else {
+            return true;
+        };
+        let d = op.operand(Role::D);
+        let is_read = d.words != 0 && d.column != DISCARD;
+        // Of two kinds, which may meet at one place, the order matters.
+        let kind = atomic.commutes();
+        is_read || kind.is_none() || *kinds.get_or_insert(kind) != kind
+    })
 }
 
 impl Op {

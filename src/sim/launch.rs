@@ -133,7 +133,13 @@ impl Loaded {
 
     fn run(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
         let blocks = run.shape.blocks();
-        let resident = if self.program.global_atomics {
+        let looked_at = run.config.timed || run.config.check;
+        let Program {
+            global_atomics,
+            is_ordered,
+            ..
+        } = self.program;
+        let resident = if is_ordered || global_atomics && looked_at {
             resident(run)
         } else {
             1
@@ -143,7 +149,7 @@ impl Loaded {
         }
         let config = run.config;
         let threads = (threads(config.threads) as u64).min(blocks);
-        if threads > 1 && !config.timed && !config.check && !self.program.global_atomics {
+        if threads > 1 && !looked_at && !is_ordered {
             return self.parallel(run, request, global, threads as usize);
         }
         let mut batch = Batch::new(self, run, request, None);

@@ -5,7 +5,7 @@
 
 use super::bytes::Bytes;
 use super::global::Table;
-use super::registers::LANES;
+use super::local::Local;
 use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
 use crate::launch::{AccessKind, FaultKind, Window};
 
@@ -13,72 +13,6 @@ use crate::launch::{AccessKind, FaultKind, Window};
 pub(super) const WINDOW: u64 = 1 << 32;
 /// Shared memory a CTA may have (assigned).
 pub const MAX_SHARED: u32 = crate::abi::MAX_SHARED;
-
-/// Bytes of a page of local memory.
-const PAGE: usize = 1024;
-
-/// The local memory of a warp's threads, in pages that come to be when they are written.
-#[derive(Clone, Debug, Default)]
-pub struct Local {
-    size: u32,
-    track: bool,
-    pages: Vec<Option<Box<[Bytes; LANES]>>>,
-    /// Whether any of them may have been used since the last [`Local::reset`].
-    used: bool,
-}
-
-impl Local {
-    /// `size` bytes a thread.
-    pub fn new(size: u32, track: bool) -> Local {
-        Local {
-            size,
-            track,
-            pages: vec![None; (size as usize).div_ceil(PAGE)],
-            used: false,
-        }
-    }
-
-    /// Whether it is what [`Local::new`] makes of these.
-    pub fn fits(&self, size: u32, track: bool) -> bool {
-        (self.size, self.track) == (size, track)
-    }
-
-    /// Bytes that its pages take, about.
-    pub fn bytes(&self) -> usize {
-        self.pages.iter().flatten().count() * PAGE * LANES
-    }
-
-    /// Bytes of a thread.
-    pub fn size(&self) -> u32 {
-        self.size
-    }
-
-    /// Forgets everything.
-    pub fn reset(&mut self) {
-        if !std::mem::take(&mut self.used) {
-            return;
-        }
-        for page in self.pages.iter_mut().flatten() {
-            page.iter_mut().for_each(|bytes| bytes.reset(PAGE));
-        }
-    }
-
-    /// The page of an offset if it exists, and the offset in it.
-    fn page(&self, lane: usize, offset: usize) -> (Option<&Bytes>, usize) {
-        (
-            self.pages[offset / PAGE].as_ref().map(|p| &p[lane]),
-            offset % PAGE,
-        )
-    }
-
-    fn page_mut(&mut self, lane: usize, offset: usize) -> (&mut Bytes, usize) {
-        let track = self.track;
-        self.used = true;
-        let page = self.pages[offset / PAGE]
-            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Bytes::new(PAGE, track))));
-        (&mut page[lane], offset % PAGE)
-    }
-}
 
 /// A checked place: in bounds and aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,14 +89,14 @@ impl Memories<'_> {
                 inside(self.shared.data().len()).then_some(Location::Shared(address as usize))
             }
             Window::Local => {
-                inside(self.local.size as usize).then_some(Location::Local(address as usize))
+                inside(self.local.size() as usize).then_some(Location::Local(address as usize))
             }
         };
         found.ok_or(match window {
             Window::Local if (address as i32) < 0 => FaultKind::StackOverflow {
                 access,
                 offset: address as i32,
-                limit: self.local.size,
+                limit: self.local.size(),
             },
             _ => FaultKind::OutOfBounds {
                 access,
@@ -179,10 +113,7 @@ impl Memories<'_> {
         match location {
             Location::Global(index, offset) => self.global.words(index).is_written(offset, bytes),
             Location::Shared(offset) => self.shared.is_written(offset, bytes),
-            Location::Local(offset) => match self.local.page(lane, offset) {
-                (Some(page), offset) => page.is_written(offset, bytes),
-                (None, _) => !self.local.track,
-            },
+            Location::Local(offset) => self.local.is_written(lane, offset, bytes),
         }
     }
 
@@ -192,10 +123,7 @@ impl Memories<'_> {
         match location {
             Location::Global(index, offset) => self.global.words(index).load(offset, bytes),
             Location::Shared(offset) => little_endian(self.shared.data(), offset, bytes),
-            Location::Local(offset) => match self.local.page(lane, offset) {
-                (Some(page), offset) => little_endian(page.data(), offset, bytes),
-                (None, _) => 0,
-            },
+            Location::Local(offset) => self.local.load(lane, offset, bytes),
         }
     }
 
@@ -207,20 +135,34 @@ impl Memories<'_> {
         match location {
             Location::Global(index, offset) => self.global.words(index).store(offset, bytes, value),
             Location::Shared(offset) => self.shared.store(offset, source),
-            Location::Local(offset) => {
-                let (page, offset) = self.local.page_mut(lane, offset);
-                page.store(offset, source);
-            }
+            Location::Local(offset) => self.local.store(lane, offset, bytes, value),
         }
     }
 }
 
 impl Memories<'_> {
+    /// Replaces the 4 or 8 bytes at a place by what `change` makes of them, if anything; what was there.
+    pub fn modify(
+        &mut self,
+        lane: usize,
+        location: Location,
+        bytes: u32,
+        change: impl Fn(u64) -> Option<u64>,
+    ) -> u64 {
+        if let Location::Global(index, offset) = location {
+            return self.global.words(index).modify(offset, bytes, change);
+        }
+        let old = self.load(lane, location, bytes) as u64;
+        if let Some(new) = change(old) {
+            self.store(lane, location, bytes, new.into());
+        }
+        old
+    }
+
     /// Marks a place of local memory as not written: what was stored there was undefined.
     pub fn forget(&mut self, lane: usize, location: Location, bytes: u32) {
         if let Location::Local(offset) = location {
-            let (page, offset) = self.local.page_mut(lane, offset);
-            page.forget(offset, bytes as usize);
+            self.local.forget(lane, offset, bytes as usize);
         }
     }
 }

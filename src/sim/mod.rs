@@ -7,8 +7,8 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`],
-//! [`memory`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
-//! with [`pending`] and [`profile`], look on, [`Progress`] lets others do so.
+//! [`memory`], [`local`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
+//! with [`pending`], [`foreseen`] and [`profile`], look on, [`Progress`] lets others do so.
 
 pub(crate) mod access;
 pub(crate) mod action;
@@ -21,10 +21,12 @@ pub(crate) mod cta;
 pub(crate) mod decoded;
 pub(crate) mod execute;
 pub(crate) mod footprint;
+pub(crate) mod foreseen;
 pub(crate) mod global;
 pub(crate) mod host;
 pub(crate) mod lane_loop;
 pub(crate) mod launch;
+pub(crate) mod local;
 pub(crate) mod memory;
 pub(crate) mod parallel;
 pub(crate) mod pending;

@@ -17,6 +17,7 @@
 //! same time; that is for [`super::check`].
 
 use super::decoded::Op;
+use super::foreseen::{Flight, NOTHING, States};
 use crate::isa::Scoreboard;
 use crate::isa::control::SCOREBOARDS;
 use crate::isa::register::RegisterClass;
@@ -49,8 +50,8 @@ pub struct Lanes {
 }
 
 /// When something is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Due {
     /// At this time of its lanes' clock.
     At(u64),
     /// When one of these scoreboards, a mask, has been waited for.
@@ -150,16 +151,42 @@ pub struct Pending {
     slots: Vec<Slot>,
     /// By register the index of its slot.
     index: Vec<u16>,
+    /// What is on its way where that depends on no lane: nothing is in cohorts and slots then.
+    folded: Option<Folded>,
+    /// Instructions to wait before it is tried again to fold it.
+    patience: u32,
 }
+
+/// All of its lanes are in one cohort, and what is on its way is on its way in all of them.
+#[derive(Clone, Copy, Debug)]
+struct Folded {
+    state: u32,
+    lanes: u32,
+    clock: u64,
+}
+
+impl Folded {
+    /// All lanes at time 0 with nothing on its way.
+    const NOTHING: Folded = Folded {
+        state: NOTHING,
+        lanes: u32::MAX,
+        clock: 0,
+    };
+}
+
+/// Instructions after which it is tried again to fold what could not be folded (assigned): about as long as results of fixed latency take.
+const PATIENCE: u32 = 8;
 
 impl Default for Pending {
     /// Nothing, at time 0.
     fn default() -> Pending {
         Pending {
             number: 0,
-            cohorts: SmallVec::from_slice(&[Cohort::ALL]),
+            cohorts: SmallVec::new(),
             slots: Vec::new(),
             index: vec![NONE; Resource::COUNT],
+            folded: Some(Folded::NOTHING),
+            patience: 0,
         }
     }
 }
@@ -167,9 +194,16 @@ impl Default for Pending {
 impl Pending {
     /// Forgets everything; the clocks are at 0 again.
     pub fn reset(&mut self) {
+        if self.folded.is_none() {
+            self.clear();
+        }
+        (self.folded, self.patience) = (Some(Folded::NOTHING), 0);
+    }
+
+    /// Takes everything out of cohorts and slots.
+    fn clear(&mut self) {
         self.number = 0;
         self.cohorts.clear();
-        self.cohorts.push(Cohort::ALL);
         for slot in &mut self.slots {
             slot.writes.clear();
             slot.reads.clear();
@@ -177,8 +211,128 @@ impl Pending {
         }
     }
 
-    /// An instruction issues: adds the pairs for which it comes too early to `found`. What was found counts as complete.
-    pub fn issue(&mut self, op: &Op, pc: u32, lanes: Lanes, found: &mut Vec<Early>) {
+    /// An instruction issues: adds the pairs for which it comes too early to `found`, which has none. What was found counts as complete.
+    #[inline]
+    pub fn issue(
+        &mut self,
+        states: &mut States,
+        op: &Op,
+        pc: u32,
+        lanes: Lanes,
+        found: &mut Vec<Early>,
+    ) {
+        let runs = lanes.mask != 0;
+        let alike = lanes.active == lanes.live && (lanes.mask == lanes.active || !runs);
+        if let Some(folded) = &mut self.folded
+            && alike
+            && lanes.live & !folded.lanes == 0
+            && let Some(state) = states.successor(folded.state, pc, runs)
+        {
+            folded.state = state;
+            folded.lanes = lanes.live;
+            folded.clock += u64::from(op.control.stall().max(1));
+            return;
+        }
+        let before = self.folded.take();
+        if let Some(folded) = before {
+            self.unfold(states, folded);
+        }
+        self.issue_lanes(op, pc, lanes, found);
+        if !alike {
+            self.patience = PATIENCE;
+            return;
+        }
+        if before.is_none() && self.patience != 0 {
+            self.patience -= 1;
+            return;
+        }
+        self.fold(states, lanes.live);
+        match (before, self.folded) {
+            (_, None) => self.patience = PATIENCE,
+            (Some(before), Some(after)) if found.is_empty() => {
+                states.remember(before.state, pc, runs, after.state);
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts what is on its way into cohorts and slots, where there is nothing.
+    fn unfold(&mut self, states: &States, folded: Folded) {
+        let Folded {
+            state,
+            lanes,
+            clock,
+        } = folded;
+        self.cohorts.push(Cohort {
+            lanes,
+            clock,
+            ..Cohort::ALL
+        });
+        // Nothing of it has been waited for.
+        self.number = 1;
+        for flight in states.flights(state) {
+            let entry = Entry {
+                lanes,
+                pc: flight.pc,
+                number: self.number,
+                due: match flight.due {
+                    Due::At(time) => Due::At(clock + time),
+                    signalled => signalled,
+                },
+            };
+            let slot = self.slot(flight.register);
+            if flight.source {
+                slot.reads.push(entry);
+            } else {
+                slot.writes.push(entry);
+            }
+            slot.settle();
+        }
+    }
+
+    /// Takes what is on its way out of cohorts and slots if it depends on no live lane.
+    fn fold(&mut self, states: &mut States, live: u32) {
+        let mut cohorts = self.cohorts.iter().filter(|c| c.lanes & live != 0);
+        let (Some(cohort), None) = (cohorts.next(), cohorts.next()) else {
+            return;
+        };
+        let mut flights: SmallVec<[Flight; 16]> = SmallVec::new();
+        for slot in &self.slots {
+            for (source, list) in [(false, &slot.writes), (true, &slot.reads)] {
+                for entry in list {
+                    let lanes = entry.lanes & live;
+                    if lanes == 0 || cohort.is_complete(entry) {
+                        continue;
+                    }
+                    if lanes != live {
+                        return;
+                    }
+                    flights.push(Flight {
+                        register: slot.register,
+                        source,
+                        pc: entry.pc,
+                        due: match entry.due {
+                            Due::At(time) => Due::At(time - cohort.clock),
+                            signalled => signalled,
+                        },
+                    });
+                }
+            }
+        }
+        flights.sort_by_key(|flight| flight.register.index());
+        let (lanes, clock) = (live, cohort.clock);
+        self.folded = states.number(&flights).map(|state| Folded {
+            state,
+            lanes,
+            clock,
+        });
+        if self.folded.is_some() {
+            self.clear();
+        }
+    }
+
+    /// The same for instructions that issue in any lanes.
+    fn issue_lanes(&mut self, op: &Op, pc: u32, lanes: Lanes, found: &mut Vec<Early>) {
         let own = self.gather(lanes.active, lanes.live);
         let wait = op.control.wait();
         if wait != 0 {
@@ -473,7 +627,9 @@ fn boards_of(mask: u8) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use crate::emit::testing::store as store_word;
-    use crate::isa::{Control, PReg};
+    use crate::isa::encode::all_forms;
+    use crate::isa::random::Random;
+    use crate::isa::{Control, Form, PReg};
     use crate::sim::decoded::Program;
     use crate::sim::semantics::Reference;
 
@@ -489,6 +645,7 @@ mod tests {
         let words = [store(4, Control::default()), store(5, read), store(6, read)];
         let program = Program::new(&words, Reference::default());
         let (mut pending, mut found) = (Pending::default(), Vec::new());
+        let mut states = States::default();
         // Two groups in turns, which meet now and then.
         for pc in 0..9000u32 {
             let active = match pc % 100 {
@@ -501,11 +658,71 @@ mod tests {
                 active,
                 mask: active,
             };
-            pending.issue(&program.ops[pc as usize % 3], pc, lanes, &mut found);
+            pending.issue(
+                &mut states,
+                &program.ops[pc as usize % 3],
+                pc,
+                lanes,
+                &mut found,
+            );
         }
         assert!(found.is_empty());
         let entries = pending.slots.iter().map(|s| s.reads.len() + s.writes.len());
         assert!(entries.sum::<usize>() <= 2 * 2 * 5);
         assert!(pending.cohorts.len() <= 2);
+    }
+
+    /// Random code in random lanes finds the same with states and without.
+    #[test]
+    fn states_find_what_lists_find() {
+        let mut random = Random::new(5);
+        let forms: Vec<Form> = all_forms().collect();
+        let (mut pairs, mut folded) = (0, 0);
+        for _ in 0..40 {
+            let word = |random: &mut Random| {
+                let form = *random.pick(&forms);
+                let control = random.control();
+                random.instruction(form).encode(control).expect("legal")
+            };
+            let words: Vec<u128> = (0..12).map(|_| word(&mut random)).collect();
+            let program = Program::new(&words, Reference::default());
+            let mut states = States::default();
+            let (mut quick, mut plain) = (Pending::default(), Pending::default());
+            plain.folded = None;
+            plain.unfold(&states, Folded::NOTHING);
+            let mut live = u32::MAX;
+            for turn in 0..600 {
+                let pc = turn % 12;
+                if random.one_in(100) {
+                    live = (live & random.bits() as u32) | 1;
+                }
+                let part = |random: &mut Random, of: u32| {
+                    let part = of & random.bits() as u32;
+                    if random.one_in(12) && part != 0 {
+                        part
+                    } else {
+                        of
+                    }
+                };
+                let active = part(&mut random, live);
+                let mask = match random.below(12) {
+                    0 => 0,
+                    _ => part(&mut random, active),
+                };
+                let lanes = Lanes { live, active, mask };
+                let op = &program.ops[pc as usize];
+                let (mut found, mut expected) = (Vec::new(), Vec::new());
+                quick.issue(&mut states, op, pc, lanes, &mut found);
+                plain.issue_lanes(op, pc, lanes, &mut expected);
+                // What of several readers or writers is found first does not matter.
+                let key = |early: &Early| (early.register.index(), early.earlier, early.lanes);
+                found.sort_by_key(key);
+                expected.sort_by_key(key);
+                assert_eq!(found, expected, "{turn}");
+                pairs += found.len();
+                folded += usize::from(quick.folded.is_some());
+            }
+        }
+        assert!(pairs > 1000 && folded > 5000, "{pairs} {folded}");
     }
 }

@@ -129,19 +129,7 @@ impl Registers {
     /// Overwrites a column in the lanes of `mask`.
     #[inline(always)]
     pub fn set_column(&mut self, index: u16, values: &Column, mask: u32) {
-        let column = self.column_mut(index);
-        if mask == u32::MAX {
-            *column = *values;
-            return;
-        }
-        // By masks of bits: of a condition the host's compiler would make 32 branches.
-        let mut keep = [0; LANES];
-        for (keep, bit) in keep.iter_mut().zip(&BITS) {
-            *keep = if mask & bit != 0 { 0 } else { u32::MAX };
-        }
-        for ((old, new), keep) in column.iter_mut().zip(values).zip(&keep) {
-            *old = *old & keep | new & !keep;
-        }
+        blend(self.column_mut(index), values, mask);
     }
 
     /// The lanes in which a predicate operand holds.
@@ -196,6 +184,23 @@ impl Registers {
         if number < URZ {
             self.uniform[number] = value;
         }
+    }
+}
+
+/// Overwrites a column in the lanes of `mask`.
+#[inline(always)]
+pub fn blend(column: &mut Column, values: &Column, mask: u32) {
+    if mask == u32::MAX {
+        *column = *values;
+        return;
+    }
+    // By masks of bits: of a condition the host's compiler would make 32 branches.
+    let mut keep = [0; LANES];
+    for (keep, bit) in keep.iter_mut().zip(&BITS) {
+        *keep = if mask & bit != 0 { 0 } else { u32::MAX };
+    }
+    for ((old, new), keep) in column.iter_mut().zip(values).zip(&keep) {
+        *old = *old & keep | new & !keep;
     }
 }
 

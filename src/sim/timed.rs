@@ -11,6 +11,7 @@
 //! The values that instructions compute never depend on this.
 
 use super::decoded::Op;
+use super::foreseen::States;
 use super::pending::{Early, Lanes, Pending};
 use super::profile::Recorder;
 use super::warp::{Warp, WarpState};
@@ -85,6 +86,8 @@ pub struct Timing {
     /// What one instruction comes too early for; empty between instructions.
     found: Vec<Early>,
     warps: Vec<WarpTiming>,
+    /// What warps have had on its way.
+    states: States,
     /// For each warp the first cycle in which its next instruction can issue; [`u64::MAX`] for one that cannot.
     next: Vec<u64>,
     last: usize,
@@ -123,13 +126,15 @@ impl Timing {
     pub fn select(&mut self) -> Option<usize> {
         let (mut best, mut index) = (u64::MAX, 0);
         // Who comes behind the last has its turn first, of those that have to wait who waits least.
-        let turn = self.last + 1..self.next.len();
-        for warp in turn.chain(0..self.last + 1) {
-            let earliest = self.next[warp].max(self.cycle);
-            if self.next[warp] != u64::MAX && earliest < best {
-                (best, index) = (earliest, warp);
-                if best == self.cycle {
-                    break;
+        let (first, behind) = self.next.split_at(self.last + 1);
+        for (part, start) in [(behind, self.last + 1), (first, 0)] {
+            for (offset, &next) in part.iter().enumerate() {
+                if next <= self.cycle {
+                    self.last = start + offset;
+                    return Some(self.last);
+                }
+                if next < best {
+                    (best, index) = (next, start + offset);
                 }
             }
         }
@@ -141,6 +146,7 @@ impl Timing {
     }
 
     /// Before the warp at `index` issues an instruction in the lanes of `mask`, those of its group being `active`: looks for hazards.
+    #[inline]
     pub fn before(&mut self, index: usize, warp: &Warp, op: &Op, active: u32, mask: u32) {
         let pc = warp.group().pc;
         let lanes = Lanes {
@@ -149,7 +155,9 @@ impl Timing {
             mask,
         };
         let timing = &mut self.warps[index];
-        timing.pending.issue(op, pc, lanes, &mut self.found);
+        timing
+            .pending
+            .issue(&mut self.states, op, pc, lanes, &mut self.found);
         if self.found.is_empty() {
             return;
         }
@@ -169,6 +177,7 @@ impl Timing {
     }
 
     /// After the instruction at `pc` issued in the lanes of `mask`: its scoreboards are raised, and the warp's next instruction waits for its stall.
+    #[inline]
     pub fn after(
         &mut self,
         index: usize,
@@ -202,21 +211,20 @@ impl Timing {
                 let (before, end) = (*zero, now + u64::from(cycles));
                 if end > before {
                     *zero = end;
-                    timing.past.raised[usize::from(scoreboard)] = Stall::scoreboard(optype);
                     if let Some(recorder) = recorder.as_deref_mut() {
+                        timing.past.raised[usize::from(scoreboard)] = Stall::scoreboard(optype);
                         recorder.raised(index as u32, scoreboard, before.max(now), end, pc);
                     }
                 }
             }
         }
         timing.ready = now + u64::from(op.control.stall().max(1));
-        let waits = warp.state() == WarpState::AtCtaBarrier;
-        timing.past = Past {
-            since: now + 1,
-            stalled: timing.ready,
-            barrier: waits.then_some((pc, 0)),
-            ..timing.past
-        };
+        if recorder.is_some() {
+            let waits = warp.state() == WarpState::AtCtaBarrier;
+            let past = &mut timing.past;
+            (past.since, past.stalled) = (now + 1, timing.ready);
+            past.barrier = waits.then_some((pc, 0));
+        }
         if let (Some(Optype::MEMBAR), Some(optype)) = (op.optype, op.optype) {
             // A fence has no result: its latency is the time it holds the warp.
             timing.ready = timing

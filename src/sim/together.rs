@@ -8,8 +8,9 @@ use super::action::{Access, Action};
 use super::bytes::Bytes;
 use super::decoded::Op;
 use super::execute::Environment;
+use super::local::Local;
 use super::memory::{WINDOW, little_endian};
-use super::registers::{BITS, Column, LANES, Operand, Registers, ZERO, lanes};
+use super::registers::{BITS, Column, LANES, Operand, Registers, ZERO, blend, lanes};
 use super::warp::Warp;
 use super::words::Words;
 use crate::abi::{LOCAL_WINDOW, SHARED_WINDOW};
@@ -270,6 +271,22 @@ impl Addresses {
         self.mask == u32::MAX && differs == 0
     }
 
+    /// The offset in local memory of whole words, if that is the same in all lanes that run and right.
+    #[inline(always)]
+    fn local(&self, base: u64, size: u32) -> Option<usize> {
+        let offset = self.first.wrapping_sub(base);
+        let last = u64::from(size).checked_sub(self.bytes)?;
+        if offset > last || offset & (self.bytes - 1) != 0 || self.bytes < WORD as u64 {
+            return None;
+        }
+        let mut differs = 0;
+        for (address, bit) in self.all.iter().zip(&BITS) {
+            let runs = if self.mask & bit != 0 { u64::MAX } else { 0 };
+            differs |= (address ^ self.first) & runs;
+        }
+        (differs == 0).then_some(offset as usize)
+    }
+
     /// The places in the memory from `base` with `size` bytes; none unless all lanes that run are right there.
     #[inline(always)]
     fn places(&self, base: u64, size: u64) -> Option<Places> {
@@ -296,6 +313,21 @@ impl Addresses {
             *offset = place as u32;
         }
         (wrong == 0 && last <= u64::from(u32::MAX)).then_some(Places::Each(offsets))
+    }
+}
+
+/// Loads `N` words a lane from local memory, where all lanes use one offset.
+#[inline(always)]
+fn load_local<const N: usize>(
+    local: &Local,
+    offset: usize,
+    registers: &mut Registers,
+    d: Operand,
+    mask: u32,
+) {
+    let columns: [Column; N] = local.columns(offset);
+    for (column, values) in (d.column..).zip(&columns).take(d.words.into()) {
+        registers.set_column(column, values, mask);
     }
 }
 
@@ -395,7 +427,22 @@ impl Warp {
                 };
                 load_any(data, access, &places, registers, d, mask);
             }
-            (Window::Local, _) => return false,
+            (Window::Local, base) => {
+                let local = &self.local;
+                let Some(offset) = addresses.local(base, local.size()) else {
+                    return false;
+                };
+                let words = access.bytes / WORD as u8;
+                match words {
+                    1 => load_local::<1>(local, offset, registers, d, mask),
+                    2 => load_local::<2>(local, offset, registers, d, mask),
+                    _ => load_local::<4>(local, offset, registers, d, mask),
+                }
+                // A result that is wider than what was loaded has zeros above.
+                for word in words..d.words {
+                    registers.set_column(d.column + u16::from(word), &[0; LANES], mask);
+                }
+            }
         }
         true
     }
@@ -434,7 +481,18 @@ impl Warp {
                 };
                 store_any(shared.data_mut(), access, &places, registers, b, mask);
             }
-            (Window::Local, _) => return false,
+            (Window::Local, base) => {
+                let offset = addresses.local(base, self.local.size());
+                let Some(offset) = offset.filter(|_| !self.local.is_tracked()) else {
+                    return false;
+                };
+                let words = usize::from(access.bytes) / WORD;
+                for (word, column) in self.local.columns_mut(offset, words).iter_mut().enumerate() {
+                    let there = word < usize::from(b.words);
+                    let source = if there { b.column + word as u16 } else { ZERO };
+                    blend(column, registers.column(source), mask);
+                }
+            }
         }
         true
     }

@@ -11,7 +11,7 @@
 use super::calls::Calls;
 use super::decoded::{Broadcast, Program};
 use super::execute::Banks;
-use super::memory::Local;
+use super::local::Local;
 use super::registers::{Column, LANE, LANES, Registers, THREADS, lanes};
 use super::shape::Shape;
 use smallvec::SmallVec;

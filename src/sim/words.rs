@@ -21,6 +21,8 @@ pub struct Words {
     /// Bytes; the rest of the last word is not used.
     size: usize,
     written: Option<Mutex<Marks>>,
+    /// Held by who changes a pair of words in one step.
+    pairs: Mutex<()>,
 }
 
 impl Words {
@@ -30,6 +32,7 @@ impl Words {
             words: try_zeroed_slice_box(size.div_ceil(WORD)).ok()?,
             size,
             written: track.then(|| Mutex::new(Marks::new(size, false))),
+            pairs: Mutex::default(),
         })
     }
 
@@ -166,6 +169,32 @@ impl Words {
         }
     }
 
+    /// Replaces the 4 or 8 bytes at an offset that is a multiple of them by what `change` makes of them, if anything, in one step for all who change as many
+    /// bytes there; what was there.
+    pub(super) fn modify(
+        &self,
+        start: usize,
+        bytes: u32,
+        change: impl Fn(u64) -> Option<u64>,
+    ) -> u64 {
+        if bytes as usize == WORD {
+            let word = &self.words[start / WORD];
+            let new = |old: u32| change(old.into()).map(|new| new as u32);
+            let result = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new);
+            if result.is_ok() {
+                self.mark(start, WORD);
+            }
+            let (Ok(old) | Err(old)) = result;
+            return old.into();
+        }
+        let _alone = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.load(start, bytes) as u64;
+        if let Some(new) = change(old) {
+            self.store(start, bytes, new.into());
+        }
+        old
+    }
+
     /// The parts of words that a range touches: index, bytes before the part in its word, bytes of the part.
     fn parts(start: usize, bytes: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let end = start + bytes;
@@ -267,6 +296,7 @@ impl Clone for Words {
                 .collect(),
             size: self.size,
             written: self.marks().map(|marks| Mutex::new(marks.clone())),
+            pairs: Mutex::default(),
         }
     }
 }

@@ -36,9 +36,8 @@ struct Forms {
 impl Forms {
     fn new() -> Forms {
         let effects = |form: &Form| form.info().optype.info().effects;
-        let touches = |form: &Form| {
-            effects(form).contains(Effects::GLOBAL) || effects(form).contains(Effects::SHARED)
-        };
+        let windows = [Effects::GLOBAL, Effects::SHARED, Effects::LOCAL];
+        let touches = |form: &Form| windows.iter().any(|w| effects(form).contains(*w));
         let all: Vec<Form> = all_forms().collect();
         Forms {
             pure: (all.iter().copied())
@@ -87,7 +86,7 @@ fn kernel(random: &mut Random, forms: &Forms, count: usize) -> Vec<u128> {
     code
 }
 
-/// Lets an instruction read constants that there are, and access the thread's own words or the beginning of shared memory.
+/// Lets an instruction read constants that there are, and access the thread's own words or the beginning of shared and local memory.
 fn tame(inst: &mut Inst<PReg>, random: &mut Random) {
     for operand in inst.info().operands {
         let field = inst.info().fields.get(usize::from(operand.field));

@@ -43,3 +43,34 @@ fn the_lowest_fault_is_found() {
         }
     }
 }
+
+/// Words that the threads of all blocks change by atomics whose results nobody reads: parallel, and the same with any number of threads.
+#[test]
+fn atomics_of_all_blocks_lose_nothing() {
+    let sum: u64 = (0..u64::from(BLOCKS) * 32).sum();
+    let wide = sum + (u64::from(BLOCKS * 32) << 32);
+    let both = |value: u64| [value as u32, (value >> 32) as u32];
+    for (atomic, expected) in [
+        ("RED_RR op=ADD atype=U32 ra=2 rb=0", [sum as u32, 0]),
+        ("RED_RR op=MAX atype=U32 ra=2 rb=0", [BLOCKS * 32 - 1, 0]),
+        ("RED_RR op=ADD atype=U64 ra=2 rb=8", both(wide)),
+    ] {
+        let text = format!(
+            "{ADDRESS} MOV_C rd=2 vb=c0:0x160 ?1\n MOV_C rd=3 vb=c0:0x164 ?1\n MOV_R rd=8 rb=0\n MOV_I rd=9 vb=1 ?5\n {atomic}\n EXIT_X"
+        );
+        for threads in [1, 2, 8] {
+            let config = SimConfig {
+                threads,
+                ..SimConfig::default()
+            };
+            let mut bench = Bench::with(config, &text, &[0, 0]);
+            assert!(!bench.loaded.program.is_ordered, "{atomic}");
+            let report = bench.launch(BLOCKS, 32, &[]);
+            assert_eq!(
+                (report.fault, bench.words(2)),
+                (None, expected.to_vec()),
+                "{atomic}"
+            );
+        }
+    }
+}

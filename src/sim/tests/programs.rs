@@ -214,7 +214,7 @@ fn blocks_wait_for_each_other_with_atomics() {
         MOV_I rd=4 vb=1
         RED_RR op=ADD ra=2 rb=4
     spin:
-        LDG_R rd=5 ra=2
+        LDG_R order=STRONG rd=5 ra=2
         ISETP_RI compop=LT boolop=AND pu=0 ra=5 vb=8
         @P0 BRA_X label=>spin
         EXIT_X";

@@ -8,7 +8,7 @@ use crate::sim::bytes::Bytes;
 use crate::sim::decoded::Program;
 use crate::sim::execute::{Banks, Environment};
 use crate::sim::global::Global;
-use crate::sim::memory::Local;
+use crate::sim::local::Local;
 use crate::sim::registers::{LANES, Registers};
 use crate::sim::semantics::Reference;
 use crate::sim::semantics::softfloat::{self, F16, F32, Format, Rounding};

@@ -10,6 +10,7 @@ mod corpus;
 mod figures;
 mod growth;
 mod instructions;
+mod native;
 mod pressure;
 mod quality;
 mod random;
@@ -107,6 +108,9 @@ struct Arguments {
     /// Most seconds that one function of `--growth` may take.
     #[arg(long, default_value_t = 60, value_name = "S")]
     limit: u64,
+    /// With --simulator: twice as many threads so many times, for kernels whose launches can be larger.
+    #[arg(long, value_name = "N", requires = "simulator", default_value_t = 0)]
+    scale: u32,
     /// What `--growth` starts: one shape at one size.
     #[arg(long, num_args = 2, value_names = ["SHAPE", "SIZE"], hide = true)]
     growth_child: Option<Vec<String>>,
@@ -162,6 +166,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             options: &options,
             rounds: arguments.rounds,
             mode: &arguments.mode,
+            scale: arguments.scale,
         });
     }
     let paths = if arguments.paths.is_empty() && arguments.generated.is_empty() {

@@ -1,9 +1,13 @@
 //! How fast the simulator is: kernels with launches of many blocks, in thread-instructions a second.
 //!
 //! Every kernel is compiled once and launched in each mode, the fastest round counts. What it writes is the same in all modes, which is checked, and so
-//! is how many instructions its threads execute. Arithmetic kernels hash the thread's number in a loop, so that memory hardly counts.
+//! is how many instructions its threads execute. Arithmetic kernels hash the thread's number in a loop, so that memory hardly counts. Beside that
+//! the same CLIF [on the host](crate::native): so many instructions of the device a second are done there.
 
-use anyhow::{Result, bail};
+use crate::native::Native;
+use anyhow::{Context, Result, bail};
+use cranelift_codegen::data_value::DataValue;
+use cranelift_codegen::ir::immediates::Ieee32;
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::settings::Options;
@@ -12,6 +16,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// The column of the host's own speed.
+const HOST: &str = "host";
 /// Threads of a block, but for the tiles.
 const BLOCK: u32 = 256;
 
@@ -46,6 +52,8 @@ pub struct Wanted<'a> {
     pub rounds: u32,
     /// Modes whose name contains this, all modes if that is nothing.
     pub mode: &'a str,
+    /// Twice as many threads so many times.
+    pub scale: u32,
 }
 
 /// Prints the table: thread-instructions a second of every kernel in every mode.
@@ -58,6 +66,7 @@ pub fn table(wanted: &Wanted) -> Result<()> {
         options,
         rounds,
         mode,
+        scale,
     } = *wanted;
     let functional = SimConfig {
         threads: 1,
@@ -82,14 +91,25 @@ pub fn table(wanted: &Wanted) -> Result<()> {
     let modes: Vec<_> = (modes.into_iter())
         .filter(|(name, _)| name.contains(mode))
         .collect();
+    let on_host = HOST.contains(mode);
     if modes.is_empty() {
-        bail!("no mode is called {mode}");
+        bail!("no mode of the simulator is called {mode}");
     }
     println!("thread-instructions a second, in millions; fastest of {rounds}");
     print!("{:<12} {:>10} {:>8}", "kernel", "million", "ms");
     modes.iter().for_each(|(name, _)| print!(" {name:>10}"));
-    println!();
-    for load in loads()?.iter().filter(|load| load.name.contains(filter)) {
+    println!(
+        "{}",
+        if on_host {
+            format!(" {HOST:>10}")
+        } else {
+            String::new()
+        }
+    );
+    for load in loads(scale)?
+        .iter()
+        .filter(|load| load.name.contains(filter))
+    {
         let rows = modes.iter();
         let rows = rows.map(|(_, config)| measure(load, options, *config, rounds));
         let rows = rows.collect::<Result<Vec<Row>>>()?;
@@ -102,6 +122,12 @@ pub fn table(wanted: &Wanted) -> Result<()> {
         print!("{:<12} {million:>10.2} {ms:>8.2}", load.name);
         for row in &rows {
             print!(" {:>10.1}", million / row.time.as_secs_f64());
+        }
+        match measure_native(load, rounds, &first.result).context(load.name) {
+            _ if !on_host => {}
+            Ok(Some(time)) => print!(" {:>10.1}", million / time.as_secs_f64()),
+            Ok(None) => print!(" {:>10}", "-"),
+            Err(error) => return Err(error),
         }
         println!();
     }
@@ -152,6 +178,33 @@ fn measure(load: &Load, options: &Options, config: SimConfig, rounds: u32) -> Re
     Ok(row)
 }
 
+/// The fastest run of a kernel on the host; none where threads need each other.
+fn measure_native(load: &Load, rounds: u32, expected: &[u32]) -> Result<Option<Duration>> {
+    let Some(native) = Native::new(&load.text)? else {
+        return Ok(None);
+    };
+    let [blocks, ..] = load.grid.blocks;
+    let [threads, ..] = load.grid.threads;
+    let mut fastest = Duration::MAX;
+    let mut buffers = load.buffers.clone();
+    for round in 0..rounds.max(1) {
+        let scalars = load.scalars.iter().map(|scalar| match *scalar {
+            Scalar::I32(value) => DataValue::I32(value as i32),
+            Scalar::I64(value) => DataValue::I64(value as i64),
+            Scalar::F32(value) => DataValue::F32(Ieee32::with_float(value)),
+        });
+        let addresses = buffers.iter_mut().map(|buffer| buffer.as_mut_ptr() as i64);
+        let arguments: Vec<DataValue> = scalars.chain(addresses.map(DataValue::I64)).collect();
+        let start = Instant::now();
+        native.run(&arguments, blocks, threads)?;
+        fastest = fastest.min(start.elapsed());
+        if round == 0 && buffers.last().is_some_and(|last| last != expected) {
+            bail!("the host and the simulator differ");
+        }
+    }
+    Ok(Some(fastest))
+}
+
 /// Reproducible words.
 fn noise(count: u32) -> Vec<u32> {
     (0..count)
@@ -165,8 +218,8 @@ fn fractions(count: u32) -> Vec<u32> {
     noise(count).into_iter().map(fraction).collect()
 }
 
-fn loads() -> Result<Vec<Load>> {
-    let n = 1 << 18;
+fn loads(scale: u32) -> Result<Vec<Load>> {
+    let n = (1u32 << 18) << scale;
     let each = Grid::for_elems(n, BLOCK);
     let size = 256u32;
     let kernel =
@@ -185,9 +238,9 @@ fn loads() -> Result<Vec<Load>> {
         name,
         function: name.to_owned(),
         text: with_constants(&text),
-        grid: Grid::for_elems(1 << 14, BLOCK),
+        grid: Grid::for_elems(n >> 4, BLOCK),
         scalars: Vec::new(),
-        buffers: vec![vec![0; 1 << 14]],
+        buffers: vec![vec![0; n as usize >> 4]],
     };
     let matrices = || {
         vec![

@@ -15,7 +15,7 @@ use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::object::{Linker, Object};
-use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Stats};
+use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Simd, Stats};
 use numbers::NumberType;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -87,8 +87,24 @@ pub struct Options {
     /// Warp instructions that blocks which have not ended may have issued together [default: 134217728].
     #[arg(long, value_name = "N")]
     launch_budget: Option<u64>,
+    /// Threads of this computer that run the blocks [default: as many as it runs at a time]. Results and counts are the same.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: u32,
+    /// Vector instructions of this computer that the simulator uses: auto, avx2 or portable. Results are the same.
+    #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = parse_simd)]
+    simd: Simd,
     #[command(flatten)]
     settings: Settings,
+}
+
+/// Reads which vector instructions are meant.
+fn parse_simd(text: &str) -> Result<Simd, String> {
+    match text {
+        "auto" => Ok(Simd::Auto),
+        "avx2" => Ok(Simd::Avx2),
+        "portable" => Ok(Simd::Portable),
+        _ => Err("expected auto, avx2 or portable".to_string()),
+    }
 }
 
 /// Reads `X`, `X,Y` or `X,Y,Z`.
@@ -204,6 +220,8 @@ impl Options {
             check: self.check,
             budget: self.budget.unwrap_or(defaults.budget),
             warp_lanes: self.warp_lanes,
+            threads: self.threads,
+            simd: self.simd,
             launch_budget: self.launch_budget.unwrap_or(defaults.launch_budget),
             ..defaults
         });

@@ -128,7 +128,7 @@ impl Catalogue {
         Self {
             entries,
             opcodes,
-            isa: host::isa(),
+            isa: host::isa("none"),
             types: Default::default(),
         }
     }

@@ -20,14 +20,14 @@ use std::collections::BTreeMap;
 use thisgpu_filetests::panics;
 use thisgpu_filetests::trampoline::{SLOT_BYTES, decode_results, encode_arguments, row_bytes};
 
-/// The host's instruction set with all that this processor has.
+/// The host's instruction set with all that this processor has; `opt_level` is Cranelift's setting.
 ///
 /// # Errors
 /// When Cranelift has no back end for this host.
-pub fn isa() -> Result<OwnedTargetIsa, String> {
+pub fn isa(opt_level: &str) -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     for (name, value) in [
-        ("opt_level", "none"),
+        ("opt_level", opt_level),
         ("use_colocated_libcalls", "false"),
         ("is_pic", "false"),
         ("enable_verifier", "false"),

@@ -105,7 +105,7 @@ block3:
             .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
         let mut functions = vec![&over.functions[0].func];
         functions.extend(with_callees(name).values());
-        let isa = host::isa().unwrap_or_else(|error| panic!("{error}"));
+        let isa = host::isa("none").unwrap_or_else(|error| panic!("{error}"));
         let host =
             Host::compile(&isa, &functions).unwrap_or_else(|error| panic!("{name}: {error}"));
         Self {
