@@ -1,0 +1,1 @@
+//! Compiles crates of Rust kernels.
