@@ -29,11 +29,13 @@ impl F16 {
     pub const ONE: F16 = F16(0x3c00);
 
     /// The half of a bit pattern.
+    #[inline(always)]
     pub const fn from_bits(bits: u16) -> F16 {
         F16(bits)
     }
 
     /// Its bit pattern.
+    #[inline(always)]
     pub const fn to_bits(self) -> u16 {
         self.0
     }
@@ -77,11 +79,13 @@ impl F16 {
 
 impl F16x2 {
     /// The pair of a bit pattern.
+    #[inline(always)]
     pub const fn from_bits(bits: u32) -> F16x2 {
         F16x2(bits)
     }
 
     /// Its bit pattern.
+    #[inline(always)]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
@@ -191,6 +195,7 @@ impl F16x2 {
 
 impl Mask16x2 {
     /// Ones in each half for which it holds.
+    #[inline(always)]
     pub const fn to_bits(self) -> u32 {
         self.0
     }

@@ -62,7 +62,7 @@ impl<T: Element> DisjointMut<T> {
     pub fn get(&self, index: usize) -> T {
         match self.try_get(index) {
             Some(value) => value,
-            None => past_the_end(index, self.len),
+            None => past_the_end(),
         }
     }
 
@@ -74,7 +74,7 @@ impl<T: Element> DisjointMut<T> {
     #[track_caller]
     pub fn set(&self, index: usize, value: T) {
         if index >= self.len {
-            past_the_end(index, self.len);
+            past_the_end();
         }
         // SAFETY: the index is inside.
         unsafe { self.start.add(index).write(value) }
@@ -130,11 +130,11 @@ impl<T> fmt::Debug for DisjointMut<T> {
     }
 }
 
-#[cold]
-#[inline(never)]
+/// In the caller's code, so that the fault is at the user's line.
+#[inline(always)]
 #[track_caller]
-fn past_the_end(index: usize, len: usize) -> ! {
-    panic!("index {index} of {len} elements")
+fn past_the_end() -> ! {
+    panic!("index past the end")
 }
 
 /// Shared memory of a block, made by [`shared!`](crate::shared). Nobody may rely on what is in it at the start.
@@ -191,7 +191,7 @@ impl<T: Element, const N: usize> Shared<[T; N]> {
     #[track_caller]
     pub fn get(&self, index: usize) -> T {
         if index >= N {
-            past_the_end(index, N);
+            past_the_end();
         }
         // SAFETY: inside; every pattern of bits is an element.
         unsafe { self.0.get().cast::<T>().add(index).read() }
@@ -205,7 +205,7 @@ impl<T: Element, const N: usize> Shared<[T; N]> {
     #[track_caller]
     pub fn set(&self, index: usize, value: T) {
         if index >= N {
-            past_the_end(index, N);
+            past_the_end();
         }
         // SAFETY: inside.
         unsafe { self.0.get().cast::<T>().add(index).write(value) }
@@ -221,7 +221,7 @@ impl<T: Element, const N: usize, const M: usize> Shared<[[T; M]; N]> {
     #[track_caller]
     pub fn row(&self, index: usize) -> &Shared<[T; M]> {
         if index >= N {
-            past_the_end(index, N);
+            past_the_end();
         }
         // SAFETY: inside; the types differ in nothing but what they are parts of.
         unsafe { &*self.0.get().cast::<Shared<[T; M]>>().add(index) }
