@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod convergence;
 mod data;
 mod error;
 mod layout;
