@@ -19,4 +19,4 @@ mod visit;
 pub use error::{Error, Place};
 pub use link::{Program, Symbol};
 pub use model::Module;
-pub use translate::{Kernel, Translation, translate};
+pub use translate::{Kernel, Translation, clif, translate};

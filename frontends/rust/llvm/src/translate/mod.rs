@@ -61,6 +61,19 @@ pub fn translate(
     kernels: &[Kernel],
     options: &Options,
 ) -> Result<Translation, Vec<Error>> {
+    Translator::of(program, kernels, options)?.compiled()
+}
+
+/// The functions that `kernels` reach as a text of CLIF, which is not compiled.
+///
+/// # Errors
+/// As of [`translate`], but for what only the back end finds.
+pub fn clif(program: &Program, kernels: &[Kernel]) -> Result<String, Vec<Error>> {
+    Ok(Translator::of(program, kernels, &Options::default())?.text())
+}
+
+/// The symbols of kernels.
+fn entries(program: &Program, kernels: &[Kernel]) -> Result<Vec<Symbol>, Vec<Error>> {
     let mut entries = Vec::new();
     let mut errors = Vec::new();
     for kernel in kernels {
@@ -72,28 +85,11 @@ pub fn translate(
             )),
         }
     }
-    if !errors.is_empty() {
-        return Err(errors);
+    if errors.is_empty() {
+        Ok(entries)
+    } else {
+        Err(errors)
     }
-    let shared = shared::lay_out(program, &entries)?;
-    let module = GpuModule::new(options.clone())
-        .map_err(|error| vec![Error::new(None, error.to_string())])?;
-    let translator = Translator {
-        program,
-        module,
-        shared,
-        functions: HashMap::new(),
-        data: HashMap::new(),
-        stubs: HashMap::new(),
-        taken: HashSet::new(),
-        queue: Vec::new(),
-        data_queue: Vec::new(),
-        locations: locations::Numbers::default(),
-        bodies: Vec::new(),
-        errors: Vec::new(),
-        warnings: Vec::new(),
-    };
-    translator.run(kernels, &entries)
 }
 
 /// A function that was translated.
@@ -118,6 +114,7 @@ struct Translator<'p> {
     taken: HashSet<String>,
     queue: Vec<Symbol>,
     data_queue: Vec<Symbol>,
+    kernels: HashMap<FuncId, KernelOptions>,
     locations: locations::Numbers,
     bodies: Vec<Body>,
     errors: Vec<Error>,
@@ -125,22 +122,50 @@ struct Translator<'p> {
 }
 
 impl<'p> Translator<'p> {
-    fn run(mut self, kernels: &[Kernel], entries: &[Symbol]) -> Result<Translation, Vec<Error>> {
+    /// With everything translated.
+    fn of(
+        program: &'p Program,
+        kernels: &[Kernel],
+        options: &Options,
+    ) -> Result<Self, Vec<Error>> {
+        let entries = entries(program, kernels)?;
+        let shared = shared::lay_out(program, &entries)?;
+        let module = GpuModule::new(options.clone())
+            .map_err(|error| vec![Error::new(None, error.to_string())])?;
+        let mut translator = Translator {
+            program,
+            module,
+            shared,
+            functions: HashMap::new(),
+            data: HashMap::new(),
+            stubs: HashMap::new(),
+            taken: HashSet::new(),
+            queue: Vec::new(),
+            data_queue: Vec::new(),
+            kernels: HashMap::new(),
+            locations: locations::Numbers::default(),
+            bodies: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        };
         for (index, (kernel, entry)) in kernels.iter().zip(entries).enumerate() {
-            if let Err(error) = self.kernel(kernel, *entry, self.shared.bytes[index]) {
-                self.errors.push(error);
+            if let Err(error) = translator.kernel(kernel, entry, translator.shared.bytes[index]) {
+                translator.errors.push(error);
             }
         }
         loop {
-            if let Some(symbol) = self.queue.pop() {
-                self.function_body(symbol);
-            } else if let Some(symbol) = self.data_queue.pop() {
-                self.variable(symbol);
+            if let Some(symbol) = translator.queue.pop() {
+                translator.function_body(symbol);
+            } else if let Some(symbol) = translator.data_queue.pop() {
+                translator.variable(symbol);
             } else {
                 break;
             }
         }
-        self.finish()
+        match translator.errors.is_empty() {
+            true => Ok(translator),
+            false => Err(translator.errors),
+        }
     }
 
     fn kernel(&mut self, kernel: &Kernel, entry: Symbol, bytes: u64) -> Result<(), Error> {
@@ -160,6 +185,7 @@ impl<'p> Translator<'p> {
         let shared_bytes = bytes.max(kernel.options.shared_bytes);
         let options = kernel.options.with_shared(shared_bytes);
         self.module.declare_kernel(id, options);
+        self.kernels.insert(id, options);
         Ok(())
     }
 
@@ -353,20 +379,75 @@ impl<'p> Translator<'p> {
         });
     }
 
-    /// Compiles everything, callees first.
-    fn finish(mut self) -> Result<Translation, Vec<Error>> {
-        if !self.errors.is_empty() {
-            return Err(self.errors);
+    /// All functions as a text, callees first.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for index in callees_first(&self.bodies) {
+            let body = &self.bodies[index];
+            if let Some(options) = self.kernels.get(&body.id) {
+                let mut mark = "; kernel".to_owned();
+                let bounds = [
+                    ("shared", Some(options.shared_bytes).filter(|bytes| *bytes != 0)),
+                    ("max_threads", options.max_threads),
+                    ("min_blocks", options.min_blocks),
+                ];
+                for (word, value) in bounds {
+                    mark.extend(value.map(|value| format!(" {word}={value}")));
+                }
+                text.push_str(&mark);
+                text.push('\n');
+            }
+            text.push_str(&format!("{}\n", self.named(&body.func).display()));
         }
+        text
+    }
+
+    /// A function that names others by their symbols.
+    fn named(&self, func: &ir::Function) -> ir::Function {
+        let mut named = func.clone();
+        let declarations = self.module.declarations();
+        let symbol = |name: &ir::ExternalName| {
+            let ir::ExternalName::User(reference) = name else {
+                return None;
+            };
+            let user = &func.params.user_named_funcs()[*reference];
+            let symbol = match user.namespace {
+                0 => {
+                    let id = FuncId::from_u32(user.index);
+                    let declaration = declarations.get_function_decl(id);
+                    declaration.linkage_name(id)
+                }
+                _ => {
+                    let id = DataId::from_u32(user.index);
+                    declarations.get_data_decl(id).linkage_name(id)
+                }
+            };
+            Some(ir::ExternalName::testcase(symbol.as_bytes()))
+        };
+        for callee in named.dfg.ext_funcs.values_mut() {
+            if let Some(symbol) = symbol(&callee.name) {
+                callee.name = symbol;
+            }
+        }
+        for value in named.global_values.values_mut() {
+            if let ir::GlobalValueData::Symbol { name, .. } = value
+                && let Some(symbol) = symbol(name)
+            {
+                *name = symbol;
+            }
+        }
+        named
+    }
+
+    /// Compiles everything, callees first.
+    fn compiled(mut self) -> Result<Translation, Vec<Error>> {
+        let clif = self.text();
         let locations: Arc<Locations> = Arc::new(self.locations.into_table());
         self.module.compiler_mut().set_locations(Some(locations));
-        let order = callees_first(&self.bodies);
-        let mut clif = String::new();
         let mut context = Context::new();
-        for index in order {
+        for index in callees_first(&self.bodies) {
             let body = &mut self.bodies[index];
             std::mem::swap(&mut context.func, &mut body.func);
-            clif.push_str(&format!("; {}\n{}\n", body.name, context.func.display()));
             if let Err(error) = self.module.define_function(body.id, &mut context) {
                 let message = match error {
                     ModuleError::Compilation(CodegenError::Unsupported(message)) => message,
