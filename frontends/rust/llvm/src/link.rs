@@ -167,6 +167,20 @@ impl Program {
         let metadata = &self.modules.get(module)?.metadata;
         place(metadata, node?, MAX_INLINED)
     }
+
+    /// The place where a scope begins: a function.
+    pub(crate) fn scope_place(&self, module: usize, scope: u32) -> Option<Place> {
+        let metadata = &self.modules.get(module)?.metadata;
+        let Metadata::Scope { line, .. } = metadata.get(&scope)? else {
+            return None;
+        };
+        Some(Place {
+            file: file(metadata, scope)?,
+            line: *line,
+            column: 0,
+            inlined_at: None,
+        })
+    }
 }
 
 /// Most calls inlined into each other whose places are kept.

@@ -365,7 +365,8 @@ fn label(line: &str) -> Option<Arc<str>> {
 
 fn linkage(word: &str) -> Option<Linkage> {
     Some(match word {
-        "private" | "internal" => Linkage::Local,
+        // Lists that several modules add to matter to linkers of the host alone.
+        "private" | "internal" | "appending" => Linkage::Local,
         "weak" | "weak_odr" | "linkonce" | "linkonce_odr" | "common" | "available_externally" => {
             Linkage::Weak
         }
