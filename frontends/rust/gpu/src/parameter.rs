@@ -66,6 +66,8 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {}
 
 /// What may be a parameter of a kernel.
 ///
+/// Numbers of elements cross as 32 bits: a comparison with a thread's number is then one of 32 bits.
+///
 /// # Safety
 /// What `receive` gives is valid if the host passed what `DESCRIPTION` says.
 #[diagnostic::on_unimplemented(
@@ -196,7 +198,7 @@ atomics!(
 // SAFETY: the host passes address and number of elements of memory that outlives the launch.
 unsafe impl<T: Borrowed> Parameter for &[T] {
     type First = *const T;
-    type Second = u64;
+    type Second = u32;
     const DESCRIPTION: Description = Description {
         class: class::SLICE,
         number: T::NUMBER,
@@ -204,7 +206,7 @@ unsafe impl<T: Borrowed> Parameter for &[T] {
         align: align_of::<T>() as u32,
     };
     #[inline(always)]
-    unsafe fn receive(start: *const T, len: u64) -> Self {
+    unsafe fn receive(start: *const T, len: u32) -> Self {
         // SAFETY: as the host promises.
         unsafe { core::slice::from_raw_parts(start, len as usize) }
     }
@@ -230,10 +232,10 @@ unsafe impl<T: Borrowed> Parameter for &T {
 // SAFETY: the host passes address and number of elements of memory that outlives the launch.
 unsafe impl<T: Element> Parameter for DisjointMut<T> {
     type First = *mut T;
-    type Second = u64;
+    type Second = u32;
     const DESCRIPTION: Description = described::<T>(class::DISJOINT);
     #[inline(always)]
-    unsafe fn receive(start: *mut T, len: u64) -> Self {
+    unsafe fn receive(start: *mut T, len: u32) -> Self {
         // SAFETY: as the host promises.
         unsafe { DisjointMut::from_raw_parts(start, len as usize) }
     }

@@ -8,6 +8,7 @@
 pub mod convergence;
 mod data;
 mod error;
+pub mod flags;
 mod layout;
 mod link;
 pub mod model;
