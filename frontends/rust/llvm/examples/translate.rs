@@ -41,5 +41,8 @@ fn run() -> Result<String, Vec<Error>> {
     }
     let translation = translate(&program, &kernels, &Options::default())?;
     let kernels = translation.code.kernels();
-    Ok(kernels.iter().map(|kernel| format!("{kernel:#?}\n")).collect())
+    Ok(kernels
+        .iter()
+        .map(|kernel| format!("{kernel:#?}\n"))
+        .collect())
 }
