@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod device;
 mod error;
 mod layout;
 mod link;
@@ -16,6 +17,7 @@ mod shared;
 mod translate;
 mod visit;
 
+pub use device::{is_convergent, pure_intrinsics};
 pub use error::{Error, Place};
 pub use link::{Program, Symbol};
 pub use model::Module;

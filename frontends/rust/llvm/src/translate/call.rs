@@ -2,6 +2,7 @@
 
 use super::function::{Body, Parts, Result};
 use super::shape;
+use crate::device::{INTRINSIC, OPERATION};
 use crate::link::Symbol;
 use crate::model::{Call, Callee, Operand, Type};
 use cranelift_codegen::ir::{self, InstBuilder, types};
@@ -9,11 +10,6 @@ use cranelift_thisgpu::build::GpuBuilder;
 use cranelift_thisgpu::compile::library;
 use cranelift_thisgpu::unstable::intrinsics;
 use smallvec::smallvec;
-
-/// What the symbols of the backend's intrinsics begin with.
-const INTRINSIC: &str = "__thisgpu_";
-/// What those of single operations of CLIF begin with.
-const OPERATION: &str = "__thisgpu_clif_";
 
 impl<'p> Body<'_, 'p, '_> {
     /// Translates a call; gives the parts of its result.
