@@ -7,6 +7,7 @@
 
 pub mod convergence;
 mod data;
+mod device;
 mod error;
 pub mod flags;
 mod layout;
@@ -18,6 +19,7 @@ mod shared;
 mod translate;
 mod visit;
 
+pub use device::{is_convergent, pure_intrinsics};
 pub use error::{Error, Place};
 pub use link::{Program, Symbol};
 pub use model::Module;

@@ -196,6 +196,10 @@ impl Reader {
         };
         let ty = values::ty(&mut lexer, &self.named)?;
         if matches!(what, "alias" | "ifunc") {
+            // The parameters of a function.
+            if lexer.peek() == Some(&Token::Sign('(')) {
+                lexer.skip_brackets()?;
+            }
             lexer.expect(',')?;
             let (_, target) = values::operand_constant(&mut lexer, &self.named)?;
             self.module.aliases.push(Alias {

@@ -119,6 +119,7 @@ fn variables_and_constants() {
 @b = external dso_local thread_local global [3 x i8], align 1
 @c = weak_odr hidden global i128 -2, align 16, !dbg !4
 @d = alias i8, ptr @c
+@e = internal unnamed_addr alias i32 (ptr, i8), ptr @a
 "#,
     );
     let by_name = |name: &str| match module.items[name] {

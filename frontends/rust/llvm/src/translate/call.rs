@@ -1,19 +1,30 @@
 //! Calls: of functions of the program, of the backend's intrinsics and operations, of the library, and through pointers.
 
 use super::function::{Body, Parts, Result};
-use super::shape;
+use super::shape::{self, Scalar};
+use crate::device::{INTRINSIC, OPERATION};
 use crate::link::Symbol;
 use crate::model::{Call, Callee, Operand, Type};
 use cranelift_codegen::ir::{self, InstBuilder, types};
-use cranelift_thisgpu::build::GpuBuilder;
 use cranelift_thisgpu::compile::library;
 use cranelift_thisgpu::unstable::intrinsics;
 use smallvec::smallvec;
 
-/// What the symbols of the backend's intrinsics begin with.
-const INTRINSIC: &str = "__thisgpu_";
-/// What those of single operations of CLIF begin with.
-const OPERATION: &str = "__thisgpu_clif_";
+/// Functions of the C library that LLVM has intrinsics for, which are operations of CLIF.
+const OPERATIONS: &[(&str, &str)] = &[
+    ("fma", "fma"),
+    ("sqrt", "sqrt"),
+    ("fabs", "fabs"),
+    ("floor", "floor"),
+    ("ceil", "ceil"),
+    ("trunc", "trunc"),
+    ("rint", "rint"),
+    ("nearbyint", "nearbyint"),
+    ("roundeven", "roundeven"),
+    ("copysign", "copysign"),
+    ("fmin", "minnum"),
+    ("fmax", "maxnum"),
+];
 
 impl<'p> Body<'_, 'p, '_> {
     /// Translates a call; gives the parts of its result.
@@ -40,7 +51,12 @@ impl<'p> Body<'_, 'p, '_> {
         }
         match &**name {
             "bcmp" => return self.of_library("memcmp", call, returns),
-            known if library::provides(known) => return self.of_library(known, call, returns),
+            known if library::provides(known) => {
+                return match self.as_operation(known, call, returns)? {
+                    Some(parts) => Ok(parts),
+                    None => self.of_library(known, call, returns),
+                };
+            }
             _ => {}
         }
         Err(self.missing(name))
@@ -118,8 +134,32 @@ impl<'p> Body<'_, 'p, '_> {
     fn of_library(&mut self, name: &str, call: &Call, returns: &Type) -> Result<Parts> {
         let arguments = self.arguments(call)?;
         let results: Vec<ir::Type> = shape::parts(returns)?.iter().map(|of| of.clif()).collect();
-        let inst = self.builder.call_symbol(name, &arguments, &results);
-        Ok(self.builder.inst_results(inst).into())
+        Ok(self.call_named(name, &arguments, &results))
+    }
+
+    /// A function of the library that is an operation: `fmaf`, `sqrt`.
+    fn as_operation(&mut self, name: &str, call: &Call, returns: &Type) -> Result<Option<Parts>> {
+        let of = match returns {
+            Type::Float => Scalar::F32,
+            Type::Double => Scalar::F64,
+            _ => return Ok(None),
+        };
+        let double = match of {
+            Scalar::F32 => name.strip_suffix('f').unwrap_or_default(),
+            _ => name,
+        };
+        let Some((_, operation)) = OPERATIONS.iter().find(|(known, _)| *known == double) else {
+            return Ok(None);
+        };
+        let arguments = self.arguments(call)?;
+        if arguments
+            .iter()
+            .any(|argument| self.type_of(*argument) != of.clif())
+        {
+            return Ok(None);
+        }
+        let value = self.float_intrinsic(operation, of, &arguments, returns)?;
+        Ok(value.map(|value| smallvec![value]))
     }
 
     /// An intrinsic of the backend. Halves cross as bits.
@@ -142,11 +182,10 @@ impl<'p> Body<'_, 'p, '_> {
             }
             arguments.push(self.reinterpreted(argument, *wanted));
         }
-        let Some(result) = row.result else {
-            self.builder.call_intrinsic(&full, &arguments);
+        let values = self.call_named(&full, &arguments, row.result.as_slice());
+        let (Some(result), Some(value)) = (row.result, values.first().copied()) else {
             return Ok(Parts::new());
         };
-        let value = self.builder.intrinsic(&full, &arguments);
         match shape::parts(returns)?[..] {
             [of] if of.clif().bits() == result.bits() => {
                 Ok(smallvec![self.reinterpreted(value, of.clif())])

@@ -98,17 +98,27 @@ impl Body<'_, '_, '_> {
                 Ok(self.builder.ins().func_addr(types::I64, reference))
             }
             Target::Data(id, offset) => {
-                let module = &mut self.translator.module;
-                let global = module.declare_data_in_func(id, self.builder.func);
+                let global = match self.imports.objects.get(&id) {
+                    Some(global) => *global,
+                    None => {
+                        let module = &mut self.translator.module;
+                        let global = module.declare_data_in_func(id, self.builder.func);
+                        self.imports.objects.insert(id, global);
+                        global
+                    }
+                };
                 let address = self.builder.ins().symbol_value(types::I64, global);
                 Ok(self.add_offset(address, offset))
             }
             Target::Shared(offset) => {
-                let global = self.builder.create_global_value(GlobalValueData::Symbol {
-                    name: ExternalName::testcase(SHARED),
-                    offset: Imm64::new(0),
-                    colocated: true,
-                    tls: false,
+                let builder = &mut self.builder;
+                let global = *self.imports.shared.get_or_insert_with(|| {
+                    builder.create_global_value(GlobalValueData::Symbol {
+                        name: ExternalName::testcase(SHARED),
+                        offset: Imm64::new(0),
+                        colocated: true,
+                        tls: false,
+                    })
                 });
                 let start = self.builder.ins().symbol_value(types::I64, global);
                 Ok(self.add_offset(start, offset as i64))

@@ -5,7 +5,6 @@ use super::shape::Scalar;
 use crate::model::Binary;
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{self, InstBuilder, types};
-use cranelift_thisgpu::build::GpuBuilder;
 
 impl Body<'_, '_, '_> {
     /// An operation on floats.
@@ -44,8 +43,7 @@ impl Body<'_, '_, '_> {
             _ if name.starts_with("__") => (name.replace('d', "s"), types::F32),
             _ => (format!("{name}f"), types::F32),
         };
-        let call = self.builder.call_symbol(&name, &operands, &[ty]);
-        let result = self.builder.inst_results(call)[0];
+        let result = self.call_named(&name, &operands, &[ty])[0];
         match is_half {
             true => self.builder.ins().fdemote(types::F16, result),
             false => result,

@@ -11,11 +11,13 @@ use crate::model::{
 };
 use crate::panics::{self, Reason};
 use crate::visit;
-use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Signature, SourceLoc, TrapCode};
-use cranelift_codegen::ir::{UserFuncName, types};
+use cranelift_codegen::ir::{
+    self, AbiParam, BlockArg, ExtFuncData, ExternalName, InstBuilder, Signature, SourceLoc,
+    TrapCode, UserFuncName, types,
+};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
-use cranelift_module::FuncId;
-use hashbrown::HashSet;
+use cranelift_module::{DataId, FuncId, Module as _};
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -34,10 +36,22 @@ pub struct Body<'t, 'p, 'f> {
     values: Vec<Option<Parts>>,
     blocks: Vec<Option<ir::Block>>,
     pub callees: Vec<FuncId>,
+    /// What was imported into the function, so that each thing is there once.
+    pub imports: Imports,
     /// The block whose instructions are translated.
     current: BlockId,
     /// Values that are addresses of stack slots.
     pub slots: HashSet<Local>,
+}
+
+/// Functions and objects that a function names.
+#[derive(Default)]
+pub struct Imports {
+    functions: HashMap<FuncId, ir::FuncRef>,
+    /// Of the library and the backend, by name.
+    named: HashMap<String, ir::FuncRef>,
+    pub objects: HashMap<DataId, ir::GlobalValue>,
+    pub shared: Option<ir::GlobalValue>,
 }
 
 /// A function that only traps.
@@ -78,6 +92,7 @@ pub(super) fn translate<'p>(
         values: vec![None; function.locals as usize],
         blocks: vec![None; function.blocks.len()],
         callees: Vec::new(),
+        imports: Imports::default(),
         current: BlockId(0),
         slots: HashSet::new(),
     };
@@ -256,11 +271,46 @@ impl<'p> Body<'_, 'p, '_> {
         }
     }
 
-    /// The address of a function, which is named from here on.
+    /// A function of the program, which is named from here on.
     pub fn reference(&mut self, id: FuncId) -> ir::FuncRef {
+        if let Some(reference) = self.imports.functions.get(&id) {
+            return *reference;
+        }
         self.callees.push(id);
         let module = &mut self.translator.module;
-        cranelift_module::Module::declare_func_in_func(module, id, self.builder.func)
+        let reference = module.declare_func_in_func(id, self.builder.func);
+        self.imports.functions.insert(id, reference);
+        reference
+    }
+
+    /// A call of a function of the library, or of the backend's intrinsic, by name.
+    pub fn call_named(
+        &mut self,
+        name: &str,
+        operands: &[ir::Value],
+        results: &[ir::Type],
+    ) -> Parts {
+        let reference = match self.imports.named.get(name) {
+            Some(reference) => *reference,
+            None => {
+                let mut signature = self.translator.module.make_signature();
+                let types = operands.iter().map(|operand| self.type_of(*operand));
+                signature.params.extend(types.map(AbiParam::new));
+                let results = results.iter().copied();
+                signature.returns.extend(results.map(AbiParam::new));
+                let signature = self.builder.import_signature(signature);
+                let reference = self.builder.import_function(ExtFuncData {
+                    name: ExternalName::testcase(name),
+                    signature,
+                    colocated: false,
+                    patchable: false,
+                });
+                self.imports.named.insert(name.to_owned(), reference);
+                reference
+            }
+        };
+        let call = self.builder.ins().call(reference, operands);
+        self.builder.inst_results(call).into()
     }
 
     /// The block of CLIF, and what its parameters are where control comes from `from`.

@@ -275,7 +275,8 @@ impl<'p> Body<'_, 'p, '_> {
         Ok(Some(self.builder.ins().select(fits, shifted, most)))
     }
 
-    fn float_intrinsic(
+    /// An operation of floats by the name of LLVM's intrinsic; none if there is no such.
+    pub fn float_intrinsic(
         &mut self,
         base: &str,
         of: Scalar,

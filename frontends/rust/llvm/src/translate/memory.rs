@@ -8,7 +8,6 @@ use super::shape::{self, Scalar, container};
 use crate::layout;
 use crate::model::{Access, Operand, Ordering, Type, Value};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, types};
-use cranelift_thisgpu::build::GpuBuilder;
 use smallvec::smallvec;
 
 /// Most alignment of a stack slot in bytes, as a power of two.
@@ -196,8 +195,7 @@ impl Body<'_, '_, '_> {
         }
         let length = self.single(operands[2])?;
         let length = self.resized(length, types::I64);
-        self.builder
-            .call_symbol(name, &[to, from, length], &[types::I64]);
+        self.call_named(name, &[to, from, length], &[types::I64]);
         Ok(())
     }
 
@@ -220,8 +218,7 @@ impl Body<'_, '_, '_> {
         let byte = self.resized(byte, types::I32);
         let length = self.single(operands[2])?;
         let length = self.resized(length, types::I64);
-        self.builder
-            .call_symbol("memset", &[to, byte, length], &[types::I64]);
+        self.call_named("memset", &[to, byte, length], &[types::I64]);
         Ok(())
     }
 
@@ -237,8 +234,7 @@ impl Body<'_, '_, '_> {
         let word = align.clamp(1, WORD);
         if length.div_ceil(word) > MAX_ACCESSES {
             let length = self.builder.ins().iconst(types::I64, length as i64);
-            self.builder
-                .call_symbol("memcpy", &[slot, from, length], &[types::I64]);
+            self.call_named("memcpy", &[slot, from, length], &[types::I64]);
             return Ok(slot);
         }
         for (at, size) in words_of(length, word) {

@@ -95,7 +95,6 @@ fn entries(program: &Program, kernels: &[Kernel]) -> Result<Vec<Symbol>, Vec<Err
 /// A function that was translated.
 struct Body {
     id: FuncId,
-    name: String,
     func: ir::Function,
     /// Functions that it calls or points to.
     callees: Vec<FuncId>,
@@ -350,12 +349,7 @@ impl<'p> Translator<'p> {
         if !library {
             let func = function::stub(&name, signature, panics::Reason::Missing);
             let callees = Vec::new();
-            self.bodies.push(Body {
-                id,
-                name,
-                func,
-                callees,
-            });
+            self.bodies.push(Body { id, func, callees });
         }
         Ok(id)
     }
@@ -372,12 +366,7 @@ impl<'p> Translator<'p> {
         let name = declaration.linkage_name(id).into_owned();
         let place = self.place_of(symbol);
         let (func, callees) = function::translate(self, module, function, &name, signature, place);
-        self.bodies.push(Body {
-            id,
-            name,
-            func,
-            callees,
-        });
+        self.bodies.push(Body { id, func, callees });
     }
 
     /// All functions as a text, callees first.
