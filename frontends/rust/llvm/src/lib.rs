@@ -8,6 +8,7 @@
 pub mod convergence;
 mod data;
 mod error;
+pub mod flags;
 mod layout;
 mod link;
 pub mod model;
@@ -21,3 +22,10 @@ pub use error::{Error, Place};
 pub use link::{Program, Symbol};
 pub use model::Module;
 pub use translate::{Kernel, Translation, clif, translate};
+
+/// Symbols of the intrinsics that depend on no other thread.
+pub fn pure_intrinsics() -> impl Iterator<Item = String> {
+    use cranelift_thisgpu::unstable::intrinsics::{Effect, TABLE};
+    let pure = TABLE.iter().filter(|row| row.effect == Effect::Pure);
+    pure.map(|row| format!("__thisgpu_{}", row.name))
+}

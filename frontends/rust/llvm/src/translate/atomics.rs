@@ -53,8 +53,8 @@ impl Body<'_, '_, '_> {
     fn halves_loaded(&mut self, place: ir::Value) -> ir::Value {
         let flags = flags().with_can_move();
         let high = self.add_offset(place, 8);
-        let [low, high] = [place, high]
-            .map(|place| self.builder.ins().atomic_load(ir::types::I64, flags, place));
+        let [low, high] =
+            [place, high].map(|place| self.builder.ins().atomic_load(ir::types::I64, flags, place));
         self.builder.ins().iconcat(low, high)
     }
 
@@ -124,7 +124,10 @@ impl Body<'_, '_, '_> {
             return self.update_loop(update, scalar, place, value);
         }
         let value = self.pattern(value, scalar);
-        let old = self.builder.ins().atomic_rmw(ty, flags(), rmw, place, value);
+        let old = self
+            .builder
+            .ins()
+            .atomic_rmw(ty, flags(), rmw, place, value);
         Ok(smallvec![self.of_pattern(old, scalar)])
     }
 

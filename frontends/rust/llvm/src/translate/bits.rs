@@ -21,7 +21,9 @@ impl Body<'_, '_, '_> {
             .collect();
         let patterns = self.regrouped(&patterns, &from_widths, &to_widths);
         let values = patterns.into_iter().zip(&targets);
-        Ok(values.map(|(pattern, of)| self.of_pattern(pattern, *of)).collect())
+        Ok(values
+            .map(|(pattern, of)| self.of_pattern(pattern, *of))
+            .collect())
     }
 
     /// The bits of a scalar as an integer.

@@ -51,7 +51,10 @@ impl<'p> Body<'_, 'p, '_> {
         let program = self.translator.program;
         let declaration = program.declaration(self.module, name);
         let spoken = declaration.map_or(name, |function| function.spoken());
-        if name.contains("__rust_alloc") || name.contains("__rust_realloc") || name.contains("__rust_dealloc") {
+        if name.contains("__rust_alloc")
+            || name.contains("__rust_realloc")
+            || name.contains("__rust_dealloc")
+        {
             return format!(
                 "`{spoken}` allocates memory: there is no heap on the device; use arrays, or define a global allocator over a buffer"
             );
@@ -76,7 +79,10 @@ impl<'p> Body<'_, 'p, '_> {
 
     /// A function of the program.
     fn direct(&mut self, call: &Call, symbol: Symbol, returns: &Type) -> Result<Parts> {
-        let id = self.translator.declare(symbol).map_err(|error| error.to_string())?;
+        let id = self
+            .translator
+            .declare(symbol)
+            .map_err(|error| error.to_string())?;
         let expected = self.call_signature(call, returns)?;
         let declared = cranelift_module::Module::declarations(&self.translator.module)
             .get_function_decl(id)
@@ -101,7 +107,10 @@ impl<'p> Body<'_, 'p, '_> {
         let arguments = self.arguments(call)?;
         let callee = self.single(address)?;
         let signature = self.builder.import_signature(signature);
-        let inst = self.builder.ins().call_indirect(signature, callee, &arguments);
+        let inst = self
+            .builder
+            .ins()
+            .call_indirect(signature, callee, &arguments);
         Ok(self.builder.inst_results(inst).into())
     }
 
@@ -162,7 +171,10 @@ impl<'p> Body<'_, 'p, '_> {
         let operands: Vec<ir::Value> = match of_32 {
             true => given,
             false => {
-                if given.iter().any(|value| self.type_of(*value).bits() != ty.bits()) {
+                if given
+                    .iter()
+                    .any(|value| self.type_of(*value).bits() != ty.bits())
+                {
                     return Err(unknown());
                 }
                 let given = given.into_iter();
@@ -222,7 +234,9 @@ impl<'p> Body<'_, 'p, '_> {
         match (&call.arguments[..], returns) {
             (_, Type::Void) => Ok(Parts::new()),
             ([argument], returns) if argument.ty == *returns => self.operand(argument),
-            _ => Err(format!("assembly with operands `{constraints}` is not supported")),
+            _ => Err(format!(
+                "assembly with operands `{constraints}` is not supported"
+            )),
         }
     }
 }

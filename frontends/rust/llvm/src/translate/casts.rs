@@ -87,7 +87,10 @@ impl Body<'_, '_, '_> {
             Scalar::F32 => (8, 23),
             _ => (11, 52),
         };
-        let bits = self.builder.ins().bitcast(pattern, ir::MemFlagsData::new(), value);
+        let bits = self
+            .builder
+            .ins()
+            .bitcast(pattern, ir::MemFlagsData::new(), value);
         let number = |body: &mut Self, number: u128| body.integer(pattern, number);
         let infinity = ((1_u128 << exponent) - 1) << fraction;
         let magnitude_mask = number(self, crate::data::mask(exponent + fraction));

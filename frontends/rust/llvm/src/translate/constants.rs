@@ -29,7 +29,9 @@ impl Body<'_, '_, '_> {
                 }
             }
             Constant::Bytes(bytes) => {
-                let values = bytes.iter().map(|byte| self.bits(Scalar::Int(8), u128::from(*byte)));
+                let values = bytes
+                    .iter()
+                    .map(|byte| self.bits(Scalar::Int(8), u128::from(*byte)));
                 parts.extend(values);
             }
             Constant::Splat(lane) => {

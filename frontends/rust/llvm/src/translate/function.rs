@@ -140,9 +140,9 @@ impl<'p> Body<'_, 'p, '_> {
             {
                 match shape::parts(&instruction.ty) {
                     Ok(parts) => {
-                        let values = parts.iter().map(|part| {
-                            self.builder.append_block_param(clif, part.clif())
-                        });
+                        let values = parts
+                            .iter()
+                            .map(|part| self.builder.append_block_param(clif, part.clif()));
                         self.values[result.0 as usize] = Some(values.collect());
                     }
                     Err(message) => self.error(of_function.cloned(), message),
@@ -155,7 +155,10 @@ impl<'p> Body<'_, 'p, '_> {
             if kept.as_ref().and_then(|kept| kept.get(index)) == Some(&false) {
                 continue;
             }
-            let place = self.translator.program.place(self.module, instruction.location);
+            let place = self
+                .translator
+                .program
+                .place(self.module, instruction.location);
             let number = match &place {
                 Some(place) => self.translator.locations.number(place),
                 None => SourceLoc::default(),
@@ -263,7 +266,12 @@ impl<'p> Body<'_, 'p, '_> {
     /// The block of CLIF, and what its parameters are where control comes from `from`.
     fn edge(&mut self, from: BlockId, to: BlockId) -> Result<(ir::Block, Vec<BlockArg>)> {
         let missing = || "a block that was not translated".to_owned();
-        let block = self.blocks.get(to.0 as usize).copied().flatten().ok_or_else(missing)?;
+        let block = self
+            .blocks
+            .get(to.0 as usize)
+            .copied()
+            .flatten()
+            .ok_or_else(missing)?;
         let mut arguments = Vec::new();
         let function = self.function;
         for instruction in &function.blocks[to.0 as usize].instructions {
@@ -302,7 +310,13 @@ impl<'p> Body<'_, 'p, '_> {
                 let (then, then_arguments) = self.edge(from, *then)?;
                 let (otherwise, other_arguments) = self.edge(from, *otherwise)?;
                 let ins = self.builder.ins();
-                ins.brif(condition, then, &then_arguments, otherwise, &other_arguments);
+                ins.brif(
+                    condition,
+                    then,
+                    &then_arguments,
+                    otherwise,
+                    &other_arguments,
+                );
             }
             Operation::Switch { on, default, cases } => {
                 let from = self.current;
@@ -442,7 +456,10 @@ fn needed_beside(instructions: &[Instruction], own: &HashSet<Local>) -> Vec<bool
             Operation::Load(_, access) => access.volatile,
             _ => false,
         };
-        kept[index] = seen || instruction.result.is_some_and(|result| used.contains(&result));
+        kept[index] = seen
+            || instruction
+                .result
+                .is_some_and(|result| used.contains(&result));
         if kept[index] && !matches!(instruction.operation, Operation::Phi(_)) {
             visit::values(instruction, &mut |value| {
                 if let Value::Local(local) = value {

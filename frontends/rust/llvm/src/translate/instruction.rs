@@ -36,19 +36,26 @@ impl<'p> Body<'_, 'p, '_> {
             }
             Operation::Negate(of) => {
                 let parts = self.operand(of)?;
-                parts.into_iter().map(|part| self.builder.ins().fneg(part)).collect()
+                parts
+                    .into_iter()
+                    .map(|part| self.builder.ins().fneg(part))
+                    .collect()
             }
             Operation::Cast(cast, of) => self.cast(*cast, of, &instruction.ty)?,
             Operation::CompareInts(predicate, a, b) => {
                 let (left, right) = (self.operand(a)?, self.operand(b)?);
                 let bits = Scalar::of(a.ty.lane())?.bits();
                 let pairs = left.into_iter().zip(right);
-                pairs.map(|(a, b)| self.compare_ints(*predicate, bits, a, b)).collect()
+                pairs
+                    .map(|(a, b)| self.compare_ints(*predicate, bits, a, b))
+                    .collect()
             }
             Operation::CompareFloats(predicate, a, b) => {
                 let (left, right) = (self.operand(a)?, self.operand(b)?);
                 let pairs = left.into_iter().zip(right);
-                pairs.map(|(a, b)| self.compare_floats(*predicate, a, b)).collect()
+                pairs
+                    .map(|(a, b)| self.compare_floats(*predicate, a, b))
+                    .collect()
             }
             Operation::Select(condition, then, otherwise) => {
                 self.select(condition, then, otherwise)?
@@ -93,8 +100,12 @@ impl<'p> Body<'_, 'p, '_> {
             Operation::InsertValue(into, element, path) => {
                 let range = shape::part_range(&into.ty, path)?;
                 let (mut parts, new) = (self.operand(into)?, self.operand(element)?);
-                let place = parts.get_mut(range).filter(|place| place.len() == new.len());
-                place.ok_or("an element of another type")?.copy_from_slice(&new);
+                let place = parts
+                    .get_mut(range)
+                    .filter(|place| place.len() == new.len());
+                place
+                    .ok_or("an element of another type")?
+                    .copy_from_slice(&new);
                 parts
             }
             Operation::ExtractElement(vector, index) => {
@@ -110,7 +121,9 @@ impl<'p> Body<'_, 'p, '_> {
                 let mut parts = Parts::new();
                 for place in mask {
                     parts.push(match place {
-                        Some(place) => *lanes.get(*place as usize).ok_or("a lane that is not there")?,
+                        Some(place) => *lanes
+                            .get(*place as usize)
+                            .ok_or("a lane that is not there")?,
                         None => self.bits(lane, 0),
                     });
                 }
@@ -122,7 +135,12 @@ impl<'p> Body<'_, 'p, '_> {
         Ok(())
     }
 
-    fn select(&mut self, condition: &Operand, then: &Operand, otherwise: &Operand) -> Result<Parts> {
+    fn select(
+        &mut self,
+        condition: &Operand,
+        then: &Operand,
+        otherwise: &Operand,
+    ) -> Result<Parts> {
         let conditions = self.operand(condition)?;
         let (then, otherwise) = (self.operand(then)?, self.operand(otherwise)?);
         let lanes = condition.ty.lanes().is_some();

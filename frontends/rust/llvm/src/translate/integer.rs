@@ -138,13 +138,7 @@ impl Body<'_, '_, '_> {
     }
 
     /// The lesser or greater of two.
-    pub fn choose(
-        &mut self,
-        condition: IntCC,
-        bits: u32,
-        a: ir::Value,
-        b: ir::Value,
-    ) -> ir::Value {
+    pub fn choose(&mut self, condition: IntCC, bits: u32, a: ir::Value, b: ir::Value) -> ir::Value {
         let native = self.type_of(a).bits() == bits;
         let ins = self.builder.ins();
         match condition {
@@ -319,7 +313,10 @@ impl Body<'_, '_, '_> {
         if ty.bits() == bits {
             return all;
         }
-        let amount = self.builder.ins().iconst(types::I32, i64::from(ty.bits() - bits));
+        let amount = self
+            .builder
+            .ins()
+            .iconst(types::I32, i64::from(ty.bits() - bits));
         self.builder.ins().ushr(all, amount)
     }
 

@@ -102,9 +102,17 @@ impl<'p> Body<'_, 'p, '_> {
                 self.fill([to, byte, length], aligns(call)[0])?;
                 Ok(Parts::new())
             }
-            ("expect" | "expect.with.probability" | "launder.invariant.group"
-            | "strip.invariant.group" | "ssa.copy" | "annotation" | "ptr.annotation"
-            | "threadlocal.address", [of, ..]) => self.operand(of),
+            (
+                "expect"
+                | "expect.with.probability"
+                | "launder.invariant.group"
+                | "strip.invariant.group"
+                | "ssa.copy"
+                | "annotation"
+                | "ptr.annotation"
+                | "threadlocal.address",
+                [of, ..],
+            ) => self.operand(of),
             ("is.constant", _) => Ok(smallvec![self.bits(Scalar::BOOL, 0)]),
             ("objectsize", [_, least, ..]) => {
                 let least = self.known_number(least)? != 0;
@@ -130,12 +138,16 @@ impl<'p> Body<'_, 'p, '_> {
                 let lane = Scalar::of(of.ty.lane())?;
                 let lanes = self.operand(of)?;
                 let lanes = lanes.into_iter();
-                Ok(lanes.map(|value| self.is_class(lane, value, classes)).collect())
+                Ok(lanes
+                    .map(|value| self.is_class(lane, value, classes))
+                    .collect())
             }
-            ("readcyclecounter" | "readsteadycounter" | "stacksave" | "stackrestore"
-            | "returnaddress" | "frameaddress" | "va_start" | "va_end" | "va_copy" | "eh.typeid.for", _) => {
-                Err(format!("`llvm.{base}` is not supported"))
-            }
+            (
+                "readcyclecounter" | "readsteadycounter" | "stacksave" | "stackrestore"
+                | "returnaddress" | "frameaddress" | "va_start" | "va_end" | "va_copy"
+                | "eh.typeid.for",
+                _,
+            ) => Err(format!("`llvm.{base}` is not supported")),
             _ => self.by_lanes(base, call, returns),
         }
     }
@@ -188,7 +200,8 @@ impl<'p> Body<'_, 'p, '_> {
         };
         let (signed, binary) = sign_and_operation(operation)
             .ok_or_else(|| format!("`llvm.{base}` is not supported"))?;
-        self.overflowing(binary, signed, lane.bits(), a, b).map(Some)
+        self.overflowing(binary, signed, lane.bits(), a, b)
+            .map(Some)
     }
 
     fn int_intrinsic(
@@ -415,7 +428,10 @@ mod tests {
             ("exp2.f64", "exp2"),
             ("log10.v2f32", "log10"),
             ("trap", "trap"),
-            ("experimental.noalias.scope.decl", "experimental.noalias.scope.decl"),
+            (
+                "experimental.noalias.scope.decl",
+                "experimental.noalias.scope.decl",
+            ),
         ] {
             assert_eq!(base(name), expected);
         }

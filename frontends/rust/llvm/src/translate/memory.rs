@@ -39,7 +39,9 @@ impl Body<'_, '_, '_> {
             }
         };
         let size = layout::size(ty).ok_or_else(|| format!("{ty:?} has no size"))?;
-        let bytes = size.checked_mul(count).ok_or("a stack slot of too many bytes")?;
+        let bytes = size
+            .checked_mul(count)
+            .ok_or("a stack slot of too many bytes")?;
         let extra = if align > SLOT_ALIGN { align } else { 0 };
         let bytes = u32::try_from(bytes + extra)
             .map_err(|_| format!("a stack slot of {bytes} bytes is too large"))?;
@@ -151,7 +153,11 @@ impl Body<'_, '_, '_> {
         let align = align_at(align, offset);
         let pieces = pieces(of, align);
         let single = pieces.len() == 1;
-        let value = if single { value } else { self.pattern(value, of) };
+        let value = if single {
+            value
+        } else {
+            self.pattern(value, of)
+        };
         for (at, size) in pieces {
             let piece = match single {
                 true => value,
@@ -190,7 +196,8 @@ impl Body<'_, '_, '_> {
         }
         let length = self.single(operands[2])?;
         let length = self.resized(length, types::I64);
-        self.builder.call_symbol(name, &[to, from, length], &[types::I64]);
+        self.builder
+            .call_symbol(name, &[to, from, length], &[types::I64]);
         Ok(())
     }
 

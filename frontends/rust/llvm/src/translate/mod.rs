@@ -123,11 +123,7 @@ struct Translator<'p> {
 
 impl<'p> Translator<'p> {
     /// With everything translated.
-    fn of(
-        program: &'p Program,
-        kernels: &[Kernel],
-        options: &Options,
-    ) -> Result<Self, Vec<Error>> {
+    fn of(program: &'p Program, kernels: &[Kernel], options: &Options) -> Result<Self, Vec<Error>> {
         let entries = entries(program, kernels)?;
         let shared = shared::lay_out(program, &entries)?;
         let module = GpuModule::new(options.clone())
@@ -171,7 +167,10 @@ impl<'p> Translator<'p> {
     fn kernel(&mut self, kernel: &Kernel, entry: Symbol, bytes: u64) -> Result<(), Error> {
         let function = self.program.function_of(entry);
         let by_value = function.is_some_and(|function| {
-            function.parameters.iter().any(|parameter| parameter.by_value.is_some())
+            function
+                .parameters
+                .iter()
+                .any(|parameter| parameter.by_value.is_some())
         });
         if by_value {
             let message = format!(
@@ -239,7 +238,10 @@ impl<'p> Translator<'p> {
         if let Some(id) = self.data.get(&symbol) {
             return Ok(*id);
         }
-        let variable = self.program.variable_of(symbol).ok_or("a symbol that is no variable")?;
+        let variable = self
+            .program
+            .variable_of(symbol)
+            .ok_or("a symbol that is no variable")?;
         if variable.thread_local {
             return Err(format!(
                 "`{}` is thread-local: threads of the device have locals instead",
@@ -369,8 +371,7 @@ impl<'p> Translator<'p> {
         let signature = declaration.signature.clone();
         let name = declaration.linkage_name(id).into_owned();
         let place = self.place_of(symbol);
-        let (func, callees) =
-            function::translate(self, module, function, &name, signature, place);
+        let (func, callees) = function::translate(self, module, function, &name, signature, place);
         self.bodies.push(Body {
             id,
             name,
@@ -387,7 +388,10 @@ impl<'p> Translator<'p> {
             if let Some(options) = self.kernels.get(&body.id) {
                 let mut mark = "; kernel".to_owned();
                 let bounds = [
-                    ("shared", Some(options.shared_bytes).filter(|bytes| *bytes != 0)),
+                    (
+                        "shared",
+                        Some(options.shared_bytes).filter(|bytes| *bytes != 0),
+                    ),
                     ("max_threads", options.max_threads),
                     ("min_blocks", options.min_blocks),
                 ];
@@ -478,7 +482,9 @@ impl<'p> Translator<'p> {
 /// The back end's errors, which name places by the table of locations.
 fn of_backend(errors: &Errors) -> Vec<Error> {
     let errors = errors.iter();
-    errors.map(|error| Error::new(None, error.to_string())).collect()
+    errors
+        .map(|error| Error::new(None, error.to_string()))
+        .collect()
 }
 
 /// What a symbol means.
@@ -493,7 +499,11 @@ enum Target {
 
 /// The order in which functions are compiled: each behind those that it names, as far as they do not name each other.
 fn callees_first(bodies: &[Body]) -> Vec<usize> {
-    let index: HashMap<FuncId, usize> = bodies.iter().zip(0..).map(|(body, i)| (body.id, i)).collect();
+    let index: HashMap<FuncId, usize> = bodies
+        .iter()
+        .zip(0..)
+        .map(|(body, i)| (body.id, i))
+        .collect();
     let (mut order, mut seen) = (Vec::new(), vec![false; bodies.len()]);
     for first in 0..bodies.len() {
         let mut stack = vec![(first, 0)];

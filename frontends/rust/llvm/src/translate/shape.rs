@@ -142,7 +142,9 @@ pub fn part_range(ty: &Type, path: &[u64]) -> Result<std::ops::Range<usize>, Str
         start += match inner {
             Type::Struct(of) => {
                 let before = &of.fields[..*index as usize];
-                let counts = before.iter().map(|field| parts(field).map(|parts| parts.len()));
+                let counts = before
+                    .iter()
+                    .map(|field| parts(field).map(|parts| parts.len()));
                 counts.sum::<Result<usize, String>>()?
             }
             _ => *index as usize * parts(element)?.len(),

@@ -16,8 +16,26 @@ pub enum Level {
 
 /// Intrinsics of LLVM that depend on no other thread, for whom the attribute that is forced on everything is taken back.
 const PURE: &[&str] = &[
-    "sqrt.f32", "sqrt.f64", "fma.f32", "fma.f64", "minnum.f32", "maxnum.f32", "fabs.f32", "fabs.f64", "ctpop.i32", "ctpop.i64",
-    "ctlz.i32", "ctlz.i64", "cttz.i32", "cttz.i64", "umin.i32", "umin.i64", "umax.i32", "umax.i64", "smin.i32", "smax.i32",
+    "sqrt.f32",
+    "sqrt.f64",
+    "fma.f32",
+    "fma.f64",
+    "minnum.f32",
+    "maxnum.f32",
+    "fabs.f32",
+    "fabs.f64",
+    "ctpop.i32",
+    "ctpop.i64",
+    "ctlz.i32",
+    "ctlz.i64",
+    "cttz.i32",
+    "cttz.i64",
+    "umin.i32",
+    "umin.i64",
+    "umax.i32",
+    "umax.i64",
+    "smin.i32",
+    "smax.i32",
 ];
 
 /// A folder for what a test writes.
