@@ -5,7 +5,6 @@ use crate::cargo::{Settings, Text};
 use crate::compiled::{Compiled, Description};
 use crate::error::Error;
 use crate::{descriptor, generate, toolchain};
-use cranelift_thisgpu::unstable::intrinsics::{Effect, lookup};
 use cranelift_thisgpu::{KernelOptions, Options};
 use std::env;
 use std::fs;
@@ -287,12 +286,9 @@ fn link(texts: &[Text], contents: &[String]) -> Result<Program, Error> {
 
 /// Whether a crate calls what a warp or block does together.
 fn uses_convergent(program: &Program) -> bool {
-    let names = program
+    let mut names = program
         .modules()
         .iter()
         .flat_map(|module| module.functions.iter().map(|function| &*function.name));
-    let intrinsics = names.filter_map(|name| lookup(name.strip_prefix("__thisgpu_")?));
-    intrinsics
-        .into_iter()
-        .any(|row| row.effect == Effect::Convergent)
+    names.any(thisgpu_llvm::is_convergent)
 }

@@ -6,8 +6,6 @@
 //! options of LLVM that nobody promises, which is why the version of rustc is fixed. What the passes did is checked against a compilation without
 //! them ([`crate::convergence`]).
 
-use cranelift_thisgpu::unstable::intrinsics::{Effect, TABLE};
-
 /// How much is optimised, as `-C opt-level` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum OptLevel {
@@ -216,12 +214,7 @@ fn pure_functions() -> impl Iterator<Item = String> {
     let library = LIBRARY
         .iter()
         .flat_map(|name| [name.to_string(), format!("{name}f")]);
-    let pure = TABLE.iter().filter(|row| row.effect == Effect::Pure);
-    let intrinsics = pure.map(|row| format!("__thisgpu_{}", row.name));
-    let halves = ["f16", "f16x2"].iter().flat_map(|ty| {
-        let name = move |name: &&str| format!("__thisgpu_clif_{name}_{ty}");
-        HALVES.iter().map(name)
-    });
+    let intrinsics = crate::pure_intrinsics();
     floats
         .chain(integers)
         .chain(compares)
@@ -229,7 +222,6 @@ fn pure_functions() -> impl Iterator<Item = String> {
         .chain(memory)
         .chain(library)
         .chain(intrinsics)
-        .chain(halves)
 }
 
 /// Functions of mathematics by their names in C for doubles.
@@ -274,12 +266,6 @@ const LIBRARY: &[&str] = &[
     "copysign",
     "fmod",
     "ldexp",
-];
-
-/// Operations of CLIF on halves.
-const HALVES: &[&str] = &[
-    "fadd", "fsub", "fmul", "fmin", "fmax", "fma", "fpromote", "fdemote", "fcmp_lt", "fcmp_le",
-    "fcmp_eq", "fcmp_ne",
 ];
 
 #[cfg(test)]

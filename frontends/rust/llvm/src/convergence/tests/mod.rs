@@ -1,5 +1,9 @@
 //! Texts in which sites have stayed, been copied, moved or unrolled.
 
+mod generate;
+mod interpret;
+mod random;
+
 use super::*;
 use crate::Module;
 
