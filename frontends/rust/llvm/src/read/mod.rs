@@ -39,6 +39,9 @@ impl Module {
             laid_out: false,
         };
         reader.groups(text);
+        reader
+            .types(text)
+            .map_err(|message| Error::of_module(name, message))?;
         reader.text(text).map_err(|(line, message)| {
             Error::of_module(name, format!("line {line} of its LLVM IR: {message}"))
         })?;
@@ -93,6 +96,36 @@ impl Reader {
         }
     }
 
+    /// Types refer to types that are named behind them, so they are read until nothing changes: as often as they are deep.
+    fn types(&mut self, text: &str) -> Result<(), String> {
+        let definitions: Vec<&str> = (text.lines())
+            .filter(|line| line.starts_with('%') && line.contains(" = type "))
+            .collect();
+        for _ in 0..definitions.len() {
+            let mut changed = false;
+            for line in &definitions {
+                let mut lexer = Lexer::new(line);
+                let Some(Token::Local(name)) = lexer.next_token() else {
+                    continue;
+                };
+                lexer.expect('=')?;
+                lexer.expect_word("type")?;
+                if lexer.eat_word("opaque") {
+                    continue;
+                }
+                let ty = values::ty(&mut lexer, &self.named)?;
+                if self.named.get(name.as_ref()) != Some(&ty) {
+                    self.named.insert(name.into_owned(), ty);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn text(&mut self, text: &str) -> Result<(), (usize, String)> {
         let mut lines = Lines {
             text,
@@ -141,15 +174,7 @@ impl Reader {
             return Ok(());
         }
         if line.starts_with('%') {
-            let mut lexer = Lexer::new(line);
-            if let Some(Token::Local(name)) = lexer.next_token() {
-                lexer.expect('=')?;
-                lexer.expect_word("type")?;
-                if !lexer.eat_word("opaque") {
-                    let ty = values::ty(&mut lexer, &self.named)?;
-                    self.named.insert(name.into_owned(), ty);
-                }
-            }
+            // Read before everything else.
             return Ok(());
         }
         let known = [

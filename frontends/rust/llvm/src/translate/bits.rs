@@ -47,7 +47,11 @@ impl Body<'_, '_, '_> {
         if self.type_of(value) == to {
             return value;
         }
-        let flags = MemFlagsData::new();
+        // Where the number of lanes changes, CLIF wants to hear in which order they lie.
+        let flags = match self.type_of(value).lane_count() == to.lane_count() {
+            true => MemFlagsData::new(),
+            false => MemFlagsData::new().with_endianness(ir::Endianness::Little),
+        };
         self.builder.ins().bitcast(to, flags, value)
     }
 
