@@ -342,8 +342,7 @@ fn reached<'a>(nodes: &'a [Value], own: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The packages that depend on the library of kernels. The library itself is not among them: its convergent calls stand alone in functions
-/// without branches.
+/// The library of kernels and the packages that depend on it: where a call may be that waits for other threads.
 fn dependents<'a>(packages: &'a [Value], nodes: &'a [Value]) -> BTreeSet<&'a str> {
     let is_library = |id: &str| {
         packages
@@ -353,6 +352,6 @@ fn dependents<'a>(packages: &'a [Value], nodes: &'a [Value]) -> BTreeSet<&'a str
     nodes
         .iter()
         .filter_map(|node| node["id"].as_str())
-        .filter(|id| !is_library(id) && reached(nodes, id).into_iter().any(is_library))
+        .filter(|id| reached(nodes, id).into_iter().any(is_library))
         .collect()
 }

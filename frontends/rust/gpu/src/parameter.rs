@@ -208,7 +208,7 @@ unsafe impl<T: Borrowed> Parameter for &[T] {
     #[inline(always)]
     unsafe fn receive(start: *const T, len: u32) -> Self {
         // SAFETY: as the host promises.
-        unsafe { core::slice::from_raw_parts(start, len as usize) }
+        unsafe { core::slice::from_raw_parts(not_null(start), len as usize) }
     }
 }
 
@@ -225,7 +225,7 @@ unsafe impl<T: Borrowed> Parameter for &T {
     #[inline(always)]
     unsafe fn receive(place: *const T, (): ()) -> Self {
         // SAFETY: as the host promises.
-        unsafe { &*place }
+        unsafe { &*not_null(place) }
     }
 }
 
@@ -237,8 +237,22 @@ unsafe impl<T: Element> Parameter for DisjointMut<T> {
     #[inline(always)]
     unsafe fn receive(start: *mut T, len: u32) -> Self {
         // SAFETY: as the host promises.
-        unsafe { DisjointMut::from_raw_parts(start, len as usize) }
+        unsafe { DisjointMut::from_raw_parts(not_null(start).cast_mut(), len as usize) }
     }
+}
+
+/// An address that the host passed, with the promise that it is none: without optimisation in rustc's own passes, which is how kernels are
+/// compiled, the types do not say so to LLVM.
+///
+/// # Safety
+/// It is not null.
+#[inline(always)]
+unsafe fn not_null<T>(place: *const T) -> *const T {
+    if place.is_null() {
+        // `unreachable_unchecked` would stay a call. SAFETY: as the caller promises, nothing comes here.
+        match unsafe { *core::ptr::dangling::<core::convert::Infallible>() } {}
+    }
+    place
 }
 
 /// What the host reads about a kernel: a header, the parameters, and a text of lines.

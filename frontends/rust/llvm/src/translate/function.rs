@@ -99,7 +99,31 @@ pub(super) fn translate<'p>(
     body.blocks(place);
     let callees = std::mem::take(&mut body.callees);
     body.builder.seal_all_blocks();
+    place_traps(&mut func);
     (func, callees)
+}
+
+/// Gives a branch to a block that does nothing but trap the trap's place: the two become one instruction at the branch, and a fault is to name the
+/// panic's line.
+fn place_traps(func: &mut ir::Function) {
+    let blocks: Vec<ir::Block> = func.layout.blocks().collect();
+    for block in blocks {
+        let Some(branch) = func.layout.last_inst(block) else {
+            continue;
+        };
+        let targets = func.dfg.insts[branch]
+            .branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables);
+        if targets.len() < 2 {
+            continue;
+        }
+        let place = targets.iter().find_map(|target| {
+            let trap = func.layout.first_inst(target.block(&func.dfg.value_lists))?;
+            (func.dfg.insts[trap].opcode() == ir::Opcode::Trap).then(|| func.srcloc(trap))
+        });
+        if let Some(place) = place.filter(|place| !place.is_default()) {
+            func.set_srcloc(branch, place);
+        }
+    }
 }
 
 impl<'p> Body<'_, 'p, '_> {
