@@ -73,6 +73,7 @@ device! {
     "dp4a_u8u8" fn dp4a_u8u8(a: u32, b: u32, c: u32) -> u32 {
         dot(a.to_le_bytes().map(i32::from), b.to_le_bytes().map(i32::from), c)
     }
+    "assume_aligned" fn assume_aligned(place: *const u8, _bytes: u32) -> *const u8 { place }
     "atomic_add_f32" fn atomic_add_f32(place: *mut f32, value: f32) -> f32 { crate::atomic::host_add(place, value) }
     "clif_fadd_f16" fn fadd_f16(a: u16, b: u16) -> u16 { crate::half::rounded(a, b, |a, b| a + b) }
     "clif_fsub_f16" fn fsub_f16(a: u16, b: u16) -> u16 { crate::half::rounded(a, b, |a, b| a - b) }

@@ -10,8 +10,7 @@
 //! /// y += a · x, an element a thread.
 //! #[kernel(max_threads = 256)]
 //! pub fn saxpy(a: f32, x: &[f32], mut y: DisjointMut<f32>) {
-//!     let i = thread::global_id();
-//!     if let (Some(x), Some(y)) = (x.get(i), y.thread_mut()) {
+//!     if let Some((x, y)) = thread::own((x, &mut y)) {
 //!         *y = a.mul_add(*x, *y);
 //!     }
 //! }
@@ -29,7 +28,7 @@
 //! | --- | --- |
 //! | which thread this is, barriers, fences | [`thread`] |
 //! | lanes of a warp: shuffles, votes, sums | [`warp`] |
-//! | buffers that threads write, shared memory | [`DisjointMut`], [`Shared`], [`shared!`], [`dynamic_shared`] |
+//! | buffers that threads write, shared memory | [`thread::own`], [`DisjointMut`], [`Shared`], [`shared!`], [`dynamic_shared`] |
 //! | atomics | `core::sync::atomic`, [`AtomicF32`] |
 //! | halves | [`F16`], [`F16x2`] |
 //! | mathematics | [`Float`], [`fast`] |
@@ -58,7 +57,7 @@ pub mod warp;
 pub use atomic::AtomicF32;
 pub use float::{Float, fast};
 pub use half::{F16, F16x2, Mask16x2};
-pub use memory::{Atomics, DisjointMut, Shared, dynamic_shared};
+pub use memory::{Atomics, DisjointMut, Elements, Shared, dynamic_shared};
 pub use parameter::{Element, Parameter};
 pub use print::Print;
 pub use thisgpu_gpu_macros::{Element, kernel, kernel_test, print, println, shared};

@@ -248,6 +248,13 @@ unsafe impl<T: Element> Parameter for DisjointMut<T> {
 /// It is not null.
 #[inline(always)]
 unsafe fn not_null<T>(place: *const T) -> *const T {
+    // What types say of alignment is lost when structures fall apart into their fields. Where it is more than a number's own, neighbours can be
+    // loaded together.
+    let place = if align_of::<T>() >= 8 && size_of::<T>() > 8 {
+        crate::device::assume_aligned(place.cast(), align_of::<T>() as u32).cast()
+    } else {
+        place
+    };
     if place.is_null() {
         // `unreachable_unchecked` would stay a call. SAFETY: as the caller promises, nothing comes here.
         match unsafe { *core::ptr::dangling::<core::convert::Infallible>() } {}

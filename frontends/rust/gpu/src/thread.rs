@@ -1,6 +1,7 @@
 //! Which thread of which block this is, and where the threads of a block wait for each other.
 
 use crate::device;
+use crate::memory::Elements;
 
 macro_rules! numbers {
     ($($(#[$attribute:meta])* $name:ident = $function:ident),*) => {
@@ -61,6 +62,33 @@ pub fn global_id_y() -> usize {
 #[inline(always)]
 pub fn global_size() -> usize {
     (grid_dim_x().wrapping_mul(block_dim_x())) as usize
+}
+
+/// This thread's element of each array in a launch of one dimension, by its number; `None` past the end of one.
+///
+/// ```
+/// use thisgpu_gpu::{DisjointMut, thread};
+/// let (x, mut y) = ([1, 2], [5, 6]);
+/// let mut view = DisjointMut::from_slice(&mut y);
+/// if let Some((x, y)) = thread::own((&x[..], &mut view)) {
+///     *y += x;
+/// }
+/// assert_eq!(y, [6, 6]);
+/// ```
+#[inline(always)]
+pub fn own<E: Elements>(arrays: E) -> Option<E::Item> {
+    let index = global_id();
+    // SAFETY: there are such; threads of such a launch differ in their number.
+    arrays.has(index).then(|| unsafe { arrays.take(index) })
+}
+
+/// This thread's part of a slice that is cut into pieces of `len` elements: from its number times `len`. `None` where it is not all there.
+#[inline(always)]
+pub fn own_chunk<T>(slice: &[T], len: usize) -> Option<&[T]> {
+    let first = global_id().checked_mul(len)?;
+    let inside = first.checked_add(len)? <= slice.len();
+    // SAFETY: inside.
+    inside.then(|| unsafe { slice.get_unchecked(first..first + len) })
 }
 
 /// Waits for all threads of the block that have not ended; orders their accesses to shared and global memory.

@@ -117,6 +117,9 @@ fn llvm_arguments() -> String {
         // Branches are not folded by copying what is in front of them, loops not peeled.
         "-simplifycfg-branch-fold-threshold=0".into(),
         "-unroll-peel-max-count=0".into(),
+        // Loops whose turns are not counted are unrolled, if at all, by the back end, which knows about lanes.
+        "-unroll-runtime=false".into(),
+        "-unroll-allow-partial=false".into(),
         "-vectorize-loops=false".into(),
         "-vectorize-slp=false".into(),
         "-inline-threshold=1000".into(),

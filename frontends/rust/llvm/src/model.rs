@@ -441,6 +441,8 @@ pub struct Attributes {
     pub convergent: bool,
     /// Does not return.
     pub no_return: bool,
+    /// Compiled for features of the host's processor that not every one has.
+    pub host_features: bool,
 }
 
 impl std::ops::BitOr for Attributes {
@@ -450,6 +452,7 @@ impl std::ops::BitOr for Attributes {
         Self {
             convergent: self.convergent || other.convergent,
             no_return: self.no_return || other.no_return,
+            host_features: self.host_features || other.host_features,
         }
     }
 }

@@ -26,6 +26,8 @@ pub enum Reason {
     Missing = 6,
     /// Code that LLVM was told is never reached.
     Unreachable = 7,
+    /// A function for features of the host's processor.
+    HostFeatures = 8,
 }
 
 /// What the code of a trap means; none if it is none of this translator's.
@@ -38,6 +40,7 @@ pub fn meaning(code: u8) -> Option<&'static str> {
         5 => "a function that does not return was called",
         6 => "a function without a body was called through a pointer",
         7 => "code was reached that cannot be reached without undefined behaviour",
+        8 => "a function was called that is compiled for features of the host's processor",
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use thisgpu_gpu::*;
 /// y = a · x + y.
 #[kernel]
 pub fn saxpy_f32(a: f32, x: &[f32], mut y: DisjointMut<f32>) {
-    if let (Some(x), Some(y)) = (x.get(thread::global_id()), y.thread_mut()) {
+    if let Some((x, y)) = thread::own((x, &mut y)) {
         *y = a.mul_add(*x, *y);
     }
 }
@@ -18,10 +18,8 @@ pub struct Halves([F16x2; 4]);
 /// y = a · x + y on eight halves a thread.
 #[kernel]
 pub fn saxpy_f16x2(a: F16x2, x: &[Halves], mut y: DisjointMut<Halves>) {
-    if let (Some(x), Some(y)) = (x.get(thread::global_id()), y.thread_mut()) {
-        for (x, y) in x.0.iter().zip(&mut y.0) {
-            *y = a.mul_add(*x, *y);
-        }
+    if let Some((x, y)) = thread::own((x, &mut y)) {
+        y.0 = core::array::from_fn(|i| a.mul_add(x.0[i], y.0[i]));
     }
 }
 
@@ -33,12 +31,13 @@ pub fn horner_f16x2(mut x: DisjointMut<Halves>) {
     }
     const COEFFICIENTS: [u16; 6] = [0x2044, 0x2955, 0x3155, 0x3800, 0x3c00, 0x3c00];
     let Some(x) = x.thread_mut() else { return };
-    for x in &mut x.0 {
+    x.0 = x.0.map(|x| {
         let v = x.clamp(both(0xc000), both(0x4000));
         let [first, rest @ ..] = COEFFICIENTS;
         let p = rest.iter().fold(both(first), |p, c| p.mul_add(v, both(*c)));
-        *x = v.lanes_lt(F16x2::default()).select(p * both(0x3800), p + both(0x3c00));
-    }
+        v.lanes_lt(F16x2::default())
+            .select(p * both(0x3800), p + both(0x3c00))
+    });
 }
 
 /// Four words.
@@ -74,7 +73,12 @@ pub fn lop3_chain(mut x: DisjointMut<Words>) {
     let t2 = (d ^ t1) | (a & !b);
     let t3 = !(t2 ^ ch) & (maj | d);
     let t4 = (t3 & a) | (!t3 & b);
-    x.0 = [ch ^ t1, maj ^ t2, t2 ^ t3 ^ t4, (t2 & t3) | (t4 & (t2 | t3))];
+    x.0 = [
+        ch ^ t1,
+        maj ^ t2,
+        t2 ^ t3 ^ t4,
+        (t2 & t3) | (t4 & (t2 | t3)),
+    ];
 }
 
 /// The finaliser of murmur3, of 64 bits.
@@ -97,37 +101,49 @@ pub struct Longs([u64; 4]);
 /// Sums, differences, minima, selections and carries of 128 bits.
 #[kernel]
 pub fn i64_chain(x: &[Longs], mut y: DisjointMut<Longs>) {
-    let (Some(x), Some(y)) = (x.get(thread::global_id()), y.thread_mut()) else { return };
+    let Some((x, y)) = thread::own((x, &mut y)) else {
+        return;
+    };
     let [a, b, c, d] = x.0;
-    let wide = |low: u64, high: u64| u128::from(low) | u128::from(high) << 64;
     let (sum, difference) = (a.wrapping_add(b), c.wrapping_sub(d));
     let least = (sum as i64).min(difference as i64) as u64;
     let most = sum.max(difference);
     let offset = sum.wrapping_sub(most).wrapping_add(0x1234_5678_9abc_def0);
-    let added = wide(a, b).wrapping_add(wide(c, d));
-    let taken = wide(a, b).wrapping_sub(wide(c, d));
+    // Of 128 bits, the high words with the carry of the low ones.
+    let ((low_sum, carry), (low_rest, borrow)) = (a.overflowing_add(c), a.overflowing_sub(c));
+    let high_sum = b.wrapping_add(d).wrapping_add(u64::from(carry));
+    let high_rest = b.wrapping_sub(d).wrapping_sub(u64::from(borrow));
     let is_negative = (difference as i64) < 0;
     let chosen = if least == offset || is_negative {
-        (added >> 64) as u64
+        high_sum
     } else {
         (a as i32 as u64).wrapping_add(u64::from(b as u32))
     };
     y.0 = [
-        least ^ taken as u64 ^ (taken >> 64) as u64,
+        least ^ low_rest ^ high_rest,
         most.wrapping_add((difference as i64).unsigned_abs()),
-        offset ^ added as u64,
+        offset ^ low_sum,
         chosen,
     ];
 }
 
-/// Records of 24 and of 256 bytes, by an index, and one at a stride that the launch says.
+/// From each record three numbers: one at a stride that the launch says, one where records have 24 bytes, one where they have 256.
 #[kernel]
-pub fn gather64(stride: u64, base: &[f32], indices: &[u32], small: &[[f32; 6]], large: &[[f32; 64]], mut out: DisjointMut<f32>) {
-    let (Some(index), Some(out)) = (indices.get(thread::global_id()), out.thread_mut()) else { return };
+pub fn gather64(
+    stride: u64,
+    base: &[f32],
+    indices: &[u32],
+    records: &[[f32; 64]],
+    mut out: DisjointMut<f32>,
+) {
+    let Some((index, out)) = thread::own((indices, &mut out)) else {
+        return;
+    };
     let index = *index as usize;
     let first = index.wrapping_mul(stride as usize).wrapping_add(1);
-    if let (Some(first), Some(small), Some(large)) = (base.get(first), small.get(index), large.get(index)) {
-        *out = first + small[2] + large[4];
+    // One branch on both checks.
+    if (first < base.len()) & (index < records.len()) {
+        *out = base[first] + records.as_flattened()[6 * index + 2] + records[index][4];
     }
 }
 
@@ -143,9 +159,11 @@ pub fn black_scholes(
     mut calls: DisjointMut<f32>,
     mut puts: DisjointMut<f32>,
 ) {
-    let i = thread::global_id();
-    let (Some(price), Some(strike), Some(time)) = (prices.get(i), strikes.get(i), times.get(i)) else { return };
-    let (Some(call), Some(put)) = (calls.thread_mut(), puts.thread_mut()) else { return };
+    let Some((price, strike, time, call, put)) =
+        thread::own((prices, strikes, times, &mut calls, &mut puts))
+    else {
+        return;
+    };
     let root = fast::sqrt(*time);
     let logarithm = fast::log2(price * fast::recip(*strike)) * core::f32::consts::LN_2;
     let drift = (volatility * 0.5).mul_add(volatility, rate);
@@ -159,9 +177,12 @@ pub fn black_scholes(
 
 /// The normal distribution by the polynomial of Abramowitz and Stegun.
 fn cumulative(d: f32) -> f32 {
-    let k = fast::recip(d.abs().mul_add(0.231_641_9, 1.0));
+    let k = fast::recip(d.abs().mul_add(0.231_641_89, 1.0));
     let coefficients = [-1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];
-    let polynomial = coefficients.iter().fold(1.330_274_429f32, |sum, c| sum.mul_add(k, *c)) * k;
+    let polynomial = coefficients
+        .iter()
+        .fold(1.330_274_429f32, |sum, c| sum.mul_add(k, *c))
+        * k;
     let tail = fast::exp2(d * d * (-0.5 * core::f32::consts::LOG2_E)) * 0.398_942_28 * polynomial;
     if d > 0.0 { 1.0 - tail } else { tail }
 }

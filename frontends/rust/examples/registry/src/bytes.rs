@@ -11,7 +11,9 @@ impl Bytes {
         let mut bytes = [0; 100];
         let mut state = seed;
         for byte in &mut bytes {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            state = state
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f);
             *byte = (state >> 56) as u8;
         }
         Bytes {
@@ -27,5 +29,7 @@ impl Bytes {
 
 /// A number that depends on every byte.
 pub fn fold(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(bytes.len() as u64, |sum, byte| sum.wrapping_mul(0x0000_0100_0000_01b3) ^ u64::from(*byte))
+    bytes.iter().fold(bytes.len() as u64, |sum, byte| {
+        sum.wrapping_mul(0x0000_0100_0000_01b3) ^ u64::from(*byte)
+    })
 }

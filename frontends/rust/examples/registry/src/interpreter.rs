@@ -45,7 +45,11 @@ impl Operation for Multiply {
 
 impl Operation for Divide {
     fn apply(&self, a: i32, b: i32) -> Result<i32, Failure> {
-        if b == 0 { Err(Failure::DivisionByZero) } else { Ok(a.wrapping_div(b)) }
+        if b == 0 {
+            Err(Failure::DivisionByZero)
+        } else {
+            Ok(a.wrapping_div(b))
+        }
     }
 }
 

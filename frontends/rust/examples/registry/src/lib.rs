@@ -150,7 +150,7 @@ functions! {
         let Ok(encoded) = Base64::encode(bytes.as_slice(), &mut text) else { return 1 };
         let sum = fold(encoded.as_bytes());
         let wrong = seed.is_multiple_of(5);
-        let end = encoded.len() - usize::from(wrong);
+        let end = encoded.len().saturating_sub(usize::from(wrong));
         match Base64::decode(&encoded.as_bytes()[..end], &mut back) {
             Ok(decoded) => sum ^ fold(decoded),
             Err(error) => sum ^ error as u64,

@@ -156,6 +156,11 @@ pub fn attributes(
         match lexer.next_token() {
             Some(Token::Word("convergent")) => said.attributes.convergent = true,
             Some(Token::Word("noreturn")) => said.attributes.no_return = true,
+            Some(Token::Text(name)) if name == b"target-features" && lexer.eat('=') => {
+                if let Some(Token::Text(features)) = lexer.next_token() {
+                    said.attributes.host_features = !features.is_empty();
+                }
+            }
             Some(Token::Word("align")) => {
                 let brackets = lexer.eat('(');
                 said.align = Some(number(lexer)?);

@@ -26,6 +26,9 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("fmax", "maxnum"),
 ];
 
+/// Instructions that say what the host's processor can do.
+const ASKS_FOR_FEATURES: &[&str] = &["cpuid", "xgetbv"];
+
 impl<'p> Body<'_, 'p, '_> {
     /// Translates a call; gives the parts of its result.
     pub fn call(&mut self, call: &'p Call, returns: &Type) -> Result<Parts> {
@@ -255,7 +258,8 @@ impl<'p> Body<'_, 'p, '_> {
         }
     }
 
-    /// Assembly: only what has no instructions is understood, as `black_box` and compiler fences are.
+    /// Assembly: only what has no instructions is understood, as `black_box` and compiler fences are, and the question which features the host's
+    /// processor has. The answer is none, so that a crate with a choice takes the code that it has for every processor.
     fn assembly(
         &mut self,
         call: &Call,
@@ -263,6 +267,10 @@ impl<'p> Body<'_, 'p, '_> {
         constraints: &str,
         returns: &Type,
     ) -> Result<Parts> {
+        if ASKS_FOR_FEATURES.iter().any(|asks| template.contains(asks)) {
+            let zeros = shape::parts(returns)?.into_iter();
+            return Ok(zeros.map(|of| self.bits(of, 0)).collect());
+        }
         if !template.trim().is_empty() {
             return Err(format!(
                 "assembly of the host (`{}`) is not supported",

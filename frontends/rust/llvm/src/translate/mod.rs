@@ -365,6 +365,13 @@ impl<'p> Translator<'p> {
         let signature = declaration.signature.clone();
         let name = declaration.linkage_name(id).into_owned();
         let place = self.place_of(symbol);
+        // Nobody calls it who has asked the processor first: the device has none of the host's features.
+        if function.attributes.host_features {
+            let func = function::stub(&name, signature, panics::Reason::HostFeatures);
+            let callees = Vec::new();
+            self.bodies.push(Body { id, func, callees });
+            return;
+        }
         let (func, callees) = function::translate(self, module, function, &name, signature, place);
         self.bodies.push(Body { id, func, callees });
     }
