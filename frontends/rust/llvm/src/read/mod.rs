@@ -39,6 +39,7 @@ impl Module {
             laid_out: false,
         };
         reader.groups(text);
+        reader.types(text);
         reader.text(text).map_err(|(line, message)| {
             Error::of_module(name, format!("line {line} of its LLVM IR: {message}"))
         })?;
@@ -93,6 +94,31 @@ impl Reader {
         }
     }
 
+    /// Named types, which may be made of others that are defined behind them.
+    fn types(&mut self, text: &str) {
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('%')).collect();
+        let mut changed = true;
+        for _ in 0..=lines.len() {
+            if !std::mem::take(&mut changed) {
+                break;
+            }
+            for line in &lines {
+                let mut lexer = Lexer::new(line);
+                let Some(Token::Local(name)) = lexer.next_token() else {
+                    continue;
+                };
+                if !(lexer.eat('=') && lexer.eat_word("type")) {
+                    continue;
+                }
+                let Ok(ty) = values::ty(&mut lexer, &self.named) else {
+                    continue;
+                };
+                let before = self.named.insert(name.into_owned(), ty.clone());
+                changed |= before != Some(ty);
+            }
+        }
+    }
+
     fn text(&mut self, text: &str) -> Result<(), (usize, String)> {
         let mut lines = Lines {
             text,
@@ -140,19 +166,9 @@ impl Reader {
             self.laid_out = true;
             return Ok(());
         }
-        if line.starts_with('%') {
-            let mut lexer = Lexer::new(line);
-            if let Some(Token::Local(name)) = lexer.next_token() {
-                lexer.expect('=')?;
-                lexer.expect_word("type")?;
-                if !lexer.eat_word("opaque") {
-                    let ty = values::ty(&mut lexer, &self.named)?;
-                    self.named.insert(name.into_owned(), ty);
-                }
-            }
-            return Ok(());
-        }
+        // Types have been read before.
         let known = [
+            "%",
             "source_filename",
             "target triple",
             "attributes #",

@@ -166,6 +166,9 @@ impl Body<'_, '_, '_> {
         b: ir::Value,
     ) -> Result<(ir::Value, ir::Value)> {
         let ty = self.type_of(a);
+        if ty == types::I128 && bits == 128 && binary == Binary::Mul {
+            return Ok(self.wide_product(signed, a, b));
+        }
         if ty.bits() == bits {
             let ins = self.builder.ins();
             return Ok(match (binary, signed) {
@@ -186,12 +189,12 @@ impl Body<'_, '_, '_> {
         let (wide, beyond) = match (binary, signed) {
             (Binary::Add, _) => (self.builder.ins().iadd(wide_a, wide_b), None),
             (Binary::Sub, _) => (self.builder.ins().isub(wide_a, wide_b), None),
-            (Binary::Mul, false) => {
-                let (product, beyond) = self.builder.ins().umul_overflow(wide_a, wide_b);
-                (product, Some(beyond))
-            }
-            (Binary::Mul, true) => {
-                let (product, beyond) = self.builder.ins().smul_overflow(wide_a, wide_b);
+            (Binary::Mul, _) => {
+                let (product, beyond) = match (ty, signed) {
+                    (types::I128, _) => self.wide_product(signed, wide_a, wide_b),
+                    (_, false) => self.builder.ins().umul_overflow(wide_a, wide_b),
+                    (_, true) => self.builder.ins().smul_overflow(wide_a, wide_b),
+                };
                 (product, Some(beyond))
             }
             (other, _) => return Err(format!("an overflow of {other:?}")),
@@ -207,6 +210,51 @@ impl Body<'_, '_, '_> {
             None => outside,
         };
         Ok((value, outside))
+    }
+
+    /// The product of two numbers of 128 bits, and whether it does not fit.
+    fn wide_product(&mut self, signed: bool, a: ir::Value, b: ir::Value) -> (ir::Value, ir::Value) {
+        let product = self.builder.ins().imul(a, b);
+        if !signed {
+            return (product, self.is_beyond(a, b));
+        }
+        // That of the magnitudes may be 2^127 if it is to be negative, and 1 less otherwise.
+        let [size_a, size_b] = [a, b].map(|of| self.builder.ins().iabs(of));
+        let beyond = self.is_beyond(size_a, size_b);
+        let size = self.builder.ins().imul(size_a, size_b);
+        let signs = self.builder.ins().bxor(a, b);
+        let zero = self.integer(types::I128, 0);
+        let negative = self.builder.ins().icmp(IntCC::SignedLessThan, signs, zero);
+        let negative = self.builder.ins().uextend(types::I128, negative);
+        let most = self.integer(types::I128, mask(127));
+        let most = self.builder.ins().iadd(most, negative);
+        let larger = self
+            .builder
+            .ins()
+            .icmp(IntCC::UnsignedGreaterThan, size, most);
+        (product, self.builder.ins().bor(beyond, larger))
+    }
+
+    /// Whether the product of two numbers of 128 bits without signs needs more.
+    fn is_beyond(&mut self, a: ir::Value, b: ir::Value) -> ir::Value {
+        let (low_a, high_a) = self.builder.ins().isplit(a);
+        let (low_b, high_b) = self.builder.ins().isplit(b);
+        let zero = self.integer(types::I64, 0);
+        let any = |body: &mut Self, value| body.builder.ins().icmp(IntCC::NotEqual, value, zero);
+        let (is_a, is_b) = (any(self, high_a), any(self, high_b));
+        let both = self.builder.ins().band(is_a, is_b);
+        // Otherwise one of the products across is zero.
+        let (mut beyond, mut across) = (both, zero);
+        for (high, low) in [(high_a, low_b), (high_b, low_a)] {
+            let above = self.builder.ins().umulhi(high, low);
+            let above = any(self, above);
+            beyond = self.builder.ins().bor(beyond, above);
+            let product = self.builder.ins().imul(high, low);
+            across = self.builder.ins().iadd(across, product);
+        }
+        let carried = self.builder.ins().umulhi(low_a, low_b);
+        let (_, carry) = self.builder.ins().uadd_overflow(across, carried);
+        self.builder.ins().bor(beyond, carry)
     }
 
     /// The result of an addition or subtraction, or the nearest number that there is.
