@@ -4,8 +4,11 @@ use crate::environment;
 use crate::error::Error;
 use std::ffi::OsString;
 
-/// The only minor version whose LLVM the flags of [`thisgpu_llvm::flags`] are made for.
-pub const VERSION: &str = "1.95";
+/// The version whose LLVM the flags of [`thisgpu_llvm::flags`] are made for, as rustup calls it.
+pub const VERSION: &str = "1.95.0";
+
+/// How all versions with that LLVM begin.
+const MINOR: &str = "1.95.";
 
 /// What `rustc -vV` says.
 #[derive(Clone, Debug)]
@@ -28,10 +31,9 @@ pub fn find(name: Option<&str>) -> Result<Toolchain, Error> {
         })?;
     let verbose = String::from_utf8_lossy(&output.stdout).into_owned();
     let first = verbose.lines().next().unwrap_or_default().to_string();
-    let is_wanted = first.strip_prefix("rustc ").is_some_and(|rest| {
-        rest.strip_prefix(VERSION)
-            .is_some_and(|rest| rest.starts_with('.'))
-    });
+    let is_wanted = first
+        .strip_prefix("rustc ")
+        .is_some_and(|rest| rest.starts_with(MINOR));
     let is_stable = !first.contains("nightly") && !first.contains("beta");
     match verbose.lines().find_map(|line| line.strip_prefix("host: ")) {
         Some(host) if is_wanted && is_stable => Ok(Toolchain {

@@ -218,7 +218,14 @@ pub(crate) fn file(metadata: &HashMap<u32, Metadata>, scope: u32) -> Option<Stri
                 file: Some(file), ..
             } => next = Some(*file),
             Metadata::Scope { parent, .. } => next = *parent,
-            Metadata::File { name, .. } => return Some(name.to_string()),
+            // The standard library's files are named from the root of its sources.
+            Metadata::File { name, directory } => {
+                let library = directory.starts_with("/rustc/") && !name.starts_with('/');
+                return Some(match library {
+                    true => format!("{directory}/{name}"),
+                    false => name.to_string(),
+                });
+            }
             Metadata::Location { .. } => return None,
         }
     }

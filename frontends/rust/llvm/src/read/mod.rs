@@ -39,9 +39,7 @@ impl Module {
             laid_out: false,
         };
         reader.groups(text);
-        reader
-            .types(text)
-            .map_err(|message| Error::of_module(name, message))?;
+        reader.types(text);
         reader.text(text).map_err(|(line, message)| {
             Error::of_module(name, format!("line {line} of its LLVM IR: {message}"))
         })?;
@@ -96,34 +94,29 @@ impl Reader {
         }
     }
 
-    /// Types refer to types that are named behind them, so they are read until nothing changes: as often as they are deep.
-    fn types(&mut self, text: &str) -> Result<(), String> {
-        let definitions: Vec<&str> = (text.lines())
-            .filter(|line| line.starts_with('%') && line.contains(" = type "))
-            .collect();
-        for _ in 0..definitions.len() {
-            let mut changed = false;
-            for line in &definitions {
+    /// Named types, which may be made of others that are defined behind them.
+    fn types(&mut self, text: &str) {
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('%')).collect();
+        let mut changed = true;
+        for _ in 0..=lines.len() {
+            if !std::mem::take(&mut changed) {
+                break;
+            }
+            for line in &lines {
                 let mut lexer = Lexer::new(line);
                 let Some(Token::Local(name)) = lexer.next_token() else {
                     continue;
                 };
-                lexer.expect('=')?;
-                lexer.expect_word("type")?;
-                if lexer.eat_word("opaque") {
+                if !(lexer.eat('=') && lexer.eat_word("type")) {
                     continue;
                 }
-                let ty = values::ty(&mut lexer, &self.named)?;
-                if self.named.get(name.as_ref()) != Some(&ty) {
-                    self.named.insert(name.into_owned(), ty);
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
+                let Ok(ty) = values::ty(&mut lexer, &self.named) else {
+                    continue;
+                };
+                let before = self.named.insert(name.into_owned(), ty.clone());
+                changed |= before != Some(ty);
             }
         }
-        Ok(())
     }
 
     fn text(&mut self, text: &str) -> Result<(), (usize, String)> {
@@ -173,11 +166,9 @@ impl Reader {
             self.laid_out = true;
             return Ok(());
         }
-        if line.starts_with('%') {
-            // Read before everything else.
-            return Ok(());
-        }
+        // Types have been read before.
         let known = [
+            "%",
             "source_filename",
             "target triple",
             "attributes #",

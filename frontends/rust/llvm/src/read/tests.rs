@@ -13,7 +13,8 @@ fn module(text: &str) -> Module {
 fn a_function_with_all_kinds_of_lines() {
     let module = module(
         r#"
-%"a::B" = type { i32, [4 x i8] }
+%"a::B" = type { i32, %"c" }
+%"c" = type { [4 x i8] }
 
 ; a::f
 ; Function Attrs: nounwind
