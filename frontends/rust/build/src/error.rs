@@ -86,7 +86,7 @@ pub enum Error {
         given: usize,
     },
     /// A kernel panicked.
-    #[error("kernel `{}` panicked{}: {what}; block {:?}, thread {:?}", fault.place.kernel, fault.place.source.as_ref().map_or(String::new(), |source| format!(" at {source}")), fault.place.block, fault.place.thread)]
+    #[error("{}", panicked(what, fault))]
     Panic {
         /// What kind of panic.
         what: &'static str,
@@ -130,6 +130,30 @@ impl From<DeviceError> for Error {
             other => Error::Device(other),
         }
     }
+}
+
+fn panicked(what: &str, fault: &Fault) -> String {
+    let place = &fault.place;
+    let source = place
+        .source
+        .as_ref()
+        .map_or(String::new(), |source| format!(" at {source}"));
+    let why = what
+        .strip_prefix("panicked")
+        .unwrap_or(what)
+        .trim_start_matches(": ");
+    let why = if why.is_empty() {
+        String::new()
+    } else {
+        format!(": {why}")
+    };
+    let triple = |[x, y, z]: [u32; 3]| format!("({x},{y},{z})");
+    format!(
+        "kernel `{}` panicked{source}{why}; block {}, thread {}",
+        place.kernel,
+        triple(place.block),
+        triple(place.thread)
+    )
 }
 
 fn list(errors: &[thisgpu_llvm::Error]) -> String {

@@ -176,7 +176,7 @@ impl Kernels {
         let texts = build(optimised, target.join(format!("opt-{variant}")))?;
         let options = format!(
             "{}\n{}\n{}\n{:?}",
-            env!("CARGO_PKG_VERSION"),
+            identity(),
             toolchain.verbose,
             flags(optimised, self.checks).join("\n"),
             self.options
@@ -282,6 +282,13 @@ fn link(texts: &[Text], contents: &[String]) -> Result<Program, Error> {
         .map(|(text, content)| Module::parse(&text.name, content))
         .collect::<Result<Vec<_>, _>>();
     Program::link(modules.map_err(one)?).map_err(one)
+}
+
+/// Which translator this is: version, and size and time of the program that it is part of.
+fn identity() -> String {
+    let program = env::current_exe().and_then(fs::metadata);
+    let of_program = program.map(|file| (file.len(), file.modified().ok()));
+    format!("{} {:?}", env!("CARGO_PKG_VERSION"), of_program.ok())
 }
 
 /// Whether a crate calls what a warp or block does together.

@@ -67,6 +67,9 @@ pub fn stub(name: &str, signature: Signature, reason: Reason) -> ir::Function {
     func
 }
 
+/// `core::panicking` in symbols, mangled as version 0 does.
+const PANICKING: &str = "4core9panicking";
+
 /// The trap code of a reason.
 pub fn trap_code(reason: Reason) -> TrapCode {
     TrapCode::unwrap_user(reason as u8)
@@ -231,7 +234,8 @@ impl<'p> Body<'_, 'p, '_> {
         last.is_some_and(|last| self.builder.func.dfg.insts[last].opcode().is_terminator())
     }
 
-    /// The call of a function that does not return and has no body, if an instruction is one.
+    /// The call of a function that does not return and has no body, if an instruction is one. Generic ones of `core::panicking` have a body
+    /// (`assert_failed`), which would only lose the caller's place.
     fn panicking(&self, instruction: &'p Instruction) -> Option<(&'p Call, &'p Function)> {
         let Operation::Call(call) = &instruction.operation else {
             return None;
@@ -240,7 +244,9 @@ impl<'p> Body<'_, 'p, '_> {
             return None;
         };
         let program = self.translator.program;
-        if program.resolve(self.module, name).is_some() || name.starts_with("llvm.") {
+        let of_core = name.contains(PANICKING);
+        let defined = program.resolve(self.module, name).is_some();
+        if defined && !of_core || name.starts_with("llvm.") {
             return None;
         }
         let function = program.declaration(self.module, name)?;
