@@ -45,10 +45,7 @@ const BEGINNINGS: &[&str] = &[
 /// A command with the environment cleaned, of a toolchain if one is named.
 pub fn command(program: &OsStr, toolchain: Option<&str>) -> Command {
     let mut command = Command::new(program);
-    for name in std::env::vars_os()
-        .map(|variable| variable.0)
-        .filter(|name| leaks(name))
-    {
+    for name in std::env::vars_os().map(|variable| variable.0).filter(leaks) {
         command.env_remove(name);
     }
     if let Some(toolchain) = toolchain {

@@ -9,8 +9,14 @@ use cranelift_thisgpu::{Code, Compiler, Object};
 use std::fs;
 use thisgpu_build::{Buffer, Compiled, Device, Grid, Launch, Options, SimConfig};
 
+/// Launches a kernel in both languages.
+type Comparison = fn(&mut Session);
+
+/// Arguments of a kernel in CLIF.
+type Arguments = Vec<Box<dyn Argument>>;
+
 /// Kernels by name, and how they are launched on the same inputs.
-const PEERS: &[(&str, fn(&mut Session))] = &[
+const PEERS: &[(&str, Comparison)] = &[
     ("black_scholes", black_scholes),
     ("chacha_qr", four_words),
     ("collatz", collatz),
@@ -110,7 +116,7 @@ impl Session {
         grid: Grid,
         written: &[T],
         rust: impl Fn(Launch<'_>, &mut Buffer<T>) -> thisgpu_build::Report,
-        clif: &dyn Fn(&Buffer<T>) -> Vec<Box<dyn Argument>>,
+        clif: &dyn Fn(&Buffer<T>) -> Arguments,
     ) {
         let mut ours = self.device.upload(written).expect("room");
         let theirs = self.device.upload(written).expect("room");
@@ -121,7 +127,7 @@ impl Session {
             self.name,
             report.findings[0]
         );
-        let arguments = clif(&theirs);
+        let arguments: Arguments = clif(&theirs);
         let arguments: Vec<&dyn Argument> = arguments.iter().map(|argument| &**argument).collect();
         self.clif.launch(grid).args(&arguments).run().expect("runs");
         assert_eq!(

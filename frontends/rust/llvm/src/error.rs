@@ -72,6 +72,9 @@ impl Error {
     }
 }
 
+/// Places in the standard library that an error names, the innermost first: further out they say less and less.
+const SHOWN_INLINED: usize = 3;
+
 impl fmt::Display for Error {
     /// `file.rs:line:column: message`. Of code that was inlined from the standard library the user's own line comes first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,7 +83,8 @@ impl fmt::Display for Error {
         };
         let user = place.of_user();
         write!(f, "{user}: {}", self.message)?;
-        for inner in place.chain().take_while(|inner| *inner != user) {
+        let library = place.chain().take_while(|inner| *inner != user);
+        for inner in library.take(SHOWN_INLINED) {
             write!(f, "\n  inlined from {inner}")?;
         }
         for outer in user.chain().skip(1) {

@@ -53,7 +53,8 @@ impl OptLevel {
     /// LLVM's passes.
     fn passes(self) -> String {
         match self {
-            OptLevel::None => "default<O0>".into(),
+            // Not part of this level, unlike of the others: what makes functions convergent.
+            OptLevel::None => "forceattrs,default<O0>".into(),
             // Slots become values before anything is inlined: the pipeline expects what rustc's own passes would have left.
             _ => format!("function(sroa,early-cse) default<O{}>", self.name()),
         }

@@ -51,7 +51,15 @@ pub fn warps(x: &[u32], out: DisjointMut<[u32; 4]>) {
     let value = x[i];
     let before = warp::scan(value, |a, b| a.wrapping_add(b));
     let neighbour = warp::shuffle(value, (warp::lane() + 1) % warp::LANES);
-    out.set(i, [warp::sum(value), before, neighbour, warp::ballot(value % 2 == 1)]);
+    out.set(
+        i,
+        [
+            warp::sum(value),
+            before,
+            neighbour,
+            warp::ballot(value % 2 == 1),
+        ],
+    );
 }
 
 /// A structure of the host's.
@@ -65,7 +73,9 @@ pub struct Particle {
 /// Structures, a reference to one value, a bool.
 #[kernel]
 pub fn step(time: f32, wrap: bool, speed: &[f32; 3], mut particles: DisjointMut<Particle>) {
-    let Some(particle) = particles.thread_mut() else { return };
+    let Some(particle) = particles.thread_mut() else {
+        return;
+    };
     for (x, v) in particle.position.iter_mut().zip(speed) {
         *x = v.mul_add(time, *x);
         if wrap {
@@ -78,7 +88,11 @@ pub fn step(time: f32, wrap: bool, speed: &[f32; 3], mut particles: DisjointMut<
 /// Dynamic shared memory: the block's elements the other way round.
 #[kernel]
 pub fn reverse(x: DisjointMut<u32>) {
-    let (tile, t, threads) = (dynamic_shared::<u32>(), thread::index_x() as usize, thread::block_dim_x() as usize);
+    let (tile, t, threads) = (
+        dynamic_shared::<u32>(),
+        thread::index_x() as usize,
+        thread::block_dim_x() as usize,
+    );
     let first = thread::global_id() - t;
     tile.set(t, x.get(first + t));
     thread::barrier();
@@ -140,7 +154,10 @@ mod tests {
     fn warps_have_32_lanes() {
         let lane = warp::lane();
         assert_eq!(lane, thread::index_x() % 32);
-        assert_eq!(warp::reduce(lane, u32::max), if ON_DEVICE { 31 } else { lane });
+        assert_eq!(
+            warp::reduce(lane, u32::max),
+            if ON_DEVICE { 31 } else { lane }
+        );
         println!("lane {lane}");
     }
 

@@ -67,6 +67,9 @@ pub fn stub(name: &str, signature: Signature, reason: Reason) -> ir::Function {
     func
 }
 
+/// What is said of a value whose instruction has had an error.
+pub const NOT_TRANSLATED: &str = "a value that was not translated";
+
 /// `core::panicking` in symbols, mangled as version 0 does.
 const PANICKING: &str = "4core9panicking";
 
@@ -120,7 +123,9 @@ fn place_traps(func: &mut ir::Function) {
             continue;
         }
         let place = targets.iter().find_map(|target| {
-            let trap = func.layout.first_inst(target.block(&func.dfg.value_lists))?;
+            let trap = func
+                .layout
+                .first_inst(target.block(&func.dfg.value_lists))?;
             (func.dfg.insts[trap].opcode() == ir::Opcode::Trap).then(|| func.srcloc(trap))
         });
         if let Some(place) = place.filter(|place| !place.is_default()) {
@@ -280,7 +285,7 @@ impl<'p> Body<'_, 'p, '_> {
         match value {
             Value::Local(local) => {
                 let known = self.values.get(local.0 as usize).and_then(Clone::clone);
-                known.ok_or_else(|| "a value that was not translated".to_owned())
+                known.ok_or_else(|| NOT_TRANSLATED.to_owned())
             }
             Value::Constant(constant) => self.constant(ty, constant),
         }

@@ -159,7 +159,7 @@ impl<'p> Translator<'p> {
         }
         match translator.errors.is_empty() {
             true => Ok(translator),
-            false => Err(translator.errors),
+            false => Err(causes(translator.errors)),
         }
     }
 
@@ -472,6 +472,15 @@ impl<'p> Translator<'p> {
             clif,
             warnings: self.warnings,
         })
+    }
+}
+
+/// Errors without those that only follow from others: what a value that was not translated would have been needed for.
+fn causes(errors: Vec<Error>) -> Vec<Error> {
+    let follows = |error: &Error| error.message == function::NOT_TRANSLATED;
+    match errors.iter().all(follows) {
+        true => errors,
+        false => errors.into_iter().filter(|error| !follows(error)).collect(),
     }
 }
 
