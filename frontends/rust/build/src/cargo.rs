@@ -139,6 +139,7 @@ impl Settings {
         };
         configure("profile.dev.opt-level=0".into());
         configure("profile.dev.incremental=false".into());
+        configure("profile.dev.lto=\"off\"".into());
         if compilation != Compilation::Optimised(OptLevel::None) {
             // At opt-level 0 rustc shares instances of generic functions between crates, which keeps them from being inlined; and MIR of
             // crates without convergent calls may be optimised.

@@ -48,6 +48,10 @@ pub fn command(program: &OsStr, toolchain: Option<&str>) -> Command {
     for name in std::env::vars_os().map(|variable| variable.0).filter(leaks) {
         command.env_remove(name);
     }
+    // A wrapper out of a configuration file would not know of the IR beside what it keeps.
+    for wrapper in ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
+        command.env(wrapper, "");
+    }
     if let Some(toolchain) = toolchain {
         command.env("RUSTUP_TOOLCHAIN", toolchain);
         for chosen in ["RUSTC", "CARGO", "RUSTDOC"] {

@@ -101,3 +101,70 @@ fn host_type(parameter: &Parameter, index: usize, generics: &mut Vec<String>) ->
         Class::Disjoint => format!("&mut ::thisgpu_build::Buffer<{}>", element()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::Description;
+    use crate::descriptor::Number;
+
+    fn parameter(name: &str, class: Class, number: Number, size: u32) -> Parameter {
+        Parameter {
+            name: name.into(),
+            class,
+            number,
+            size,
+            align: size.min(8),
+        }
+    }
+
+    #[test]
+    fn each_kernel_has_a_function_with_its_types() {
+        let kernel = KernelDescription {
+            symbol: "move_all".into(),
+            name: "move_all".into(),
+            place: "src/lib.rs:3".into(),
+            documentation: vec!["Moves.".into()],
+            max_threads: None,
+            min_blocks: None,
+            test_threads: None,
+            should_panic: false,
+            parameters: vec![
+                parameter("time", Class::Value, Number::F32, 4),
+                parameter("grid", Class::Value, Number::Bool, 1),
+                parameter("speed", Class::Reference, Number::F32, 4),
+                parameter("type", Class::Disjoint, Number::Other, 12),
+            ],
+        };
+        let test = KernelDescription {
+            symbol: "test_it".into(),
+            test_threads: Some(1),
+            ..kernel.clone()
+        };
+        let compiled = Compiled {
+            object: Vec::new(),
+            clif: String::new(),
+            description: Description {
+                name: "movers".into(),
+                kernels: vec![kernel, test],
+                formats: vec![(1, "a \"b\"".into())],
+            },
+            is_fresh: false,
+        };
+        let text = generate(&compiled, Path::new("/out/kernels.elf")).unwrap();
+        let expected = [
+            "include_bytes!(\"/out/kernels.elf\")",
+            "/// Moves.\n///\n/// The kernel at src/lib.rs:3.",
+            "pub fn move_all<T3: ::thisgpu_build::Pod>(",
+            "r#time: f32",
+            "argument_1: bool",
+            "r#speed: &::thisgpu_build::Buffer<f32>",
+            "r#type: &mut ::thisgpu_build::Buffer<T3>",
+            ".launch(grid).arg(r#time).arg(argument_1).arg(r#speed).arg(r#type).run()",
+        ];
+        for part in expected {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(!text.contains("fn test_it"));
+    }
+}

@@ -5,7 +5,7 @@
 //! it; they are switches that nobody promises, so that this pass looks at what came of them.
 //!
 //! It takes two compilations of the same source: the one that is translated, and a *reference* without LLVM's passes. Every call of a convergent
-//! intrinsic that a kernel reaches is a [`Site`], known in both by the places of the call and of all calls around it, inlined or not. An error is
+//! intrinsic that a kernel reaches is a site, known in both by the places of the call and of all calls around it, inlined or not. An error is
 //!
 //! - a site whose call or whose function is not `convergent`: LLVM was not told;
 //! - a site without a place, or with one that the reference does not have;
