@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// The values of CLIF that a value is.
 pub type Parts = SmallVec<[ir::Value; 2]>;
 
+/// What the symbols of `core::panicking` have in them.
+const PANICKING: &str = "_4core9panicking";
+
 /// What fails says why.
 pub type Result<T> = std::result::Result<T, String>;
 
@@ -216,7 +219,9 @@ impl<'p> Body<'_, 'p, '_> {
             return None;
         };
         let program = self.translator.program;
-        if program.resolve(self.module, name).is_some() || name.starts_with("llvm.") {
+        // What `core` itself does to panic only formats and ends.
+        let defined = program.resolve(self.module, name).is_some();
+        if defined && !name.contains(PANICKING) || name.starts_with("llvm.") {
             return None;
         }
         let function = program.declaration(self.module, name)?;
@@ -233,7 +238,13 @@ impl<'p> Body<'_, 'p, '_> {
         let Some((call, function)) = self.panicking(instruction) else {
             return;
         };
-        if let Some(place) = panics::place(self.translator.program, self.module, call) {
+        let program = self.translator.program;
+        if let Some(mut place) = panics::place(program, self.module, call) {
+            // What the panic says of itself lacks the calls that were inlined around it.
+            let here = program.place(self.module, instruction.location);
+            let same = here.iter().flat_map(Place::chain);
+            let mut same = same.filter(|of| of.file == place.file && of.line == place.line);
+            place.inlined_at = same.next().and_then(|of| of.inlined_at.clone());
             let number = self.translator.locations.number(&place);
             self.builder.set_srcloc(number);
         }
@@ -250,7 +261,13 @@ impl<'p> Body<'_, 'p, '_> {
         match value {
             Value::Local(local) => {
                 let known = self.values.get(local.0 as usize).and_then(Clone::clone);
-                known.ok_or_else(|| "a value that was not translated".to_owned())
+                let known = known.ok_or("a value that was not translated")?;
+                let expected = shape::parts(ty)?;
+                let types = known.iter().map(|part| self.type_of(*part));
+                match types.eq(expected.iter().map(|part| part.clif())) {
+                    true => Ok(known),
+                    false => Err(format!("a value that is used as {ty:?} and is none")),
+                }
             }
             Value::Constant(constant) => self.constant(ty, constant),
         }
