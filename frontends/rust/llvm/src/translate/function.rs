@@ -24,9 +24,6 @@ use std::sync::Arc;
 /// The values of CLIF that a value is.
 pub type Parts = SmallVec<[ir::Value; 2]>;
 
-/// What the symbols of `core::panicking` have in them.
-const PANICKING: &str = "_4core9panicking";
-
 /// What fails says why.
 pub type Result<T> = std::result::Result<T, String>;
 
@@ -69,6 +66,12 @@ pub fn stub(name: &str, signature: Signature, reason: Reason) -> ir::Function {
     builder.seal_all_blocks();
     func
 }
+
+/// What is said of a value whose instruction has had an error.
+pub const NOT_TRANSLATED: &str = "a value that was not translated";
+
+/// `core::panicking` in symbols, mangled as version 0 does.
+const PANICKING: &str = "4core9panicking";
 
 /// The trap code of a reason.
 pub fn trap_code(reason: Reason) -> TrapCode {
@@ -219,9 +222,9 @@ impl<'p> Body<'_, 'p, '_> {
             return None;
         };
         let program = self.translator.program;
-        // What `core` itself does to panic only formats and ends.
+        let of_core = name.contains(PANICKING);
         let defined = program.resolve(self.module, name).is_some();
-        if defined && !name.contains(PANICKING) || name.starts_with("llvm.") {
+        if defined && !of_core || name.starts_with("llvm.") {
             return None;
         }
         let function = program.declaration(self.module, name)?;
@@ -261,7 +264,7 @@ impl<'p> Body<'_, 'p, '_> {
         match value {
             Value::Local(local) => {
                 let known = self.values.get(local.0 as usize).and_then(Clone::clone);
-                let known = known.ok_or("a value that was not translated")?;
+                let known = known.ok_or(NOT_TRANSLATED)?;
                 let expected = shape::parts(ty)?;
                 let types = known.iter().map(|part| self.type_of(*part));
                 match types.eq(expected.iter().map(|part| part.clif())) {
