@@ -256,7 +256,18 @@ impl<'p> Body<'_, 'p, '_> {
 
     /// The parts of an operand.
     pub fn operand(&mut self, operand: &Operand) -> Result<Parts> {
-        self.value(&operand.ty, &operand.value)
+        let parts = self.value(&operand.ty, &operand.value)?;
+        self.checked(&operand.ty, parts)
+    }
+
+    /// Parts that are those of a type, which a text may say wrongly.
+    fn checked(&self, ty: &Type, parts: Parts) -> Result<Parts> {
+        let expected = shape::parts(ty)?;
+        let types = parts.iter().map(|part| self.type_of(*part));
+        match types.eq(expected.iter().map(|part| part.clif())) {
+            true => Ok(parts),
+            false => Err(format!("a value that is used as {ty:?} and is none")),
+        }
     }
 
     /// The parts of a value of a type.
@@ -264,13 +275,7 @@ impl<'p> Body<'_, 'p, '_> {
         match value {
             Value::Local(local) => {
                 let known = self.values.get(local.0 as usize).and_then(Clone::clone);
-                let known = known.ok_or(NOT_TRANSLATED)?;
-                let expected = shape::parts(ty)?;
-                let types = known.iter().map(|part| self.type_of(*part));
-                match types.eq(expected.iter().map(|part| part.clif())) {
-                    true => Ok(known),
-                    false => Err(format!("a value that is used as {ty:?} and is none")),
-                }
+                known.ok_or_else(|| NOT_TRANSLATED.to_owned())
             }
             Value::Constant(constant) => self.constant(ty, constant),
         }
@@ -351,6 +356,7 @@ impl<'p> Body<'_, 'p, '_> {
             let value = incoming.iter().find(|(_, block)| *block == from);
             let (value, _) = value.ok_or("a phi without a value for one of its edges")?;
             let parts = self.value(&instruction.ty, value)?;
+            let parts = self.checked(&instruction.ty, parts)?;
             arguments.extend(parts.into_iter().map(BlockArg::Value));
         }
         Ok((block, arguments))
