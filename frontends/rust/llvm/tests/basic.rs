@@ -3,7 +3,11 @@
 mod common;
 
 use common::Level;
-use cranelift_thisgpu::{Device, DeviceError, FaultKind, Grid, KernelOptions, Options, SimConfig};
+use cranelift_thisgpu::compile::Code;
+use cranelift_thisgpu::object::Linker;
+use cranelift_thisgpu::{
+    Device, DeviceError, FaultKind, Grid, KernelOptions, Object, Options, SimConfig, asm,
+};
 use std::path::Path;
 use thisgpu_llvm::{Error, Kernel, Program, Translation, translate};
 
@@ -191,6 +195,52 @@ fn a_panic_names_the_line_of_the_source() {
         said.contains("basic.rs") && said.contains(&format!("line {line}")),
         "{said}"
     );
+}
+
+#[test]
+fn a_fault_names_the_calls_that_were_inlined() {
+    let program = program(Level::Convergent);
+    let code = of(&program, "nested").code;
+    let source = include_str!("rust/basic.rs");
+    let line = |text: &str| 1 + source.lines().position(|line| line.contains(text)).unwrap();
+    let chain = [
+        line("values[at]"),
+        line("= outer_of(at"),
+        line("inner_of(at, values) + 1"),
+    ];
+    let fault = |code: &Code| {
+        let device = Device::simulator(SimConfig::default());
+        let (x, y) = (
+            device.upload(&[1_u32; 4]).unwrap(),
+            device.zeros::<u32>(1).unwrap(),
+        );
+        let kernel = device.load(code).unwrap().kernel("nested").unwrap();
+        match kernel
+            .launch(Grid::for_elems(1, 1))
+            .args(&[&x, &9_u32, &y])
+            .run()
+        {
+            Err(DeviceError::Fault { fault, .. }) => fault.place.source.unwrap(),
+            other => panic!("a fault: {other:?}"),
+        }
+    };
+    let said = fault(&code);
+    let numbers: Vec<usize> = (said.split("line ").skip(1))
+        .map(|rest| rest.split([',', ' ']).next().unwrap().parse().unwrap())
+        .collect();
+    // The panic's own place comes first, then the calls from the inside to the outside.
+    assert_eq!(numbers, [chain[0], chain[2], chain[1]], "{said}");
+    // Files, texts and linked files keep them.
+    let object = Object::read(&code.to_elf().unwrap()).unwrap();
+    assert_eq!(object.calls, code.object().calls);
+    let (listing, bad) = asm::listing(&object);
+    assert!(bad.is_empty());
+    let assembled = asm::assemble("k.s", &listing).unwrap().object;
+    assert_eq!(fault(&Code::of_object(assembled)), said);
+    let other = of(&program, "pick").code;
+    let linker = Linker::new().add("pick", &other).add("nested", &object);
+    let linked = linker.link().unwrap();
+    assert_eq!(fault(&Code::of_object(linked)), said);
 }
 
 #[test]

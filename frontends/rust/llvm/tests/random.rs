@@ -18,7 +18,7 @@ use cranelift_thisgpu::{Device, DeviceError, FaultKind, Grid, KernelOptions, Opt
 use rng::Rng;
 use source::INPUTS;
 use std::process::Command;
-use thisgpu_llvm::{Kernel, Module, Program, panics, translate};
+use thisgpu_llvm::{Kernel, Program, panics, translate};
 
 /// Inputs of each function, the threads of a launch.
 const CASES: usize = 32;
@@ -38,9 +38,7 @@ fn compare(seed: u64, count: usize, level: Level) -> Vec<String> {
     std::fs::write(&device, source::device(&functions, count)).unwrap();
     std::fs::write(&host, source::host(&functions, count, &inputs)).unwrap();
     let expected = on_host(&host, count);
-    let text = common::llvm_ir(&device, level, &folder.join("device.ll"));
-    let module = Module::parse("device", &text).unwrap();
-    let program = Program::link(vec![module]).unwrap();
+    let program = common::program(&device, level);
     let differences = on_device(&program, &inputs, &expected);
     if differences.is_empty() {
         std::fs::remove_dir_all(&folder).unwrap();

@@ -268,7 +268,13 @@ impl<'p> Body<'_, 'p, '_> {
         let Some((call, function)) = self.panicking(instruction) else {
             return;
         };
-        if let Some(place) = panics::place(self.translator.program, self.module, call) {
+        let program = self.translator.program;
+        if let Some(mut place) = panics::place(program, self.module, call) {
+            // What the panic says of itself lacks the calls that were inlined around it.
+            let here = program.place(self.module, instruction.location);
+            let same = here.iter().flat_map(Place::chain);
+            let mut same = same.filter(|of| of.file == place.file && of.line == place.line);
+            place.inlined_at = same.next().and_then(|of| of.inlined_at.clone());
             let number = self.translator.locations.number(&place);
             self.builder.set_srcloc(number);
         }
@@ -277,7 +283,18 @@ impl<'p> Body<'_, 'p, '_> {
 
     /// The parts of an operand.
     pub fn operand(&mut self, operand: &Operand) -> Result<Parts> {
-        self.value(&operand.ty, &operand.value)
+        let parts = self.value(&operand.ty, &operand.value)?;
+        self.checked(&operand.ty, parts)
+    }
+
+    /// Parts that are those of a type, which a text may say wrongly.
+    fn checked(&self, ty: &Type, parts: Parts) -> Result<Parts> {
+        let expected = shape::parts(ty)?;
+        let types = parts.iter().map(|part| self.type_of(*part));
+        match types.eq(expected.iter().map(|part| part.clif())) {
+            true => Ok(parts),
+            false => Err(format!("a value that is used as {ty:?} and is none")),
+        }
     }
 
     /// The parts of a value of a type.
@@ -366,6 +383,7 @@ impl<'p> Body<'_, 'p, '_> {
             let value = incoming.iter().find(|(_, block)| *block == from);
             let (value, _) = value.ok_or("a phi without a value for one of its edges")?;
             let parts = self.value(&instruction.ty, value)?;
+            let parts = self.checked(&instruction.ty, parts)?;
             arguments.extend(parts.into_iter().map(BlockArg::Value));
         }
         Ok((block, arguments))

@@ -145,11 +145,13 @@ impl<'p> Body<'_, 'p, '_> {
         let (then, otherwise) = (self.operand(then)?, self.operand(otherwise)?);
         let lanes = condition.ty.lanes().is_some();
         let pairs = then.into_iter().zip(otherwise).enumerate();
-        let parts = pairs.map(|(index, (then, otherwise))| {
-            let condition = conditions[if lanes { index } else { 0 }];
-            self.builder.ins().select(condition, then, otherwise)
-        });
-        Ok(parts.collect())
+        let mut parts = Parts::new();
+        for (index, (then, otherwise)) in pairs {
+            let condition = conditions.get(if lanes { index } else { 0 });
+            let condition = *condition.ok_or("a choice without a condition")?;
+            parts.push(self.builder.ins().select(condition, then, otherwise));
+        }
+        Ok(parts)
     }
 
     /// What a `getelementptr` gives.

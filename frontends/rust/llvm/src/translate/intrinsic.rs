@@ -166,9 +166,12 @@ impl<'p> Body<'_, 'p, '_> {
         let count = lanes.unwrap_or(1) as usize;
         let (mut values, mut flags) = (Parts::new(), Parts::new());
         for index in 0..count {
-            let scalars: Vec<ir::Value> = (operands.iter())
-                .map(|parts| parts[if parts.len() == count { index } else { 0 }])
-                .collect();
+            let lane_of = |parts: &Parts| {
+                let place = if parts.len() == count { index } else { 0 };
+                parts.get(place).copied()
+            };
+            let scalars: Option<Vec<ir::Value>> = operands.iter().map(lane_of).collect();
+            let scalars = scalars.ok_or_else(|| format!("operands of `llvm.{base}`"))?;
             if let Some((value, flag)) = self.with_overflow(base, lane, &scalars)? {
                 values.push(value);
                 flags.push(flag);

@@ -22,18 +22,26 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// The number of a place: the user's own line, where code was inlined from the standard library.
+    /// The number of a place: the user's own line, where code was inlined from the standard library, with the calls that were inlined around it.
     pub fn number(&mut self, place: &Place) -> SourceLoc {
         let place = place.of_user();
-        let file = match self.files.get(&place.file) {
-            Some(file) => *file,
-            None => {
-                let file = self.table.file(&place.file);
-                self.files.insert(place.file.clone(), file);
-                file
-            }
-        };
-        self.table.add(file, place.line, place.column)
+        let outer: Vec<&Place> = place.chain().skip(1).collect();
+        let mut around = 0;
+        for call in outer.into_iter().rev() {
+            let file = self.file(&call.file);
+            around = self.table.call(file, call.line, call.column, around);
+        }
+        let file = self.file(&place.file);
+        (self.table).add_inlined(file, place.line, place.column, around)
+    }
+
+    fn file(&mut self, name: &str) -> u32 {
+        if let Some(file) = self.files.get(name) {
+            return *file;
+        }
+        let file = self.table.file(name);
+        self.files.insert(name.to_owned(), file);
+        file
     }
 
     /// The table.

@@ -16,6 +16,8 @@ const SLOT_ALIGN: u64 = 16;
 const MAX_ACCESSES: u64 = 32;
 /// Most bytes of one of those.
 const WORD: u64 = 8;
+/// Loads of a copy that stand before the stores of what they loaded.
+const GROUP: usize = 8;
 
 /// A power of two that divides an alignment and an offset.
 fn align_at(align: u64, offset: u64) -> u64 {
@@ -182,13 +184,21 @@ impl Body<'_, '_, '_> {
         if let Some(length) = known(operands[2])? {
             let word = align.clamp(1, WORD);
             if length.div_ceil(word) <= MAX_ACCESSES {
-                let mut words = Vec::new();
-                for (at, size) in words_of(length, word) {
-                    let scalar = Scalar::Int(8 * size as u32);
-                    words.push((scalar, at, self.load_part(scalar, from, at, align)));
-                }
-                for (scalar, at, value) in words {
-                    self.store_part(scalar, value, to, at, align);
+                // What may overlap is loaded as a whole first; what does not, in groups, which need fewer registers.
+                let accesses: Vec<(u64, u64)> = words_of(length, word).collect();
+                let group = match name {
+                    "memmove" => accesses.len(),
+                    _ => GROUP,
+                };
+                for accesses in accesses.chunks(group.max(1)) {
+                    let mut words = Vec::new();
+                    for (at, size) in accesses {
+                        let scalar = Scalar::Int(8 * *size as u32);
+                        words.push((scalar, *at, self.load_part(scalar, from, *at, align)));
+                    }
+                    for (scalar, at, value) in words {
+                        self.store_part(scalar, value, to, at, align);
+                    }
                 }
                 return Ok(());
             }

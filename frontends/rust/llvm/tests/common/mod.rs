@@ -45,8 +45,8 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The LLVM IR of a file.
-pub fn llvm_ir(source: &Path, level: Level, out: &Path) -> String {
+/// The LLVM IR of a file, by way of the file `out`.
+fn llvm_ir(source: &Path, level: Level, out: &Path) -> String {
     let mut command = Command::new("rustc");
     command.args(["--edition", "2024", "--emit=llvm-ir", "-Awarnings"]);
     for option in [
@@ -82,7 +82,9 @@ pub fn llvm_ir(source: &Path, level: Level, out: &Path) -> String {
     let output = command.arg(source).arg("-o").arg(out).output().unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {messages}", source.display());
-    std::fs::read_to_string(out).unwrap()
+    let text = std::fs::read_to_string(out).unwrap();
+    std::fs::remove_file(out).unwrap();
+    text
 }
 
 /// The program of a file.

@@ -110,6 +110,26 @@ pub unsafe extern "C" fn pick(x: *const u32, length: usize, y: *mut u32) {
     unsafe { *y.add(i) = values[i] }
 }
 
+#[inline(always)]
+fn inner_of(at: u32, values: &[u32]) -> u32 {
+    let at = at as usize;
+    values[at]
+}
+
+#[inline(always)]
+fn outer_of(at: u32, values: &[u32]) -> u32 {
+    let values = &values[..4];
+    inner_of(at, values) + 1
+}
+
+/// Panics in a function that was inlined into one that was inlined.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nested(x: *const u32, at: u32, y: *mut u32) {
+    let values = unsafe { core::slice::from_raw_parts(x, 4) };
+    let sum = outer_of(at, values);
+    unsafe { *y = sum }
+}
+
 /// Calls something of `core` that has no body here.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bodiless(x: *const u8, y: *mut u32) {
