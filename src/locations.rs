@@ -23,6 +23,14 @@ pub struct Location {
     pub line: u32,
     /// Column, from 1; 0 is unknown.
     pub column: u32,
+    /// The number, from 1, of the call that put it here, in its list of calls ([`Locations::call`]); 0 if it was not inlined.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub inlined: u32,
+}
+
+/// Whether a number stands for nothing.
+fn is_none(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What numbers stand for.
@@ -32,6 +40,9 @@ pub struct Locations {
     /// The place of each number, from 1; none where the numbers are lines.
     places: Option<Vec<Location>>,
     numbers: HashMap<Location, u32>,
+    /// Calls that were inlined.
+    calls: Vec<Location>,
+    call_numbers: HashMap<Location, u32>,
 }
 
 impl Locations {
@@ -64,7 +75,33 @@ impl Locations {
     /// The number for a place, to be put at instructions; `file` is what [`Locations::file`] gave, line and column count from 1, a column of 0
     /// is unknown. The same place always has the same number.
     pub fn add(&mut self, file: u32, line: u32, column: u32) -> SourceLoc {
-        let place = Location { file, line, column };
+        self.add_inlined(file, line, column, 0)
+    }
+
+    /// The number of a call that a front end inlined, for what came from the callee ([`Locations::add_inlined`]): its place, and the number of the
+    /// call around it, or 0. Faults name the whole chain.
+    pub fn call(&mut self, file: u32, line: u32, column: u32, around: u32) -> u32 {
+        let place = Location {
+            file,
+            line,
+            column,
+            inlined: around,
+        };
+        let calls = &mut self.calls;
+        *self.call_numbers.entry(place).or_insert_with(|| {
+            calls.push(place);
+            calls.len() as u32
+        })
+    }
+
+    /// As [`Locations::add`], for a place in a function that was inlined at a call ([`Locations::call`]).
+    pub fn add_inlined(&mut self, file: u32, line: u32, column: u32, call: u32) -> SourceLoc {
+        let place = Location {
+            file,
+            line,
+            column,
+            inlined: call,
+        };
         let places = self.places.get_or_insert_default();
         let number = *self.numbers.entry(place).or_insert_with(|| {
             places.push(place);
@@ -83,7 +120,7 @@ impl Locations {
             None => Location {
                 file: self.files.len() as u32,
                 line: number,
-                column: 0,
+                ..Location::default()
             },
         }
     }
@@ -91,6 +128,11 @@ impl Locations {
     /// The files, in the order of their numbers.
     pub fn files(&self) -> &[String] {
         &self.files
+    }
+
+    /// The calls that were inlined, in the order of their numbers.
+    pub fn calls(&self) -> &[Location] {
+        &self.calls
     }
 
     /// The name of a file; none if the number is none of a file.
@@ -101,7 +143,7 @@ impl Locations {
     /// All that decides what numbers stand for, as a text that is the same each time.
     #[cfg(feature = "cache")]
     pub(crate) fn content(&self) -> String {
-        format!("{:?} {:?}", self.files, self.places)
+        format!("{:?} {:?} {:?}", self.files, self.places, self.calls)
     }
 
     /// Whether the numbers are those of a table.
@@ -159,5 +201,12 @@ mod tests {
             file: table.file_name(place.file),
         };
         assert_eq!(spoken.to_string(), "line 3, column 9 of b.rs");
+        let outer = table.call(a, 20, 1, 0);
+        let inner = table.call(b, 30, 2, outer);
+        assert_eq!((outer, inner, table.call(a, 20, 1, 0)), (1, 2, 1));
+        let place = table.add_inlined(b, 3, 9, inner);
+        assert_ne!(place, second);
+        let inlined = table.resolve(place.bits()).inlined;
+        assert_eq!((inlined, table.calls()[1].inlined), (inner, outer));
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Program {
     pub externs: Vec<String>,
     /// Files of the source.
     pub files: Vec<String>,
+    /// Calls that were inlined.
+    pub calls: Vec<Location>,
     /// The number of the one that lines are of; 0 before the first.
     file: u32,
     /// Bytes of all `.zero` that stand beside other data so far.
@@ -116,7 +118,7 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 22] = [
+const DIRECTIVES: [&str; 23] = [
     ".kernel",
     ".func",
     ".param",
@@ -131,6 +133,7 @@ const DIRECTIVES: [&str; 22] = [
     ".loops",
     ".file",
     ".line",
+    ".inlined",
     ".const",
     ".data",
     ".byte",
@@ -197,6 +200,26 @@ impl Program {
     }
 
     /// The function that instructions go to.
+    /// `N [column M] [inlined K]`, a place in the file at hand.
+    fn location(&self, line: &mut Line<'_, '_>) -> Result<Location> {
+        let number_of_line = one(number(line, 32))?.0 as u32;
+        let mut location = Location {
+            // Line 0 is no line of any file.
+            file: if number_of_line == 0 { 0 } else { self.file },
+            line: number_of_line,
+            ..Location::default()
+        };
+        while let Some(TokenKind::Word(word @ ("column" | "inlined"))) = line.peek() {
+            line.next();
+            let value = one(number(line, 32))?.0 as u32;
+            match word {
+                "column" => location.column = value,
+                _ => location.inlined = value,
+            }
+        }
+        Ok(location)
+    }
+
     fn function(&mut self, span: Span) -> Result<&mut Function> {
         match self.section {
             Section::Start => {
@@ -310,22 +333,15 @@ impl Program {
                 }
             },
             ".line" => {
-                let number_of_line = one(number(line, 32))?.0 as u32;
-                let location = Location {
-                    // Line 0 is no line of any file.
-                    file: if number_of_line == 0 { 0 } else { self.file },
-                    line: number_of_line,
-                    column: match line.peek() {
-                        Some(TokenKind::Word("column")) => {
-                            line.next();
-                            one(number(line, 32))?.0 as u32
-                        }
-                        _ => 0,
-                    },
-                };
+                let location = self.location(line)?;
                 let function = self.function(span)?;
                 let at = function.instructions.len();
                 function.lines.push((at, location));
+                Ok(())
+            }
+            ".inlined" => {
+                let call = self.location(line)?;
+                self.calls.push(call);
                 Ok(())
             }
             ".file" => {

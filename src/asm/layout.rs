@@ -44,6 +44,7 @@ pub(super) fn layout(
     let mut object = Object {
         constants: program.constants,
         files: program.files,
+        calls: program.calls,
         ..Object::default()
     };
     for function in &program.functions {

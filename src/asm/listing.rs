@@ -7,7 +7,8 @@ use crate::isa::literal::sign_extend;
 use crate::isa::table::FieldType;
 use crate::isa::{Control, Inst, PReg, decode};
 use crate::object::{
-    DataContents, Linkage, Object, ObjectFunction, ParameterKind, Relocation, RelocationKind,
+    DataContents, Linkage, Location, Object, ObjectFunction, ParameterKind, Relocation,
+    RelocationKind,
 };
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,6 +77,9 @@ pub fn listing(object: &Object) -> (String, Vec<BadWord>) {
     let symbols = symbols(object);
     for name in object.undefined() {
         let _ = writeln!(out, ".extern {}", quoted(name));
+    }
+    for call in &object.calls {
+        place(object, ".inlined", *call, &mut file, &mut out);
     }
     for f in &object.functions {
         if !out.is_empty() {
@@ -205,6 +209,23 @@ fn header(function: &ObjectFunction, out: &mut String) {
     }
 }
 
+/// A place in the source by a directive, and its file where that is another than `file`.
+fn place(object: &Object, directive: &str, location: Location, file: &mut u32, out: &mut String) {
+    if location.file != *file
+        && let Some(name) = object.file_name(location.file)
+    {
+        let _ = writeln!(out, "    .file {}", quoted(name));
+        *file = location.file;
+    }
+    let _ = write!(out, "    {directive} {}", location.line);
+    for (word, value) in [("column", location.column), ("inlined", location.inlined)] {
+        if value != 0 {
+            let _ = write!(out, " {word} {value}");
+        }
+    }
+    out.push('\n');
+}
+
 /// A decoded word.
 type Decoded = (Inst<PReg>, Control);
 
@@ -226,18 +247,7 @@ fn function(
     let mut lines = function.lines.iter().peekable();
     let mut line = |offset: usize, out: &mut String| {
         while let Some(line) = lines.next_if(|l| l.offset as usize <= offset) {
-            let location = line.location;
-            if location.file != *file
-                && let Some(name) = object.file_name(location.file)
-            {
-                let _ = writeln!(out, "    .file {}", quoted(name));
-                *file = location.file;
-            }
-            let _ = write!(out, "    .line {}", location.line);
-            if location.column != 0 {
-                let _ = write!(out, " column {}", location.column);
-            }
-            out.push('\n');
+            place(object, ".line", line.location, file, out);
         }
     };
     for instruction in code.instructions {

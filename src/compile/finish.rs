@@ -7,7 +7,7 @@ use crate::emit::constants::{CONSTANTS, TABLES};
 use crate::emit::{self, Constants, Places};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::isa::encode::WORD_BYTES;
-use crate::locations::Locations;
+use crate::locations::{Location, Locations};
 use crate::object::{
     DataContents, DataObject, Kernel, Line, Linkage, Object, ObjectFunction, OwnResources,
     Parameter, ParameterKind, Relocation, RelocationKind, Resources, with_constant,
@@ -235,13 +235,32 @@ fn function(code: emit::Code, linkage: Linkage) -> ObjectFunction {
 /// The lines of a function, with their files among the object's.
 fn lines(code: &emit::Code, locations: &Locations, object: &mut Object) -> Vec<Line> {
     let mut files: HashMap<u32, u32> = HashMap::new();
+    let mut calls: HashMap<u32, u32> = HashMap::new();
     let mut lines: Vec<Line> = Vec::with_capacity(code.lines.len());
-    for (offset, number) in &code.lines {
-        let mut location = locations.resolve(number.0);
+    let mut place = |mut location: Location, calls: &HashMap<u32, u32>, object: &mut Object| {
         if let Some(name) = locations.file_name(location.file) {
             let number = files.entry(location.file);
             location.file = *number.or_insert_with(|| object.file_number(name));
         }
+        location.inlined = calls.get(&location.inlined).copied().unwrap_or(0);
+        location
+    };
+    for (offset, number) in &code.lines {
+        let location = locations.resolve(number.0);
+        // The calls around it, of which a table holds the outer ones first.
+        let mut around = Vec::new();
+        let mut next = location.inlined;
+        while let Some(index) = next.checked_sub(1).filter(|_| !calls.contains_key(&next))
+            && let Some(call) = locations.calls().get(index as usize)
+        {
+            around.push((next, *call));
+            next = call.inlined.min(index);
+        }
+        for (number, call) in around.into_iter().rev() {
+            let call = place(call, &calls, object);
+            calls.insert(number, object.call_number(call));
+        }
+        let location = place(location, &calls, object);
         if lines.last().is_none_or(|last| last.location != location) {
             lines.push(Line {
                 offset: *offset,

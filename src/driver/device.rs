@@ -46,8 +46,8 @@ impl Device {
         self.shared.driver()
     }
 
-    /// A number that tells devices apart.
-    pub(super) fn identity(&self) -> usize {
+    /// A number that tells devices apart; clones have the same, and so have their buffers ([`Buffer::device_identity`]).
+    pub fn identity(&self) -> usize {
         Shared::identity(&self.shared)
     }
 

@@ -33,6 +33,7 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
     let mut image = Image {
         constants: object.constants.clone(),
         files: object.files.clone(),
+        calls: object.calls.clone(),
         words: vec![NOT_AN_INSTRUCTION],
         ..Image::default()
     };

@@ -5,6 +5,9 @@
 use crate::abi::Redzone;
 use crate::locations::{Location, Spoken, name_of};
 
+/// Places that the source of an address names, the inlined calls among them (*assumed*: of a deeper chain the rest says nothing new).
+const SHOWN_CALLS: usize = 16;
+
 /// Linked code.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
@@ -18,6 +21,8 @@ pub struct Image {
     pub lines: Vec<Line>,
     /// Files of the source, which the lines count from 1.
     pub files: Vec<String>,
+    /// Calls that a front end inlined, which the lines count from 1.
+    pub calls: Vec<Location>,
 }
 
 /// A function's place in the code.
@@ -54,10 +59,18 @@ impl Image {
         (line.location.line != 0).then_some(line)
     }
 
-    /// The source of a code address in words, `line 3, column 9 of k.clif`; none when it is unknown.
+    /// The source of a code address in words, `line 3, column 9 of k.clif`, with the calls that were inlined around it; none when it is unknown.
     pub fn source_at(&self, address: u32) -> Option<String> {
-        let location = self.line_at(address)?.location;
-        let file = name_of(&self.files, location.file);
-        Some(Spoken { location, file }.to_string())
+        let place = self.line_at(address)?.location;
+        let call = |place: &Location| {
+            let index = place.inlined.checked_sub(1)?;
+            self.calls.get(index as usize).copied()
+        };
+        let chain = std::iter::successors(Some(place), call).take(SHOWN_CALLS);
+        let spoken = chain.map(|location| {
+            let file = name_of(&self.files, location.file);
+            Spoken { location, file }.to_string()
+        });
+        Some(spoken.collect::<Vec<_>>().join(", inlined at "))
     }
 }

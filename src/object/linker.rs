@@ -6,7 +6,7 @@
 
 use super::link::Owner;
 use super::{
-    LinkError, LinkErrors, Linkage, Object, ObjectFunction, Relocation, RelocationKind,
+    LinkError, LinkErrors, Linkage, Location, Object, ObjectFunction, Relocation, RelocationKind,
     with_constant,
 };
 use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
@@ -84,11 +84,22 @@ impl Linker {
             let files: Vec<u32> = (input.object.files.iter())
                 .map(|file| whole.file_number(file))
                 .collect();
+            let calls = whole.calls.len() as u32;
+            let moved = |location: &mut Location| {
+                let index = location.file.checked_sub(1);
+                let file = index.and_then(|index| files.get(index as usize));
+                location.file = file.copied().unwrap_or(0);
+                if location.inlined != 0 {
+                    location.inlined = location.inlined.saturating_add(calls);
+                }
+            };
+            for mut call in input.object.calls {
+                moved(&mut call);
+                whole.calls.push(call);
+            }
             for mut function in input.object.functions {
                 for line in &mut function.lines {
-                    let index = line.location.file.checked_sub(1);
-                    let file = index.and_then(|index| files.get(index as usize));
-                    line.location.file = file.copied().unwrap_or(0);
+                    moved(&mut line.location);
                 }
                 move_constants(&mut function, base);
                 rename(&mut function.name, names);

@@ -1,8 +1,8 @@
 //! The note `thisgpu`: what a driver must know to launch, in MessagePack (maps with the names of the fields as keys).
 
 use super::{
-    Kernel, Line, Object, ObjectFunction, OwnResources, Parameter, ParameterKind, Redzone,
-    Resources,
+    Kernel, Line, Location, Object, ObjectFunction, OwnResources, Parameter, ParameterKind,
+    Redzone, Resources,
 };
 use crate::type_name::type_named;
 use serde::{Deserialize, Serialize};
@@ -141,8 +141,16 @@ fn own(said: &Option<OwnResources>, all: Resources) -> OwnResources {
     })
 }
 
-/// Contents of the section of lines: the files, then the lines by function.
-pub(super) type Lines = (Vec<String>, Vec<(String, Vec<Line>)>);
+/// Contents of the section of lines.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Lines {
+    pub files: Vec<String>,
+    /// By function.
+    pub lines: Vec<(String, Vec<Line>)>,
+    /// Calls that were inlined; not written where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Location>,
+}
 
 /// The ELF note around `contents`.
 pub(super) fn elf_note(contents: &[u8]) -> Vec<u8> {

@@ -50,6 +50,8 @@ pub struct Object {
     pub data: Vec<DataObject>,
     /// Files of the source, which [`Location::file`] counts.
     pub files: Vec<String>,
+    /// Calls that a front end inlined, which [`Location::inlined`] counts.
+    pub calls: Vec<Location>,
 }
 
 /// A kernel or a device function.
@@ -288,6 +290,16 @@ impl Object {
         let index = known.unwrap_or_else(|| {
             self.files.push(name.to_owned());
             self.files.len() - 1
+        });
+        index as u32 + 1
+    }
+
+    /// The number of a call that was inlined, which is added if it is not there.
+    pub(crate) fn call_number(&mut self, call: Location) -> u32 {
+        let known = self.calls.iter().position(|of| *of == call);
+        let index = known.unwrap_or_else(|| {
+            self.calls.push(call);
+            self.calls.len() - 1
         });
         index as u32 + 1
     }

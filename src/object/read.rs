@@ -91,7 +91,11 @@ impl Object {
             }
         }
         if let Some(section) = find(&builder, LINES_SECTION) {
-            let (files, lines): Lines = rmp_serde::from_slice(contents(section)?)
+            let Lines {
+                files,
+                lines,
+                calls,
+            } = rmp_serde::from_slice(contents(section)?)
                 .map_err(|e| bad(section, e.to_string()))?;
             let functions: HashMap<String, usize> = (0..object.functions.len())
                 .map(|i| (object.functions[i].name.clone(), i))
@@ -103,6 +107,7 @@ impl Object {
                 object.functions[*function].lines = lines;
             }
             object.files = files;
+            object.calls = calls;
         }
         Ok(object)
     }

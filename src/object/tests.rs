@@ -9,7 +9,12 @@ use crate::isa::operand::{Constant, PT};
 use crate::isa::{PInst, PReg, build};
 
 fn location(file: u32, line: u32, column: u32) -> Location {
-    Location { file, line, column }
+    Location {
+        file,
+        line,
+        column,
+        inlined: 0,
+    }
 }
 
 fn sample() -> Object {
@@ -60,7 +65,10 @@ fn sample() -> Object {
                     },
                     Line {
                         offset: 32,
-                        location: location(2, 9, 4),
+                        location: Location {
+                            inlined: 2,
+                            ..location(2, 9, 4)
+                        },
                     },
                 ],
                 ..ObjectFunction::default()
@@ -74,6 +82,13 @@ fn sample() -> Object {
         ],
         constants: vec![1, 2, 3, 4, 5],
         files: vec!["a.clif".to_string(), "b \0 \"c\".clif".to_string()],
+        calls: vec![
+            location(1, 70, 2),
+            Location {
+                inlined: 1,
+                ..location(2, 80, 0)
+            },
+        ],
         data: vec![
             DataObject {
                 name: "table".to_string(),

@@ -173,7 +173,11 @@ impl Object {
             .map(|f| (f.name.clone(), f.lines.clone()))
             .collect();
         if !lines.is_empty() {
-            let lines: Lines = (self.files.clone(), lines);
+            let lines = Lines {
+                files: self.files.clone(),
+                lines,
+                calls: self.calls.clone(),
+            };
             let data = SectionData::Data(rmp_serde::to_vec(&lines)?.into());
             add_section(
                 &mut builder,

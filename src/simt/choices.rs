@@ -270,7 +270,9 @@ impl Choices {
         };
         let first = first as usize;
         let mut earlier = self.editor.body(made_in)[first];
-        let movable = first < last && is_movable(&earlier) && self.uses[t.index()] == 1;
+        // One that makes a pair would have to keep a value for the other half too.
+        let alone = earlier.inst.definitions().eq([t]) && self.uses[t.index()] == 1;
+        let movable = first < last && is_movable(&earlier) && alone;
         if !movable || r == t || !self.follows(block, made_in) {
             return;
         }

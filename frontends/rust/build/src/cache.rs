@@ -1,0 +1,98 @@
+//! What was translated is kept beside what cargo keeps: the same texts with the same options give the same object.
+
+use crate::cargo::Text;
+use crate::compiled::{Compiled, Description};
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// A result of earlier, with everything that it depends on.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    inputs: Inputs,
+    description: Description,
+}
+
+/// What a result depends on.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// Versions and options.
+    options: String,
+    /// Each text: name, length, two sums of its bytes.
+    texts: Vec<(String, usize, u64, u64)>,
+}
+
+impl Inputs {
+    /// Reads the texts, and remembers their sums.
+    pub fn read(texts: &[Text], options: String) -> Result<(Inputs, Vec<String>), Error> {
+        let mut contents = Vec::new();
+        let mut sums = Vec::new();
+        for text in texts {
+            let content = fs::read_to_string(&text.path).map_err(Error::file(&text.path))?;
+            let sum = |seed: u64| {
+                let mut hasher = DefaultHasher::new();
+                (seed, &content).hash(&mut hasher);
+                hasher.finish()
+            };
+            sums.push((text.name.clone(), content.len(), sum(1), sum(2)));
+            contents.push(content);
+        }
+        Ok((
+            Inputs {
+                options,
+                texts: sums,
+            },
+            contents,
+        ))
+    }
+}
+
+/// A folder with one result.
+pub struct Cache(PathBuf);
+
+impl Cache {
+    /// The result in a folder.
+    pub fn new(folder: &Path) -> Cache {
+        Cache(folder.into())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The result, if it was made from the same.
+    pub fn get(&self, inputs: &Inputs) -> Option<Compiled> {
+        let kept: Kept = serde_json::from_slice(&fs::read(self.file("kernels.json")).ok()?).ok()?;
+        (kept.inputs == *inputs).then_some(())?;
+        Some(Compiled {
+            object: fs::read(self.file("kernels.elf")).ok()?,
+            clif: fs::read_to_string(self.file("kernels.clif")).ok()?,
+            description: kept.description,
+            is_fresh: true,
+        })
+    }
+
+    /// Keeps a result; the old one is gone before the first part of the new one is there.
+    pub fn put(&self, inputs: Inputs, compiled: &Compiled) -> Result<(), Error> {
+        fs::create_dir_all(&self.0).map_err(Error::file(&self.0))?;
+        let write = |name: &str, bytes: &[u8]| {
+            let path = self.file(name);
+            fs::write(&path, bytes).map_err(Error::file(&path))
+        };
+        let index = self.file("kernels.json");
+        if index.exists() {
+            fs::remove_file(&index).map_err(Error::file(&index))?;
+        }
+        write("kernels.elf", &compiled.object)?;
+        write("kernels.clif", compiled.clif.as_bytes())?;
+        let kept = Kept {
+            inputs,
+            description: compiled.description.clone(),
+        };
+        let kept = serde_json::to_vec_pretty(&kept)
+            .map_err(|error| Error::Unexpected(error.to_string()))?;
+        write("kernels.json", &kept)
+    }
+}

@@ -1,0 +1,46 @@
+//! What a crate of kernels becomes: an object, and what the host must know to launch from it.
+
+use crate::descriptor::KernelDescription;
+use serde::{Deserialize, Serialize};
+
+/// What the host knows of the kernels of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// The crate.
+    pub name: String,
+    /// Its kernels.
+    pub kernels: Vec<KernelDescription>,
+    /// Texts of `println!` by their numbers.
+    pub formats: Vec<(u32, String)>,
+}
+
+/// A compiled crate of kernels.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub(crate) object: Vec<u8>,
+    pub(crate) clif: String,
+    pub(crate) description: Description,
+    pub(crate) is_fresh: bool,
+}
+
+impl Compiled {
+    /// The ELF object with all kernels.
+    pub fn object(&self) -> &[u8] {
+        &self.object
+    }
+
+    /// The CLIF that was compiled.
+    pub fn clif(&self) -> &str {
+        &self.clif
+    }
+
+    /// The kernels.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Whether nothing had to be translated, since no crate's LLVM IR has changed since the last time.
+    pub fn is_fresh(&self) -> bool {
+        self.is_fresh
+    }
+}

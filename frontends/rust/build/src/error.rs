@@ -1,0 +1,165 @@
+//! What can go wrong between a crate of kernels and a launch.
+
+use cranelift_thisgpu::{DeviceError, Fault, FaultKind, Report};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why kernels were not compiled or not launched.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The toolchain is not the one whose LLVM the flags are made for.
+    #[error(
+        "kernels are compiled by rustc {wanted}, and this is {found}; the flags that keep barriers in their places are those of its LLVM. \
+         Run `rustup toolchain install {wanted}` and put a `rust-toolchain.toml` with `[toolchain]` and `channel = \"{wanted}\"` beside the crate, \
+         or call `Kernels::toolchain(\"{wanted}\")`"
+    )]
+    Toolchain {
+        /// The version that is needed.
+        wanted: &'static str,
+        /// What `rustc -vV` says.
+        found: String,
+    },
+    /// A program cannot be run.
+    #[error("cannot run `{program}`: {error}")]
+    Program {
+        /// Which.
+        program: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Cargo has failed; its messages are on standard error.
+    #[error("cargo could not compile the kernels in {}: {status}", crate_dir.display())]
+    Cargo {
+        /// The crate.
+        crate_dir: PathBuf,
+        /// The exit status, or what cargo said where its messages were not shown.
+        status: String,
+    },
+    /// Cargo said something unexpected.
+    #[error("cargo: {0}")]
+    Unexpected(String),
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The program cannot be translated.
+    #[error("{}", list(.0))]
+    Translation(Vec<thisgpu_llvm::Error>),
+    /// The crate has no kernel.
+    #[error("{} has no kernel: mark a function with `#[kernel]` of thisgpu-gpu", .0.display())]
+    NoKernels(PathBuf),
+    /// A kernel's descriptor is not what this version writes.
+    #[error(
+        "kernel `{kernel}`: {message}; compile with versions of thisgpu-gpu and thisgpu-build that belong together"
+    )]
+    Descriptor {
+        /// Which.
+        kernel: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An argument is not what the parameter takes.
+    #[error("kernel `{kernel}`, parameter `{parameter}`: {message}")]
+    Argument {
+        /// The kernel.
+        kernel: String,
+        /// The parameter's name.
+        parameter: String,
+        /// What it takes, and what was given.
+        message: String,
+    },
+    /// The number of arguments is wrong.
+    #[error("kernel `{kernel}` takes {expected} arguments ({names}), {given} given")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// How many it takes.
+        expected: usize,
+        /// Their names.
+        names: String,
+        /// How many were given.
+        given: usize,
+    },
+    /// A kernel panicked.
+    #[error("{}", panicked(what, fault))]
+    Panic {
+        /// What kind of panic.
+        what: &'static str,
+        /// Where: the line is the panic's own.
+        fault: Box<Fault>,
+        /// What was counted until then.
+        report: Box<Report>,
+    },
+    /// The back end's errors.
+    #[error(transparent)]
+    Compile(#[from] cranelift_thisgpu::Error),
+    /// The device's errors, faults among them.
+    #[error(transparent)]
+    Device(DeviceError),
+}
+
+impl Error {
+    pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+        move |error| Error::File {
+            path: path.into(),
+            error,
+        }
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Error {
+        match error {
+            DeviceError::Fault { fault, report } => match fault.kind {
+                FaultKind::Trap { code }
+                    if let Some(what) = thisgpu_llvm::panics::meaning(code) =>
+                {
+                    Error::Panic {
+                        what,
+                        fault,
+                        report,
+                    }
+                }
+                _ => Error::Device(DeviceError::Fault { fault, report }),
+            },
+            other => Error::Device(other),
+        }
+    }
+}
+
+fn panicked(what: &str, fault: &Fault) -> String {
+    let place = &fault.place;
+    let source = place
+        .source
+        .as_ref()
+        .map_or(String::new(), |source| format!(" at {source}"));
+    let why = what
+        .strip_prefix("panicked")
+        .unwrap_or(what)
+        .trim_start_matches(": ");
+    let why = if why.is_empty() {
+        String::new()
+    } else {
+        format!(": {why}")
+    };
+    let triple = |[x, y, z]: [u32; 3]| format!("({x},{y},{z})");
+    format!(
+        "kernel `{}` panicked{source}{why}; block {}, thread {}",
+        place.kernel,
+        triple(place.block),
+        triple(place.thread)
+    )
+}
+
+fn list(errors: &[thisgpu_llvm::Error]) -> String {
+    let lines: Vec<String> = errors
+        .iter()
+        .map(|error| format!("error: {error}"))
+        .collect();
+    lines.join("\n")
+}

@@ -1,0 +1,170 @@
+//! The Rust that a build script writes: a function for each kernel, with the types of its parameters.
+
+use crate::compiled::Compiled;
+use crate::descriptor::{Class, KernelDescription, Parameter};
+use crate::error::Error;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The generated text; the object lies at `object`.
+pub fn generate(compiled: &Compiled, object: &Path) -> Result<String, Error> {
+    let description = serde_json::to_string(&compiled.description)
+        .map_err(|error| Error::Unexpected(error.to_string()))?;
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "// Made by thisgpu-build from the crate `{}`.\n",
+        compiled.description.name
+    );
+    let _ = writeln!(
+        text,
+        "static KERNELS: ::thisgpu_build::Embedded =\n    ::thisgpu_build::Embedded::new(include_bytes!({object:?}), {description:?});\n"
+    );
+    text.push_str(
+        "/// The kernels on a device, by name: for launches with shared memory, resources, occupancy.\n\
+         #[allow(dead_code)]\n\
+         pub fn load(device: &::thisgpu_build::Device) -> ::core::result::Result<::thisgpu_build::Module, ::thisgpu_build::Error> {\n    \
+             KERNELS.module(device)\n\
+         }\n",
+    );
+    for kernel in compiled
+        .description
+        .kernels
+        .iter()
+        .filter(|kernel| kernel.test_threads.is_none())
+    {
+        function(&mut text, kernel);
+    }
+    Ok(text)
+}
+
+fn function(text: &mut String, kernel: &KernelDescription) {
+    let _ = writeln!(text);
+    for line in &kernel.documentation {
+        let _ = writeln!(text, "/// {line}");
+    }
+    if !kernel.documentation.is_empty() {
+        let _ = writeln!(text, "///");
+    }
+    let _ = writeln!(
+        text,
+        "/// The kernel at {}. Waits until it has ended.",
+        kernel.place
+    );
+    let (mut generics, mut parameters, mut arguments) = (Vec::new(), Vec::new(), String::new());
+    for (index, parameter) in kernel.parameters.iter().enumerate() {
+        let name = match parameter.name.as_str() {
+            // Names that the function has itself, and parameters without one.
+            "_" | "device" | "grid" => format!("argument_{index}"),
+            name => format!("r#{name}"),
+        };
+        let ty = host_type(parameter, index, &mut generics);
+        parameters.push(format!("{name}: {ty}"));
+        let _ = write!(arguments, ".arg({name})");
+    }
+    let generics = if generics.is_empty() {
+        String::new()
+    } else {
+        format!("<{}>", generics.join(", "))
+    };
+    let parameters: String = parameters
+        .iter()
+        .map(|parameter| format!(",\n    {parameter}"))
+        .collect();
+    let _ = writeln!(
+        text,
+        "#[allow(dead_code, clippy::too_many_arguments)]\n\
+         pub fn {name}{generics}(\n    \
+             device: &::thisgpu_build::Device,\n    \
+             grid: ::thisgpu_build::Grid{parameters},\n\
+         ) -> ::core::result::Result<::thisgpu_build::Report, ::thisgpu_build::Error> {{\n    \
+             KERNELS.module(device)?.kernel({name:?})?.launch(grid){arguments}.run()\n\
+         }}",
+        name = kernel.symbol,
+    );
+}
+
+/// The type of a parameter on the host. A structure is whatever type of the same size the host has for it.
+fn host_type(parameter: &Parameter, index: usize, generics: &mut Vec<String>) -> String {
+    let mut element = || match parameter.number.host_type() {
+        // A bool in memory is a byte: not every byte is a bool.
+        Some("bool") => "u8".to_string(),
+        Some(name) => name.to_string(),
+        None => {
+            generics.push(format!("T{index}: ::thisgpu_build::Pod"));
+            format!("T{index}")
+        }
+    };
+    match parameter.class {
+        Class::Value => parameter.number.value_type().to_string(),
+        Class::Slice | Class::Reference => format!("&::thisgpu_build::Buffer<{}>", element()),
+        Class::Disjoint => format!("&mut ::thisgpu_build::Buffer<{}>", element()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::Description;
+    use crate::descriptor::Number;
+
+    fn parameter(name: &str, class: Class, number: Number, size: u32) -> Parameter {
+        Parameter {
+            name: name.into(),
+            class,
+            number,
+            size,
+            align: size.min(8),
+        }
+    }
+
+    #[test]
+    fn each_kernel_has_a_function_with_its_types() {
+        let kernel = KernelDescription {
+            symbol: "move_all".into(),
+            name: "move_all".into(),
+            place: "src/lib.rs:3".into(),
+            documentation: vec!["Moves.".into()],
+            max_threads: None,
+            min_blocks: None,
+            test_threads: None,
+            should_panic: false,
+            parameters: vec![
+                parameter("time", Class::Value, Number::F32, 4),
+                parameter("grid", Class::Value, Number::Bool, 1),
+                parameter("speed", Class::Reference, Number::F32, 4),
+                parameter("type", Class::Disjoint, Number::Other, 12),
+            ],
+        };
+        let test = KernelDescription {
+            symbol: "test_it".into(),
+            test_threads: Some(1),
+            ..kernel.clone()
+        };
+        let compiled = Compiled {
+            object: Vec::new(),
+            clif: String::new(),
+            description: Description {
+                name: "movers".into(),
+                kernels: vec![kernel, test],
+                formats: vec![(1, "a \"b\"".into())],
+            },
+            is_fresh: false,
+        };
+        let text = generate(&compiled, Path::new("/out/kernels.elf")).unwrap();
+        let expected = [
+            "include_bytes!(\"/out/kernels.elf\")",
+            "/// Moves.\n///\n/// The kernel at src/lib.rs:3.",
+            "pub fn move_all<T3: ::thisgpu_build::Pod>(",
+            "r#time: f32",
+            "argument_1: bool",
+            "r#speed: &::thisgpu_build::Buffer<f32>",
+            "r#type: &mut ::thisgpu_build::Buffer<T3>",
+            ".launch(grid).arg(r#time).arg(argument_1).arg(r#speed).arg(r#type).run()",
+        ];
+        for part in expected {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(!text.contains("fn test_it"));
+    }
+}

@@ -1,0 +1,137 @@
+//! Crates from the registry in kernels, against the same functions on the host.
+//!
+//! `THISGPU_INPUTS` says how many inputs each function gets; a run before a release takes 10,000.
+
+#[allow(dead_code, reason = "each test takes a part")]
+mod common;
+
+use common::Random;
+use std::collections::HashMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use thisgpu_build::{Device, Grid, Module, SimConfig};
+
+/// What the host's own build of the crate says: for each function the results in the order of the inputs.
+fn on_the_host(inputs: &[u64]) -> HashMap<String, Vec<u64>> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let manifest = common::examples().join("Cargo.toml");
+    // Without overflow checks, as kernels are compiled.
+    let mut host = Command::new(cargo)
+        .args([
+            "run",
+            "--quiet",
+            "--locked",
+            "--release",
+            "--package",
+            "registry",
+            "--bin",
+            "host",
+            "--manifest-path",
+        ])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(common::target().join("host"))
+        .env_remove("RUSTFLAGS")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cargo runs");
+    let lines: String = inputs.iter().map(|input| format!("{input}\n")).collect();
+    let mut stdin = host.stdin.take().expect("piped");
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = host.wait_with_output().expect("cargo runs");
+    writer
+        .join()
+        .expect("writes")
+        .expect("the host reads its inputs");
+    assert!(output.status.success());
+    let mut results: HashMap<String, Vec<u64>> = HashMap::new();
+    for line in String::from_utf8(output.stdout).expect("text").lines() {
+        let (name, result) = line.split_once(' ').expect("a name and a number");
+        results
+            .entry(name.into())
+            .or_default()
+            .push(result.parse().expect("a number"));
+    }
+    results
+}
+
+/// Functions in which LLVM copies structures with the bytes between their fields, shifts them out of a register, and uses none of them. The check
+/// for reads of what nobody wrote sees the register.
+const COPIES_PADDING: &[&str] = &["blake3"];
+
+/// The results of a kernel, and whether the simulator has nothing to say.
+fn on_the_device(device: &Device, module: &Module, name: &str, inputs: &[u64]) -> Vec<u64> {
+    let given = device.upload(inputs).expect("room");
+    let mut results = device.zeros::<u64>(inputs.len() as u64).expect("room");
+    let kernel = module.kernel(name).expect("described");
+    let grid = Grid::for_elems(inputs.len() as u64, 64);
+    let report = kernel.launch(grid).arg(&given).arg(&mut results).run();
+    let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    let silent = findings.iter().all(|finding| {
+        COPIES_PADDING.contains(&name) && finding.contains("is read before anything was written")
+    });
+    assert!(silent, "{name}: {findings:#?}");
+    assert!(report.hazards.is_empty(), "{name}: {}", report.hazards[0]);
+    results.to_vec().expect("there")
+}
+
+#[test]
+fn unmodified_crates_compute_what_they_do_on_the_host() {
+    let count = std::env::var("THISGPU_INPUTS").map_or(200, |text| text.parse().expect("a number"));
+    let mut random = Random(16);
+    let mut inputs: Vec<u64> = (0..count).map(|_| random.bits()).collect();
+    // Numbers that are small, or near an end.
+    for (index, input) in inputs
+        .iter_mut()
+        .enumerate()
+        .filter(|(index, _)| index % 8 == 0)
+    {
+        *input = [
+            0,
+            1,
+            2,
+            u64::MAX,
+            1 << 63,
+            0x7ff0_0000_0000_0000,
+            *input >> 40,
+            *input >> 52,
+        ][index / 8 % 8];
+    }
+    let expected = on_the_host(&inputs);
+    let compiled = common::compiled("registry");
+    let names: Vec<&str> = compiled
+        .description()
+        .kernels
+        .iter()
+        .map(|kernel| kernel.name.as_str())
+        .collect();
+    assert_eq!(names.len(), expected.len());
+    for (config, inputs) in [
+        (
+            SimConfig {
+                check: true,
+                ..SimConfig::default()
+            },
+            &inputs[..],
+        ),
+        // Counting cycles takes longer; a heavy run does it for all.
+        (
+            SimConfig {
+                timed: true,
+                ..SimConfig::default()
+            },
+            &inputs[..if count < 10_000 { count / 4 } else { count }],
+        ),
+    ] {
+        let device = Device::simulator(config);
+        let module = compiled.load(&device).expect("room");
+        for name in &names {
+            let results = on_the_device(&device, &module, name, inputs);
+            for (index, (ours, theirs)) in results.iter().zip(&expected[*name]).enumerate() {
+                assert_eq!(ours, theirs, "{name} of {} with {config:?}", inputs[index]);
+            }
+        }
+    }
+}

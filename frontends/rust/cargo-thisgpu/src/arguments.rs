@@ -1,0 +1,229 @@
+//! Arguments of a launch as one writes them on a command line.
+//!
+//! A number is a number. Memory is `COUNT` elements of 0, `COUNT:VALUE` of a value, `COUNT:ramp` of 0, 1, 2, …, `A,B,C` those elements, `@FILE` the
+//! bytes of a file.
+
+use anyhow::{Context, Result, anyhow, bail};
+use thisgpu_build::{Buffer, Class, Device, Launch, Number, Parameter};
+
+/// An argument that is ready.
+pub enum Ready {
+    /// A number, as the type says.
+    Value(Number, Scalar),
+    /// Memory.
+    Memory(Buffer<u8>),
+}
+
+/// A number as it was written.
+#[derive(Clone, Copy, Debug)]
+pub enum Scalar {
+    Whole(i128),
+    Float(f64),
+}
+
+/// Reads an argument for a parameter.
+pub fn read(device: &Device, parameter: &Parameter, text: &str) -> Result<Ready> {
+    let place = || {
+        format!(
+            "`{text}` for the parameter {}: {}",
+            parameter.name,
+            crate::build::type_of(parameter)
+        )
+    };
+    if parameter.class == Class::Value {
+        return Ok(Ready::Value(
+            parameter.number,
+            scalar(parameter.number, text).with_context(place)?,
+        ));
+    }
+    let bytes = memory(parameter, text).with_context(place)?;
+    Ok(Ready::Memory(device.upload(&bytes)?))
+}
+
+fn is_float(number: Number) -> bool {
+    matches!(number, Number::F32 | Number::F64)
+}
+
+fn scalar(number: Number, text: &str) -> Result<Scalar> {
+    match (number, text) {
+        (Number::Bool, "true") => Ok(Scalar::Whole(1)),
+        (Number::Bool, "false") => Ok(Scalar::Whole(0)),
+        (Number::Bool, _) => bail!("a bool is `true` or `false`"),
+        (number, text) if is_float(number) => {
+            Ok(Scalar::Float(text.parse().context("not a float")?))
+        }
+        (Number::Other, _) => bail!("a structure is passed as the bytes of a file, `@FILE`"),
+        (_, text) => {
+            let parsed = match text.strip_prefix("0x") {
+                Some(digits) => i128::from_str_radix(digits, 16),
+                None => text.parse(),
+            };
+            Ok(Scalar::Whole(parsed.context("not an integer")?))
+        }
+    }
+}
+
+/// The bytes of a number of a size.
+fn bytes_of(number: Number, size: usize, scalar: Scalar) -> Result<Vec<u8>> {
+    Ok(match (number, scalar) {
+        (Number::F32, Scalar::Float(value)) => (value as f32).to_le_bytes().to_vec(),
+        (Number::F64, Scalar::Float(value)) => value.to_le_bytes().to_vec(),
+        (_, Scalar::Whole(value)) => {
+            let bits = 8 * size as u32;
+            let fits = bits >= 128 || (-(1i128 << (bits - 1))..1i128 << bits).contains(&value);
+            if !fits {
+                bail!("{value} does not fit {size} bytes");
+            }
+            value.to_le_bytes()[..size].to_vec()
+        }
+        (_, Scalar::Float(value)) => bail!("{value} is no integer"),
+    })
+}
+
+fn memory(parameter: &Parameter, text: &str) -> Result<Vec<u8>> {
+    let (number, size) = (parameter.number, parameter.size as usize);
+    if let Some(path) = text.strip_prefix('@') {
+        return std::fs::read(path).with_context(|| path.to_string());
+    }
+    let one = |text: &str| bytes_of(number, size, scalar(number, text)?);
+    if text.contains(',') {
+        let elements = text
+            .split(',')
+            .filter(|element| !element.is_empty())
+            .map(|element| one(element.trim()));
+        return Ok(elements.collect::<Result<Vec<_>>>()?.concat());
+    }
+    let (count, value) = text.split_once(':').unwrap_or((text, ""));
+    let count: usize = count.parse().map_err(|_| {
+        anyhow!("memory is `COUNT`, `COUNT:VALUE`, `COUNT:ramp`, `A,B,C` or `@FILE`")
+    })?;
+    let elements = match value {
+        "" => vec![0; count * size],
+        "ramp" => {
+            let element = |index| {
+                bytes_of(
+                    number,
+                    size,
+                    if is_float(number) {
+                        Scalar::Float(index as f64)
+                    } else {
+                        Scalar::Whole(index as i128)
+                    },
+                )
+            };
+            (0..count)
+                .map(element)
+                .collect::<Result<Vec<_>>>()?
+                .concat()
+        }
+        value => one(value)?.repeat(count),
+    };
+    Ok(elements)
+}
+
+/// Passes an argument on.
+pub fn pass<'a>(
+    launch: Launch<'a>,
+    parameter: &Parameter,
+    ready: &mut Ready,
+) -> Result<Launch<'a>> {
+    Ok(match ready {
+        Ready::Value(Number::Bool, Scalar::Whole(value)) => launch.arg(*value != 0),
+        Ready::Value(Number::F32, Scalar::Float(value)) => launch.arg(*value as f32),
+        Ready::Value(Number::F64, Scalar::Float(value)) => launch.arg(*value),
+        Ready::Value(number, scalar) => {
+            let bytes = bytes_of(*number, parameter.size as usize, *scalar)
+                .with_context(|| parameter.name.clone())?;
+            let mut wide = [0; 8];
+            wide[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
+            let bits = u64::from_le_bytes(wide);
+            match parameter.size {
+                1 => launch.arg(bits as u8),
+                2 => launch.arg(bits as u16),
+                4 => launch.arg(bits as u32),
+                _ => launch.arg(bits),
+            }
+        }
+        Ready::Memory(buffer) => launch.memory(
+            buffer,
+            u64::from(parameter.size),
+            parameter.class == Class::Disjoint,
+        ),
+    })
+}
+
+/// The first elements of memory, as text.
+pub fn show(parameter: &Parameter, bytes: &[u8], most: usize) -> String {
+    let size = (parameter.size as usize).max(1);
+    let mut shown: Vec<String> = bytes
+        .chunks_exact(size)
+        .take(most)
+        .map(|element| element_text(parameter.number, element))
+        .collect();
+    if bytes.len() / size > most {
+        shown.push("…".into());
+    }
+    format!("{} = [{}]", parameter.name, shown.join(", "))
+}
+
+fn element_text(number: Number, bytes: &[u8]) -> String {
+    let mut wide = [0; 16];
+    wide[..bytes.len().min(16)].copy_from_slice(&bytes[..bytes.len().min(16)]);
+    let bits = u128::from_le_bytes(wide);
+    match number {
+        Number::F32 => f32::from_bits(bits as u32).to_string(),
+        Number::F64 => f64::from_bits(bits as u64).to_string(),
+        Number::I8 => (bits as i8).to_string(),
+        Number::I16 => (bits as i16).to_string(),
+        Number::I32 => (bits as i32).to_string(),
+        Number::I64 => (bits as i64).to_string(),
+        Number::I128 => (bits as i128).to_string(),
+        Number::Other | Number::F16 | Number::F16x2 => {
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        }
+        _ => bits.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(number: Number, size: u32) -> Parameter {
+        Parameter {
+            name: "x".into(),
+            class: Class::Slice,
+            number,
+            size,
+            align: size,
+        }
+    }
+
+    #[test]
+    fn memory_is_written_in_a_word() {
+        let floats = parameter(Number::F32, 4);
+        assert_eq!(
+            memory(&floats, "3:1.5").unwrap(),
+            [1.5f32; 3].map(f32::to_le_bytes).concat()
+        );
+        assert_eq!(
+            memory(&floats, "1, -2").unwrap(),
+            [1.0f32, -2.0].map(f32::to_le_bytes).concat()
+        );
+        assert_eq!(
+            memory(&parameter(Number::U16, 2), "3:ramp").unwrap(),
+            [0, 0, 1, 0, 2, 0]
+        );
+        assert_eq!(
+            memory(&parameter(Number::I8, 1), "2:-1").unwrap(),
+            [255, 255]
+        );
+        assert_eq!(memory(&parameter(Number::Other, 12), "2").unwrap(), [0; 24]);
+        assert!(memory(&parameter(Number::U8, 1), "1:256").is_err());
+        assert!(memory(&floats, "many").is_err());
+        assert_eq!(
+            show(&floats, &[2.0f32; 3].map(f32::to_le_bytes).concat(), 2),
+            "x = [2, 2, …]"
+        );
+    }
+}

@@ -1,0 +1,3 @@
+fn main() {
+    thisgpu_build::Kernels::new().crate_dir("kernels").build_script();
+}

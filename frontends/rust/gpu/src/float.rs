@@ -1,0 +1,178 @@
+//! Functions of mathematics that `core` lacks, by the names that `std` has for them.
+
+/// Mathematical functions of a float. On the device they are those of the code generator's library, at most 2 units of the last place off; on
+/// the host those of the platform's C library.
+///
+/// `floor`, `ceil`, `trunc`, `sqrt`, `mul_add` and `copysign` are exact on both. The functions of `fast` are the device's approximate
+/// instructions.
+pub trait Float: Copy {
+    /// The greatest whole number that is not greater.
+    fn floor(self) -> Self;
+    /// The least whole number that is not less.
+    fn ceil(self) -> Self;
+    /// The whole number towards zero.
+    fn trunc(self) -> Self;
+    /// The nearest whole number, ties away from zero.
+    fn round(self) -> Self;
+    /// The nearest whole number, ties to even.
+    fn round_ties_even(self) -> Self;
+    /// What is behind the point.
+    fn fract(self) -> Self;
+    /// The square root, rounded once.
+    fn sqrt(self) -> Self;
+    /// The cube root.
+    fn cbrt(self) -> Self;
+    /// self · a + b, rounded once.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    /// e^self.
+    fn exp(self) -> Self;
+    /// 2^self.
+    fn exp2(self) -> Self;
+    /// e^self - 1.
+    fn exp_m1(self) -> Self;
+    /// The natural logarithm.
+    fn ln(self) -> Self;
+    /// The logarithm of base 2.
+    fn log2(self) -> Self;
+    /// The logarithm of base 10.
+    fn log10(self) -> Self;
+    /// The natural logarithm of 1 + self.
+    fn ln_1p(self) -> Self;
+    /// self to a power.
+    fn powf(self, power: Self) -> Self;
+    /// self to a whole power.
+    fn powi(self, power: i32) -> Self;
+    /// The root of self² + other².
+    fn hypot(self, other: Self) -> Self;
+    /// The sine of an angle in radians.
+    fn sin(self) -> Self;
+    /// The cosine of an angle in radians.
+    fn cos(self) -> Self;
+    /// The tangent of an angle in radians.
+    fn tan(self) -> Self;
+    /// Sine and cosine.
+    fn sin_cos(self) -> (Self, Self) {
+        (self.sin(), self.cos())
+    }
+    /// The angle of a sine.
+    fn asin(self) -> Self;
+    /// The angle of a cosine.
+    fn acos(self) -> Self;
+    /// The angle of a tangent.
+    fn atan(self) -> Self;
+    /// The angle of the point (other, self).
+    fn atan2(self, other: Self) -> Self;
+    /// The hyperbolic sine.
+    fn sinh(self) -> Self;
+    /// The hyperbolic cosine.
+    fn cosh(self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh(self) -> Self;
+    /// The inverse of [`sinh`](Float::sinh).
+    fn asinh(self) -> Self;
+    /// The inverse of [`cosh`](Float::cosh).
+    fn acosh(self) -> Self;
+    /// The inverse of [`tanh`](Float::tanh).
+    fn atanh(self) -> Self;
+    /// The error function.
+    fn erf(self) -> Self;
+}
+
+macro_rules! float {
+    ($type:ident $module:ident: $($method:ident $(($($parameter:ident),*))? = $symbol:literal),*) => {
+        mod $module {
+            unsafe extern "C" {
+                $(#[link_name = $symbol] pub safe fn $method(x: $type $($(, $parameter: $type)*)?) -> $type;)*
+            }
+        }
+
+        impl Float for $type {
+            $(
+                #[inline(always)]
+                fn $method(self $($(, $parameter: $type)*)?) -> $type {
+                    $module::$method(self $($(, $parameter)*)?)
+                }
+            )*
+
+            #[inline(always)]
+            fn fract(self) -> $type {
+                self - Float::trunc(self)
+            }
+
+            #[inline(always)]
+            fn powi(self, power: i32) -> $type {
+                let (mut base, mut left, mut product) = (self, power.unsigned_abs(), 1.0);
+                while left != 0 {
+                    if left & 1 != 0 {
+                        product *= base;
+                    }
+                    base *= base;
+                    left >>= 1;
+                }
+                if power < 0 { 1.0 / product } else { product }
+            }
+        }
+    };
+}
+
+float!(f32 single: floor = "floorf", ceil = "ceilf", trunc = "truncf", round = "roundf", round_ties_even = "rintf", sqrt = "sqrtf", cbrt = "cbrtf",
+    mul_add(a, b) = "fmaf", exp = "expf", exp2 = "exp2f", exp_m1 = "expm1f", ln = "logf", log2 = "log2f", log10 = "log10f", ln_1p = "log1pf",
+    powf(power) = "powf", hypot(other) = "hypotf", sin = "sinf", cos = "cosf", tan = "tanf", asin = "asinf", acos = "acosf", atan = "atanf",
+    atan2(other) = "atan2f", sinh = "sinhf", cosh = "coshf", tanh = "tanhf", asinh = "asinhf", acosh = "acoshf", atanh = "atanhf", erf = "erff");
+float!(f64 double: floor = "floor", ceil = "ceil", trunc = "trunc", round = "round", round_ties_even = "rint", sqrt = "sqrt", cbrt = "cbrt",
+    mul_add(a, b) = "fma", exp = "exp", exp2 = "exp2", exp_m1 = "expm1", ln = "log", log2 = "log2", log10 = "log10", ln_1p = "log1p",
+    powf(power) = "pow", hypot(other) = "hypot", sin = "sin", cos = "cos", tan = "tan", asin = "asin", acos = "acos", atan = "atan",
+    atan2(other) = "atan2", sinh = "sinh", cosh = "cosh", tanh = "tanh", asinh = "asinh", acosh = "acosh", atanh = "atanh", erf = "erf");
+
+/// The device's approximate functions: one special instruction each, and about 22 good bits. On the host the exact ones.
+pub mod fast {
+    use crate::device;
+
+    /// 2^x.
+    #[inline(always)]
+    pub fn exp2(x: f32) -> f32 {
+        device::ex2_f32(x)
+    }
+
+    /// The logarithm of base 2.
+    #[inline(always)]
+    pub fn log2(x: f32) -> f32 {
+        device::lg2_f32(x)
+    }
+
+    /// 1 / x.
+    #[inline(always)]
+    pub fn recip(x: f32) -> f32 {
+        device::rcp_f32(x)
+    }
+
+    /// 1 / the square root of x.
+    #[inline(always)]
+    pub fn rsqrt(x: f32) -> f32 {
+        device::rsq_f32(x)
+    }
+
+    /// The square root.
+    #[inline(always)]
+    pub fn sqrt(x: f32) -> f32 {
+        device::sqrt_f32(x)
+    }
+
+    /// The sine of an angle in radians.
+    #[inline(always)]
+    pub fn sin(x: f32) -> f32 {
+        device::sin_f32(x)
+    }
+
+    /// The cosine of an angle in radians.
+    #[inline(always)]
+    pub fn cos(x: f32) -> f32 {
+        device::cos_f32(x)
+    }
+
+    /// The hyperbolic tangent.
+    #[inline(always)]
+    pub fn tanh(x: f32) -> f32 {
+        device::tanh_f32(x)
+    }
+}

@@ -1,0 +1,158 @@
+//! Panics: which functions are one, and where they say that it was.
+//!
+//! On the device a panic ends the launch with a trap. The trap stands at the place of the panic, so that the fault names the file, line and column that the
+//! host's message would; its code says what kind of panic it was. Nothing is formatted.
+
+use crate::data;
+use crate::error::Place;
+use crate::link::{Program, Symbol};
+use crate::model::{Call, Function, Type, Value};
+
+/// The code of a trap, CLIF's `userN`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// `panic!` and what is made of it.
+    Panic = 1,
+    /// An index or a range outside of a slice.
+    Bounds = 2,
+    /// `unwrap` or `expect` of what is not there.
+    Unwrap = 3,
+    /// An overflow, or a division by zero.
+    Arithmetic = 4,
+    /// Another function that does not return and has no body here.
+    NoReturn = 5,
+    /// A function without a body, called through a pointer.
+    Missing = 6,
+    /// Code that LLVM was told is never reached.
+    Unreachable = 7,
+    /// A function for features of the host's processor.
+    HostFeatures = 8,
+}
+
+/// What the code of a trap means; none if it is none of this translator's.
+pub fn meaning(code: u8) -> Option<&'static str> {
+    Some(match code {
+        1 => "panicked",
+        2 => "panicked: an index is out of bounds",
+        3 => "panicked: `unwrap` or `expect` of None or Err",
+        4 => "panicked: an overflow or a division by zero",
+        5 => "a function that does not return was called",
+        6 => "a function without a body was called through a pointer",
+        7 => "code was reached that cannot be reached without undefined behaviour",
+        8 => "a function was called that is compiled for features of the host's processor",
+        _ => return None,
+    })
+}
+
+/// What kind of panic a function is that does not return and has no body.
+pub fn reason(function: &Function) -> Reason {
+    let name = &*function.name;
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if has(&["panic_const", "div_by_zero", "rem_by_zero"]) {
+        Reason::Arithmetic
+    } else if has(&[
+        "bounds_check",
+        "slice_index",
+        "slice_start",
+        "slice_end",
+        "index_fail",
+        "len_mismatch",
+        "split_at",
+    ]) {
+        Reason::Bounds
+    } else if has(&["unwrap_failed", "expect_failed"]) {
+        Reason::Unwrap
+    } else if has(&["panick", "panic"]) {
+        Reason::Panic
+    } else {
+        Reason::NoReturn
+    }
+}
+
+/// Bytes of a `core::panic::Location`: address and length of the file's name, line, column.
+const LOCATION_BYTES: usize = 24;
+
+/// The place that a call of a panic function hands over: the last argument that is the address of a constant `Location`.
+pub fn place(program: &Program, module: usize, call: &Call) -> Option<Place> {
+    let pointers = call.arguments.iter().rev();
+    let mut pointers = pointers.filter(|argument| argument.ty == Type::POINTER);
+    pointers.find_map(|argument| {
+        let Value::Constant(constant) = &argument.value else {
+            return None;
+        };
+        let (symbol, offset) = data::address(constant)?;
+        location(program, module, &symbol).filter(|_| offset == 0)
+    })
+}
+
+/// The `Location` that a symbol holds.
+fn location(program: &Program, module: usize, symbol: &str) -> Option<Place> {
+    let (definition, 0) = program.resolve(module, symbol)? else {
+        return None;
+    };
+    let Symbol::Variable(module, _) = definition else {
+        return None;
+    };
+    let variable = program.variable_of(definition)?;
+    let image = data::image(&variable.ty, variable.value.as_ref()?).ok()?;
+    let [(0, name, 0)] = &image.relocations[..] else {
+        return None;
+    };
+    if image.bytes.len() != LOCATION_BYTES {
+        return None;
+    }
+    let number = |at: usize| {
+        let bytes = image.bytes[at..at + 4].try_into().ok();
+        bytes.map(u32::from_le_bytes)
+    };
+    let (name, 0) = program.resolve(module, name)? else {
+        return None;
+    };
+    let name = program.variable_of(name)?;
+    let text = data::image(&name.ty, name.value.as_ref()?).ok()?.bytes;
+    let text = text.get(..number(8)? as usize)?;
+    Some(Place {
+        file: String::from_utf8(text.to_vec()).ok()?,
+        line: number(16)?,
+        column: number(20)?,
+        inlined_at: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Module;
+    use crate::model::{Callee, Operation};
+
+    #[test]
+    fn a_panic_says_where_it_was() {
+        let text = r#"target datalayout = "e-i64:64-i128:128"
+@file = private constant [7 x i8] c"k/a.rs\00", align 1
+@place = private constant <{ ptr, [16 x i8] }> <{ ptr @file, [16 x i8] c"\06\00\00\00\00\00\00\00\07\01\00\00\09\00\00\00" }>, align 8
+define void @f() {
+start:
+  call void @_RNvNtCs_4core9panicking18panic_bounds_check(i64 1, i64 2, ptr align 8 @place) #0
+  unreachable
+}
+declare void @_RNvNtCs_4core9panicking18panic_bounds_check(i64, i64, ptr) #0
+attributes #0 = { noreturn }
+"#;
+        let module = Module::parse("m", text).unwrap();
+        let program = Program::link(vec![module]).unwrap();
+        let Operation::Call(call) =
+            &program.modules()[0].functions[0].blocks[0].instructions[0].operation
+        else {
+            panic!("a call");
+        };
+        let place = place(&program, 0, call).unwrap();
+        assert_eq!(place.to_string(), "k/a.rs:263:9");
+        let Callee::Symbol(name) = &call.callee else {
+            panic!("a symbol");
+        };
+        let declaration = program.declaration(0, name).unwrap();
+        assert_eq!(reason(declaration), Reason::Bounds);
+        assert!((1..=7).all(|code| meaning(code).is_some()) && meaning(8).is_none());
+    }
+}

@@ -1,0 +1,446 @@
+//! The reader of LLVM IR as text, as rustc 1.95 (LLVM 22.1) prints it.
+//!
+//! It takes a whole module and gives a [`Module`]. What stands outside of functions has to be understood, or is an error with its line; an instruction
+//! that is not understood becomes [`Operation::Unsupported`](crate::model::Operation::Unsupported), since most of a crate is not reached by a kernel.
+//!
+//! A text, because rustc writes it, a person can read it, and tests can be written in it. The crate `llvm-bitcode` reads LLVM's bit streams into
+//! records of numbers: types, values and debug information would have to be put together from them in any case, so it would save the lexer alone.
+
+mod instructions;
+mod lexer;
+mod metadata;
+mod values;
+
+use crate::error::Error;
+use crate::layout;
+use crate::model::{
+    Alias, Attributes, Block, Function, Instruction, Item, Linkage, Module, Operation, Parameter,
+    Type, Variable,
+};
+use instructions::{Groups, Names};
+use lexer::{Lexer, Token};
+use std::sync::Arc;
+use values::NamedTypes;
+
+impl Module {
+    /// Reads the text of one crate; messages call it `name`.
+    ///
+    /// # Errors
+    /// What cannot be read, with its line, or a data layout that is not that of 64-bit little-endian machines.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        let mut reader = Reader {
+            module: Module {
+                name: name.to_owned(),
+                ..Module::default()
+            },
+            named: NamedTypes::new(),
+            groups: Groups::new(),
+            title: None,
+            laid_out: false,
+        };
+        reader.groups(text);
+        reader.types(text);
+        reader.text(text).map_err(|(line, message)| {
+            Error::of_module(name, format!("line {line} of its LLVM IR: {message}"))
+        })?;
+        if !reader.laid_out {
+            let message = "no `target datalayout`: sizes of types are unknown";
+            return Err(Error::of_module(name, message));
+        }
+        let mut module = reader.module;
+        module.number();
+        Ok(module)
+    }
+
+    /// Notes where each symbol stands. A definition goes before a declaration.
+    fn number(&mut self) {
+        for (index, alias) in self.aliases.iter().enumerate() {
+            self.items.insert(alias.name.clone(), Item::Alias(index));
+        }
+        for (index, variable) in self.variables.iter().enumerate() {
+            self.items
+                .insert(variable.name.clone(), Item::Variable(index));
+        }
+        for (index, function) in self.functions.iter().enumerate() {
+            self.items
+                .insert(function.name.clone(), Item::Function(index));
+        }
+    }
+}
+
+struct Reader {
+    module: Module,
+    named: NamedTypes,
+    groups: Groups,
+    /// The Rust path that the last comment named.
+    title: Option<Arc<str>>,
+    laid_out: bool,
+}
+
+impl Reader {
+    /// Attribute groups stand behind the functions that refer to them.
+    fn groups(&mut self, text: &str) {
+        for line in text.lines().rev() {
+            let Some(rest) = line.strip_prefix("attributes #") else {
+                continue;
+            };
+            let mut lexer = Lexer::new(rest);
+            let Ok(number) = values::number(&mut lexer) else {
+                continue;
+            };
+            let said = values::attributes(&mut lexer, &self.named, |_| false);
+            let attributes = said.map(|said| said.attributes).unwrap_or_default();
+            self.groups.insert(number, attributes);
+        }
+    }
+
+    /// Named types, which may be made of others that are defined behind them.
+    fn types(&mut self, text: &str) {
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('%')).collect();
+        let mut changed = true;
+        for _ in 0..=lines.len() {
+            if !std::mem::take(&mut changed) {
+                break;
+            }
+            for line in &lines {
+                let mut lexer = Lexer::new(line);
+                let Some(Token::Local(name)) = lexer.next_token() else {
+                    continue;
+                };
+                if !(lexer.eat('=') && lexer.eat_word("type")) {
+                    continue;
+                }
+                let Ok(ty) = values::ty(&mut lexer, &self.named) else {
+                    continue;
+                };
+                let before = self.named.insert(name.into_owned(), ty.clone());
+                changed |= before != Some(ty);
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), (usize, String)> {
+        let mut lines = Lines {
+            text,
+            at: 0,
+            line: 0,
+        };
+        while let Some(line) = lines.next_line() {
+            let number = lines.line;
+            self.line(line, &mut lines)
+                .map_err(|message| (number, message))?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str, lines: &mut Lines<'_>) -> Result<(), String> {
+        if let Some(comment) = line.strip_prefix("; ") {
+            if !comment.starts_with("Function Attrs:") {
+                self.title = Some(comment.into());
+            }
+            return Ok(());
+        }
+        let title = self.title.take();
+        if line.starts_with('@') {
+            return self.global(line);
+        }
+        if let Some(rest) = line.strip_prefix("define ") {
+            return self.definition(rest, title, lines);
+        }
+        if let Some(rest) = line.strip_prefix("declare ") {
+            let function = self.signature(rest, title, &mut None)?;
+            self.module.functions.push(function);
+            return Ok(());
+        }
+        if let Some(rest) = line.strip_prefix('!') {
+            if let Some((number, rest)) = rest.split_once(" = ")
+                && let Ok(number) = number.parse()
+                && let Some(node) = metadata::node(rest)
+            {
+                self.module.metadata.insert(number, node);
+            }
+            return Ok(());
+        }
+        if let Some(rest) = line.strip_prefix("target datalayout = ") {
+            layout::check(rest.trim_matches('"'))?;
+            self.laid_out = true;
+            return Ok(());
+        }
+        // Types have been read before.
+        let known = [
+            "%",
+            "source_filename",
+            "target triple",
+            "attributes #",
+            "$",
+            "^",
+            "uselistorder",
+            "module asm",
+            ";",
+        ];
+        if line.trim().is_empty() || known.iter().any(|begin| line.starts_with(begin)) {
+            return Ok(());
+        }
+        let begin: String = line.chars().take(60).collect();
+        Err(format!("`{begin}` is no part of a module that is known"))
+    }
+
+    /// A variable or an alias.
+    fn global(&mut self, line: &str) -> Result<(), String> {
+        let mut lexer = Lexer::new(line);
+        let Some(Token::Global(name)) = lexer.next_token() else {
+            return Err("a name expected".to_owned());
+        };
+        let name: Arc<str> = name.as_ref().into();
+        lexer.expect('=')?;
+        let (mut linkage, mut declared, mut thread_local) = (Linkage::External, false, false);
+        let what = loop {
+            match lexer.next_token() {
+                Some(Token::Word(word @ ("global" | "constant" | "alias" | "ifunc"))) => {
+                    break word;
+                }
+                Some(Token::Word("thread_local")) => thread_local = true,
+                Some(Token::Word(word)) => {
+                    declared |= matches!(word, "external" | "extern_weak");
+                    linkage = self::linkage(word).unwrap_or(linkage);
+                    if lexer.peek() == Some(&Token::Sign('(')) {
+                        lexer.skip_brackets()?;
+                    }
+                }
+                other => return Err(format!("a variable expected, found {other:?}")),
+            }
+        };
+        let ty = values::ty(&mut lexer, &self.named)?;
+        if matches!(what, "alias" | "ifunc") {
+            // The parameters of a function.
+            if lexer.peek() == Some(&Token::Sign('(')) {
+                lexer.skip_brackets()?;
+            }
+            lexer.expect(',')?;
+            let (_, target) = values::operand_constant(&mut lexer, &self.named)?;
+            self.module.aliases.push(Alias {
+                name,
+                linkage,
+                target,
+            });
+            return Ok(());
+        }
+        let value = match declared {
+            true => None,
+            false => Some(values::constant(&mut lexer, &self.named, &ty)?),
+        };
+        let mut align = None;
+        while let Some(token) = lexer.next_token() {
+            if token == Token::Word("align") {
+                align = Some(values::number(&mut lexer)?);
+            }
+        }
+        self.module.variables.push(Variable {
+            name,
+            linkage,
+            constant: what == "constant",
+            thread_local,
+            ty,
+            value,
+            align,
+        });
+        Ok(())
+    }
+
+    /// What stands before the body of a function. Names of parameters go to `names`, in order.
+    fn signature(
+        &mut self,
+        text: &str,
+        title: Option<Arc<str>>,
+        names: &mut Option<Vec<String>>,
+    ) -> Result<Function, String> {
+        let mut lexer = Lexer::new(text);
+        let mut linkage = Linkage::External;
+        for word in text.split_whitespace().take(3) {
+            linkage = self::linkage(word).unwrap_or(linkage);
+        }
+        values::attributes(&mut lexer, &self.named, values::begins_type)?;
+        let returns = values::ty(&mut lexer, &self.named)?;
+        let Some(Token::Global(name)) = lexer.next_token() else {
+            return Err("the name of a function expected".to_owned());
+        };
+        let name: Arc<str> = name.as_ref().into();
+        lexer.expect('(')?;
+        let (mut parameters, mut variadic) = (Vec::new(), false);
+        while !lexer.eat(')') {
+            if !parameters.is_empty() {
+                lexer.expect(',')?;
+            }
+            if lexer.eat('…') {
+                variadic = true;
+                continue;
+            }
+            let ty = values::ty(&mut lexer, &self.named)?;
+            let said = values::attributes(&mut lexer, &self.named, |token| {
+                matches!(token, Token::Local(_) | Token::Sign(',' | ')'))
+            })?;
+            let number = parameters.len() as u32;
+            if let Some(Token::Local(name)) = lexer.peek() {
+                let name = name.clone().into_owned();
+                lexer.next_token();
+                names.get_or_insert_default().push(name);
+            } else if let Some(names) = names {
+                names.push(number.to_string());
+            }
+            let align = said.align.unwrap_or(8);
+            parameters.push(Parameter {
+                ty,
+                local: crate::model::Local(number),
+                by_value: said.by_value.map(|ty| (ty, align)),
+            });
+        }
+        let said = values::attributes(&mut lexer, &self.named, |token| {
+            matches!(token, Token::Sign('{') | Token::Kind(_))
+        })?;
+        let groups = said
+            .groups
+            .iter()
+            .filter_map(|group| self.groups.get(group));
+        let attributes = groups.fold(said.attributes, |all: Attributes, group| all | *group);
+        Ok(Function {
+            name,
+            title,
+            linkage,
+            returns,
+            parameters,
+            variadic,
+            attributes,
+            subprogram: instructions::location(text),
+            blocks: Vec::new(),
+            locals: 0,
+        })
+    }
+
+    fn definition(
+        &mut self,
+        first: &str,
+        title: Option<Arc<str>>,
+        lines: &mut Lines<'_>,
+    ) -> Result<(), String> {
+        let mut parameters = Some(Vec::new());
+        let mut function = self.signature(first, title, &mut parameters)?;
+        let parameters = parameters.unwrap_or_default();
+        let body = lines.body();
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let mut texts: Vec<Vec<&str>> = Vec::new();
+        for line in body {
+            if let Some(label) = label(line) {
+                names.push(label);
+                texts.push(Vec::new());
+            } else if let Some(last) = texts.last_mut() {
+                last.push(line);
+            } else {
+                // The first block may have no label; its number follows those of the parameters.
+                let unnamed = parameters.iter().filter(|name| name.parse::<u32>().is_ok());
+                names.push(unnamed.count().to_string().into());
+                texts.push(vec![line]);
+            }
+        }
+        let mut locals = Names::new(&self.named, &self.groups, &names);
+        for (parameter, name) in function.parameters.iter_mut().zip(&parameters) {
+            parameter.local = locals.local(name);
+        }
+        for (name, lines) in names.into_iter().zip(texts) {
+            let instructions = lines.into_iter().map(|line| locals.instruction(line));
+            let mut block = Block {
+                name,
+                instructions: instructions.collect(),
+            };
+            let ended = block.instructions.last();
+            if !ended.is_some_and(|last| last.operation.is_terminator()) {
+                // A terminator that is not supported is reported where it is reached; behind it nothing is.
+                block.instructions.push(Instruction {
+                    result: None,
+                    ty: Type::Void,
+                    operation: Operation::Unreachable,
+                    location: None,
+                });
+            }
+            function.blocks.push(block);
+        }
+        function.locals = locals.count();
+        self.module.functions.push(function);
+        Ok(())
+    }
+}
+
+/// The label that a line of a body is.
+fn label(line: &str) -> Option<Arc<str>> {
+    if line.starts_with([' ', '\t']) {
+        return None;
+    }
+    let mut lexer = Lexer::new(line);
+    let name = match lexer.next_token()? {
+        Token::Word(name) | Token::Number(name) => name.into(),
+        Token::Text(name) => String::from_utf8_lossy(&name).as_ref().into(),
+        _ => return None,
+    };
+    lexer.eat(':').then_some(name)
+}
+
+fn linkage(word: &str) -> Option<Linkage> {
+    Some(match word {
+        // Lists that several modules add to matter to linkers of the host alone.
+        "private" | "internal" | "appending" => Linkage::Local,
+        "weak" | "weak_odr" | "linkonce" | "linkonce_odr" | "common" | "available_externally" => {
+            Linkage::Weak
+        }
+        "external" => Linkage::External,
+        _ => return None,
+    })
+}
+
+/// A text line by line.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    /// The number of the line that was read last.
+    line: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn next_line(&mut self) -> Option<&'a str> {
+        let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let end = rest.find('\n').unwrap_or(rest.len());
+        self.at = (self.at + end + 1).min(self.text.len());
+        self.line += 1;
+        Some(rest[..end].trim_end_matches('\r'))
+    }
+
+    /// The labels and instructions of a body, each with the lines that continue it; passes the closing brace.
+    fn body(&mut self) -> Vec<&'a str> {
+        let mut found: Vec<&'a str> = Vec::new();
+        // Where the last instruction begins.
+        let mut begin = 0;
+        loop {
+            let start = self.at;
+            let Some(line) = self.next_line() else { break };
+            if line.starts_with('}') {
+                break;
+            }
+            let content = line.trim_start();
+            // Comments, and records of variables for debuggers.
+            if content.is_empty() || content.starts_with([';', '#']) {
+                continue;
+            }
+            let depth = line.len() - content.len();
+            if depth > 2 || content.starts_with(']') {
+                if let Some(last) = found.last_mut() {
+                    *last = &self.text[begin..start + line.len()];
+                }
+            } else {
+                begin = start;
+                found.push(line);
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! How values of LLVM's types are values of CLIF's.
+//!
+//! A scalar is one value. A vector, an array and a structure are the values of their elements, one after the other. An integer whose width CLIF lacks is
+//! the next wider one; the bits above its own are zero wherever it is at rest.
+
+use crate::layout;
+use crate::model::Type;
+use cranelift_codegen::ir::{self, types};
+
+/// A value of CLIF that is part of one of LLVM's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// An integer of so many bits.
+    Int(u32),
+    /// A half.
+    F16,
+    /// A float.
+    F32,
+    /// A double.
+    F64,
+    /// A generic address.
+    Pointer,
+}
+
+/// Most bits of an integer.
+const MAX_BITS: u32 = 128;
+/// Most parts of a value.
+const MAX_PARTS: usize = 4096;
+
+impl Scalar {
+    /// The truth of a condition.
+    pub const BOOL: Scalar = Scalar::Int(1);
+
+    /// Of a type that is no aggregate or vector.
+    ///
+    /// # Errors
+    /// What has no values on the device.
+    pub fn of(ty: &Type) -> Result<Self, String> {
+        Ok(match ty {
+            Type::Int(bits @ 1..=MAX_BITS) => Scalar::Int(*bits),
+            Type::Int(bits) => {
+                return Err(format!(
+                    "integers of {bits} bits are not supported: {MAX_BITS} at most"
+                ));
+            }
+            Type::Half => Scalar::F16,
+            Type::Float => Scalar::F32,
+            Type::Double => Scalar::F64,
+            Type::Pointer(0) => Scalar::Pointer,
+            Type::Pointer(space) => {
+                return Err(format!(
+                    "pointers of address space {space} are not supported; addresses are generic"
+                ));
+            }
+            Type::Other(name) => return Err(format!("type `{name}` is not supported")),
+            Type::Void | Type::Vector(..) | Type::Array(..) | Type::Struct(_) => {
+                return Err(format!("{ty:?} is no scalar"));
+            }
+        })
+    }
+
+    /// The type in CLIF.
+    pub fn clif(self) -> ir::Type {
+        match self {
+            Scalar::Int(bits) => container(bits),
+            Scalar::F16 => types::F16,
+            Scalar::F32 => types::F32,
+            Scalar::F64 => types::F64,
+            Scalar::Pointer => types::I64,
+        }
+    }
+
+    /// The integer of the same size.
+    pub fn pattern(self) -> ir::Type {
+        match self {
+            Scalar::F16 => types::I16,
+            Scalar::F32 => types::I32,
+            Scalar::F64 => types::I64,
+            other => other.clif(),
+        }
+    }
+
+    /// Its width.
+    pub fn bits(self) -> u32 {
+        match self {
+            Scalar::Int(bits) => bits,
+            other => other.clif().bits(),
+        }
+    }
+
+    /// Whether it is a float.
+    pub fn is_float(self) -> bool {
+        matches!(self, Scalar::F16 | Scalar::F32 | Scalar::F64)
+    }
+}
+
+/// The narrowest integer of CLIF that has so many bits.
+pub fn container(bits: u32) -> ir::Type {
+    match bits {
+        0..=8 => types::I8,
+        9..=16 => types::I16,
+        17..=32 => types::I32,
+        33..=64 => types::I64,
+        _ => types::I128,
+    }
+}
+
+/// The parts of a value, in order.
+///
+/// # Errors
+/// What has no values on the device.
+pub fn parts(ty: &Type) -> Result<Vec<Scalar>, String> {
+    let mut parts = Vec::new();
+    collect(ty, 0, &mut |scalar, _| parts.push(scalar))?;
+    Ok(parts)
+}
+
+/// The parts of a value and where they are in memory.
+///
+/// # Errors
+/// What has no values on the device, and vectors whose lanes are not whole bytes.
+pub fn placed_parts(ty: &Type) -> Result<Vec<(Scalar, u64)>, String> {
+    let mut parts = Vec::new();
+    collect(ty, 0, &mut |scalar, at| parts.push((scalar, at)))?;
+    Ok(parts)
+}
+
+/// Whether it is a vector whose lanes share bytes in memory.
+pub fn is_packed(ty: &Type) -> bool {
+    ty.lanes().is_some() && layout::bits(ty.lane()).is_some_and(|bits| bits % 8 != 0)
+}
+
+/// How many parts of a value stand before an element of it, and how many the element has.
+///
+/// # Errors
+/// An element that the type does not have.
+pub fn part_range(ty: &Type, path: &[u64]) -> Result<std::ops::Range<usize>, String> {
+    let (mut start, mut inner) = (0, ty);
+    for index in path {
+        let missing = || format!("{inner:?} has no element {index}");
+        let element = inner.element(*index).ok_or_else(missing)?;
+        start += match inner {
+            Type::Struct(of) => {
+                let before = &of.fields[..*index as usize];
+                let counts = before
+                    .iter()
+                    .map(|field| parts(field).map(|parts| parts.len()));
+                counts.sum::<Result<usize, String>>()?
+            }
+            _ => *index as usize * parts(element)?.len(),
+        };
+        inner = element;
+    }
+    Ok(start..start + parts(inner)?.len())
+}
+
+fn collect(ty: &Type, at: u64, each: &mut dyn FnMut(Scalar, u64)) -> Result<(), String> {
+    let count = ty.elements();
+    match ty {
+        Type::Void => {}
+        Type::Vector(..) | Type::Array(..) | Type::Struct(_) => {
+            let count = count.unwrap_or(0);
+            if count > MAX_PARTS as u64 {
+                return Err(format!(
+                    "a value of {count} elements is not supported: {MAX_PARTS} at most; use memory"
+                ));
+            }
+            for index in 0..count {
+                let element = ty.element(index).ok_or("an element without a type")?;
+                let offset = layout::offset(ty, index)
+                    .ok_or_else(|| format!("{ty:?} has no place in memory"))?;
+                collect(element, at + offset, each)?;
+            }
+        }
+        scalar => each(Scalar::of(scalar)?, at),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Struct;
+    use std::sync::Arc;
+
+    #[test]
+    fn aggregates_are_flat() {
+        let inner = Type::Array(2, Arc::new(Type::Int(24)));
+        let fields = vec![Type::BOOL, inner, Type::Double];
+        let ty = Type::Struct(Arc::new(Struct {
+            packed: false,
+            fields,
+        }));
+        use Scalar::*;
+        let placed = [(Int(1), 0), (Int(24), 4), (Int(24), 8), (F64, 16)];
+        assert_eq!(placed_parts(&ty).unwrap(), placed);
+        assert_eq!(part_range(&ty, &[1, 1]), Ok(2..3));
+        assert_eq!(part_range(&ty, &[1]), Ok(1..3));
+        assert_eq!(part_range(&ty, &[2]), Ok(3..4));
+        assert!(part_range(&ty, &[3]).is_err());
+        assert!(parts(&Type::Int(129)).is_err());
+    }
+}
