@@ -46,7 +46,7 @@ impl Device {
         self.shared.driver()
     }
 
-    /// A number that tells devices apart; clones have the same, and so have their buffers ([`Buffer::device_identity`]).
+    /// A number that tells devices apart; clones have the same.
     pub fn identity(&self) -> usize {
         Shared::identity(&self.shared)
     }

@@ -37,7 +37,7 @@ enum Command {
     Build(build::Options),
     /// Launch a kernel with the arguments given.
     Run(run::Options),
-    /// Run the functions marked #[kernel_test] on the simulator.
+    /// Run the kernel tests of a crate on the simulator.
     Test(test::Options),
 }
 
