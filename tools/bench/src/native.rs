@@ -67,7 +67,12 @@ fn numbers_to_parameters(kernel: &mut Function) -> bool {
     let insts: Vec<Inst> = (kernel.layout.blocks())
         .flat_map(|block| kernel.layout.block_insts(block))
         .collect();
-    insts.into_iter().all(|inst| replace(kernel, inst, &values))
+    let alone = insts.into_iter().all(|inst| replace(kernel, inst, &values));
+    if alone {
+        // Nobody calls them any more.
+        kernel.dfg.ext_funcs.clear();
+    }
+    alone
 }
 
 /// Replaces a call that asks for a number; false for any other call.
