@@ -131,8 +131,8 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
                 put(&mut fourth, lane, given.words[3]);
             }
             if PREDICATES {
-                pu |= if given.predicates[0] { BITS[lane] } else { 0 };
-                pv |= if given.predicates[1] { BITS[lane] } else { 0 };
+                pu |= if given.predicates[0] { bit(lane) } else { 0 };
+                pv |= if given.predicates[1] { bit(lane) } else { 0 };
             }
             if let Some(value) = given.all {
                 for (i, mask) in all.get_or_insert_default().iter_mut().enumerate() {
@@ -166,7 +166,13 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
     }
 }
 
-/// The value of a lane.
+/// The bit of a lane.
+#[inline(always)]
+fn bit(lane: usize) -> u32 {
+    BITS[lane]
+}
+
+/// Sets the value of a lane.
 #[inline(always)]
 fn put(column: &mut Column, lane: usize, value: u32) {
     column[lane] = value;

@@ -15,6 +15,9 @@ use std::fmt::Write;
 /// What a thread asks for that becomes a parameter: the number of its block, the threads of a block, its own number.
 const NUMBERS: [&str; 3] = ["%gpu_ctaid_x", "%gpu_ntid_x", "%gpu_tid_x"];
 
+/// What promises something of an address and gives that back.
+const PROMISE: &str = "%gpu_assume_aligned";
+
 /// A kernel and its loop over threads.
 pub struct Native {
     host: Host,
@@ -67,10 +70,15 @@ fn numbers_to_parameters(kernel: &mut Function) -> bool {
     let insts: Vec<Inst> = (kernel.layout.blocks())
         .flat_map(|block| kernel.layout.block_insts(block))
         .collect();
-    insts.into_iter().all(|inst| replace(kernel, inst, &values))
+    let alone = insts.into_iter().all(|inst| replace(kernel, inst, &values));
+    if alone {
+        // Nobody calls them any more.
+        kernel.dfg.ext_funcs.clear();
+    }
+    alone
 }
 
-/// Replaces a call that asks for a number; false for any other call.
+/// Replaces a call that asks for a number or promises something; false for any other call.
 fn replace(kernel: &mut Function, inst: Inst, values: &[Value]) -> bool {
     let callee = match kernel.dfg.insts[inst] {
         InstructionData::Call { func_ref, .. } => func_ref,
@@ -78,12 +86,15 @@ fn replace(kernel: &mut Function, inst: Inst, values: &[Value]) -> bool {
     };
     let name = &kernel.dfg.ext_funcs[callee].name;
     let name = name.display(Some(&kernel.params)).to_string();
-    let Some(index) = NUMBERS.iter().position(|number| *number == name) else {
-        return false;
+    let number = NUMBERS.iter().position(|number| *number == name);
+    let value = match (number, name.as_str()) {
+        (Some(index), _) => values[index],
+        (None, PROMISE) => kernel.dfg.inst_args(inst)[0],
+        _ => return false,
     };
     let result = kernel.dfg.first_result(inst);
     kernel.dfg.clear_results(inst);
-    kernel.dfg.change_to_alias(result, values[index]);
+    kernel.dfg.change_to_alias(result, value);
     FuncCursor::new(kernel).at_inst(inst).remove_inst();
     true
 }
