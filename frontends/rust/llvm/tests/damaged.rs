@@ -117,12 +117,12 @@ fn nothing_panics() {
     let seed = std::env::var("DAMAGED_SEED").map_or(7, |text| text.parse().unwrap());
     let mut rng = rng::Rng(seed);
     let mut compiled = 0;
-    for _ in 0..6000 {
+    for _ in 0..3000 {
         let text = damaged(&mut rng);
         let result = catch_unwind(AssertUnwindSafe(|| translated(&text)));
         let result = result.unwrap_or_else(|_| panic!("of this text:\n{text}"));
         compiled += u32::from(result.is_ok());
     }
     // Most damage is noticed; what is not needed may be anything.
-    assert!((100..5000).contains(&compiled), "{compiled}");
+    assert!((50..2500).contains(&compiled), "{compiled}");
 }
