@@ -454,7 +454,11 @@ impl<'p> Body<'_, 'p, '_> {
         let mut edges = Vec::new();
         for (case, to) in &cases {
             let block = self.landing(from, *to, &mut edges)?;
-            switch.set_entry(case & crate::data::mask(bits), block);
+            let case = case & crate::data::mask(bits);
+            if switch.entries().contains_key(&case) {
+                return Err(format!("two cases of a switch are {case}"));
+            }
+            switch.set_entry(case, block);
         }
         let default = self.landing(from, default, &mut edges)?;
         // The helper compares values of 8 bits and more as they are.
