@@ -273,7 +273,12 @@ impl<'p> Body<'_, 'p, '_> {
             // What the panic says of itself lacks the calls that were inlined around it.
             let here = program.place(self.module, instruction.location);
             let same = here.iter().flat_map(Place::chain);
-            let mut same = same.filter(|of| of.file == place.file && of.line == place.line);
+            // Debug information has the file as it is seen from where the compiler ran.
+            let same_file = |of: &Place| {
+                let before = place.file.strip_suffix(&of.file);
+                before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+            };
+            let mut same = same.filter(|of| same_file(of) && of.line == place.line);
             place.inlined_at = same.next().and_then(|of| of.inlined_at.clone());
             let number = self.translator.locations.number(&place);
             self.builder.set_srcloc(number);
