@@ -327,8 +327,8 @@ fn levels_and_checks_change_the_code_and_not_the_results() {
     }
 }
 
-/// A crate with this library, in a folder of its own.
-fn crate_of(source: &str) -> (tempfile::TempDir, Kernels) {
+/// A crate with this library, in a folder of its own, which a test builds apart from other tests'.
+fn crate_of(test: &str, source: &str) -> (tempfile::TempDir, Kernels) {
     let folder = tempfile::tempdir().expect("a folder");
     let library = format!("{}/../gpu", env!("CARGO_MANIFEST_DIR"));
     let manifest = format!(
@@ -339,7 +339,7 @@ fn crate_of(source: &str) -> (tempfile::TempDir, Kernels) {
     fs::write(folder.path().join("src/lib.rs"), source).expect("room");
     let kernels = Kernels::new()
         .crate_dir(folder.path())
-        .target_dir(common::target().join("given"))
+        .target_dir(common::target().join(test))
         .quiet(true)
         .offline(true);
     (folder, kernels)
@@ -368,7 +368,7 @@ pub fn sleeps() {
     std::thread::sleep(core::time::Duration::from_secs(1)); // line 19
 }
 ";
-    let (_folder, kernels) = crate_of(source);
+    let (_folder, kernels) = crate_of("unsupported", source);
     let Err(Error::Translation(errors)) = kernels.compile() else {
         panic!("translated")
     };
@@ -393,8 +393,10 @@ pub fn sleeps() {
 
 #[test]
 fn errors_of_rustc_and_missing_kernels_are_told() {
-    let (_folder, kernels) =
-        crate_of("#![no_std]\nuse thisgpu_gpu::*;\n#[kernel]\npub fn wrong(x: &str) {}\n");
+    let (_folder, kernels) = crate_of(
+        "errors",
+        "#![no_std]\nuse thisgpu_gpu::*;\n#[kernel]\npub fn wrong(x: &str) {}\n",
+    );
     let error = kernels.compile().expect_err("no parameter").to_string();
     assert!(
         error.contains("`str` cannot be in a buffer of the device")
@@ -410,17 +412,18 @@ fn errors_of_rustc_and_missing_kernels_are_told() {
         ("pub async fn k() {}", "a kernel cannot be async"),
         ("pub struct K;", "a kernel is a function"),
     ] {
-        let (_folder, kernels) = crate_of(&format!(
-            "#![no_std]\nuse thisgpu_gpu::*;\n#[kernel]\n{signature}\n"
-        ));
+        let (_folder, kernels) = crate_of(
+            "errors",
+            &format!("#![no_std]\nuse thisgpu_gpu::*;\n#[kernel]\n{signature}\n"),
+        );
         let error = kernels.compile().expect_err(signature).to_string();
         assert!(error.contains(message), "{error}");
     }
-    let (_folder, kernels) = crate_of("#![no_std]\n");
+    let (_folder, kernels) = crate_of("errors", "#![no_std]\n");
     assert!(matches!(kernels.compile(), Err(Error::NoKernels(_))));
     let missing = Kernels::new().crate_dir("no/such/folder").compile();
     assert!(matches!(missing, Err(Error::File { .. })), "{missing:?}");
-    let (_folder, kernels) = crate_of("#![no_std]\n");
+    let (_folder, kernels) = crate_of("errors", "#![no_std]\n");
     let nightly = kernels.toolchain("nightly").compile();
     assert!(
         matches!(

@@ -37,7 +37,7 @@ enum Command {
     Build(build::Options),
     /// Launch a kernel with the arguments given.
     Run(run::Options),
-    /// Run the kernel tests of a crate on the simulator.
+    /// Run the tests for the device on the simulator.
     Test(test::Options),
 }
 

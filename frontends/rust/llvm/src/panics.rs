@@ -153,6 +153,6 @@ attributes #0 = { noreturn }
         };
         let declaration = program.declaration(0, name).unwrap();
         assert_eq!(reason(declaration), Reason::Bounds);
-        assert!((1..=7).all(|code| meaning(code).is_some()) && meaning(8).is_none());
+        assert!((1..=8).all(|code| meaning(code).is_some()) && meaning(9).is_none());
     }
 }

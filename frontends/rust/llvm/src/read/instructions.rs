@@ -469,7 +469,7 @@ impl<'a> Names<'a> {
                 let mut align = 1;
                 while lexer.eat(',') {
                     if lexer.eat_word("align") {
-                        align = values::number(lexer)?;
+                        align = values::alignment(lexer)?;
                     } else if lexer.peek().is_some_and(values::begins_type) {
                         count = self.operand(lexer)?;
                     } else {
@@ -583,7 +583,7 @@ fn access(lexer: &mut Lexer<'_>, volatile: bool) -> Result<Access, String> {
         match lexer.peek() {
             Some(Token::Word("align")) => {
                 lexer.next_token();
-                access.align = values::number(lexer)?;
+                access.align = values::alignment(lexer)?;
             }
             Some(Token::Word("syncscope")) => {
                 lexer.next_token();

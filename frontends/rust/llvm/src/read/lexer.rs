@@ -121,8 +121,9 @@ impl<'a> Lexer<'a> {
         loop {
             match self.next_token() {
                 Some(Token::Sign('(' | '[' | '{')) => depth += 1,
-                Some(Token::Sign(')' | ']' | '}')) => depth -= 1,
-                Some(_) => {}
+                Some(Token::Sign(')' | ']' | '}')) if depth != 0 => depth -= 1,
+                Some(_) if depth != 0 => {}
+                Some(token) => return Err(format!("brackets expected, found {token:?}")),
                 None => return Err("brackets that are not closed".to_owned()),
             }
             if depth == 0 {

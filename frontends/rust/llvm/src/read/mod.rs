@@ -232,7 +232,7 @@ impl Reader {
         let mut align = None;
         while let Some(token) = lexer.next_token() {
             if token == Token::Word("align") {
-                align = Some(values::number(&mut lexer)?);
+                align = Some(values::alignment(&mut lexer)?);
             }
         }
         self.module.variables.push(Variable {

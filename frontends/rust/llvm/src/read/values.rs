@@ -129,6 +129,15 @@ pub fn number<N: std::str::FromStr>(lexer: &mut Lexer<'_>) -> Result<N, String> 
     }
 }
 
+/// An alignment: a power of two.
+pub fn alignment(lexer: &mut Lexer<'_>) -> Result<u64, String> {
+    let align: u64 = number(lexer)?;
+    match align.is_power_of_two() && align <= 1 << 32 {
+        true => Ok(align),
+        false => Err(format!("an alignment of {align} bytes")),
+    }
+}
+
 /// What attributes say that matters here.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
@@ -163,7 +172,7 @@ pub fn attributes(
             }
             Some(Token::Word("align")) => {
                 let brackets = lexer.eat('(');
-                said.align = Some(number(lexer)?);
+                said.align = Some(alignment(lexer)?);
                 if brackets {
                     lexer.expect(')')?;
                 }

@@ -273,7 +273,12 @@ impl<'p> Body<'_, 'p, '_> {
             // What the panic says of itself lacks the calls that were inlined around it.
             let here = program.place(self.module, instruction.location);
             let same = here.iter().flat_map(Place::chain);
-            let mut same = same.filter(|of| of.file == place.file && of.line == place.line);
+            // Debug information has the file as it is seen from where the compiler ran.
+            let same_file = |of: &Place| {
+                let before = place.file.strip_suffix(&of.file);
+                before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+            };
+            let mut same = same.filter(|of| same_file(of) && of.line == place.line);
             place.inlined_at = same.next().and_then(|of| of.inlined_at.clone());
             let number = self.translator.locations.number(&place);
             self.builder.set_srcloc(number);
@@ -454,7 +459,11 @@ impl<'p> Body<'_, 'p, '_> {
         let mut edges = Vec::new();
         for (case, to) in &cases {
             let block = self.landing(from, *to, &mut edges)?;
-            switch.set_entry(case & crate::data::mask(bits), block);
+            let case = case & crate::data::mask(bits);
+            if switch.entries().contains_key(&case) {
+                return Err(format!("two cases of a switch are {case}"));
+            }
+            switch.set_entry(case, block);
         }
         let default = self.landing(from, default, &mut edges)?;
         // The helper compares values of 8 bits and more as they are.
