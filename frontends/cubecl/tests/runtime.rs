@@ -202,7 +202,12 @@ fn buffers_are_checked_each_for_itself() {
         }
         count_cubes::launch(&client, count.clone(), size, argument(&memory, 1));
         let error = client.read_one(memory).expect_err("nobody has written it");
-        assert!(error.to_string().contains("read before anything was written"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("read before anything was written"),
+            "{error}"
+        );
     }
 }
 
