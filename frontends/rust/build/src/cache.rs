@@ -4,8 +4,9 @@ use crate::cargo::Text;
 use crate::compiled::{Compiled, Description};
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A result of earlier, with everything that it depends on.
@@ -58,6 +59,17 @@ impl Cache {
         Cache(folder.into())
     }
 
+    /// Keeps others, of this process or another, from the folder as long as the file is open. Where files cannot be locked nobody is kept from it.
+    pub fn lock(&self) -> Result<File, Error> {
+        fs::create_dir_all(&self.0).map_err(Error::file(&self.0))?;
+        let path = self.file("lock");
+        let file = File::create(&path).map_err(Error::file(&path))?;
+        match file.lock() {
+            Err(error) if error.kind() != ErrorKind::Unsupported => Err(Error::file(&path)(error)),
+            _ => Ok(file),
+        }
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -74,9 +86,8 @@ impl Cache {
         })
     }
 
-    /// Keeps a result; the old one is gone before the first part of the new one is there.
+    /// Keeps a result, where the folder is locked; the old one is gone before the first part of the new one is there.
     pub fn put(&self, inputs: Inputs, compiled: &Compiled) -> Result<(), Error> {
-        fs::create_dir_all(&self.0).map_err(Error::file(&self.0))?;
         let write = |name: &str, bytes: &[u8]| {
             let path = self.file(name);
             fs::write(&path, bytes).map_err(Error::file(&path))

@@ -183,6 +183,8 @@ impl Kernels {
         );
         let (inputs, contents) = Inputs::read(&texts, options)?;
         let cache = Cache::new(&target.join(format!("kernels-{}-{variant}", package.name)));
+        // Whoever compiles the same crate at the same time waits, and finds the result.
+        let _lock = cache.lock()?;
         if let Some(compiled) = cache.get(&inputs) {
             return Ok(compiled);
         }

@@ -45,6 +45,30 @@ fn blocks_sum_in_shared_memory() {
     assert!(larger.unwrap_err().to_string().contains("256"));
 }
 
+/// Vectors, boxed closures and maps, in the memory of the crate's own allocator.
+#[test]
+fn a_crate_may_bring_an_allocator() {
+    let (device, module) = checking();
+    let numbers: Vec<u32> = (0..30).map(|i| i * 7 % 31).collect();
+    let x = device.upload(&numbers).unwrap();
+    let mut out = device.zeros::<u32>(16).unwrap();
+    let launch = module.kernel("remainders").unwrap();
+    let launch = launch.launch(Grid::new([1, 1, 1], [16, 1, 1]));
+    let report = launch.arg(&x).arg(&mut out).run().unwrap();
+    assert!(report.findings.is_empty(), "{}", report.findings[0]);
+    let most = |divisor: u32| {
+        let count = |remainder| {
+            numbers
+                .iter()
+                .filter(|x| **x % divisor == remainder)
+                .count()
+        };
+        (0..divisor).map(count).max().unwrap() as u32
+    };
+    let expected: Vec<u32> = (0..16).map(|thread| most(thread + 2)).collect();
+    assert_eq!(out.to_vec().unwrap(), expected);
+}
+
 #[test]
 fn atomics_count_in_both_memories() {
     let (device, module) = checking();
@@ -432,4 +456,30 @@ fn errors_of_rustc_and_missing_kernels_are_told() {
         ),
         "{nightly:?}"
     );
+}
+
+/// Two builds of the same crate at the same time: one translates, the other waits and takes what it made.
+#[test]
+fn builds_of_one_crate_do_not_meet() {
+    let folder = common::target().join("together");
+    let compile = || {
+        let kernels = common::example("tour").target_dir(&folder);
+        kernels.compile().unwrap_or_else(|error| panic!("{error}"))
+    };
+    for _ in 0..3 {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.expect("a folder can be read").path();
+            if path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("kernels-"))
+            {
+                fs::remove_dir_all(&path).expect("nobody builds now");
+            }
+        }
+        std::thread::scope(|scope| {
+            let builds = [(); 4].map(|()| scope.spawn(compile));
+            let made = builds.map(|build| build.join().expect("no build panics"));
+            assert_eq!(made.iter().filter(|made| !made.is_fresh()).count(), 1);
+        });
+    }
 }

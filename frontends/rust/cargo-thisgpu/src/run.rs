@@ -26,6 +26,12 @@ pub struct Options {
     /// Look for races, reads of what nobody wrote, and barriers that a part of a block reaches.
     #[arg(long)]
     check: bool,
+    /// Instructions that a warp may issue.
+    #[arg(long, value_name = "COUNT", default_value_t = SimConfig::default().budget)]
+    budget: u64,
+    /// Instructions that blocks may issue together without ending.
+    #[arg(long, value_name = "COUNT", default_value_t = SimConfig::default().launch_budget)]
+    launch_budget: u64,
     /// Elements that are shown of what the kernel may write.
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     show: usize,
@@ -57,6 +63,8 @@ impl Options {
         let device = Device::simulator(SimConfig {
             timed: self.timed,
             check: self.check,
+            budget: self.budget,
+            launch_budget: self.launch_budget,
             ..SimConfig::default()
         });
         let module = compiled.load(&device)?;

@@ -27,7 +27,10 @@ impl<T: Element> DisjointMut<T> {
     }
 
     /// A view of a slice, for tests on the host.
-    pub fn from_slice(slice: &mut [T]) -> DisjointMut<T> {
+    ///
+    /// # Safety
+    /// Nothing else reaches the slice as long as the view, which does not keep it, is used.
+    pub unsafe fn from_slice(slice: &mut [T]) -> DisjointMut<T> {
         DisjointMut {
             start: slice.as_mut_ptr(),
             len: slice.len(),
@@ -346,8 +349,11 @@ impl<T> fmt::Debug for Shared<T> {
 }
 
 /// The shared memory that the launch asks for behind the kernel's own, as elements.
+///
+/// # Safety
+/// A thread uses one view of it at a time, of one type: every call gives the same memory.
 #[inline(always)]
-pub fn dynamic_shared<T: Element>() -> DisjointMut<T> {
+pub unsafe fn dynamic_shared<T: Element>() -> DisjointMut<T> {
     #[cfg(thisgpu)]
     {
         unsafe extern "C" {

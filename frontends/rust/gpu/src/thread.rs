@@ -69,7 +69,8 @@ pub fn global_size() -> usize {
 /// ```
 /// use thisgpu_gpu::{DisjointMut, thread};
 /// let (x, mut y) = ([1, 2], [5, 6]);
-/// let mut view = DisjointMut::from_slice(&mut y);
+/// // SAFETY: nothing else has the array as long as the view is used.
+/// let mut view = unsafe { DisjointMut::from_slice(&mut y) };
 /// if let Some((x, y)) = thread::own((&x[..], &mut view)) {
 ///     *y += x;
 /// }

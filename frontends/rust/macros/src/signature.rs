@@ -53,6 +53,14 @@ pub fn parse(item: TokenStream, what: &str) -> Result<Signature, Error> {
                 ));
             }
             Some(TokenTree::Ident(word))
+                if matches!(word.to_string().as_str(), "unsafe" | "const" | "extern") =>
+            {
+                let message = format!(
+                    "{what} is a plain `fn`: the host calls it, and promises nothing; put what is unsafe into a block"
+                );
+                return Err(Error::new(word.span(), message));
+            }
+            Some(TokenTree::Ident(word))
                 if matches!(
                     word.to_string().as_str(),
                     "struct" | "enum" | "mod" | "impl" | "static" | "trait"

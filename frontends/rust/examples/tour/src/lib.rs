@@ -2,6 +2,10 @@
 
 #![no_std]
 
+extern crate alloc;
+
+pub mod heap;
+
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use thisgpu_gpu::*;
 
@@ -89,7 +93,7 @@ pub fn step(time: f32, wrap: bool, speed: &[f32; 3], mut particles: DisjointMut<
 #[kernel]
 pub fn reverse(x: DisjointMut<u32>) {
     let (tile, t, threads) = (
-        dynamic_shared::<u32>(),
+        unsafe { dynamic_shared::<u32>() },
         thread::index_x() as usize,
         thread::block_dim_x() as usize,
     );
@@ -136,7 +140,7 @@ pub fn panics(which: u32, x: &[u32]) {
             let _ = x.iter().find(|x| **x > 1000).unwrap();
         }
         5 => debug_assert!(x[0] > 1000),
-        _ => DisjointMut::<u32>::from_slice(&mut []).set(0, x[0] + 1),
+        _ => unsafe { DisjointMut::<u32>::from_slice(&mut []) }.set(0, x[0] + 1),
     }
 }
 
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn the_host_has_tests_of_its_own() {
         let mut x = [1.0, 2.0];
-        mathematics(DisjointMut::from_slice(&mut x));
+        mathematics(unsafe { DisjointMut::from_slice(&mut x) });
         assert!((x[0] - (2.0f32.sqrt() + 0.5)).abs() < 1e-6);
     }
 }

@@ -26,6 +26,9 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("fmax", "maxnum"),
 ];
 
+/// A function that rustc calls in front of every allocation so that linkers keep the allocator; it does nothing.
+const ALLOCATION_MARKER: &str = "__rust_no_alloc_shim_is_unstable_v2";
+
 /// Instructions that say what the host's processor can do.
 const ASKS_FOR_FEATURES: &[&str] = &["cpuid", "xgetbv"];
 
@@ -51,6 +54,9 @@ impl<'p> Body<'_, 'p, '_> {
         }
         if let Some(intrinsic) = name.strip_prefix(INTRINSIC) {
             return self.gpu_intrinsic(intrinsic, call, returns);
+        }
+        if name.ends_with(ALLOCATION_MARKER) {
+            return Ok(Parts::new());
         }
         match &**name {
             "bcmp" => return self.of_library("memcmp", call, returns),

@@ -22,6 +22,10 @@ const IGNORED: &[&str] = &[
     "prefetch",
     "var.annotation",
     "pseudoprobe",
+    // What `core::hint::spin_loop` is on the host.
+    "x86.sse2.pause",
+    "aarch64.hint",
+    "aarch64.isb",
 ];
 
 /// Functions of the library by the names that LLVM has for them.
