@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use thisgpu_llvm::flags::{Checks, Compilation, OptLevel, flags};
 use thisgpu_llvm::{Module, Program};
 
 /// How rustc's passes are chosen.
@@ -14,30 +15,6 @@ pub enum Level {
     Convergent,
 }
 
-/// Intrinsics of LLVM that depend on no other thread, for whom the attribute that is forced on everything is taken back.
-const PURE: &[&str] = &[
-    "sqrt.f32",
-    "sqrt.f64",
-    "fma.f32",
-    "fma.f64",
-    "minnum.f32",
-    "maxnum.f32",
-    "fabs.f32",
-    "fabs.f64",
-    "ctpop.i32",
-    "ctpop.i64",
-    "ctlz.i32",
-    "ctlz.i64",
-    "cttz.i32",
-    "cttz.i64",
-    "umin.i32",
-    "umin.i64",
-    "umax.i32",
-    "umax.i64",
-    "smin.i32",
-    "smax.i32",
-];
-
 /// A folder for what a test writes.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -48,35 +25,18 @@ pub fn folder(name: &str) -> PathBuf {
 /// The LLVM IR of a file, by way of the file `out`.
 fn llvm_ir(source: &Path, level: Level, out: &Path) -> String {
     let mut command = Command::new("rustc");
-    command.args(["--edition", "2024", "--emit=llvm-ir", "-Awarnings"]);
-    for option in [
-        "codegen-units=1",
-        "panic=abort",
-        "overflow-checks=off",
-        "debug-assertions=off",
-        "relocation-model=static",
-        "force-unwind-tables=no",
-        "jump-tables=off",
-        "debuginfo=1",
-        "symbol-mangling-version=v0",
-    ] {
-        command.arg(format!("-C{option}"));
-    }
+    command.args(["--edition", "2024", "-Awarnings"]);
     match level {
+        // What is not about the passes is the same.
         Level::Of(level) => {
+            let reference = flags(Compilation::Reference, Checks::default());
+            let passes = |flag: &String| flag == "-Cno-prepopulate-passes";
+            command.args(reference.into_iter().filter(|flag| !passes(flag)));
             command.arg(format!("-Copt-level={level}"));
         }
         Level::Convergent => {
-            command.args(["-Copt-level=0", "-Cno-prepopulate-passes"]);
-            command.arg("-Cpasses=function(sroa,early-cse) default<O2>");
-            let mut arguments = String::from(
-                "-force-attribute=convergent -simplifycfg-branch-fold-threshold=0 -unroll-peel-max-count=0 -vectorize-loops=false \
-                 -vectorize-slp=false -inline-threshold=1000",
-            );
-            for pure in PURE {
-                arguments.push_str(&format!(" -force-remove-attribute=llvm.{pure}:convergent"));
-            }
-            command.arg(format!("-Cllvm-args={arguments}"));
+            let level = Compilation::Optimised(OptLevel::More);
+            command.args(flags(level, Checks::default()));
         }
     }
     let output = command.arg(source).arg("-o").arg(out).output().unwrap();
