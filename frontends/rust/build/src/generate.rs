@@ -74,14 +74,23 @@ fn function(text: &mut String, kernel: &KernelDescription) {
     let _ = writeln!(
         text,
         "#[allow(dead_code, clippy::too_many_arguments)]\n\
-         pub fn {name}{generics}(\n    \
+         pub fn {function}{generics}(\n    \
              device: &::thisgpu_build::Device,\n    \
              grid: ::thisgpu_build::Grid{parameters},\n\
          ) -> ::core::result::Result<::thisgpu_build::Report, ::thisgpu_build::Error> {{\n    \
              KERNELS.module(device)?.kernel({name:?})?.launch(grid){arguments}.run()\n\
          }}",
+        function = function_name(&kernel.symbol),
         name = kernel.symbol,
     );
+}
+
+/// The name of a kernel's function: the kernel's own, if nothing else has it and Rust allows it.
+fn function_name(kernel: &str) -> String {
+    match kernel {
+        "load" | "crate" | "self" | "super" | "Self" | "_" => format!("kernel_{kernel}"),
+        _ => format!("r#{kernel}"),
+    }
 }
 
 /// The type of a parameter on the host. A structure is whatever type of the same size the host has for it.
@@ -116,6 +125,12 @@ mod tests {
             size,
             align: size.min(8),
         }
+    }
+
+    #[test]
+    fn names_of_functions_are_names() {
+        assert_eq!(function_name("match"), "r#match");
+        assert_eq!(function_name("load"), "kernel_load");
     }
 
     #[test]
@@ -155,7 +170,7 @@ mod tests {
         let expected = [
             "include_bytes!(\"/out/kernels.elf\")",
             "/// Moves.\n///\n/// The kernel at src/lib.rs:3.",
-            "pub fn move_all<T3: ::thisgpu_build::Pod>(",
+            "pub fn r#move_all<T3: ::thisgpu_build::Pod>(",
             "r#time: f32",
             "argument_1: bool",
             "r#speed: &::thisgpu_build::Buffer<f32>",
