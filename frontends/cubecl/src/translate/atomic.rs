@@ -158,7 +158,7 @@ impl Translator<'_, '_, '_> {
     }
 }
 
-/// An atomic is aligned, or faults.
+/// An atomic is aligned, or faults. It has no order with other addresses, as CUDA's and WGSL's have none.
 fn flags() -> MemFlagsData {
-    MemFlagsData::new().with_aligned()
+    MemFlagsData::new().with_aligned().with_can_move()
 }

@@ -50,6 +50,9 @@ impl Inputs {
     }
 }
 
+/// Most bytes of a file of a result (*assumed*: more than any program of kernels has).
+const MOST_BYTES: u64 = 1 << 30;
+
 /// A folder with one result.
 pub struct Cache(PathBuf);
 
@@ -74,13 +77,21 @@ impl Cache {
         self.0.join(name)
     }
 
+    /// A file of the result. What is no regular file, such as a pipe or a link to a device, nobody has put there, and it may never end.
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let path = self.file(name);
+        let found = fs::symlink_metadata(&path).ok()?;
+        let whole = found.is_file() && found.len() <= MOST_BYTES;
+        whole.then(|| fs::read(&path).ok())?
+    }
+
     /// The result, if it was made from the same.
     pub fn get(&self, inputs: &Inputs) -> Option<Compiled> {
-        let kept: Kept = serde_json::from_slice(&fs::read(self.file("kernels.json")).ok()?).ok()?;
+        let kept: Kept = serde_json::from_slice(&self.read("kernels.json")?).ok()?;
         (kept.inputs == *inputs).then_some(())?;
         Some(Compiled {
-            object: fs::read(self.file("kernels.elf")).ok()?,
-            clif: fs::read_to_string(self.file("kernels.clif")).ok()?,
+            object: self.read("kernels.elf")?,
+            clif: String::from_utf8(self.read("kernels.clif")?).ok()?,
             description: kept.description,
             is_fresh: true,
         })

@@ -4,7 +4,12 @@
 //! bytes of a file.
 
 use anyhow::{Context, Result, anyhow, bail};
+use std::fs::File;
+use std::io::Read as _;
 use thisgpu_build::{Buffer, Class, Device, Launch, Number, Parameter};
+
+/// Most bytes of a file: a device that never ends must not fill memory (*assumed*: no kernel here gets more).
+const MOST_BYTES: u64 = 4 << 30;
 
 /// An argument that is ready.
 pub enum Ready {
@@ -83,7 +88,14 @@ fn bytes_of(number: Number, size: usize, scalar: Scalar) -> Result<Vec<u8>> {
 fn memory(parameter: &Parameter, text: &str) -> Result<Vec<u8>> {
     let (number, size) = (parameter.number, parameter.size as usize);
     if let Some(path) = text.strip_prefix('@') {
-        return std::fs::read(path).with_context(|| path.to_string());
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+            .with_context(|| path.to_string())?;
+        if bytes.len() as u64 > MOST_BYTES {
+            bail!("{path} has more than {MOST_BYTES} bytes");
+        }
+        return Ok(bytes);
     }
     let one = |text: &str| bytes_of(number, size, scalar(number, text)?);
     if text.contains(',') {

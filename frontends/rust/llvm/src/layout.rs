@@ -52,6 +52,34 @@ pub fn check(layout: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Where the fields of a structure are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fields {
+    offsets: Vec<u64>,
+    size: u64,
+    align: u64,
+}
+
+/// Lays out the fields of a structure; none if one of them has no place in memory, or all of them are too many bytes.
+pub fn fields(packed: bool, fields: &[Type]) -> Option<Fields> {
+    let (mut end, mut most) = (0_u64, 1);
+    let mut offsets = Vec::with_capacity(fields.len());
+    for field in fields {
+        if !packed {
+            let align = align(field)?;
+            end = end.checked_next_multiple_of(align)?;
+            most = most.max(align);
+        }
+        offsets.push(end);
+        end = end.checked_add(size(field)?)?;
+    }
+    Some(Fields {
+        offsets,
+        size: end.checked_next_multiple_of(most)?,
+        align: most,
+    })
+}
+
 /// Bytes that a value takes, without what fills up to its alignment; none of a type that has no place in memory.
 pub fn store_size(ty: &Type) -> Option<u64> {
     Some(match ty {
@@ -60,36 +88,26 @@ pub fn store_size(ty: &Type) -> Option<u64> {
         Type::Float => 4,
         Type::Double => 8,
         Type::Pointer(0) => POINTER_BYTES,
-        Type::Vector(lanes, lane) => (u64::from(*lanes) * bits(lane)?).div_ceil(8),
+        Type::Vector(lanes, lane) => u64::from(*lanes).checked_mul(bits(lane)?)?.div_ceil(8),
         Type::Array(count, element) => size(element)?.checked_mul(*count)?,
-        Type::Struct(_) => size(ty)?,
+        Type::Struct(of) => of.places()?.size,
         Type::Void | Type::Pointer(_) | Type::Other(_) => return None,
     })
 }
 
 /// Bits of a lane of a vector.
 pub fn bits(lane: &Type) -> Option<u64> {
-    Some(match lane {
-        Type::Int(bits) => u64::from(*bits),
-        other => 8 * store_size(other)?,
-    })
+    match lane {
+        Type::Int(bits) => Some(u64::from(*bits)),
+        other => store_size(other)?.checked_mul(8),
+    }
 }
 
 /// Bytes from one element of an array to the next.
 pub fn size(ty: &Type) -> Option<u64> {
     match ty {
-        Type::Struct(of) => {
-            let mut end = 0_u64;
-            for field in &of.fields {
-                if !of.packed {
-                    end = end.next_multiple_of(align(field)?);
-                }
-                end = end.checked_add(size(field)?)?;
-            }
-            let align = if of.packed { 1 } else { align(ty)? };
-            Some(end.next_multiple_of(align))
-        }
-        _ => Some(store_size(ty)?.next_multiple_of(align(ty)?)),
+        Type::Array(..) | Type::Struct(_) => store_size(ty),
+        _ => store_size(ty)?.checked_next_multiple_of(align(ty)?),
     }
 }
 
@@ -97,16 +115,9 @@ pub fn size(ty: &Type) -> Option<u64> {
 pub fn align(ty: &Type) -> Option<u64> {
     Some(match ty {
         Type::Int(bits) => u64::from(bits.div_ceil(8)).next_power_of_two().min(16),
-        Type::Vector(..) => store_size(ty)?.next_power_of_two(),
+        Type::Vector(..) => store_size(ty)?.checked_next_power_of_two()?,
         Type::Array(_, element) => align(element)?,
-        Type::Struct(of) if of.packed => 1,
-        Type::Struct(of) => {
-            let mut most = 1;
-            for field in &of.fields {
-                most = most.max(align(field)?);
-            }
-            most
-        }
+        Type::Struct(of) => of.places()?.align,
         other => store_size(other)?,
     })
 }
@@ -115,17 +126,8 @@ pub fn align(ty: &Type) -> Option<u64> {
 pub fn offset(ty: &Type, index: u64) -> Option<u64> {
     match ty {
         Type::Struct(of) => {
-            let (mut end, fields) = (0_u64, of.fields.get(..=usize::try_from(index).ok()?)?);
-            for (number, field) in (0..).zip(fields) {
-                if !of.packed {
-                    end = end.next_multiple_of(align(field)?);
-                }
-                if number == index {
-                    return Some(end);
-                }
-                end += size(field)?;
-            }
-            None
+            let places = of.places()?;
+            places.offsets.get(usize::try_from(index).ok()?).copied()
         }
         Type::Array(_, element) => size(element)?.checked_mul(index),
         Type::Vector(_, lane) => (bits(lane)?.checked_mul(index)?).checked_div(8),
@@ -165,7 +167,7 @@ mod tests {
         ];
         let of = |packed| {
             let fields = fields.clone();
-            Type::Struct(Arc::new(Struct { packed, fields }))
+            Type::Struct(Arc::new(Struct::new(packed, fields)))
         };
         let (loose, packed) = (of(false), of(true));
         let offsets = |ty| [0, 1, 2, 3].map(|index| offset(ty, index).unwrap());

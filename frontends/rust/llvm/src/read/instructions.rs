@@ -441,6 +441,7 @@ impl<'a> Names<'a> {
 
     fn memory(&mut self, lexer: &mut Lexer<'_>, opcode: &str) -> Result<(Type, Operation), String> {
         let mut flags = Vec::new();
+        let mut own_thread = false;
         while let Some(Token::Word(word)) = lexer.peek() {
             if values::begins_type(&Token::Word(word)) {
                 break;
@@ -448,17 +449,22 @@ impl<'a> Names<'a> {
             flags.push(*word);
             lexer.next_token();
             if lexer.peek() == Some(&Token::Sign('(')) {
+                let mut ahead = lexer.clone();
+                ahead.next_token();
+                own_thread |=
+                    matches!(ahead.peek(), Some(Token::Text(text)) if text == b"singlethread");
                 lexer.skip_brackets()?;
             }
         }
         let volatile = flags.contains(&"volatile");
         match opcode {
             "fence" => {
-                let ordering = flags.iter().rev().find_map(|word| ordering(word));
-                Ok((
-                    Type::Void,
-                    Operation::Fence(ordering.unwrap_or(Ordering::Ordered)),
-                ))
+                // What orders a thread against itself is for who compiles before us.
+                let ordering = match own_thread {
+                    true => Ordering::Plain,
+                    false => Ordering::Ordered,
+                };
+                Ok((Type::Void, Operation::Fence(ordering)))
             }
             "alloca" => {
                 let ty = values::ty(lexer, self.named)?;
@@ -501,10 +507,7 @@ impl<'a> Names<'a> {
                 let new = self.next_operand(lexer)?;
                 let access = access(lexer, volatile)?;
                 let fields = vec![new.ty.clone(), Type::BOOL];
-                let ty = Type::Struct(Arc::new(crate::model::Struct {
-                    packed: false,
-                    fields,
-                }));
+                let ty = Type::Struct(Arc::new(crate::model::Struct::new(false, fields)));
                 let operation = Operation::CompareExchange {
                     address,
                     expected,

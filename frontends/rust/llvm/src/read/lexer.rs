@@ -35,7 +35,12 @@ pub struct Lexer<'a> {
     text: &'a str,
     at: usize,
     ahead: Option<Option<Token<'a>>>,
+    /// Types and constants around the place.
+    depth: u32,
 }
+
+/// Most types or constants inside of each other (*assumed*: clang stops at 256 brackets, and rustc writes far fewer).
+pub const MAX_DEPTH: u32 = 128;
 
 impl<'a> Lexer<'a> {
     /// At the beginning of a text.
@@ -44,7 +49,25 @@ impl<'a> Lexer<'a> {
             text,
             at: 0,
             ahead: None,
+            depth: 0,
         }
+    }
+
+    /// Reads what is inside of a type or constant.
+    ///
+    /// # Errors
+    /// Those of `read`; more than [`MAX_DEPTH`] inside of each other.
+    pub fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<T, String> {
+        if self.depth == MAX_DEPTH {
+            return Err(too_deep());
+        }
+        self.depth += 1;
+        let found = read(self);
+        self.depth -= 1;
+        found
     }
 
     /// The token that comes next.
@@ -255,6 +278,11 @@ impl<'a> Lexer<'a> {
         self.at = (self.at + at + 2).min(self.text.len());
         bytes
     }
+}
+
+/// What is said of types and constants with more than [`MAX_DEPTH`] inside of each other.
+pub fn too_deep() -> String {
+    format!("types or constants nested more than {MAX_DEPTH} deep are not supported")
 }
 
 /// Whether a character may stand in a name without quotes.

@@ -17,6 +17,7 @@ use crate::model::{
     Alias, Attributes, Block, Function, Instruction, Item, Linkage, Module, Operation, Parameter,
     Type, Variable,
 };
+use hashbrown::HashMap;
 use instructions::{Groups, Names};
 use lexer::{Lexer, Token};
 use std::sync::Arc;
@@ -94,27 +95,40 @@ impl Reader {
         }
     }
 
-    /// Named types, which may be made of others that are defined behind them.
+    /// Named types, which may be made of others that are defined behind them: those first. One that cannot be read, or is made of itself, is an
+    /// error only where it is used.
     fn types(&mut self, text: &str) {
-        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('%')).collect();
-        let mut changed = true;
-        for _ in 0..=lines.len() {
-            if !std::mem::take(&mut changed) {
-                break;
+        let mut open: HashMap<String, Lexer<'_>> = HashMap::new();
+        let mut names = Vec::new();
+        for line in text.lines().filter(|line| line.starts_with('%')) {
+            let mut lexer = Lexer::new(line);
+            if let Some(Token::Local(name)) = lexer.next_token()
+                && lexer.eat('=')
+                && lexer.eat_word("type")
+            {
+                names.push(name.clone().into_owned());
+                open.insert(name.into_owned(), lexer);
             }
-            for line in &lines {
-                let mut lexer = Lexer::new(line);
-                let Some(Token::Local(name)) = lexer.next_token() else {
-                    continue;
-                };
-                if !(lexer.eat('=') && lexer.eat_word("type")) {
-                    continue;
+        }
+        // A name is taken out of `open` when it is looked at first, and read behind those that its definition names.
+        let mut path: Vec<(String, Lexer<'_>, Lexer<'_>)> = Vec::new();
+        for name in names {
+            path.extend(open.remove_entry(&name).map(entered));
+            while let Some((_, _, ahead)) = path.last_mut() {
+                match ahead.next_token() {
+                    Some(Token::Local(inner)) => {
+                        path.extend(open.remove_entry(inner.as_ref()).map(entered));
+                    }
+                    Some(_) => {}
+                    None => {
+                        if let Some((name, mut definition, _)) = path.pop() {
+                            let ty = values::ty(&mut definition, &self.named);
+                            let unknown = |reason| Type::Other(format!("%{name}: {reason}").into());
+                            let ty = ty.unwrap_or_else(unknown);
+                            self.named.insert(name, ty);
+                        }
+                    }
                 }
-                let Ok(ty) = values::ty(&mut lexer, &self.named) else {
-                    continue;
-                };
-                let before = self.named.insert(name.into_owned(), ty.clone());
-                changed |= before != Some(ty);
             }
         }
     }
@@ -367,6 +381,12 @@ impl Reader {
         self.module.functions.push(function);
         Ok(())
     }
+}
+
+/// A named type whose definition is looked through: its name, the definition, and where the search for other names is.
+fn entered<'a>((name, definition): (String, Lexer<'a>)) -> (String, Lexer<'a>, Lexer<'a>) {
+    let ahead = definition.clone();
+    (name, definition, ahead)
 }
 
 /// The label that a line of a body is.

@@ -1,3 +1,4 @@
+use crate::layout;
 use crate::model::{
     Callee, Constant, IntPredicate, Item, Linkage, Module, Operation, Ordering, Type, Value,
 };
@@ -169,4 +170,91 @@ fn what_is_not_known_is_said_with_its_line() {
     );
     let reason = &invoke.functions[0].blocks[0].instructions[0].operation;
     assert!(matches!(reason, Operation::Unsupported(reason) if reason.contains("panic=abort")));
+}
+
+/// `%T0 = { %T1, %T1 }` and so on: twice as much with each, however many there are, forwards and backwards.
+#[test]
+fn types_that_double() {
+    for backwards in [false, true] {
+        let mut lines: Vec<String> = (0..60)
+            .map(|i| format!("%T{i} = type {{ %T{}, %T{} }}\n", i + 1, i + 1))
+            .collect();
+        lines.push("%T60 = type i32\n".into());
+        if backwards {
+            lines.reverse();
+        }
+        let text = format!(
+            "{}@a = global %T45 zeroinitializer\n@b = global %T0 zeroinitializer\n",
+            lines.concat()
+        );
+        let module = module(&text);
+        assert_eq!(layout::size(&module.variables[0].ty), Some(4 << 15));
+        assert_eq!(layout::size(&module.variables[1].ty), None, "2^60 words");
+    }
+}
+
+#[test]
+fn types_made_of_themselves() {
+    let module = module("%A = type { i32, %B }\n%B = type { %A }\n@a = external global %A\n");
+    assert_eq!(layout::size(&module.variables[0].ty), None);
+}
+
+/// What is nested too deep is an error with its line in a variable, and an unsupported instruction in a function.
+#[test]
+fn nested_too_deep() {
+    let types = |depth| format!("{}i8{}", "[1 x ".repeat(depth), "]".repeat(depth));
+    let fields = |depth| format!("{}i8{}", "{ ".repeat(depth), " }".repeat(depth));
+    let aggregate = |depth: usize| {
+        let (mut ty, mut value) = (String::from("i8"), String::from("7"));
+        for _ in 0..depth.min(200) {
+            value = format!("[{ty} {value}]");
+            ty = format!("[1 x {ty}]");
+        }
+        format!("{ty} {value}")
+    };
+    let casts = |depth| {
+        format!(
+            "ptr {}@x{}",
+            "getelementptr (i8, ptr ".repeat(depth),
+            ", i64 1)".repeat(depth)
+        )
+    };
+    let splats = |depth| {
+        format!(
+            "<1 x i8> {}1{}",
+            "splat (i8 ".repeat(depth),
+            ")".repeat(depth)
+        )
+    };
+    let same = |depth| format!("ptr {}@x", "no_cfi ".repeat(depth));
+    for depth in [40, 10_000, 1_000_000] {
+        for text in [
+            format!("{} zeroinitializer", types(depth)),
+            format!("{} zeroinitializer", fields(depth)),
+            aggregate(depth),
+            casts(depth),
+            splats(depth),
+            same(depth),
+        ] {
+            let parsed = Module::parse("m", &format!("{LAYOUT}@x = global {text}\n"));
+            let body = format!("define void @f() {{\n  store {text}, ptr null\n  ret void\n}}\n");
+            let function = &module(&body).functions[0];
+            let first = &function.blocks[0].instructions[0].operation;
+            if depth == 40 {
+                assert!(parsed.is_ok(), "{parsed:?}");
+                assert!(matches!(first, Operation::Store { .. }), "{first:?}");
+                continue;
+            }
+            let message = parsed.unwrap_err().to_string();
+            assert!(
+                message.starts_with("m: line 2 of its LLVM IR: "),
+                "{message}"
+            );
+            assert!(message.contains("nested more than 128 deep"), "{message}");
+            assert!(message.len() < 200, "{message}");
+            assert!(
+                matches!(first, Operation::Unsupported(reason) if reason.contains("nested more than 128"))
+            );
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Types, constants and attributes.
 
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, MAX_DEPTH, Token, too_deep};
 use crate::model::{
     AddressOf, Attributes, Binary, Cast, Constant, Expression, Operand, Struct, Type, Value,
 };
@@ -78,9 +78,9 @@ pub fn ty(lexer: &mut Lexer<'_>, named: &NamedTypes) -> Result<Type, String> {
         Some(Token::Sign('[')) => {
             let count = number(lexer)?;
             lexer.expect_word("x")?;
-            let element = ty(lexer, named)?;
+            let element = lexer.nested(|lexer| ty(lexer, named))?;
             lexer.expect(']')?;
-            Type::Array(count, Arc::new(element))
+            bounded(Type::Array(count, Arc::new(element)))?
         }
         Some(Token::Sign('{')) => structure(lexer, named, false)?,
         Some(Token::Sign('<')) if lexer.eat('{') => {
@@ -95,11 +95,11 @@ pub fn ty(lexer: &mut Lexer<'_>, named: &NamedTypes) -> Result<Type, String> {
             }
             let count = number(lexer)?;
             lexer.expect_word("x")?;
-            let lane = ty(lexer, named)?;
+            let lane = lexer.nested(|lexer| ty(lexer, named))?;
             lexer.expect('>')?;
             match scalable {
                 true => Type::Other("scalable vector".into()),
-                false => Type::Vector(count, Arc::new(lane)),
+                false => bounded(Type::Vector(count, Arc::new(lane)))?,
             }
         }
         other => return Err(format!("a type expected, found {other:?}")),
@@ -114,9 +114,26 @@ fn structure(lexer: &mut Lexer<'_>, named: &NamedTypes, packed: bool) -> Result<
         if !fields.is_empty() {
             lexer.expect(',')?;
         }
-        fields.push(ty(lexer, named)?);
+        fields.push(lexer.nested(|lexer| ty(lexer, named))?);
     }
-    Ok(Type::Struct(Arc::new(Struct { packed, fields })))
+    bounded(Type::Struct(Arc::new(Struct::new(packed, fields))))
+}
+
+/// Most types that a type is made of (*assumed*: more than the longest table of constants, whose type has a field for each).
+const MAX_NODES: u64 = 1 << 24;
+
+/// A type that is made of no more others than passes over types can take. Named types are in it, so it may be more than its text.
+fn bounded(ty: Type) -> Result<Type, String> {
+    let extent = ty.extent();
+    if extent.depth > MAX_DEPTH {
+        return Err(too_deep());
+    }
+    if extent.nodes > MAX_NODES {
+        return Err(format!(
+            "types made of more than {MAX_NODES} others are not supported"
+        ));
+    }
+    Ok(ty)
 }
 
 /// A number without a sign.
@@ -195,6 +212,14 @@ pub fn attributes(
 
 /// A constant of a type.
 pub fn constant(lexer: &mut Lexer<'_>, named: &NamedTypes, of: &Type) -> Result<Constant, String> {
+    lexer.nested(|lexer| constant_inside(lexer, named, of))
+}
+
+fn constant_inside(
+    lexer: &mut Lexer<'_>,
+    named: &NamedTypes,
+    of: &Type,
+) -> Result<Constant, String> {
     let token = lexer.next_token();
     Ok(match token {
         Some(Token::Number(digits)) => literal(digits, of)?,
@@ -421,7 +446,7 @@ mod tests {
         let nan = read("float 0xFFF8000020000000").1;
         assert_eq!(nan, Constant::Float(0xffc0_0001));
         let (of, value) = read("<{ ptr, [2 x i8] }> <{ ptr @\"a b\", [2 x i8] c\"x\\00\" }>");
-        assert!(matches!(&of, Type::Struct(of) if of.packed && of.fields.len() == 2));
+        assert!(matches!(&of, Type::Struct(of) if of.is_packed() && of.fields().len() == 2));
         let Constant::Aggregate(fields) = value else {
             panic!("no aggregate");
         };

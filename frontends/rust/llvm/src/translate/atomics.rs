@@ -1,7 +1,8 @@
 //! Atomics and volatile accesses.
 //!
-//! CLIF has one order, the strongest, and loads without fences for Rust's `Relaxed`. A volatile access is one of those, or several where it is too wide:
-//! it is made as often as the program says, in its place among the others.
+//! CLIF has two orders: the strongest, which stands for all of Rust's but `Relaxed`, and with `can_move` none with other addresses, which
+//! is that. A volatile access is a relaxed one, or several where it is too wide: it is made as often as the program says, in its place
+//! among the others.
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
@@ -13,8 +14,13 @@ use smallvec::smallvec;
 /// Most bits of an atomic access.
 const MAX_BITS: u32 = 64;
 
-fn flags() -> MemFlagsData {
-    MemFlagsData::new().with_aligned()
+/// The flags of an access of this order.
+fn flags(ordering: Ordering) -> MemFlagsData {
+    let flags = MemFlagsData::new().with_aligned();
+    match ordering {
+        Ordering::Ordered => flags,
+        Ordering::Plain | Ordering::Relaxed => flags.with_can_move(),
+    }
 }
 
 /// The integer that an atomic access of a scalar is of.
@@ -38,11 +44,7 @@ impl Body<'_, '_, '_> {
                 parts.push(self.halves_loaded(place));
                 continue;
             }
-            let flags = match access.ordering {
-                Ordering::Ordered => flags(),
-                _ => flags().with_can_move(),
-            };
-            let pattern = pattern(part)?;
+            let (pattern, flags) = (pattern(part)?, flags(access.ordering));
             let value = self.builder.ins().atomic_load(pattern, flags, place);
             parts.push(self.of_pattern(value, part));
         }
@@ -51,7 +53,7 @@ impl Body<'_, '_, '_> {
 
     /// A volatile load of 128 bits.
     fn halves_loaded(&mut self, place: ir::Value) -> ir::Value {
-        let flags = flags().with_can_move();
+        let flags = flags(Ordering::Relaxed);
         let high = self.add_offset(place, 8);
         let [low, high] =
             [place, high].map(|place| self.builder.ins().atomic_load(ir::types::I64, flags, place));
@@ -71,13 +73,15 @@ impl Body<'_, '_, '_> {
             if access.ordering == Ordering::Plain && part.bits() > MAX_BITS {
                 let (low, high) = self.builder.ins().isplit(value);
                 let above = self.add_offset(place, 8);
-                self.builder.ins().atomic_store(flags(), low, place);
-                self.builder.ins().atomic_store(flags(), high, above);
+                let flags = flags(access.ordering);
+                self.builder.ins().atomic_store(flags, low, place);
+                self.builder.ins().atomic_store(flags, high, above);
                 continue;
             }
             pattern(part)?;
             let value = self.pattern(value, part);
-            self.builder.ins().atomic_store(flags(), value, place);
+            let flags = flags(access.ordering);
+            self.builder.ins().atomic_store(flags, value, place);
         }
         Ok(())
     }
@@ -87,12 +91,14 @@ impl Body<'_, '_, '_> {
         address: &Operand,
         expected: &Operand,
         new: &Operand,
+        access: Access,
     ) -> Result<Parts> {
         let scalar = Scalar::of(&new.ty)?;
         pattern(scalar)?;
         let (place, expected) = (self.single(address)?, self.single(expected)?);
         let new = self.single(new)?;
-        let old = (self.builder.ins()).atomic_cas(flags(), place, expected, new);
+        let flags = flags(access.ordering);
+        let old = (self.builder.ins()).atomic_cas(flags, place, expected, new);
         let equal = self.builder.ins().icmp(IntCC::Equal, old, expected);
         Ok(smallvec![old, equal])
     }
@@ -102,6 +108,7 @@ impl Body<'_, '_, '_> {
         update: Update,
         address: &Operand,
         operand: &Operand,
+        access: Access,
     ) -> Result<Parts> {
         let scalar = Scalar::of(&operand.ty)?;
         let ty = pattern(scalar)?;
@@ -118,29 +125,30 @@ impl Body<'_, '_, '_> {
             Update::Min => AtomicRmwOp::Smin,
             Update::UMax => AtomicRmwOp::Umax,
             Update::UMin => AtomicRmwOp::Umin,
-            _ => return self.update_loop(update, scalar, place, value),
+            _ => return self.update_loop(update, scalar, place, value, flags(access.ordering)),
         };
         if scalar.pattern().bits() != scalar.bits() && update != Update::Xchg {
-            return self.update_loop(update, scalar, place, value);
+            return self.update_loop(update, scalar, place, value, flags(access.ordering));
         }
         let value = self.pattern(value, scalar);
         let old = self
             .builder
             .ins()
-            .atomic_rmw(ty, flags(), rmw, place, value);
+            .atomic_rmw(ty, flags(access.ordering), rmw, place, value);
         Ok(smallvec![self.of_pattern(old, scalar)])
     }
 
-    /// A loop around a compare-and-swap.
+    /// A loop around a compare-and-swap with these flags.
     fn update_loop(
         &mut self,
         update: Update,
         of: Scalar,
         place: ir::Value,
         operand: ir::Value,
+        flags: MemFlagsData,
     ) -> Result<Parts> {
         let pattern = of.pattern();
-        let relaxed = flags().with_can_move();
+        let relaxed = flags.with_can_move();
         let first = self.builder.ins().atomic_load(pattern, relaxed, place);
         let (head, behind) = (self.builder.create_block(), self.builder.create_block());
         let old = self.builder.append_block_param(head, pattern);
@@ -149,7 +157,7 @@ impl Body<'_, '_, '_> {
         let value = self.of_pattern(old, of);
         let new = self.updated(update, of, value, operand)?;
         let new = self.pattern(new, of);
-        let found = self.builder.ins().atomic_cas(flags(), place, old, new);
+        let found = self.builder.ins().atomic_cas(flags, place, old, new);
         let done = self.builder.ins().icmp(IntCC::Equal, found, old);
         self.builder
             .ins()

@@ -16,6 +16,7 @@ const SHARED: &str = "gpu_shared";
 impl Body<'_, '_, '_> {
     /// The parts of a constant.
     pub fn constant(&mut self, ty: &Type, constant: &Constant) -> Result<Parts> {
+        shape::count(ty)?;
         let mut parts = Parts::new();
         self.constant_into(ty, constant, &mut parts)?;
         Ok(parts)

@@ -4,7 +4,7 @@ use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
 use crate::data;
 use crate::layout;
-use crate::model::{AddressOf, Instruction, Operand, Operation, Type, Value};
+use crate::model::{AddressOf, Instruction, Operand, Operation, Ordering, Type, Value};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use smallvec::smallvec;
 
@@ -75,6 +75,7 @@ impl<'p> Body<'_, 'p, '_> {
                 self.store(value, address, *access)?;
                 Parts::new()
             }
+            Operation::Fence(Ordering::Plain) => Parts::new(),
             Operation::Fence(_) => {
                 self.builder.ins().fence();
                 Parts::new()
@@ -83,14 +84,14 @@ impl<'p> Body<'_, 'p, '_> {
                 address,
                 expected,
                 new,
-                ..
-            } => self.compare_exchange(address, expected, new)?,
+                access,
+            } => self.compare_exchange(address, expected, new, *access)?,
             Operation::Update {
                 update,
                 address,
                 operand,
-                ..
-            } => self.update(*update, address, operand)?,
+                access,
+            } => self.update(*update, address, operand, *access)?,
             Operation::Address(address) => smallvec![self.element_address(address)?],
             Operation::ExtractValue(of, path) => {
                 let range = shape::part_range(&of.ty, path)?;

@@ -25,7 +25,7 @@ pub enum Scalar {
 /// Most bits of an integer.
 const MAX_BITS: u32 = 128;
 /// Most parts of a value.
-const MAX_PARTS: usize = 4096;
+const MAX_PARTS: u64 = 4096;
 
 impl Scalar {
     /// The truth of a condition.
@@ -110,7 +110,7 @@ pub fn container(bits: u32) -> ir::Type {
 /// # Errors
 /// What has no values on the device.
 pub fn parts(ty: &Type) -> Result<Vec<Scalar>, String> {
-    let mut parts = Vec::new();
+    let mut parts = Vec::with_capacity(count(ty)?);
     collect(ty, 0, &mut |scalar, _| parts.push(scalar))?;
     Ok(parts)
 }
@@ -120,7 +120,7 @@ pub fn parts(ty: &Type) -> Result<Vec<Scalar>, String> {
 /// # Errors
 /// What has no values on the device, and vectors whose lanes are not whole bytes.
 pub fn placed_parts(ty: &Type) -> Result<Vec<(Scalar, u64)>, String> {
-    let mut parts = Vec::new();
+    let mut parts = Vec::with_capacity(count(ty)?);
     collect(ty, 0, &mut |scalar, at| parts.push((scalar, at)))?;
     Ok(parts)
 }
@@ -135,37 +135,43 @@ pub fn is_packed(ty: &Type) -> bool {
 /// # Errors
 /// An element that the type does not have.
 pub fn part_range(ty: &Type, path: &[u64]) -> Result<std::ops::Range<usize>, String> {
+    count(ty)?;
     let (mut start, mut inner) = (0, ty);
     for index in path {
         let missing = || format!("{inner:?} has no element {index}");
         let element = inner.element(*index).ok_or_else(missing)?;
         start += match inner {
             Type::Struct(of) => {
-                let before = &of.fields[..*index as usize];
-                let counts = before
-                    .iter()
-                    .map(|field| parts(field).map(|parts| parts.len()));
-                counts.sum::<Result<usize, String>>()?
+                let before = &of.fields()[..*index as usize];
+                before.iter().map(count).sum::<Result<usize, String>>()?
             }
-            _ => *index as usize * parts(element)?.len(),
+            _ => *index as usize * count(element)?,
         };
         inner = element;
     }
-    Ok(start..start + parts(inner)?.len())
+    Ok(start..start + count(inner)?)
 }
 
+/// How many parts a value has.
+///
+/// # Errors
+/// More than a value can have.
+pub fn count(ty: &Type) -> Result<usize, String> {
+    let parts = ty.extent().parts;
+    if parts > MAX_PARTS {
+        return Err(format!(
+            "a value of {parts} elements is not supported: {MAX_PARTS} at most; use memory"
+        ));
+    }
+    Ok(parts as usize)
+}
+
+/// Hands the parts of a type that has [not too many](count) to `each`.
 fn collect(ty: &Type, at: u64, each: &mut dyn FnMut(Scalar, u64)) -> Result<(), String> {
-    let count = ty.elements();
     match ty {
-        Type::Void => {}
+        _ if ty.extent().parts == 0 => {}
         Type::Vector(..) | Type::Array(..) | Type::Struct(_) => {
-            let count = count.unwrap_or(0);
-            if count > MAX_PARTS as u64 {
-                return Err(format!(
-                    "a value of {count} elements is not supported: {MAX_PARTS} at most; use memory"
-                ));
-            }
-            for index in 0..count {
+            for index in 0..ty.elements().unwrap_or(0) {
                 let element = ty.element(index).ok_or("an element without a type")?;
                 let offset = layout::offset(ty, index)
                     .ok_or_else(|| format!("{ty:?} has no place in memory"))?;
@@ -187,10 +193,7 @@ mod tests {
     fn aggregates_are_flat() {
         let inner = Type::Array(2, Arc::new(Type::Int(24)));
         let fields = vec![Type::BOOL, inner, Type::Double];
-        let ty = Type::Struct(Arc::new(Struct {
-            packed: false,
-            fields,
-        }));
+        let ty = Type::Struct(Arc::new(Struct::new(false, fields)));
         use Scalar::*;
         let placed = [(Int(1), 0), (Int(24), 4), (Int(24), 8), (F64, 16)];
         assert_eq!(placed_parts(&ty).unwrap(), placed);
