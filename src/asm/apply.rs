@@ -1,6 +1,6 @@
 //! The values of a written instruction into the form that was chosen for it.
 
-use super::diagnostic::{Diagnostic, Span};
+use super::diagnostic::{Diagnostic, Explanations, Span};
 use super::matching::{Candidate, Match, register_class};
 use super::name::{File, NamedRegister, RegisterName};
 use super::operand::{Offset, Operand, RegisterText, Value};
@@ -39,8 +39,9 @@ pub(super) struct SymbolUse {
 /// Chooses the form and fills in what is written.
 pub(super) fn assemble<R: NamedRegister>(
     written: &Written,
+    explanations: &mut Explanations,
 ) -> Result<Assembled<R>, Vec<Diagnostic>> {
-    let (candidate, matches) = select(written)?;
+    let (candidate, matches) = select(written, explanations)?;
     let Candidate {
         form,
         mode,

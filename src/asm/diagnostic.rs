@@ -84,6 +84,38 @@ impl Diagnostic {
     }
 }
 
+/// Mistakes of a text that are explained by what would have been right; the others only say what is wrong (*assumed*: more than anybody reads,
+/// and a search through all names for each of a million mistakes takes longer than anybody waits).
+const EXPLAINED: u32 = 200;
+/// Names that are compared for all of them; a function may have a hundred thousand labels (*assumed*).
+const COMPARED: usize = 1 << 18;
+
+/// How many more mistakes of a text are explained.
+#[derive(Debug)]
+pub(super) struct Explanations {
+    left: u32,
+    names: usize,
+}
+
+impl Default for Explanations {
+    fn default() -> Self {
+        Explanations {
+            left: EXPLAINED,
+            names: COMPARED,
+        }
+    }
+}
+
+impl Explanations {
+    /// Whether one more mistake is explained, by a search through so many names.
+    pub fn take(&mut self, names: usize) -> bool {
+        let wanted = self.left != 0 && self.names != 0;
+        self.left = self.left.saturating_sub(1);
+        self.names = self.names.saturating_sub(names);
+        wanted
+    }
+}
+
 /// What there is to say about one text, in its order: what makes it no program, or what is suspicious about a program. Prints the same as
 /// `Debug`, which is what `main` and `unwrap` show.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -10,25 +10,27 @@
 //! | `.registers N`, `.barriers N` | what the function and its callees use; without it the assembler finds it |
 //! | `… own M` behind these and `.local N` | what the function uses by itself; without it as much as with its callees |
 //! | `.spilled N`, `.indirect`, `.loops N…` | bytes of its spill slots; it calls by address; instructions of its innermost loops |
+//! | `.redzone OFFSET BYTES [below N] [above N]` | nothing may use these bytes of the frame from R1 on, which are beside those stack slots |
 //! | `.line N [column M]` | the next instruction begins line N of the source; 0 is unknown |
 //! | `.file NAME` | the lines that follow are of this file |
 //! | `.const` | constants of bank 3 follow |
-//! | `.data NAME [readonly] [local] [align N]` | a data object in global memory follows |
+//! | `.data NAME [readonly] [local] [align N]` | a data object in global memory follows; a kernel's store to one that is `readonly` is a fault |
 //! | `.byte` `.half` `.word` `.quad` | numbers of 8, 16, 32, 64 bits; a `.quad` of a data object may be a symbol |
 //! | `.zero N` | N bytes of 0; beside other data at most 64 MiB in a file |
 //! | `.extern NAME` | another object defines it |
 
 use super::apply::{Assembled, assemble};
-use super::diagnostic::{Diagnostic, Span};
+use super::diagnostic::{Diagnostic, Explanations, Span};
 use super::lexer::{Token, TokenKind};
 use super::line::Line;
 use super::name::register;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::isa::PReg;
 use crate::isa::literal;
-use crate::object::{Linkage, Location, Parameter, ParameterKind};
+use crate::object::{Linkage, Location, Parameter, ParameterKind, Redzone};
 use crate::text::closest;
 use crate::type_name::type_named;
+use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
 /// What the lines of a text say.
@@ -40,12 +42,15 @@ pub(super) struct Program {
     pub externs: Vec<String>,
     /// Files of the source.
     pub files: Vec<String>,
+    /// Their numbers, from 1 on.
+    file_numbers: HashMap<String, u32>,
     /// Calls that were inlined.
     pub calls: Vec<Location>,
     /// The number of the one that lines are of; 0 before the first.
     file: u32,
     /// Bytes of all `.zero` that stand beside other data so far.
     written_zeros: u64,
+    pub explanations: Explanations,
     section: Section,
 }
 
@@ -79,6 +84,8 @@ pub(super) struct Function {
     pub indirect: bool,
     /// Instructions of its innermost loops.
     pub loops: Vec<u32>,
+    /// What nothing may use beside its stack slots.
+    pub redzones: Vec<Redzone>,
     pub instructions: Vec<Assembled<PReg>>,
     /// Place of each instruction.
     pub spans: Vec<Span>,
@@ -118,7 +125,7 @@ pub(super) struct Data {
     pub addresses: Vec<(u32, String, i64, Span)>,
 }
 
-const DIRECTIVES: [&str; 23] = [
+const DIRECTIVES: [&str; 24] = [
     ".kernel",
     ".func",
     ".param",
@@ -131,6 +138,7 @@ const DIRECTIVES: [&str; 23] = [
     ".spilled",
     ".indirect",
     ".loops",
+    ".redzone",
     ".file",
     ".line",
     ".inlined",
@@ -190,7 +198,7 @@ impl Program {
             Some(_) => {
                 let written = one(line.instruction())?;
                 let span = written.span;
-                let assembled = assemble(&written)?;
+                let assembled = assemble(&written, &mut self.explanations)?;
                 let function = self.function(span)?;
                 function.instructions.push(assembled);
                 function.spans.push(span);
@@ -332,6 +340,11 @@ impl Program {
                     return Ok(());
                 }
             },
+            ".redzone" => {
+                let zone = redzone(line)?;
+                self.function(span)?.redzones.push(zone);
+                Ok(())
+            }
             ".line" => {
                 let location = self.location(line)?;
                 let function = self.function(span)?;
@@ -346,12 +359,11 @@ impl Program {
             }
             ".file" => {
                 let (name, _, _) = one(line.name())?;
-                let known = self.files.iter().position(|file| *file == name);
-                let index = known.unwrap_or_else(|| {
+                let next = self.files.len() as u32 + 1;
+                self.file = *self.file_numbers.entry_ref(&name).or_insert(next);
+                if self.file == next {
                     self.files.push(name);
-                    self.files.len() - 1
-                });
-                self.file = index as u32 + 1;
+                }
                 Ok(())
             }
             ".const" => {
@@ -371,8 +383,11 @@ impl Program {
             }
             _ => {
                 let known = DIRECTIVES.iter().copied();
-                let mut d = Diagnostic::new(span, format!("there is no directive `{word}`"))
-                    .expect(known.clone());
+                let mut d = Diagnostic::new(span, format!("there is no directive `{word}`"));
+                if !self.explanations.take(DIRECTIVES.len()) {
+                    return Err(vec![d]);
+                }
+                d = d.expect(known.clone());
                 if let Some(known) = closest(word, known) {
                     d = d.note(format!("did you mean `{known}`?"));
                 }
@@ -577,6 +592,25 @@ fn number(line: &mut Line<'_, '_>, width: u32) -> Result<(u64, Span), Diagnostic
     literal::unsigned(false, &text, width)
         .map(|n| (n, span))
         .map_err(|e| Diagnostic::new(span, e.to_string()))
+}
+
+/// `OFFSET BYTES [below N] [above N]`.
+fn redzone(line: &mut Line<'_, '_>) -> Result<Redzone> {
+    let mut zone = Redzone {
+        offset: one(number(line, 32))?.0 as u32,
+        bytes: one(number(line, 32))?.0 as u32,
+        below: None,
+        above: None,
+    };
+    while let Some(TokenKind::Word(word @ ("below" | "above"))) = line.peek() {
+        line.next();
+        let slot = Some(one(number(line, 32))?.0 as u32);
+        match word {
+            "below" => zone.below = slot,
+            _ => zone.above = slot,
+        }
+    }
+    Ok(zone)
 }
 
 /// The rest of the line: some of the words `known`.

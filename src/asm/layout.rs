@@ -2,7 +2,7 @@
 
 use super::advice::advice;
 use super::apply::SymbolUse;
-use super::diagnostic::Diagnostic;
+use super::diagnostic::{Diagnostic, Explanations};
 use super::directives::{Data, Function, Program};
 use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 /// The object of a program, and the line of each word. With errors among the diagnostics it is not complete.
 pub(super) fn layout(
-    program: Program,
+    mut program: Program,
     text: &str,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Object, Vec<Vec<u32>>) {
@@ -48,9 +48,10 @@ pub(super) fn layout(
         ..Object::default()
     };
     for function in &program.functions {
-        object
-            .functions
-            .push(finish(function, &symbols, &object.constants, diagnostics));
+        let constants = !object.constants.is_empty();
+        let explanations = &mut program.explanations;
+        let finished = finish(function, &symbols, constants, explanations, diagnostics);
+        object.functions.push(finished);
     }
     for data in program.data {
         object.data.push(finish_data(data, &symbols, diagnostics));
@@ -62,7 +63,8 @@ pub(super) fn layout(
 fn finish(
     function: &Function,
     symbols: &HashSet<String>,
-    constants: &[u8],
+    constants: bool,
+    explanations: &mut Explanations,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ObjectFunction {
     let mut words = Vec::new();
@@ -70,14 +72,15 @@ fn finish(
     for (i, assembled) in function.instructions.iter().enumerate() {
         let mut assembled = assembled.clone();
         for symbol in std::mem::take(&mut assembled.symbols) {
-            match resolve(function, &assembled.inst, i, &symbol, symbols) {
+            let place = (i, &assembled.inst);
+            match resolve(function, place, &symbol, symbols, explanations) {
                 Ok(Target::Bits(bits)) => assembled.inst.set_field(symbol.field, bits),
                 Ok(Target::Relocation(relocation)) => relocations.push(relocation),
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
         }
         // Offsets in the module's constants are written as if this object's came first.
-        let read = constant_read(&assembled.inst).filter(|_| !constants.is_empty());
+        let read = constant_read(&assembled.inst).filter(|_| constants);
         relocations.extend(read.map(|addend| Relocation {
             offset: (i * WORD_BYTES) as u32,
             kind: RelocationKind::Const,
@@ -116,7 +119,7 @@ fn finish(
         words,
         relocations,
         lines: lines.collect(),
-        redzones: Vec::new(),
+        redzones: function.redzones.clone(),
     }
 }
 
@@ -127,10 +130,10 @@ enum Target {
 
 fn resolve(
     function: &Function,
-    inst: &Inst<PReg>,
-    at: usize,
+    (at, inst): (usize, &Inst<PReg>),
     symbol: &SymbolUse,
     symbols: &HashSet<String>,
+    explanations: &mut Explanations,
 ) -> Result<Target, Diagnostic> {
     let name = &symbol.name;
     let field = &inst.info().fields[symbol.field as usize];
@@ -164,17 +167,20 @@ fn resolve(
             format!("`{name}` is a label, and only functions and data objects have addresses"),
         ));
     }
-    let known = symbols
-        .iter()
-        .chain(function.labels.keys())
-        .map(String::as_str);
-    let known: BTreeSet<&str> = known.collect();
     let what = if symbol.kind == RelocationKind::Rel {
         "label or function"
     } else {
         "symbol"
     };
     let mut diagnostic = Diagnostic::new(symbol.span, format!("there is no {what} `{name}`"));
+    if !explanations.take(symbols.len() + function.labels.len()) {
+        return Err(diagnostic);
+    }
+    let known = symbols
+        .iter()
+        .chain(function.labels.keys())
+        .map(String::as_str);
+    let known: BTreeSet<&str> = known.collect();
     diagnostic = match closest(name, known) {
         Some(known) => diagnostic.note(format!("did you mean `{known}`?")),
         None => diagnostic.note("`.extern NAME` declares what another object defines"),

@@ -207,6 +207,15 @@ fn header(function: &ObjectFunction, out: &mut String) {
         let loops: Vec<String> = own.loops.iter().map(u32::to_string).collect();
         let _ = writeln!(out, "    .loops {}", loops.join(", "));
     }
+    for zone in &function.redzones {
+        let _ = write!(out, "    .redzone {:#x} {}", zone.offset, zone.bytes);
+        for (word, slot) in [("below", zone.below), ("above", zone.above)] {
+            if let Some(slot) = slot {
+                let _ = write!(out, " {word} {slot}");
+            }
+        }
+        out.push('\n');
+    }
 }
 
 /// A place in the source by a directive, and its file where that is another than `file`.

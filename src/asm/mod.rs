@@ -113,7 +113,7 @@ fn assembled<R: NamedRegister>(text: &str) -> Result<apply::Assembled<R>, Vec<Di
     let written = line::Line::new(line, end)
         .instruction()
         .map_err(|d| vec![d])?;
-    let assembled = apply::assemble::<R>(&written)?;
+    let assembled = apply::assemble::<R>(&written, &mut diagnostic::Explanations::default())?;
     match assembled.symbols.first() {
         Some(symbol) => Err(vec![
             Diagnostic::new(symbol.span, "a label means nothing without its text")

@@ -4,7 +4,7 @@
 //! written, in any order; where two could take one (`.S8.U8` of IDP), the order of the syntax decides. Among the forms and modes left,
 //! the kinds of the operands choose. What does not fit is explained by the attempt that came furthest.
 
-use super::diagnostic::{Diagnostic, Span};
+use super::diagnostic::{Diagnostic, Explanations, Span};
 use super::matching::{Candidate, Failure, Match, match_operands};
 use super::syntax::Written;
 use crate::isa::Form;
@@ -13,8 +13,11 @@ use crate::isa::table::{ModeInfo, ModifierInfo, OptypeInfo};
 use crate::text::closest;
 
 /// The form and mode of a written instruction and how its operands fill the mode's.
-pub(super) fn select(written: &Written) -> Result<(Candidate, Vec<Match>), Vec<Diagnostic>> {
-    let (optype, count) = operation(written)?;
+pub(super) fn select(
+    written: &Written,
+    explanations: &mut Explanations,
+) -> Result<(Candidate, Vec<Match>), Vec<Diagnostic>> {
+    let (optype, count) = operation(written, explanations)?;
     let modifiers = &written.words[count..];
     let mut candidates = Vec::new();
     for &form in optype.forms {
@@ -25,7 +28,7 @@ pub(super) fn select(written: &Written) -> Result<(Candidate, Vec<Match>), Vec<D
         }
     }
     if candidates.is_empty() {
-        return Err(explain_modifiers(optype, written, modifiers));
+        return Err(explain_modifiers(optype, written, modifiers, explanations));
     }
     let mut failure = Failure::default();
     for candidate in candidates {
@@ -40,14 +43,21 @@ pub(super) fn select(written: &Written) -> Result<(Candidate, Vec<Match>), Vec<D
 const LONGEST_SHOWN: usize = 100;
 
 /// The operation and how many words of the mnemonic are its name.
-fn operation(written: &Written) -> Result<(&'static OptypeInfo, usize), Vec<Diagnostic>> {
+fn operation(
+    written: &Written,
+    explanations: &mut Explanations,
+) -> Result<(&'static OptypeInfo, usize), Vec<Diagnostic>> {
     let words = &written.words;
-    for count in (1..=words.len()).rev() {
-        let name: Vec<&str> = words[..count].iter().map(|(w, _)| w.as_str()).collect();
-        let name = name.join(".");
-        if let Some(optype) = OPTYPES.iter().find(|o| o.mnemonic == name) {
-            return Ok((optype, count));
-        }
+    // How many words a mnemonic has, if the written ones begin with it.
+    let begins = |optype: &OptypeInfo| {
+        let mut written = words.iter().map(|(word, _)| word.as_str());
+        let mut name = optype.mnemonic.split('.');
+        let all = name.clone().count();
+        name.all(|word| written.next() == Some(word)).then_some(all)
+    };
+    let found = OPTYPES.iter().filter_map(|o| Some((o, begins(o)?)));
+    if let Some(longest) = found.max_by_key(|(_, count)| *count) {
+        return Ok(longest);
     }
     let (word, span) = &words[0];
     let message = if word.len() > LONGEST_SHOWN {
@@ -56,6 +66,9 @@ fn operation(written: &Written) -> Result<(&'static OptypeInfo, usize), Vec<Diag
         format!("there is no instruction `{word}`")
     };
     let mut diagnostic = Diagnostic::new(*span, message);
+    if !explanations.take(OPTYPES.len()) {
+        return Err(vec![diagnostic]);
+    }
     // `BAR` and `IDP` are beginnings of names, not names.
     let longer = OPTYPES.iter().map(|o| o.mnemonic).filter(|m| {
         m.strip_prefix(word.as_str())
@@ -163,6 +176,7 @@ fn explain_modifiers(
     optype: &'static OptypeInfo,
     written: &Written,
     modifiers: &[(String, Span)],
+    explanations: &mut Explanations,
 ) -> Vec<Diagnostic> {
     let name = optype.mnemonic;
     let known = || modes(optype).flat_map(|m| m.modifiers);
@@ -171,8 +185,11 @@ fn explain_modifiers(
         .filter(|(text, _)| !known().any(|m| code_of(m, text).is_some()));
     let unknown: Vec<Diagnostic> = unknown
         .map(|(text, span)| {
-            let mut d = Diagnostic::new(*span, format!("`.{text}` is no modifier of {name}"))
-                .expect(known().flat_map(texts));
+            let mut d = Diagnostic::new(*span, format!("`.{text}` is no modifier of {name}"));
+            if !explanations.take(known().count()) {
+                return d;
+            }
+            d = d.expect(known().flat_map(texts));
             if d.expected.is_empty() {
                 d = d.note(format!("{name} has no modifiers"));
             } else if let Some(word) =

@@ -5,6 +5,7 @@ use super::{
     Redzone, Resources,
 };
 use crate::type_name::type_named;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 /// Owner of the note, and with `.note.` before it the name of its section.
@@ -86,9 +87,27 @@ impl Note {
         }
     }
 
+    /// By name.
+    pub fn index(&self) -> NoteIndex<'_> {
+        let kernels = self.kernels.iter().map(|k| (k.name.as_str(), k));
+        let functions = self.functions.iter().map(|f| (f.name.as_str(), f));
+        NoteIndex {
+            kernels: kernels.collect(),
+            functions: functions.collect(),
+        }
+    }
+}
+
+/// What a note says of each function.
+pub(super) struct NoteIndex<'a> {
+    kernels: HashMap<&'a str, &'a KernelNote>,
+    functions: HashMap<&'a str, &'a FunctionNote>,
+}
+
+impl NoteIndex<'_> {
     /// Gives a function what the note says of it; whether it says anything.
     pub fn describe(&self, function: &mut ObjectFunction) -> bool {
-        if let Some(note) = self.kernels.iter().find(|k| k.name == function.name) {
+        if let Some(note) = self.kernels.get(function.name.as_str()) {
             let types = note.types.iter().map(|name| type_named(name));
             let parameters = note
                 .parameters
@@ -112,7 +131,7 @@ impl Note {
             function.redzones = note.redzones.clone();
             return true;
         }
-        let note = self.functions.iter().find(|f| f.name == function.name);
+        let note = self.functions.get(function.name.as_str());
         if let Some(note) = note {
             function.resources = note.resources;
             function.own = own(&note.own, note.resources);

@@ -74,6 +74,7 @@ impl Object {
             return Err(ReadError::Kind);
         }
         let note = read_note(&builder)?;
+        let note = note.index();
         let index = Index::new(&builder);
         let mut object = Object::default();
         for section in &builder.sections {

@@ -359,3 +359,63 @@ fn lines() {
         [Some(7), Some(7), Some(9), None]
     );
 }
+
+/// More sections than the 16 bits of a symbol can number: their numbers stand in `.symtab_shndx`, their count in the first section header.
+#[test]
+fn more_functions_than_sections_have_numbers() {
+    use object::read::elf::{FileHeader as _, SectionHeader as _};
+    use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+    const COUNT: usize = 70_000;
+    let function = |index: usize| ObjectFunction {
+        name: format!("f{index}"),
+        linkage: [Linkage::Local, Linkage::Global][index % 2],
+        words: vec![index as u128],
+        relocations: if index % 5_000 == 4_999 {
+            vec![Relocation {
+                offset: 0,
+                kind: RelocationKind::Rel,
+                symbol: format!("f{}", COUNT - index),
+                addend: 4,
+            }]
+        } else {
+            Vec::new()
+        },
+        ..ObjectFunction::default()
+    };
+    let object = Object {
+        functions: (0..COUNT).map(function).collect(),
+        data: sample().data,
+        constants: vec![1, 2, 3],
+        ..Object::default()
+    };
+    for bytes in [object.write().unwrap(), object.write_linked().unwrap()] {
+        assert!(Object::read(&bytes).unwrap().functions.len() == COUNT);
+        let header = object::elf::FileHeader64::<object::Endianness>::parse(&*bytes).unwrap();
+        let endian = header.endian().unwrap();
+        assert_eq!(header.e_shnum.get(endian), 0, "it is in the first header");
+        let sections = header.sections(endian, &*bytes).unwrap();
+        assert!(sections.len() > COUNT);
+        let of_type = |ty| sections.iter().filter(move |s| s.sh_type(endian) == ty);
+        let numbers: Vec<_> = of_type(object::elf::SHT_SYMTAB_SHNDX).collect();
+        let symbols = of_type(object::elf::SHT_SYMTAB).next().unwrap();
+        assert_eq!(numbers.len(), 1);
+        assert_eq!(
+            numbers[0].sh_size(endian) / 4,
+            symbols.sh_size(endian) / symbols.sh_entsize(endian),
+            "a number for each symbol"
+        );
+        let file = object::read::elf::ElfFile64::<object::Endianness>::parse(&*bytes).unwrap();
+        for name in ["f0", "f65278", "f65279", "f65280", "f69999", "counter"] {
+            let symbol = file.symbols().find(|s| s.name() == Ok(name)).unwrap();
+            let section = file
+                .section_by_index(symbol.section_index().unwrap())
+                .unwrap();
+            assert!(
+                section.name().unwrap().ends_with(&format!(".{name}")),
+                "{name}: {:?}",
+                section.name()
+            );
+        }
+    }
+    assert!(Object::read(&object.write().unwrap()).unwrap() == object);
+}

@@ -8,7 +8,7 @@ use crate::emit::constants::CONSTANTS;
 use crate::isa::encode::WORD_BYTES;
 use hashbrown::HashMap;
 use object::build::elf::{Builder, Relocation as ElfRelocation, SectionData, SectionId, SymbolId};
-use object::elf;
+use object::{LittleEndian, elf};
 use std::fmt;
 use thiserror::Error;
 
@@ -365,7 +365,23 @@ fn tables(builder: &mut Builder<'_>, placed: &[Placed<'_>], ids: &HashMap<&str, 
         8,
         SectionData::Symbol,
     );
-    builder.sections.get_mut(symbols).sh_link_section = Some(strings);
+    let table = builder.sections.get_mut(symbols);
+    table.sh_link_section = Some(strings);
+    table.sh_entsize = size_of::<elf::Sym64<LittleEndian>>() as u64;
+    // Numbers of sections from here on do not fit into a symbol: they stand in a table beside the symbols.
+    if builder.sections.count() >= usize::from(elf::SHN_LORESERVE) {
+        let numbers = add_section(
+            builder,
+            ".symtab_shndx",
+            elf::SHT_SYMTAB_SHNDX,
+            elf::SectionFlags(0),
+            4,
+            SectionData::SymbolSectionIndex,
+        );
+        let table = builder.sections.get_mut(numbers);
+        table.sh_link_section = Some(symbols);
+        table.sh_entsize = 4;
+    }
     for Placed {
         section,
         name,
@@ -390,6 +406,7 @@ fn tables(builder: &mut Builder<'_>, placed: &[Placed<'_>], ids: &HashMap<&str, 
         let added = builder.sections.get_mut(id);
         added.sh_link_section = Some(symbols);
         added.sh_info_section = Some(*section);
+        added.sh_entsize = size_of::<elf::Rela64<LittleEndian>>() as u64;
     }
     add_section(
         builder,

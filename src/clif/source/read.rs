@@ -14,9 +14,11 @@ use cranelift_reader::{Details, ParseOptions, TestFile, parse_test};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Largest number of a value, block or other entity that is accepted. The reader makes all entities up to the number, so
+/// Largest number of a value or other entity that is accepted. The reader makes all entities up to the number, so
 /// a single `v4000000000` would fill the memory.
 const MAX_ENTITY_NUMBER: u32 = 1 << 22;
+/// Largest number of a block: Cranelift's reader takes 100,000 blocks.
+const MAX_BLOCK_NUMBER: u32 = 100_000 - 1;
 
 /// Splits the header off. The second result is the text with the header lines blank.
 pub(super) fn split_header(text: &str) -> (Header, String) {
@@ -321,19 +323,34 @@ fn check_entity_numbers(body: &str) -> Result<(), Errors> {
     let mut errors = ErrorList::new();
     for (index, line) in body.lines().enumerate() {
         let code = line.split(';').next().unwrap_or_default();
-        for word in code.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let mut rest = code;
+        while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
+            // `%block100000` is a function's name.
+            let named = rest[..start].ends_with('%');
+            let tail = &rest[start..];
+            let end = tail.find(|c: char| !c.is_ascii_alphanumeric());
+            let (word, after) = tail.split_at(end.unwrap_or(tail.len()));
+            rest = after;
             let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
             let digits = &word[name.len()..];
-            let large = digits.len() >= 7
-                && digits
-                    .parse::<u32>()
-                    .map_or(true, |number| number > MAX_ENTITY_NUMBER);
-            if large && ENTITIES.contains(&name) {
-                errors.push(syntax(
-                    format!("{word}: numbers up to {MAX_ENTITY_NUMBER} are accepted"),
-                    line_number(index),
-                ));
+            if named || digits.len() < 6 || !ENTITIES.contains(&name) {
+                continue;
             }
+            let most = match name {
+                "block" => MAX_BLOCK_NUMBER,
+                _ => MAX_ENTITY_NUMBER,
+            };
+            if digits.parse::<u32>().is_ok_and(|number| number <= most) {
+                continue;
+            }
+            let remedy = match name {
+                "block" => "; count blocks from block0 on, and split a function that has more",
+                _ => "",
+            };
+            errors.push(syntax(
+                format!("{word}: numbers up to {most} are accepted{remedy}"),
+                line_number(index),
+            ));
         }
     }
     errors.finish(())

@@ -1,5 +1,6 @@
 //! The instructions of functions, with their words and the lines that they come from.
 
+use crate::input;
 use cranelift_thisgpu::asm::{ListedFunction, listed_functions};
 use cranelift_thisgpu::object::{Line, Object, ObjectFunction};
 use serde::Serialize;
@@ -131,10 +132,11 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The text of a file. An object may name anything, devices that never end too: those are no files.
+/// The text of a file. An object may name anything, devices that never end too: those are no files, and what is too large is no source.
 fn text_of(path: &Path) -> Option<String> {
     let is_file = std::fs::metadata(path).is_ok_and(|data| data.is_file());
-    is_file.then(|| std::fs::read_to_string(path).ok())?
+    let bytes = is_file.then(|| input::bytes(path).ok())??;
+    String::from_utf8(bytes).ok()
 }
 
 impl Function {
