@@ -173,11 +173,7 @@ fn insert(
         let line = own.first().map_or(data.line, |e| e.line);
         let range = data.insts.start as usize..data.insts.end as usize;
         if block == entry_block {
-            insts.extend(prologue.iter().map(|&inst| Entry {
-                inst,
-                line,
-                attachment: None,
-            }));
+            insts.extend(prologue.iter().map(|&inst| Entry::new(inst, line)));
         }
         let before = insts.len();
         insts.extend_from_slice(own);
@@ -189,11 +185,7 @@ fn insert(
             data.terminator,
             Terminator::Return { .. } | Terminator::TailCall { .. }
         ) {
-            insts.extend(epilogue.iter().map(|&inst| Entry {
-                inst,
-                line: data.line,
-                attachment: None,
-            }));
+            insts.extend(epilogue.iter().map(|&inst| Entry::new(inst, data.line)));
         }
         data.insts = start..insts.len() as u32;
     }

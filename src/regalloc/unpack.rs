@@ -90,11 +90,7 @@ fn replace(code: &mut VCode<PReg>, group: Range<u32>, mask: Set, gone: &mut [boo
         .filter(|e| stays(e))
         .copied()
         .collect();
-    let unpack = Entry {
-        inst: moves::unpack(from, mask),
-        line,
-        attachment: None,
-    };
+    let unpack = Entry::new(moves::unpack(from, mask), line);
     let left = 1 + others.len();
     for (place, entry) in code.insts[range.clone()]
         .iter_mut()

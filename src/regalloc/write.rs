@@ -140,11 +140,8 @@ impl Writer<'_> {
         self.moves.clear();
         moves::instructions(&self.sequence, &mut self.moves);
         self.report.moves += self.moves.len() as u32;
-        self.insts.extend(self.moves.iter().map(|&inst| Entry {
-            inst,
-            line,
-            attachment: None,
-        }));
+        self.insts
+            .extend(self.moves.iter().map(|&inst| Entry::new(inst, line)));
         if let Some(origins) = &mut self.origins {
             origins.resize(self.insts.len(), ADDED);
         }
@@ -168,6 +165,8 @@ impl Writer<'_> {
             inst,
             line: entry.line,
             attachment,
+            order: entry.order,
+            label: entry.label,
         });
         if let Some(origins) = &mut self.origins {
             origins.push(index);

@@ -4,7 +4,7 @@ use super::layout::Layout;
 use crate::isa::inst::OperandRef;
 use crate::isa::table::{FieldType, FieldValue, OperandInfo, SyntaxOperandKind};
 use crate::isa::{Form, Inst, PInst, PReg, Register, RegisterClass, Role, VInst, VReg};
-use crate::vcode::{Attachment, Entry, VCode};
+use crate::vcode::{Attachment, Entry, Frame, VCode};
 use smallvec::SmallVec;
 
 /// An operand before and after.
@@ -144,6 +144,16 @@ pub(super) fn resolved(
         return (inst, true);
     }
     (inst, false)
+}
+
+/// Whether `entry` accesses the frame from a place on that is in none of the function's stack slots: a constant has led it away from them.
+pub(super) fn is_outside_of_slots(before: &VCode<VReg>, entry: &Entry<VReg>) -> bool {
+    match entry.attachment.map(|a| &before.attachments[a]) {
+        Some(Attachment::Symbol(symbol)) if symbol.name == Frame::SLOTS => {
+            !(0..i64::from(before.frame.slot_bytes)).contains(&symbol.addend)
+        }
+        _ => false,
+    }
 }
 
 /// Whether what is attached has stayed: symbols and labels as they were, a call's convention in its registers, values kept where the results are.

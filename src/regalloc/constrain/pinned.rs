@@ -38,11 +38,7 @@ pub(in crate::regalloc) fn separate(constrained: Constrained) -> Constrained {
     let copy = |code: &mut VCode<VReg>, line: SourceLine| {
         let copy = code.new_vreg(RegisterClass::Gpr);
         let inst = build::mov_r(mov::Options::new(MOVW::W32), copy, pointer);
-        let entry = Entry {
-            inst,
-            line,
-            attachment: None,
-        };
+        let entry = Entry::new(inst, line);
         (copy, entry)
     };
     for block in code.blocks.keys() {

@@ -205,11 +205,7 @@ impl Rewriter<'_> {
     }
 
     pub(super) fn push(&mut self, inst: VInst, line: SourceLine) {
-        self.add(Entry {
-            inst,
-            line,
-            attachment: None,
-        });
+        self.add(Entry::new(inst, line));
     }
 
     /// Adds an instruction that was not there.
@@ -236,11 +232,7 @@ impl Rewriter<'_> {
             };
             values[usize::from(bit.place)] = here;
             if bit.place == 0 {
-                self.add(Entry {
-                    inst: moves::pack(self.home[&v]),
-                    line,
-                    attachment: Some(bit.pack),
-                });
+                self.add(Entry::new(moves::pack(self.home[&v]), line).with(Some(bit.pack)));
             }
             return;
         }
@@ -275,22 +267,16 @@ impl Rewriter<'_> {
                 let same = self.code.attachments[a].clone();
                 self.code.attachments.push(same)
             });
-            self.add(Entry {
-                inst,
-                line,
-                attachment,
-            });
+            self.add(Entry::new(inst, line).with(attachment));
             return copy;
         }
         let inst = match v.class() {
             RegisterClass::Gpr => moves::spill_load(copy, self.pointer(), self.slot(v)),
             RegisterClass::Predicate if let Some(bit) = self.bits.get(&v) => {
                 let attachment = self.code.attachments.push(Attachment::Bit(*bit));
-                self.add(Entry {
-                    inst: moves::test_bit(copy, self.home[&v]),
-                    line,
-                    attachment: Some(attachment),
-                });
+                self.add(
+                    Entry::new(moves::test_bit(copy, self.home[&v]), line).with(Some(attachment)),
+                );
                 return copy;
             }
             RegisterClass::Predicate => moves::gpr_to_predicate(copy, self.home[&v]),

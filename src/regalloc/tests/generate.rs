@@ -203,11 +203,9 @@ impl Generator {
 
     fn emit(&mut self, inst: VInst, attachment: Option<Attachment<VReg>>) {
         let attachment = attachment.map(|a| self.code.attachments.push(a));
-        self.code.insts.push(Entry {
-            inst,
-            line: SourceLine(1),
-            attachment,
-        });
+        self.code
+            .insts
+            .push(Entry::new(inst, SourceLine(1)).with(attachment));
         self.left -= 1;
     }
 

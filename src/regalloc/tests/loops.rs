@@ -46,11 +46,7 @@ impl Maker {
     }
 
     fn push(&mut self, inst: VInst) {
-        self.code.insts.push(Entry {
-            inst,
-            line: SourceLine(1),
-            attachment: None,
-        });
+        self.code.insts.push(Entry::new(inst, SourceLine(1)));
     }
 
     fn load(&mut self) -> VReg {
