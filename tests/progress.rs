@@ -167,6 +167,14 @@ fn plain(size: Size) -> Expected {
     sum(size, next, next)
 }
 
+/// Every thread leaves its number and 1, and nothing else.
+fn passed(size: Size) -> Expected {
+    Expected {
+        state: vec![],
+        ..plain(size)
+    }
+}
+
 /// What depends on the order of the threads.
 fn hashed(threads: impl Iterator<Item = u32>) -> u32 {
     threads.fold(0, |hash: u32, thread| {
@@ -260,4 +268,19 @@ kernels! {
         let others = (size.threads..size.all()).map(next).sum();
         Expected { state: vec![], out: (0..size.all()).map(|thread| if thread < size.threads { others } else { next(thread) }).collect() }
     };
+    shared_word: plain;
+    global_flag: plain;
+    vector_word: plain;
+    out_slot: plain;
+    out_global: plain;
+    out_shared: plain;
+    out_indirect: plain;
+    count_masked: passed;
+    count_down_byte: passed;
+    count_shifted: passed;
+    count_product: passed;
+    count_remainder: passed;
+    count_float: |size| Expected { state: vec![(2, hashed(0..size.all()))], ..plain(size) };
+    symbol_recursion: |size| Expected { state: vec![(0, size.all()), (2, hashed(0..size.all()))], ..plain(size) };
+    early_leave: |size| sum(size, |thread| if thread % 4 == 3 { 0 } else { next(thread) }, next);
 }

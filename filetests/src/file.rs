@@ -103,9 +103,12 @@ fn read(path: &Path, name: &str) -> Result<String, String> {
     let read = if is_standard(path) {
         std::io::stdin().read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
     };
     read.map_err(|error| format!("{name}: {error}"))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(format!("{name} has more than {MOST_BYTES} bytes"));
+    }
     text_of(name, bytes)
 }
 

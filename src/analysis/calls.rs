@@ -24,6 +24,8 @@ pub struct Summary {
     pub convergent: bool,
     /// The first thing it does beside computing is an operation for which the whole warp has to be there.
     pub gathers: bool,
+    /// It may have operations in whose order its caller's accesses take part: it reads what others release, or waits for them to meet it.
+    pub acquires: bool,
 }
 
 impl Summary {
@@ -34,6 +36,7 @@ impl Summary {
         observes: true,
         convergent: true,
         gathers: false,
+        acquires: true,
     };
 
     /// Of a function that computes and nothing else.
@@ -43,6 +46,7 @@ impl Summary {
         observes: false,
         convergent: false,
         gathers: false,
+        acquires: false,
     };
 
     /// Of a function that may write memory, and has no atomics and no waiting.
@@ -60,6 +64,7 @@ impl Summary {
             observes: self.observes | other.observes,
             convergent: self.convergent | other.convergent,
             gathers: self.gathers | other.gathers,
+            acquires: self.acquires | other.acquires,
         }
     }
 }
@@ -75,6 +80,9 @@ pub struct Call {
     pub counts_all: bool,
     /// It waits for some lanes of the warp, and those wait for it: both a wait and a release.
     pub pairs: bool,
+    /// It is an intrinsic: it neither reads nor writes memory, but for atomic additions, which do where their first
+    /// operand points to.
+    pub intrinsic: bool,
 }
 
 /// Who is called.
@@ -187,6 +195,13 @@ impl Callees {
         }
     }
 
+    /// Whether a function that is called, and is no intrinsic, may acquire.
+    pub fn any_acquires(&self) -> bool {
+        let acquires =
+            |callee: &Option<Function>| matches!(callee, Some(Function::Other(s)) if s.acquires);
+        self.indirect.acquires || self.functions.values().any(acquires)
+    }
+
     /// Whether `inst` may act on the set of active lanes.
     pub fn is_convergent(&self, func: &ir::Function, inst: Inst) -> bool {
         self.call(func, inst)
@@ -201,6 +216,7 @@ impl Call {
             gathers: summary.gathers,
             counts_all: summary.convergent,
             pairs: false,
+            intrinsic: false,
         }
     }
 }
@@ -227,9 +243,17 @@ fn of_intrinsic(row: &Intrinsic, constant: impl Fn(usize) -> Option<i64>) -> Cal
             observes: atomic,
             convergent: row.effect == Effect::Convergent,
             gathers,
+            acquires: matches!(
+                row.lowering,
+                Lowering::AtomicAdd(_)
+                    | Lowering::MemoryBarrier(_)
+                    | Lowering::BarSync
+                    | Lowering::WarpSync
+            ),
         },
         gathers,
         pairs,
         counts_all: row.lowering == Lowering::BarSync,
+        intrinsic: true,
     }
 }

@@ -25,7 +25,9 @@
 //! which delays where their lanes meet and nothing else.
 
 use super::calls::Callees;
+use super::components::components;
 use super::control_flow::ControlFlow;
+use super::graph::Graph;
 use super::progress::Progress;
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode};
@@ -321,36 +323,26 @@ impl<'a> Chooser<'a> {
         self.has_cycle(polling)
     }
 
-    /// Whether blocks of one polling cycle go round among `blocks`.
+    /// Whether a polling cycle goes round among `blocks`.
     fn has_cycle(&self, blocks: Vec<Block>) -> bool {
-        let mut within: EntitySet<Block> = EntitySet::new();
-        within.extend(blocks.iter().copied());
+        let mut places: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
+        for (place, &block) in blocks.iter().enumerate() {
+            places[block] = Some(place);
+        }
         let inner = |from: Block| {
-            let (flow, progress, within) = (self.flow, self.progress, &within);
-            flow.successors(from).filter(move |to| {
-                within.contains(*to) && progress.cycle(*to) == progress.cycle(from)
-            })
+            let (flow, places) = (self.flow, &places);
+            flow.successors(from).filter_map(move |to| places[to])
         };
-        // What has no predecessor left goes, until nothing is left or everything goes round.
-        let mut entering: SecondaryMap<Block, usize> = SecondaryMap::new();
-        for &block in &blocks {
-            inner(block).for_each(|to| entering[to] += 1);
-        }
-        let mut free: Vec<Block> = blocks
-            .iter()
-            .copied()
-            .filter(|block| entering[*block] == 0)
-            .collect();
-        let mut gone = 0;
-        while let Some(block) = free.pop() {
-            gone += 1;
-            for to in inner(block) {
-                entering[to] -= 1;
-                if entering[to] == 0 {
-                    free.push(to);
-                }
-            }
-        }
-        gone < blocks.len()
+        let edges = (blocks.iter().enumerate())
+            .flat_map(|(place, &block)| inner(block).map(move |to| (place, to)));
+        let graph = Graph::from_edges(blocks.len(), edges);
+        components(&graph).iter().any(|members| {
+            let cyclic = match members[..] {
+                [only] => graph.successors(only).any(|to| to == only),
+                _ => true,
+            };
+            let through = |place: &usize| self.progress.polls_through(blocks[*place]);
+            cyclic && members.iter().any(through)
+        })
     }
 }

@@ -4,7 +4,9 @@
 //! is indexed by Cranelift's entities in dense maps, and near-linear in the size of the function. [`graph`] holds the graph
 //! algorithms that machine code uses too.
 
+mod advance;
 pub mod alignment;
+pub mod bounds;
 pub mod calls;
 pub mod components;
 pub mod control_flow;
@@ -12,6 +14,7 @@ mod endings;
 pub mod graph;
 mod loop_tree;
 pub mod meeting;
+pub mod ordering;
 mod polling;
 pub mod progress;
 pub mod provenance;
@@ -21,14 +24,17 @@ mod taint;
 pub(crate) mod testing;
 pub mod uniformity;
 pub mod uses;
+pub mod window;
 
 use crate::intrinsics::resolve::Intrinsics;
 use alignment::Alignment;
+use calls::Callees;
 use control_flow::ControlFlow;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, Value};
 use cranelift_codegen::write::{FuncWriter, PlainWriter, decorate_function};
 use meeting::Meetings;
+use ordering::Ordering;
 use provenance::{Provenance, Space};
 use std::fmt;
 use uniformity::{Given, Uniformity};
@@ -49,6 +55,10 @@ pub struct Subject<'a> {
     pub is_kernel: bool,
     /// Whether it has anything that may read or write memory.
     pub accesses_memory: bool,
+    /// Whether some of that is atomic, in the function or what it calls.
+    pub has_atomics: bool,
+    /// Its calls.
+    pub callees: &'a Callees,
 }
 
 /// All facts about one function.
@@ -62,6 +72,8 @@ pub struct Facts {
     pub uniformity: Uniformity,
     /// Who reads each value.
     pub users: Users,
+    /// Where fences stand.
+    pub ordering: Ordering,
 }
 
 impl Facts {
@@ -81,6 +93,8 @@ impl Facts {
             meetings,
             is_kernel: kernel,
             accesses_memory,
+            has_atomics,
+            callees: _,
         } = subject;
         // Who accesses memory asks for these, and nobody else.
         if accesses_memory {
@@ -91,6 +105,13 @@ impl Facts {
             self.alignment.forget();
         }
         self.users.recompute(func);
+        if has_atomics {
+            let users = &self.users;
+            let is_read = |value| !users.of(value).is_empty();
+            (self.ordering).recompute(subject, &self.provenance, &is_read);
+        } else {
+            self.ordering.forget();
+        }
         self.uniformity.recompute(&Given {
             func,
             flow,

@@ -3,23 +3,24 @@
 //! Lanes that wait at a convergence barrier must not keep anybody from going on for whom lanes of the same region wait in a loop:
 //! a lock whose holder waits for those who want it would never be free again. [`Progress`] finds, in one function,
 //!
-//! - *polling*: a cycle that is left depending on what an atomic operation (`atomic_load` too) or a call has read. Plain loads never
-//!   count: who waits uses atomics (`docs/clif.md`). Exempt are cycles that end without help: every turn passes the failure edge of a
-//!   compare-and-swap whose expected value was read from its place in that turn (some thread's swap succeeded, so a thread goes on), or
-//!   the exits depend only on additions of constants to what nothing moves back, which count up by themselves. A call of a function
-//!   that polls is polling too, and so is a uniform loop: only some lanes of a warp may be in it;
+//! - *polling*: a cycle that is left depending on what an atomic operation (`atomic_load` too) or a call has read.
+//!   Plain loads never count: who waits uses atomics (`docs/clif.md`). What was read is followed through memory of
+//!   all kinds, and through callees. Exempt are cycles that end without help: every turn passes an edge on which it
+//!   surely got somewhere ([`super::advance`]). A call of a function that polls is polling too, and so is a uniform
+//!   loop: only some lanes of a warp may be in it;
 //! - *releases*: writes that a polling thread may wait for: an atomic write or a store to an object that is polled, or where one of
 //!   both is unknown; calls that may write; the return of a device function, behind which anything may follow. Two parameters of a
 //!   kernel may point to the same object for an atomic write. A plain store releases only through the pointer that is polled.
 //!
 //! Everything that polls is taken together, and everything that releases any of it: a lane may wait for one lock and hold another.
 
+use super::advance::counting;
 use super::calls::{Callees, Summary};
 use super::control_flow::ControlFlow;
-use super::polling::{Cycle, Observed, counting, observed, polled_cycles};
+use super::polling::{Cycle, Observed, observed, polled_cycles};
 use super::provenance::Provenance;
 use super::roots::Root;
-use super::taint::Accesses;
+use super::taint::{Accesses, Places};
 use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{
@@ -31,6 +32,8 @@ use cranelift_codegen::ir::{
 pub struct Progress {
     /// Number of the polling cycle that a block is in, from 1; 0 for none.
     cycles: SecondaryMap<Block, u32>,
+    /// Blocks through which polling cycles lead.
+    headers: EntitySet<Block>,
     /// Blocks with a call of a function that polls.
     calls: SecondaryMap<Block, bool>,
     polls: bool,
@@ -80,16 +83,21 @@ impl Progress {
         };
         let provenance = Provenance::compute(func, flow, intrinsics, kernel, &|_| false);
         let root = |address| Root::of(func, flow, &provenance, kernel, address);
-        let all = moves(func, callees, &root);
-        let accesses = Accesses {
-            observes: &|inst| observes(func, callees, inst, &root),
-            counts_up: &|inst| counts_up(func, inst, &root, &all),
-            may_be_private: &|inst| may_be_private(func, inst, &root),
+        let accesses = Memory {
+            func,
+            callees,
+            root: &root,
+            moves: Some(moves(func, callees, &root)),
         };
         let mut polled: Vec<Root> = Vec::new();
         for (number, cycle) in (1..).zip(polled_cycles(func, flow, &accesses)) {
-            let Cycle { blocks, atomics } = cycle;
+            let Cycle {
+                blocks,
+                headers,
+                atomics,
+            } = cycle;
             blocks.iter().for_each(|&b| found.cycles[b] = number);
+            found.headers.extend(headers);
             for inst in atomics {
                 let root = atomic_address(func, inst).map_or(Root::Unknown, root);
                 if !polled.contains(&root) {
@@ -135,17 +143,15 @@ impl Progress {
         Some(self.cycles[block]).filter(|number| *number != 0)
     }
 
+    /// Whether cycles that poll lead through `block`: the others through blocks that [`Progress::cycle`] names end by
+    /// themselves.
+    pub fn polls_through(&self, block: Block) -> bool {
+        self.headers.contains(block)
+    }
+
     /// Whether a thread that polls somewhere in the function may wait for `inst`.
     pub fn releases(&self, inst: Inst) -> bool {
         self.releases.contains(inst)
-    }
-}
-
-/// Whether `inst` gives a value that an atomic operation read from memory that other threads see.
-fn observes(func: &Function, callees: &Callees, inst: Inst, root: &dyn Fn(Value) -> Root) -> bool {
-    match atomic_address(func, inst) {
-        Some(address) => root(address) != Root::Private,
-        None => reads_atomically(func, callees, inst),
     }
 }
 
@@ -178,31 +184,109 @@ fn moves(func: &Function, callees: &Callees, root: &dyn Fn(Value) -> Root) -> Ve
     found
 }
 
-/// Whether `inst` adds a constant to what all writes of the function that may reach it move in the same direction.
-fn counts_up(func: &Function, inst: Inst, root: &dyn Fn(Value) -> Root, all: &[Moves]) -> bool {
-    let (Some(direction), Some(place)) = (counting(func, inst), atomic_address(func, inst)) else {
-        return false;
-    };
-    let place = root(place);
-    all.iter().all(|other| match *other {
-        Moves::Call => false,
-        Moves::Atomic(to, by) => by == Some(direction) || !may_meet(to, place),
-        Moves::Plain(to) => !is_through(func, to, place),
-    })
+/// The kinds of memory that an address may be in.
+fn places(root: Root) -> Places {
+    match root {
+        Root::Private => Places::OWN,
+        Root::Shared => Places::SHARED,
+        Root::Parameter(_) => Places::GLOBAL,
+        // The generic address of shared memory is a symbol.
+        Root::Symbol(_) => Places::GLOBAL.or(Places::SHARED),
+        Root::Unknown => Places::ALL,
+    }
 }
 
-/// Whether an access may reach memory that no other thread sees. Nobody uses atomics there without need: they count if it is sure.
-fn may_be_private(func: &Function, inst: Inst, root: &dyn Fn(Value) -> Root) -> bool {
-    match func.dfg.insts[inst] {
-        InstructionData::Load { arg, .. } => matches!(root(arg), Root::Private | Root::Unknown),
-        InstructionData::Store { args, .. } => {
-            matches!(root(args[1]), Root::Private | Root::Unknown)
+/// What the instructions of a function do to memory.
+struct Memory<'a> {
+    func: &'a Function,
+    callees: &'a Callees,
+    root: &'a dyn Fn(Value) -> Root,
+    /// What the writes of the function do; without it nothing counts up.
+    moves: Option<Vec<Moves>>,
+}
+
+impl Accesses for Memory<'_> {
+    fn observes(&self, inst: Inst) -> bool {
+        match atomic_address(self.func, inst) {
+            Some(address) => (self.root)(address) != Root::Private,
+            None => reads_atomically(self.func, self.callees, inst),
         }
-        InstructionData::LoadNoOffset { arg, .. } => root(arg) == Root::Private,
-        InstructionData::StoreNoOffset { args, .. } => root(args[1]) == Root::Private,
-        InstructionData::AtomicRmw { args, .. } => root(args[0]) == Root::Private,
-        InstructionData::AtomicCas { args, .. } => root(args[0]) == Root::Private,
-        _ => false,
+    }
+
+    fn leaves(&self, inst: Inst) -> Places {
+        match self.callees.call(self.func, inst) {
+            Some(call) if !call.intrinsic && call.summary.observes && call.summary.releases => {
+                Places::ALL
+            }
+            _ => Places::NONE,
+        }
+    }
+
+    fn counts_up(&self, inst: Inst) -> bool {
+        let (Some(direction), Some(place), Some(moves)) = (
+            counting(self.func, inst),
+            atomic_address(self.func, inst),
+            &self.moves,
+        ) else {
+            return false;
+        };
+        let place = (self.root)(place);
+        moves.iter().all(|other| match *other {
+            Moves::Call => false,
+            Moves::Atomic(to, by) => by == Some(direction) || !may_meet(to, place),
+            Moves::Plain(to) => !is_through(self.func, to, place),
+        })
+    }
+
+    fn overwrites(&self, inst: Inst, on: Inst) -> bool {
+        let Some(place) = atomic_address(self.func, on).map(self.root) else {
+            return true;
+        };
+        match write(self.func, self.callees, inst) {
+            None => false,
+            Some(Write::Call) => true,
+            Some(Write::Atomic(to)) => may_meet((self.root)(to), place),
+            Some(Write::Plain(to)) => is_through(self.func, (self.root)(to), place),
+        }
+    }
+
+    fn writes(&self, inst: Inst) -> Places {
+        let func = self.func;
+        if let Some(call) = self.callees.call(func, inst) {
+            let address = func.dfg.inst_args(inst).first();
+            return match (call.intrinsic, address) {
+                (true, Some(address)) if call.summary.observes => places((self.root)(*address)),
+                (false, _) if call.summary.releases => Places::ALL,
+                _ => Places::NONE,
+            };
+        }
+        match write(func, self.callees, inst) {
+            Some(Write::Atomic(to) | Write::Plain(to)) => places((self.root)(to)),
+            _ if func.dfg.insts[inst].opcode().can_store() => Places::ALL,
+            _ => Places::NONE,
+        }
+    }
+
+    fn reads(&self, inst: Inst) -> Places {
+        let func = self.func;
+        let opcode = func.dfg.insts[inst].opcode();
+        if let Some(call) = self.callees.call(func, inst) {
+            return match call.intrinsic {
+                true => Places::NONE,
+                false => Places::ALL,
+            };
+        }
+        match (func.dfg.insts[inst], atomic_address(func, inst)) {
+            (_, Some(address)) | (InstructionData::Load { arg: address, .. }, _) => {
+                places((self.root)(address))
+            }
+            _ if opcode.can_load() => Places::ALL,
+            _ => Places::NONE,
+        }
+    }
+
+    fn convergent(&self, inst: Inst) -> bool {
+        self.callees.is_convergent(self.func, inst)
     }
 }
 
@@ -230,10 +314,11 @@ pub fn observed_by(
 ) -> Observed {
     let provenance = Provenance::compute(func, flow, &Intrinsics::default(), false, &|_| false);
     let root = |address| Root::of(func, flow, &provenance, false, address);
-    let accesses = Accesses {
-        observes: &|inst| observes(func, callees, inst, &root),
-        counts_up: &|_| false,
-        may_be_private: &|inst| may_be_private(func, inst, &root),
+    let accesses = Memory {
+        func,
+        callees,
+        root: &root,
+        moves: None,
     };
     observed(func, flow, &accesses, recurs)
 }
@@ -314,6 +399,10 @@ pub fn effects(func: &Function, callees: &Callees) -> Summary {
                 continue;
             }
             found.releases |= data.opcode().can_store();
+            found.acquires |= matches!(
+                data.opcode(),
+                Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::Fence
+            );
         }
     }
     found.gathers = gathers_first(func, callees);

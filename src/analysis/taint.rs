@@ -1,34 +1,72 @@
 //! What depends on atomic reads: the values computed from them, the branches that they decide, and what depends on those.
 //!
-//! Takes the reads and the blocks to look at; follows values along their users, along edges, and through memory that is the thread's own. A
-//! branch that is decided by a tainted value taints the parameters of the blocks on its ways and where they meet.
+//! Takes the reads and the blocks to look at; follows values along their users, along edges, and through memory. A
+//! branch that is decided by a tainted value taints the parameters of the blocks on its ways and where they meet,
+//! what is stored on its ways, and what operations on the active lanes give there.
+//!
+//! Memory is followed by kinds ([`Places`]), not by objects: two parameters may point to one buffer, and to follow
+//! too much costs only that lanes meet later.
 
 use super::control_flow::ControlFlow;
 use super::graph::PostDominators;
 use super::uses::Users;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, Value};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// Block visits, per block of the function, that following tainted branches may take (*assumed*: generous).
-const VISITS_PER_BLOCK: usize = 16;
+const VISITS_PER_BLOCK: usize = 32;
 
-/// What instructions do to memory.
-pub struct Accesses<'a> {
-    /// Whether one reads, by an atomic operation, what other threads may write.
-    pub observes: &'a dyn Fn(Inst) -> bool,
-    /// Whether one adds a constant to what nothing in the function moves the other way: who leaves a cycle by what it gives waits for
-    /// nobody.
-    pub counts_up: &'a dyn Fn(Inst) -> bool,
-    /// Whether a load or store may reach memory that no other thread sees.
-    pub may_be_private: &'a dyn Fn(Inst) -> bool,
+/// Kinds of memory in which a write and a read may meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places(u8);
+
+impl Places {
+    /// None.
+    pub const NONE: Places = Places(0);
+    /// The thread's own memory.
+    pub const OWN: Places = Places(1);
+    /// Shared memory of the block.
+    pub const SHARED: Places = Places(2);
+    /// Global memory.
+    pub const GLOBAL: Places = Places(4);
+    /// Any memory.
+    pub const ALL: Places = Places(7);
+
+    /// All kinds of both.
+    #[must_use]
+    pub const fn or(self, other: Places) -> Places {
+        Places(self.0 | other.0)
+    }
+
+    /// Whether both have a kind in common.
+    pub const fn meet(self, other: Places) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether all kinds of `other` are among these.
+    const fn hold(self, other: Places) -> bool {
+        self.0 & other.0 == other.0
+    }
 }
 
-/// Edges of one cycle on which a turn got somewhere, so that they do not count as waiting.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Exempt {
-    /// From and to.
-    pub(super) edges: BTreeSet<(Block, Block)>,
+/// What instructions do to memory.
+pub trait Accesses {
+    /// Whether one reads, by an atomic operation, what other threads may write.
+    fn observes(&self, inst: Inst) -> bool;
+    /// Where one that observes may have left what it read, beside its results.
+    fn leaves(&self, inst: Inst) -> Places;
+    /// Whether one adds a constant to what nothing in the function moves the other way.
+    fn counts_up(&self, inst: Inst) -> bool;
+    /// Whether one may change what `on`, an atomic operation, works on.
+    fn overwrites(&self, inst: Inst, on: Inst) -> bool;
+    /// Where one may write; calls, too.
+    fn writes(&self, inst: Inst) -> Places;
+    /// From where what one gives may come; calls, too.
+    fn reads(&self, inst: Inst) -> Places;
+    /// Whether one gives something that depends on which lanes are active.
+    fn convergent(&self, inst: Inst) -> bool;
 }
 
 /// What depends on atomic reads in a component.
@@ -38,8 +76,11 @@ pub(super) struct Taint<'a> {
     post: &'a PostDominators,
     users: &'a Users,
     within: &'a EntitySet<Block>,
-    accesses: &'a Accesses<'a>,
-    pub(super) exempt: Exempt,
+    accesses: &'a dyn Accesses,
+    /// Edges on which a turn got somewhere, from and to: who goes round over one of them does not wait.
+    pub(super) advancing: BTreeSet<(Block, Block)>,
+    /// The block through which all cycles lead that are looked for; without it they are all cycles of the blocks.
+    pub(super) header: Option<Block>,
     pub(super) tainted: EntitySet<Value>,
     work: Vec<Value>,
     /// Blocks that a tainted branch may lead to again and again before its ways come together.
@@ -48,10 +89,9 @@ pub(super) struct Taint<'a> {
     pub(super) decided: EntitySet<Block>,
     /// The ways of a tainted branch do not come together.
     pub(super) open_end: bool,
-    /// A tainted value was stored in the thread's own memory: every load from there may give it. What is in memory that others see is
-    /// not followed: who waits for it uses atomics.
-    pub(super) through_memory: bool,
-    pub(super) visits_left: usize,
+    /// Where tainted values were stored: every load from there may give them.
+    pub(super) stored: Places,
+    visits_left: Cell<usize>,
 }
 
 impl<'a> Taint<'a> {
@@ -61,7 +101,7 @@ impl<'a> Taint<'a> {
         post: &'a PostDominators,
         users: &'a Users,
         within: &'a EntitySet<Block>,
-        accesses: &'a Accesses<'a>,
+        accesses: &'a dyn Accesses,
     ) -> Self {
         Taint {
             func,
@@ -70,15 +110,21 @@ impl<'a> Taint<'a> {
             users,
             within,
             accesses,
-            exempt: Exempt::default(),
+            advancing: BTreeSet::new(),
+            header: None,
             tainted: EntitySet::new(),
             work: Vec::new(),
             polled: EntitySet::new(),
             decided: EntitySet::new(),
             open_end: false,
-            through_memory: false,
-            visits_left: flow.reverse_postorder().len() * VISITS_PER_BLOCK,
+            stored: Places::NONE,
+            visits_left: Cell::new(flow.reverse_postorder().len() * VISITS_PER_BLOCK),
         }
+    }
+
+    /// Whether it was given up: more may be tainted, and poll, than was found.
+    pub(super) fn gave_up(&self) -> bool {
+        self.visits_left.get() == 0
     }
 
     fn value(&mut self, value: Value) {
@@ -93,15 +139,15 @@ impl<'a> Taint<'a> {
         }
     }
 
-    /// Taints what is loaded from memory that may be the thread's own.
-    fn taint_loads(&mut self, members: &[Block]) {
-        if std::mem::replace(&mut self.through_memory, true) {
+    /// Taints what is loaded from `places`. That happens at most once for each kind of memory.
+    fn store(&mut self, places: Places, members: &[Block]) {
+        if self.stored.hold(places) {
             return;
         }
+        self.stored = self.stored.or(places);
         for &block in members {
             for inst in self.func.layout.block_insts(block) {
-                let loads = self.func.dfg.insts[inst].opcode().can_load();
-                if loads && (self.accesses.may_be_private)(inst) {
+                if self.accesses.reads(inst).meet(self.stored) {
                     self.results(inst);
                 }
             }
@@ -112,10 +158,7 @@ impl<'a> Taint<'a> {
     pub(super) fn spread(&mut self, members: &[Block], atomics: &[Inst]) {
         for &inst in atomics {
             self.results(inst);
-            // A call may have left it in memory of the thread's own.
-            if self.func.dfg.insts[inst].opcode().is_call() {
-                self.taint_loads(members);
-            }
+            self.store(self.accesses.leaves(inst), members);
         }
         while let Some(value) = self.work.pop() {
             for index in 0..self.users.of(value).len() {
@@ -131,13 +174,8 @@ impl<'a> Taint<'a> {
     /// `user` reads the tainted `value`.
     fn read(&mut self, user: Inst, home: Block, value: Value, members: &[Block]) {
         let dfg = &self.func.dfg;
-        let opcode = dfg.insts[user].opcode();
-        // A call may store what it is passed.
-        let stores = opcode.can_store() && (self.accesses.may_be_private)(user);
-        if stores || opcode.is_call() {
-            self.taint_loads(members);
-        }
-        if !opcode.is_branch() {
+        self.store(self.accesses.writes(user), members);
+        if !dfg.insts[user].opcode().is_branch() {
             self.results(user);
             return;
         }
@@ -163,51 +201,84 @@ impl<'a> Taint<'a> {
     /// The branch at the end of `home` is tainted. If one of its ways comes back to it before the ways come together, the threads wait there;
     /// what comes together behind it is tainted.
     fn decide(&mut self, home: Block, members: &[Block]) {
-        let ways: Vec<Block> = self.ways(home).collect();
-        // Of a retry that does not count the other way is taken in the end.
-        if ways.len() < 2 {
-            return;
-        }
         let meeting = (self.flow.order(home))
             .and_then(|home| self.post.immediate(home))
             .map(|meeting| self.flow.reverse_postorder()[meeting]);
         self.open_end |= meeting.is_none();
-        let mut seen: EntitySet<Block> = EntitySet::new();
-        let mut stack = ways;
-        while let Some(block) = stack.pop() {
-            if Some(block) == meeting || !self.within.contains(block) || !seen.insert(block) {
+        let Some(seen) = self.reached(home, meeting, |_| true) else {
+            return;
+        };
+        for block in seen.iter() {
+            if !self.decided.insert(block) {
                 continue;
             }
-            if self.visits_left == 0 {
-                return;
-            }
-            self.visits_left -= 1;
             for &param in self.func.dfg.block_params(block) {
                 self.value(param);
             }
-            // What is stored on one of the ways only says which one was taken.
-            let stores = |inst: Inst| {
-                let opcode = self.func.dfg.insts[inst].opcode();
-                (opcode.can_store() && (self.accesses.may_be_private)(inst)) || opcode.is_call()
-            };
-            if !self.through_memory && self.func.layout.block_insts(block).any(stores) {
-                self.taint_loads(members);
+            for inst in self.func.layout.block_insts(block) {
+                // What is stored on one of the ways says which one was taken, as do the lanes that are there.
+                self.store(self.accesses.writes(inst), members);
+                if self.accesses.convergent(inst) {
+                    self.results(inst);
+                }
             }
-            stack.extend(self.ways(block));
         }
-        if seen.contains(home) {
-            self.polled.extend(seen.iter());
-        }
-        self.decided.extend(seen.iter());
         if let Some(meeting) = meeting.filter(|meeting| self.within.contains(*meeting)) {
             for &param in self.func.dfg.block_params(meeting) {
                 self.value(param);
             }
         }
+        self.look_for_cycle(home, meeting);
     }
 
-    /// The successors of a block but for retries that do not count.
-    fn ways(&self, block: Block) -> impl Iterator<Item = Block> + use<'_, 'a> {
-        (self.flow.successors(block)).filter(move |to| !self.exempt.edges.contains(&(block, *to)))
+    /// Adds the blocks on the ways of the branch at the end of `home` that may go round there before they come
+    /// together at `meeting`, each turn without an edge on which it gets somewhere.
+    fn look_for_cycle(&mut self, home: Block, meeting: Option<Block>) {
+        let waits = |edge: &(Block, Block)| !self.advancing.contains(edge);
+        let Some(seen) = self.reached(home, meeting, waits) else {
+            return;
+        };
+        let through = match self.header {
+            Some(header) if header != home && seen.contains(home) && seen.contains(header) => {
+                match self.reached(header, meeting, waits) {
+                    Some(turned) => turned.contains(home),
+                    None => return,
+                }
+            }
+            Some(header) => header == home && seen.contains(home),
+            None => seen.contains(home),
+        };
+        if through {
+            self.polled.extend(seen.iter());
+        }
+    }
+
+    /// The blocks that can be reached from the end of `home` over edges that `follow` names before `meeting`; none
+    /// when the visits are used up.
+    fn reached(
+        &self,
+        home: Block,
+        meeting: Option<Block>,
+        follow: impl Fn(&(Block, Block)) -> bool,
+    ) -> Option<EntitySet<Block>> {
+        let mut seen: EntitySet<Block> = EntitySet::new();
+        let mut from = Some(home);
+        let mut stack: Vec<Block> = Vec::new();
+        while let Some(block) = from {
+            let next = |to: &Block| Some(*to) != meeting && self.within.contains(*to);
+            let ways = self.flow.successors(block).filter(next);
+            for to in ways.filter(|to| follow(&(block, *to))) {
+                if seen.insert(to) {
+                    let left = self.visits_left.get();
+                    if left == 0 {
+                        return None;
+                    }
+                    self.visits_left.set(left - 1);
+                    stack.push(to);
+                }
+            }
+            from = stack.pop();
+        }
+        Some(seen)
     }
 }

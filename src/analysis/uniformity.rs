@@ -393,7 +393,9 @@ impl<'a> Analysis<'a> {
         }
         match data.opcode() {
             opcode if opcode.is_call() => Source::Divergent,
-            Opcode::AtomicRmw
+            // Lanes read one after another, and other threads may write in between.
+            Opcode::AtomicLoad
+            | Opcode::AtomicRmw
             | Opcode::AtomicCas
             | Opcode::GetPinnedReg
             | Opcode::GetFramePointer

@@ -148,6 +148,8 @@ pub struct Prepared {
     pub meetings: Meetings,
     /// Whether it has anything that may read or write memory.
     pub accesses_memory: bool,
+    /// Whether some of that is atomic, in the function or what it calls.
+    pub has_atomics: bool,
 }
 
 /// Prepares functions one after the other, reusing memory.
@@ -158,6 +160,14 @@ pub struct Preparer {
     /// A function that is done with; see [`Preparer::recycle`].
     recycled: Option<Box<Prepared>>,
 }
+
+/// The atomic operations of CLIF.
+const ATOMICS: [Opcode; 4] = [
+    Opcode::AtomicLoad,
+    Opcode::AtomicStore,
+    Opcode::AtomicRmw,
+    Opcode::AtomicCas,
+];
 
 /// The mid-end's flags. Its verifier is off, since each step would run it again.
 static FLAGS: LazyLock<Flags> = LazyLock::new(|| {
@@ -327,6 +337,8 @@ impl Preparer {
         prepared.meetings = Meetings::of(func, flow, &callees, &progress, kernel);
         observe(Step::Finish, &prepared.func);
         prepared.accesses_memory = contents.has_accesses();
+        let calls_atomics = contents.has(&calls::OPCODES) && callees.any_acquires();
+        prepared.has_atomics = contents.has(&ATOMICS) || intrinsics.has_atomics() || calls_atomics;
         prepared.intrinsics = intrinsics;
         prepared.kernel = options.kernel;
         prepared.callees = callees;
@@ -348,6 +360,7 @@ impl Default for Prepared {
             callees: Callees::default(),
             meetings: Meetings::default(),
             accesses_memory: false,
+            has_atomics: false,
         }
     }
 }
@@ -367,6 +380,8 @@ impl Prepared {
             meetings: &self.meetings,
             is_kernel: self.is_kernel(),
             accesses_memory: self.accesses_memory,
+            has_atomics: self.has_atomics,
+            callees: &self.callees,
         }
     }
 

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher as _, RandomState};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -258,7 +258,7 @@ impl Cache {
         })
     }
 
-    /// The code under a key. A bad entry is removed.
+    /// The code under a key. A bad entry is removed, and so is what is no regular file; one that is larger than the limit counts as not there.
     pub fn get(&self, key: &CacheKey) -> Option<Code> {
         self.take(key, |contents: Contents| {
             let object = Object::read(&contents.object).ok()?;
@@ -278,7 +278,18 @@ impl Cache {
         make: impl FnOnce(C) -> Option<T>,
     ) -> Option<T> {
         let path = self.path(key);
-        let bytes = fs::read(&path).ok()?;
+        // Of a link this tells what it is, not what it leads to.
+        let found = fs::symlink_metadata(&path).ok()?;
+        if found.is_file() && found.len() > self.limit {
+            // It may be one of a cache with a higher limit.
+            return None;
+        }
+        // A pipe or a device never ends, and no entry is one.
+        let bytes = if found.is_file() {
+            self.read(&path).ok()?
+        } else {
+            Vec::new()
+        };
         let Some(code) = decode(&bytes, key).and_then(make) else {
             log::warn!("cache: {} is damaged and is removed", path.display());
             // Another process may have been faster.
@@ -290,6 +301,15 @@ impl Cache {
             let _ = file.set_modified(SystemTime::now());
         }
         Some(code)
+    }
+
+    /// The bytes of an entry, no more than the cache may have.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = File::open(path)?;
+        file.take(self.limit.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Keeps code under a key. What is larger than the limit is not kept.

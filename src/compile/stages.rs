@@ -5,6 +5,8 @@ use crate::analysis::Facts;
 use crate::clif::Prepared;
 use crate::emit::{self, EmitError};
 use crate::error::{Error, Errors, Place, Problem};
+use crate::hazards::order::disorders;
+use crate::hazards::program::Program;
 use crate::hazards::verify;
 use crate::isa::{PReg, VReg};
 use crate::linear::Linear;
@@ -52,6 +54,7 @@ impl<'a> Analyzed<'a> {
                 alignment: &self.facts.alignment,
                 users: &self.facts.users,
                 intrinsics: &self.prepared.intrinsics,
+                ordering: &self.facts.ordering,
             },
             names,
             assume_aligned: options.assume_aligned,
@@ -121,6 +124,19 @@ impl Stage for emit::Code {
         let hazards = verify(self);
         let lines: Vec<String> = hazards.iter().map(ToString::to_string).collect();
         (!lines.is_empty()).then(|| lines.join("; "))
+    }
+}
+
+/// Checks that accesses are in the order of the program as it was lowered.
+pub(super) fn check_order(name: &str, code: &emit::Code, program: &Program) -> Result<(), Errors> {
+    let found = disorders(code, Some(program));
+    let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+    match lines.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("accesses out of order: {}", lines.join("; "));
+            Err(internal(name, message))
+        }
     }
 }
 

@@ -279,7 +279,7 @@ impl Calls {
             found.calls |= opcode.is_call();
             found.atomics |= matches!(
                 opcode,
-                Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas
+                Opcode::AtomicLoad | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::Fence
             );
             found.stores |= opcode.can_store();
         }

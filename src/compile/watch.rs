@@ -142,6 +142,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Whether what passes make is checked.
+    pub(super) fn verifies(&self) -> bool {
+        self.verify
+    }
+
     /// Runs a pass whose result needs no observation.
     pub fn time<T>(&mut self, pass: Pass, run: impl FnOnce() -> T) -> T {
         let start = self.start();

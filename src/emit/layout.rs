@@ -386,20 +386,12 @@ impl Emitter {
     fn push(&mut self, inst: PInst, target: Target) {
         let attachment = (target != Target::None).then(|| self.targets.push(target));
         let line = self.line;
-        self.push_entry(Entry {
-            inst,
-            line,
-            attachment,
-        });
+        self.push_entry(Entry::new(inst, line).with(attachment));
     }
 
     /// Appends an instruction of another block's terminator.
     fn push_from(&mut self, line: SourceLine, inst: PInst) {
-        self.push_entry(Entry {
-            inst,
-            line,
-            attachment: None,
-        });
+        self.push_entry(Entry::new(inst, line));
     }
 
     fn push_entry(&mut self, entry: Entry<PReg>) {

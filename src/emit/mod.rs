@@ -16,6 +16,7 @@ pub use constants::{Constants, ConstantsFull, Places};
 pub use layout::LayoutError;
 pub use resources::Resources;
 
+use crate::hazards::order::Noted;
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Illegal, PInst, PReg};
 use crate::linear::{Linear, Target};
@@ -54,6 +55,8 @@ pub struct Code {
     pub tables: Vec<(u32, Vec<u32>)>,
     /// Parts of its frame that nothing may use.
     pub redzones: Vec<crate::abi::Redzone>,
+    /// Where some of its accesses to memory are ordered, all that others may see, in ascending order: what CLIF says of them.
+    pub accesses: Vec<Noted>,
     /// What it needs.
     pub resources: Resources,
 }
@@ -116,6 +119,7 @@ pub fn emit(
         lines: Vec::new(),
         tables: Vec::new(),
         redzones: std::mem::take(&mut code.frame.redzones),
+        accesses: accesses(&code),
         resources,
     };
     if i32::try_from(code.len() * WORD_BYTES).is_err() {
@@ -132,6 +136,23 @@ pub fn emit(
     Ok(out)
 }
 
+/// What CLIF says of the accesses of a function in which some are ordered.
+fn accesses(code: &Linear) -> Vec<Noted> {
+    let entries = || code.runs().flatten();
+    if !entries().any(Entry::is_ordered) {
+        return Vec::new();
+    }
+    let seen = (0u32..)
+        .zip(entries())
+        .filter(|(_, entry)| entry.part().is_some());
+    let noted = seen.map(|(position, entry)| Noted {
+        position,
+        order: entry.order,
+        label: entry.label,
+    });
+    noted.collect()
+}
+
 /// The word of the next instruction; what else is said of it goes to `out`.
 fn word(
     code: &Linear,
@@ -145,8 +166,8 @@ fn word(
     let start_of = |block: usize| offset_of(code.positions(block).start);
     let at = offset_of(out.words.len());
     let distance = |block: usize| i64::from(start_of(block)) - i64::from(at) - WORD_BYTES as i64;
-    let mut labelled = None;
-    let mut label = |distance: i64| set_label(labelled.insert(entry.inst), distance);
+    let mut filled = None;
+    let mut label = |distance: i64| set_label(filled.insert(entry.inst), distance);
     match code.target(entry) {
         Target::None => {}
         Target::Block(target) => label(distance(*target)),
@@ -161,18 +182,27 @@ fn word(
             out.tables
                 .push((at, targets.iter().map(|&t| start_of(t)).collect()));
         }
-        Target::Symbol(symbol) => out.relocations.push(Relocation {
-            offset: at,
-            kind: symbol.kind,
-            name: symbol.name.clone(),
-            addend: symbol.addend,
-        }),
+        Target::Symbol(symbol) => {
+            // Lowering writes a number there that no other form of the operation says. Zero stands for what linking fills in, also in texts.
+            if matches!(
+                symbol.kind,
+                SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh
+            ) {
+                filled.insert(entry.inst).set_number(symbol.role, 0);
+            }
+            out.relocations.push(Relocation {
+                offset: at,
+                kind: symbol.kind,
+                name: symbol.name.clone(),
+                addend: symbol.addend,
+            });
+        }
     }
     if out.lines.last().is_none_or(|l| l.1 != entry.line) {
         out.lines.push((at, entry.line));
     }
     out.resources.count(code, entry);
-    let inst = labelled.as_ref().unwrap_or(&entry.inst);
+    let inst = filled.as_ref().unwrap_or(&entry.inst);
     if !verify && !cfg!(debug_assertions) {
         return Ok(inst.pack(control));
     }

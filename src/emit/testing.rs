@@ -68,11 +68,8 @@ pub fn kernel<R: Register>(blocks: Vec<(Vec<Inst<R>>, Terminator<R>)>) -> VCode<
     for (insts, terminator) in blocks {
         let first = code.insts.len() as u32;
         let line = SourceLine(code.blocks.len() as u32 + 1);
-        code.insts.extend(insts.into_iter().map(|inst| Entry {
-            inst,
-            line,
-            attachment: None,
-        }));
+        code.insts
+            .extend(insts.into_iter().map(|inst| Entry::new(inst, line)));
         let insts = first..code.insts.len() as u32;
         code.blocks.push(BlockData {
             meeting: crate::vcode::Meeting::Together,

@@ -1,7 +1,12 @@
-//! Checks of the control bits in finished words, which share no code with what computes them ([`crate::sched`]).
+//! Checks of finished words, which share no code with what makes them ([`crate::sched`]).
 //!
-//! [`verify()`] says whether they suffice, [`redundancy`] which of them are too much.
+//! [`verify()`] says whether the control bits suffice, [`redundancy`] which of them are too much. [`order`] says whether accesses to memory are in
+//! the order that CLIF promises; it compares with the [`program`] as it was lowered.
 
+pub mod order;
+#[cfg(test)]
+mod order_tests;
+pub mod program;
 pub mod redundancy;
 pub mod verify;
 

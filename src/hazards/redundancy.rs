@@ -7,6 +7,7 @@
 //!
 //! Shares nothing with the computation of the control bits. Meant for tests: a trial follows all paths.
 
+use super::order;
 use super::verify::{Hazard, Op, State, follow, offset, operations, step};
 use crate::emit::Code;
 use crate::isa::Scoreboard;
@@ -70,7 +71,7 @@ pub fn redundancies(code: &Code) -> Vec<Redundancy> {
             }
             let control = ops[index].control;
             take(&mut ops[index], kind);
-            if holds(&ops) {
+            if holds(&ops) && order::holds(code, &ops) {
                 found.push(Redundancy {
                     kind,
                     offset: offset(index),

@@ -95,7 +95,7 @@ pub(super) struct Op {
     late: BTreeSet<Cell>,
     writes: BTreeMap<Cell, u16>,
     /// Instructions that may follow.
-    next: Vec<usize>,
+    pub(super) next: Vec<usize>,
     /// Control may go to other code.
     leaves: bool,
 }

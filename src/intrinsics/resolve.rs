@@ -47,6 +47,12 @@ impl Intrinsics {
         self.functions[callee]
     }
 
+    /// Whether some are atomic operations.
+    pub fn has_atomics(&self) -> bool {
+        let mut known = self.functions.values().flatten();
+        known.any(|intrinsic| matches!(intrinsic.lowering, Lowering::AtomicAdd(_)))
+    }
+
     /// What a `symbol_value` of `gv` reads, if it is no ordinary data object.
     pub fn symbol(&self, gv: GlobalValue) -> Option<GpuSymbol> {
         self.symbols[gv]

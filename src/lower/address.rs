@@ -6,7 +6,8 @@ use super::source::{Base, Regs, Src};
 use super::typed::{Operand, Word, Word64};
 use crate::abi::{self, OFFSETS};
 use crate::analysis::provenance::Space;
-use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value};
+use crate::analysis::window::{self, Passed, Surroundings};
+use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value, types};
 
 /// An address: a register operand and a constant offset.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +80,10 @@ impl Lower<'_> {
 
     /// [`Lower::address`] of known alignment.
     pub(super) fn address_with(&mut self, value: Value, offset: i32, align: u32) -> Address {
-        let space = self.input.facts.provenance.space(self.func, value);
+        let mut space = self.input.facts.provenance.space(self.func, value);
+        if space == Space::Shared && !self.stays_in_window(value, offset.into()) {
+            space = Space::Generic;
+        }
         let (mut base, mut total) = (self.without_promises(value), i64::from(offset));
         while let Some((inner, add)) = self.plus_constant(base) {
             let Some(sum) = total.checked_add(add).filter(|s| OFFSETS.contains(s)) else {
@@ -140,6 +144,21 @@ impl Lower<'_> {
             uniform: None,
             strong: false,
         }
+    }
+
+    /// Whether an address of shared memory is what its low word says, or a word from the start.
+    fn stays_in_window(&self, address: Value, offset: i64) -> bool {
+        if self.func.dfg.value_type(address) == types::I32 {
+            return true;
+        }
+        let around = Surroundings {
+            func: self.func,
+            intrinsics: self.input.facts.intrinsics,
+            at: None,
+            passed: &Passed::default(),
+        };
+        let extent = window::extent(&around, address, false);
+        extent.is_some_and(|extent| extent.stays_inside(offset))
     }
 
     /// [`Lower::address`], [with a pointer in uniform registers](Lower::with_uniform).

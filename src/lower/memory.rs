@@ -243,9 +243,6 @@ macro_rules! memory_methods {
                 Endianness::Big => ByteOrder::Big,
             }
         }
-        fn can_move(&mut self, flags: MemFlags) -> Option<()> {
-            self.func.dfg.mem_flags[flags].can_move().then_some(())
-        }
         fn local_window(&mut self) -> u32 {
             ($crate::abi::LOCAL_WINDOW >> 32) as u32
         }

@@ -34,14 +34,18 @@ mod vector;
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
+use crate::analysis::ordering::{Access, Ordering};
 use crate::analysis::provenance::Provenance;
 use crate::analysis::uniformity::Uniformity;
 use crate::analysis::uses::{UseCount, UseCounts, Users, has_effect};
 use crate::error::{Error, ErrorList, Errors, Place};
 use crate::intrinsics::resolve::Intrinsics;
-use crate::isa::{PReg, VReg};
+use crate::isa::generated::membar;
+use crate::isa::{PReg, VReg, build};
 use crate::remarks::Remarks;
-use crate::vcode::{BlockFacts, Frame, FunctionKind, Meeting, SourceLine, VCode, VCodeBuilder};
+use crate::vcode::{
+    BlockFacts, Frame, FunctionKind, Meeting, MemoryOrder, SourceLine, VCode, VCodeBuilder,
+};
 use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::entity::SecondaryMap;
@@ -68,6 +72,8 @@ pub struct Facts<'a> {
     pub users: &'a Users,
     /// Which calls are intrinsics.
     pub intrinsics: &'a Intrinsics,
+    /// Where fences stand.
+    pub ordering: &'a Ordering,
 }
 
 /// A function to lower.
@@ -279,6 +285,7 @@ impl Lower<'_> {
         let terminator = self.terminator(order, clif, last);
         facts.cold |= matches!(terminator, crate::vcode::Terminator::Trap(_));
         self.builder.start_block(block.number, terminator, facts);
+        self.fence_before(last);
         let plan = self.plan;
         for &moved in plan.moved(clif).iter().rev() {
             self.instruction(moved);
@@ -288,6 +295,7 @@ impl Lower<'_> {
             if !plan.is_elsewhere(current) {
                 self.instruction(current);
             }
+            self.fence_before(current);
             inst = self.func.layout.prev_inst(current);
         }
         self.load_constants(clif);
@@ -302,6 +310,17 @@ impl Lower<'_> {
             if !ty.is_dynamic_vector() && ty.bits() <= 128 {
                 self.regs_of(value);
             }
+        }
+    }
+
+    /// The MEMBAR that the order of accesses asks for directly before an instruction. Blocks are lowered backwards, so it comes now.
+    fn fence_before(&mut self, inst: Inst) {
+        if let Some(scope) = self.input.facts.ordering.fence_before(inst) {
+            self.builder.set_line(self.line_of(inst));
+            self.builder.set_order(MemoryOrder::Ordered);
+            let options = membar::Options::new(scope);
+            self.builder.emit(build::membar_x(options));
+            self.builder.end_unit();
         }
     }
 
@@ -322,6 +341,9 @@ impl Lower<'_> {
                 self.builder.end_unit();
                 return;
             }
+        }
+        if let Some(access) = Access::of(self.func, self.input.facts.intrinsics, inst) {
+            self.builder.set_order(access.order);
         }
         match context::lower_instruction(self, inst) {
             Some(outputs) => {

@@ -1,18 +1,23 @@
 //! What an instruction reads and writes, as the scheduler sees it.
+//!
+//! Where a function has ordered accesses, what must have been performed before something else is issued is a resource, too ([`Memory`]): an access
+//! with a result writes one, those that stay behind it read that, and so its scoreboard is waited for. Two writes of one are no matter, and a
+//! fence does what the wait would do.
 
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role};
 use crate::linear::{Linear, ends_path};
+use crate::vcode::{AtomicSpace, Entry, MemoryOrder, Part};
 use std::fmt;
 use std::ops::Range;
 
-/// A 32-bit register, a predicate or a convergence barrier, numbered through all files.
+/// A 32-bit register, a predicate, a convergence barrier, or what is to be performed in [`Memory`], numbered through all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource(u16);
 
 impl Resource {
     /// Numbers are below this.
-    pub const COUNT: usize = 256 + 64 + 8 + 16;
+    pub const COUNT: usize = FIRST_OF_MEMORY as usize + Memory::COUNT;
 
     /// A register.
     pub fn register(reg: PReg) -> Resource {
@@ -29,6 +34,16 @@ impl Resource {
         Resource(256 + 64 + 8 + u16::from(number))
     }
 
+    /// Accesses to memory that may not have been performed.
+    fn memory(kind: Memory) -> Resource {
+        Resource(FIRST_OF_MEMORY + kind.number())
+    }
+
+    /// Whether it is accesses to memory, of which several may be on their way at once.
+    pub fn is_memory(self) -> bool {
+        self.0 >= FIRST_OF_MEMORY
+    }
+
     /// Its number.
     pub fn index(self) -> usize {
         usize::from(self.0)
@@ -43,6 +58,60 @@ impl Resource {
         let registers = registers.map(|r| (Resource::register(r), ResourceName::Register(r)));
         let barriers = (0..16).map(|n| (Resource::barrier(n), ResourceName::Barrier(n)));
         registers.chain(barriers)
+    }
+}
+
+/// The number of the first resource that is in no file of registers.
+const FIRST_OF_MEMORY: u16 = 256 + 64 + 8 + 16;
+
+/// Accesses whose scoreboard tells that they have been performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// Loads; ordered ones, which all that is behind waits for, or others, which only releases wait for.
+    Loads(bool),
+    /// Atomic operations, in the same way.
+    Atomics(AtomicSpace, bool),
+}
+
+impl Memory {
+    /// Numbers are below this.
+    const COUNT: usize = 8;
+
+    /// All of them.
+    fn all() -> impl Iterator<Item = Memory> {
+        [false, true].into_iter().flat_map(|ordered| {
+            let atomics = AtomicSpace::ALL.map(|space| Memory::Atomics(space, ordered));
+            std::iter::once(Memory::Loads(ordered)).chain(atomics)
+        })
+    }
+
+    fn number(self) -> u16 {
+        let (number, ordered) = match self {
+            Memory::Loads(ordered) => (0, ordered),
+            Memory::Atomics(space, ordered) => (1 + space as u16, ordered),
+        };
+        number + 4 * u16::from(ordered)
+    }
+
+    /// What tells that an access has been performed. Of stores nothing does, a fence apart.
+    fn of(part: Part, order: MemoryOrder, signals: bool) -> Option<Memory> {
+        let ordered = order == MemoryOrder::Ordered;
+        match part {
+            _ if !signals => None,
+            Part::Load => Some(Memory::Loads(ordered)),
+            Part::Atomic(space) => Some(Memory::Atomics(space, ordered)),
+            Part::Store | Part::Fence => None,
+        }
+    }
+
+    /// Whether these have been performed before an access is.
+    fn is_before(self, part: Part, order: MemoryOrder) -> bool {
+        let releases = order == MemoryOrder::Ordered && part != Part::Load;
+        match (self, part) {
+            (_, Part::Fence) => false,
+            (Memory::Atomics(space, _), Part::Atomic(own)) if space.is_ordered_with(own) => false,
+            (Memory::Loads(ordered) | Memory::Atomics(_, ordered), _) => ordered || releases,
+        }
     }
 }
 
@@ -90,15 +159,33 @@ pub struct Accesses<'a> {
     pub leaves: bool,
     /// Control never reaches the next instruction.
     pub ends_path: bool,
+    /// What is issued behind it is performed behind all that is issued before.
+    pub fences: bool,
 }
 
 impl Accesses<'_> {
-    /// Whether it reads or writes what `earlier` writes.
+    /// Whether it reads or writes a register that `earlier` writes.
     pub fn touches_results_of(&self, earlier: &Accesses<'_>) -> bool {
-        earlier.writes.iter().any(|w| {
+        earlier.registers().any(|w| {
             self.reads.contains(&w.resource)
                 || self.writes.iter().any(|own| own.resource == w.resource)
         })
+    }
+
+    /// Whether it has to be behind the performance of `earlier` in memory, if there is no fence between.
+    pub fn is_ordered_behind(&self, earlier: &Accesses<'_>) -> bool {
+        let mut performed = earlier.writes.iter().map(|w| w.resource);
+        performed.any(|w| w.is_memory() && self.reads.contains(&w))
+    }
+
+    /// What it writes, but for memory.
+    pub fn registers(&self) -> impl Iterator<Item = &Write> {
+        self.writes.iter().filter(|w| !w.resource.is_memory())
+    }
+
+    /// Whether its performance in memory is something that others may wait for.
+    pub fn is_performed(&self) -> bool {
+        self.writes.last().is_some_and(|w| w.resource.is_memory())
     }
 
     /// Whether it writes what `earlier` still reads after issue.
@@ -128,6 +215,7 @@ struct Lists {
     variable: bool,
     leaves: bool,
     ends_path: bool,
+    fences: bool,
 }
 
 /// Effects of the instructions that have operands without registers that are resources all the same.
@@ -143,9 +231,15 @@ impl AccessLists {
         self.writes.clear();
         self.insts.reserve(code.len() + 1);
         self.insts.push(Lists::default());
+        let mut entries = code.runs().flatten();
+        let has_orders = entries.any(Entry::is_ordered);
         for run in code.runs() {
             for entry in run {
-                self.push(&entry.inst, code.leaves_function(entry));
+                let part = match has_orders {
+                    true => entry.part().map(|part| (part, entry.order)),
+                    false => None,
+                };
+                self.push(&entry.inst, code.leaves_function(entry), part);
             }
         }
     }
@@ -184,11 +278,12 @@ impl AccessLists {
             variable: lists.variable,
             leaves: lists.leaves,
             ends_path: lists.ends_path,
+            fences: lists.fences,
         }
     }
 
-    /// Adds an instruction. Hard-wired registers do not count.
-    fn push(&mut self, inst: &PInst, leaves: bool) {
+    /// Adds an instruction, and what it does in memory if that matters. Hard-wired registers do not count.
+    fn push(&mut self, inst: &PInst, leaves: bool, part: Option<(Part, MemoryOrder)>) {
         debug_assert!(inst.has_clean_entries(), "{inst}");
         let info = inst.info();
         let optype = info.optype.info();
@@ -217,6 +312,20 @@ impl AccessLists {
         if optype.effects.intersects(SPECIAL) {
             self.add_special(inst, latency);
         }
+        if let Some((part, order)) = part {
+            let performed = Memory::all().filter(|kind| kind.is_before(part, order));
+            self.reads.extend(performed.map(Resource::memory));
+            let has_result = inst
+                .info()
+                .operands
+                .iter()
+                .any(|o| o.direction == Direction::Out);
+            let own = Memory::of(part, order, has_result && latency.variable);
+            self.writes.extend(own.map(|kind| Write {
+                resource: Resource::memory(kind),
+                latency: latency.result,
+            }));
+        }
         self.insts.push(Lists {
             reads_end: self.reads.len() as u32,
             writes_end: self.writes.len() as u32,
@@ -225,6 +334,7 @@ impl AccessLists {
             variable: latency.variable,
             leaves,
             ends_path: ends_path(inst),
+            fences: matches!(part, Some((Part::Fence, _))),
         });
     }
 

@@ -134,13 +134,29 @@ impl Scratch {
         }
         next.begin(range.len() as u32);
         let end = (block, range.end);
-        let mut leaves = NEVER;
+        let (mut leaves, mut fence) = (NEVER, NEVER);
         for (index, position) in range.enumerate().rev() {
             let access = accesses.get(position);
             if access.variable {
-                let touched = access.writes.iter().map(|w| next.access(w.resource)).min();
-                let touched = touched.unwrap_or(NEVER);
+                let touched = access.registers().map(|w| next.access(w.resource)).min();
+                // Behind a fence nobody waits for what is performed before it.
+                let behind = (access.writes.iter())
+                    .filter(|w| w.resource.is_memory())
+                    .map(|w| next.access(w.resource));
+                let behind = behind.filter(|&at| at <= fence).min().unwrap_or(NEVER);
+                let touched = touched.unwrap_or(NEVER).min(behind);
                 let touches = |later: &Accesses<'_>| later.touches_results_of(&access);
+                let is_performed_later = || {
+                    access.is_performed()
+                        && fence == NEVER
+                        && reaches(
+                            code,
+                            accesses,
+                            end,
+                            |_, later| later.fences,
+                            |later| later.is_ordered_behind(&access),
+                        )
+                };
                 let has_results = !access.writes.is_empty();
                 needed[index].results = has_results
                     && (touched.min(leaves) != NEVER
@@ -150,7 +166,8 @@ impl Scratch {
                             end,
                             |_, _| false,
                             |later| touches(later) || later.leaves,
-                        ));
+                        )
+                        || is_performed_later());
                 let overwritten = access.slow_reads.iter().map(|&r| next.write(r)).min();
                 let overwritten = overwritten.unwrap_or(NEVER);
                 let first = overwritten.min(touched).min(leaves);
@@ -168,6 +185,9 @@ impl Scratch {
                 };
             }
             next.note(&access, index as u32);
+            if access.fences {
+                fence = index as u32;
+            }
             if access.leaves {
                 leaves = index as u32;
             }
@@ -227,7 +247,7 @@ impl Next {
         for resource in access.reads {
             self.access[resource.index()] = self.base + index;
         }
-        for write in access.writes {
+        for write in access.registers() {
             self.access[write.resource.index()] = self.base + index;
             self.write[write.resource.index()] = self.base + index;
         }

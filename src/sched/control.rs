@@ -7,7 +7,8 @@
 //!
 //! Before control leaves for other code (CALL, RET, tail calls) everything is waited for, and the code that is entered, or come back
 //! to, relies on that. Nothing is waited for before EXIT and TRAP: results on their way belong to nobody then. Nor before BAR and MEMBAR:
-//! the memory system performs the accesses of a thread in the order of issue, and registers are not concerned.
+//! they see to what was issued before them themselves. An access that has to be performed behind an ordered one waits for that one's
+//! scoreboard, as if it read its result ([`super::access`]).
 
 use super::Scheduled;
 use super::access::{AccessLists, Accesses};
@@ -269,11 +270,7 @@ fn pauses(mut cycles: u16, line: SourceLine) -> Vec<(Entry<PReg>, Control)> {
     while cycles > 0 {
         let mut control = Control::default();
         cycles = set_stall(&mut control, cycles);
-        let nop = Entry {
-            inst: build::nop_x(),
-            line,
-            attachment: None,
-        };
+        let nop = Entry::new(build::nop_x(), line);
         out.push((nop, control));
     }
     out

@@ -65,6 +65,10 @@ pub struct Dependences {
     barriers: Vec<u32>,
     /// It, and the nodes since that stay on their side of one.
     sided: Vec<u32>,
+    /// The last ordered access.
+    ordered: Option<u32>,
+    /// It, and the accesses since that others may see.
+    seen: Vec<u32>,
 }
 
 /// Values that loops hand on from one iteration to the next: which one takes the place of which.
@@ -233,6 +237,7 @@ impl Dependences {
         self.clear(code.vreg_count as usize, run.len());
         let mut convergent: Option<u32> = None;
         let has_barriers = run.iter().any(|e| e.inst.optype() == Optype::BAR);
+        let has_orders = run.iter().any(Entry::is_ordered);
         for (node, entry) in (0u32..).zip(run) {
             let start = (self.uses.len(), self.results.len(), self.incoming.len());
             let optype = entry.inst.optype().info();
@@ -246,6 +251,9 @@ impl Dependences {
             self.access(start.2, node, effects);
             if has_barriers && !crosses_barriers(&entry.inst) {
                 self.keep_side(start.2, node, &entry.inst);
+            }
+            if has_orders && entry.part().is_some() {
+                self.keep_order(start.2, node, entry.is_ordered());
             }
             if effects.contains(Effects::CONVERGENT)
                 && let Some(earlier) = convergent.replace(node)
@@ -298,6 +306,8 @@ impl Dependences {
         self.sided.clear();
         self.barrier = None;
         self.barriers.clear();
+        self.seen.clear();
+        self.ordered = None;
         self.incoming.clear();
         self.outgoing.clear();
         for space in &mut self.spaces {
@@ -403,6 +413,20 @@ impl Dependences {
             self.edge(start, barrier, 1);
         }
         self.sided.push(node);
+    }
+
+    /// Adds the edges that keep an access on its side of ordered ones, whatever their spaces, or an ordered one behind what stands before it.
+    fn keep_order(&mut self, start: usize, node: u32, ordered: bool) {
+        if ordered {
+            for i in 0..self.seen.len() {
+                self.edge(start, self.seen[i], 1);
+            }
+            self.seen.clear();
+            self.ordered = Some(node);
+        } else if let Some(ordered) = self.ordered {
+            self.edge(start, ordered, 1);
+        }
+        self.seen.push(node);
     }
 
     /// Adds the edges that keep an access to memory in order with earlier ones: a write with every access that may be to the same place

@@ -75,7 +75,7 @@ impl State {
             needs.cycles = needs.cycles.max(self.left(r));
             needs.wait |= self.written[r];
         }
-        for write in accesses.writes {
+        for write in accesses.registers() {
             let r = write.resource.index();
             // Results arrive in the order of the writes. One of variable latency may arrive at once.
             let own = if accesses.variable { 1 } else { write.latency };
@@ -129,11 +129,27 @@ impl State {
                 self.add_ready(write.resource, write.latency);
             }
         }
+        if accesses.fences {
+            self.fence();
+        }
         if boards != Boards::default() {
             for &resource in accesses.slow_reads {
                 self.readers.add(resource, boards);
             }
         }
+    }
+
+    /// What is issued from now on is performed behind what was issued.
+    fn fence(&mut self) {
+        let State {
+            awaited, written, ..
+        } = self;
+        awaited.retain(|resource| {
+            if resource.is_memory() {
+                written[resource.index()] = 0;
+            }
+            !resource.is_memory()
+        });
     }
 
     fn add_ready(&mut self, resource: Resource, cycles: u16) {

@@ -309,18 +309,12 @@ fn insert(editor: &mut Editor<VReg>, range: &LiveRange, number: u8, home: Option
             editor.body(start).extend(saving);
         }
         let label = editor.attach(Attachment::Label(meeting));
-        editor.body(start).push(Entry {
-            inst: build::bssy_x(number),
-            line,
-            attachment: label,
-        });
+        editor
+            .body(start)
+            .push(Entry::new(build::bssy_x(number), line).with(label));
     }
     let line = editor.line_at_start(meeting);
-    let mut closing = vec![Entry {
-        inst: build::bsync_x(number),
-        line,
-        attachment: None,
-    }];
+    let mut closing = vec![Entry::new(build::bsync_x(number), line)];
     if let Some(home) = home {
         closing.extend(home.restore(editor, number, line));
     }
@@ -332,25 +326,18 @@ fn keep_for_caller(editor: &mut Editor<VReg>, number: u8) {
     let entry = Block::new(0);
     let mask = editor.code().new_vreg(RegisterClass::Gpr);
     let line = editor.line_at_start(entry);
-    editor.body(entry).insert(
-        0,
-        Entry {
-            inst: build::bmov_x(mask, number),
-            line,
-            attachment: None,
-        },
-    );
+    editor
+        .body(entry)
+        .insert(0, Entry::new(build::bmov_x(mask, number), line));
     for block in editor.blocks() {
         if matches!(
             editor.terminator(block),
             Terminator::Return { .. } | Terminator::TailCall { .. }
         ) {
             let line = editor.data(block).line;
-            editor.body(block).push(Entry {
-                inst: build::bmov_r(number, mask),
-                line,
-                attachment: None,
-            });
+            editor
+                .body(block)
+                .push(Entry::new(build::bmov_r(number, mask), line));
         }
     }
 }

@@ -377,11 +377,10 @@ impl Conversion<'_> {
         }
         let both = self.editor.code().new_vreg(RegisterClass::Predicate);
         known.push((own, both));
-        self.editor.body(block).push(Entry {
-            inst: build::plop3_x(both, own, side.guard, PT, BOTH),
-            line: entry.line,
-            attachment: None,
-        });
+        self.editor.body(block).push(Entry::new(
+            build::plop3_x(both, own, side.guard, PT, BOTH),
+            entry.line,
+        ));
         both
     }
 
@@ -443,11 +442,7 @@ impl Conversion<'_> {
                     RegisterClass::Predicate => select_predicate(guard, result, a, b),
                     _ => select(guard, result, a, b),
                 };
-                Entry {
-                    inst,
-                    line,
-                    attachment: None,
-                }
+                Entry::new(inst, line)
             }
             // What is kept may be in the same register only if nobody else reads it.
             (true, true) if !self.is_only_argument(b) => {
@@ -482,13 +477,10 @@ impl Conversion<'_> {
     ) -> Entry<VReg> {
         let mut inst = copy(result, made);
         inst.set_guard(Some(guard.reg), guard.negated);
-        Entry {
-            inst,
-            line,
-            attachment: self
-                .editor
+        Entry::new(inst, line).with(
+            self.editor
                 .attach(Attachment::Else(SmallVec::from_elem(Some(kept), 1))),
-        }
+        )
     }
 
     /// Lets the instruction that makes `made`, which is for nothing but the choice, make the result and keep `kept` where its guard is false;

@@ -103,11 +103,7 @@ impl Home {
 }
 
 fn plain(inst: VInst, line: SourceLine) -> Entry<VReg> {
-    Entry {
-        inst,
-        line,
-        attachment: None,
-    }
+    Entry::new(inst, line)
 }
 
 /// The slot at `offset`, as the address of an access.

@@ -68,13 +68,11 @@ pub fn load_jump_tables(
             Some(offset) => load_from_data(&mut editor, &mut added, entry, index, offset),
         }
         let line = editor.data(block).line;
-        editor
-            .body(block)
-            .extend(added.into_iter().map(|(inst, attachment)| Entry {
-                inst,
-                line,
-                attachment,
-            }));
+        editor.body(block).extend(
+            added
+                .into_iter()
+                .map(|(inst, attachment)| Entry::new(inst, line).with(attachment)),
+        );
         editor.data(block).terminator = Terminator::Table {
             index: entry,
             table: Some(place),

@@ -1,8 +1,8 @@
 //! Building a [`VCode`] backwards: blocks in postorder, each from its terminator to its first instruction.
 
 use super::{
-    Attachment, AttachmentId, Block, BlockData, Entry, Frame, FunctionKind, Meeting, SourceLine,
-    Terminator, VCode,
+    Attachment, AttachmentId, Block, BlockData, Entry, Frame, FunctionKind, Meeting, MemoryOrder,
+    SourceLine, Terminator, VCode,
 };
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, PReg, RegisterClass, VReg};
@@ -39,6 +39,8 @@ pub struct VCodeBuilder {
     /// Loads of the unit stay though nobody reads what they load.
     keeps_loads: bool,
     line: SourceLine,
+    /// How accesses of the unit take part in the orders of memory.
+    order: MemoryOrder,
     /// By register: what is known of it.
     regs: Vec<Known>,
 }
@@ -81,6 +83,7 @@ impl VCodeBuilder {
         self.unit_start = 0;
         self.regs.clear();
         self.line = SourceLine::default();
+        self.order = MemoryOrder::default();
     }
 
     /// A new register.
@@ -117,6 +120,11 @@ impl VCodeBuilder {
         self.line = line;
     }
 
+    /// How accesses of the current unit take part in the orders of memory; those of the next are weak.
+    pub fn set_order(&mut self, order: MemoryOrder) {
+        self.order = order;
+    }
+
     /// The line of the instructions to come.
     pub fn line(&self) -> SourceLine {
         self.line
@@ -124,20 +132,22 @@ impl VCodeBuilder {
 
     /// Adds an instruction to the current unit, behind those already in it.
     pub fn emit(&mut self, inst: Inst<VReg>) {
-        self.insts.push(Entry {
-            inst,
-            line: self.line,
-            attachment: None,
-        });
+        self.push(inst, None);
     }
 
     /// Adds an instruction with an attachment to the current unit.
     pub fn emit_with(&mut self, inst: Inst<VReg>, attachment: Attachment<VReg>) {
         let attachment = Some(self.attachments.push(attachment));
+        self.push(inst, attachment);
+    }
+
+    fn push(&mut self, inst: Inst<VReg>, attachment: Option<AttachmentId>) {
         self.insts.push(Entry {
             inst,
             line: self.line,
             attachment,
+            order: self.order,
+            label: 0,
         });
     }
 
@@ -175,6 +185,7 @@ impl VCodeBuilder {
 
     /// Ends the unit: what it emitted, and somebody reads, stands before everything of this block emitted so far.
     pub fn end_unit(&mut self) {
+        self.order = MemoryOrder::default();
         let kept = if std::mem::take(&mut self.keeps_loads) {
             KEPT.union(Effects::LOAD)
         } else {
@@ -280,6 +291,12 @@ impl VCodeBuilder {
             data.terminator.for_each_register(|r| *r = self.resolve(*r));
             data.params.iter_mut().for_each(|r| *r = self.resolve(*r));
             blocks.push(data);
+        }
+        if insts.iter().any(Entry::is_ordered) {
+            let accesses = insts.iter_mut().filter(|entry| entry.part().is_some());
+            (1..)
+                .zip(accesses)
+                .for_each(|(label, entry)| entry.label = label);
         }
         self.blocks = finished;
         let mut attachments = std::mem::take(&mut self.attachments);

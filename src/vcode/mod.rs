@@ -6,10 +6,12 @@
 //! them by index ([`Attachment`]), not stored in each.
 
 mod build;
+mod order;
 pub(crate) mod print;
 mod verify;
 
 pub use build::{BlockFacts, VCodeBuilder};
+pub use order::{AtomicSpace, MemoryOrder, Part};
 
 use crate::isa::inst::Registers;
 use crate::isa::operand::Predicate;
@@ -97,6 +99,29 @@ pub struct Entry<R> {
     pub line: SourceLine,
     /// What else belongs to it.
     pub attachment: Option<AttachmentId>,
+    /// How it takes part in the orders of memory, if it accesses any.
+    pub order: MemoryOrder,
+    /// Its number among the accesses and fences as they were lowered, if there are ordered ones, to find it again; 0 otherwise.
+    pub label: u32,
+}
+
+impl<R> Entry<R> {
+    /// An instruction with nothing beside it.
+    pub fn new(inst: Inst<R>, line: SourceLine) -> Self {
+        Entry {
+            inst,
+            line,
+            attachment: None,
+            order: MemoryOrder::default(),
+            label: 0,
+        }
+    }
+
+    /// The same with an attachment, if there is one.
+    #[must_use]
+    pub fn with(self, attachment: Option<AttachmentId>) -> Self {
+        Entry { attachment, ..self }
+    }
 }
 
 /// What belongs to one instruction beside its operands.

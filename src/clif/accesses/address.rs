@@ -8,16 +8,15 @@
 //! Addresses that others read, too, stay as they are: they would have to be computed beside the rest. So do those whose constants instructions have no
 //! room for.
 
-mod bounds;
 mod rests;
 
 use super::Given;
 use crate::abi::OFFSETS;
+use crate::analysis::bounds::greatest;
 use crate::analysis::uses::for_each_operand;
 use crate::clif::merge;
 use crate::constants::{definition, integer};
 use crate::intrinsics::resolve::Intrinsics;
-use bounds::greatest;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::immediates::Offset32;

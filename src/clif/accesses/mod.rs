@@ -71,7 +71,8 @@ pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
     let mut changed = false;
     if narrow::concerns(func, given.intrinsics) {
         let facts = Facts::default();
-        changed = narrow::narrow(func, given.intrinsics, facts.provenance(func, given));
+        let provenance = facts.provenance(func, given);
+        changed = narrow::narrow(func, given.intrinsics, given.flow, provenance);
         if changed {
             super::merge::drop_unused(func, given.intrinsics);
         }

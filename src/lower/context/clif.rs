@@ -197,8 +197,10 @@ macro_rules! clif_methods {
         fn once(&mut self, value: Value) -> Option<()> {
             self.is_used_once(value).then_some(())
         }
-        fn asked(&mut self, value: Value) -> bool {
-            self.homes[value].is_asked()
+        fn is_awaited(&mut self, inst: Inst) -> bool {
+            let facts = &self.input.facts;
+            let mut results = self.func.dfg.inst_results(inst).iter();
+            facts.ordering.is_awaited(inst) || results.any(|&v| !facts.users.of(v).is_empty())
         }
         fn shift_below_32(&mut self, amount: i64) -> Option<u32> {
             (0..32).contains(&amount).then_some(amount as u32)

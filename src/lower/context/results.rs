@@ -116,9 +116,6 @@ macro_rules! result_methods {
             result.push(Output::Predicate(truth));
             result
         }
-        fn nothing(&mut self) -> Unit {
-            Unit
-        }
     };
 }
 pub(super) use result_methods;

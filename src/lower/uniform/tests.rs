@@ -52,6 +52,7 @@ fn decide_with(lines: &str, has_calls: bool) -> (Function, Plan) {
             alignment: &facts.alignment,
             users: &facts.users,
             intrinsics: &prepared.intrinsics,
+            ordering: &facts.ordering,
         },
         names: &|_| String::new(),
         assume_aligned: false,

@@ -44,6 +44,7 @@ fn hazards(words: Vec<u128>) -> usize {
         lines: Vec::new(),
         tables: Vec::new(),
         redzones: Vec::new(),
+        accesses: Vec::new(),
         resources: Resources::default(),
     };
     verify::verify(&code).len()

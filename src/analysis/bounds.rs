@@ -11,7 +11,7 @@ use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Value};
 
 /// No value of the word `value`, read without sign, is greater.
-pub(super) fn greatest(func: &Function, intrinsics: &Intrinsics, value: Value, depth: u32) -> u64 {
+pub fn greatest(func: &Function, intrinsics: &Intrinsics, value: Value, depth: u32) -> u64 {
     let most = u64::from(u32::MAX);
     let ty = func.dfg.value_type(value);
     if depth == 0 || !ty.is_int() || ty.bits() > 32 {

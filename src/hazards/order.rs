@@ -1,0 +1,562 @@
+//! Whether finished words keep the orders of memory that CLIF promises (`docs/memory.md`).
+//!
+//! A second derivation that shares nothing with what places fences (`analysis::ordering`) or keeps instructions in order and has them wait
+//! (`sched`). Two halves:
+//!
+//! - *program order*: no access has come to the other side of an ordered one or a fence since it was lowered ([`super::program`]);
+//! - *machine order*: what is ordered in the program is ordered by the machine. All paths through the words are followed with the accesses
+//!   that may not have been performed, or not for everybody, on the worst of them; each pair that the page orders must have been brought in
+//!   order by a scoreboard that was waited for, a MEMBAR, a meeting, or because both are atomic operations of one space.
+//!
+//! What of an access CLIF says is no part of a word, so that stands beside them ([`Code::accesses`]). A MEMBAR under a guard counts for what
+//! has the same guard. An access that the program has on another side of a branch than the later one is not before it.
+
+use super::program::{Crossing, Event, Pairs, Program, crossings};
+use super::verify::{Op, offset, operations};
+use crate::analysis::graph::Graph;
+use crate::emit::Code;
+use crate::isa::generated::{AccessOrder, MemScope, ld, membar};
+use crate::isa::table::Effects;
+use crate::isa::{Optype, PInst, PReg};
+use crate::vcode::{FunctionKind, MemoryOrder, Part};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DisorderKind {
+    /// An access has come to the other side of an ordered one.
+    Crossed,
+    /// The earlier access may not have been performed when the later one is.
+    Unordered,
+    /// What is performed for the block by then may not be for the device.
+    NotForDevice,
+    /// The later one may find something older than what was acquired.
+    Stale,
+    /// The word of a strong access is not STRONG.
+    Weak,
+}
+
+impl fmt::Display for DisorderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DisorderKind::Crossed => "has changed sides with an access or fence",
+            DisorderKind::Unordered => "does not wait until another access has been performed",
+            DisorderKind::NotForDevice => "is seen by the device before an earlier access is",
+            DisorderKind::Stale => "may find something older than what was acquired",
+            DisorderKind::Weak => "is not STRONG",
+        })
+    }
+}
+
+/// Two accesses that are not in the order that CLIF promises.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Disorder {
+    /// What.
+    pub kind: DisorderKind,
+    /// Byte offset of the earlier one; none if it is one of another function, before this one was called or by one that it calls.
+    pub earlier: Option<u32>,
+    /// Byte offset of the later one.
+    pub offset: u32,
+    /// It.
+    pub instruction: String,
+}
+
+impl fmt::Display for Disorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}: {} {}", self.offset, self.instruction, self.kind)?;
+        match self.earlier {
+            Some(earlier) => write!(f, ": {earlier:#x}"),
+            None => f.write_str(": one of another function"),
+        }
+    }
+}
+
+/// What CLIF says of the access at a place of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Noted {
+    /// The number of the instruction.
+    pub position: u32,
+    /// What CLIF says.
+    pub order: MemoryOrder,
+    /// Its number as lowered.
+    pub label: u32,
+}
+
+/// What is not settled of an earlier access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Open(u8);
+
+impl Open {
+    /// It may not have been performed for the block.
+    const ISSUED: Open = Open(1);
+    /// It may not have been performed for the device.
+    const DEVICE: Open = Open(1 << 1);
+    /// It may have acquired what the device does not see yet.
+    const RELAYED: Open = Open(1 << 2);
+    /// It may have acquired what others of the device did, and the block may have kept something older.
+    const KEPT: Open = Open(1 << 3);
+    /// It may have read that without acquiring it.
+    const READ: Open = Open(1 << 4);
+
+    fn and(self, other: Open) -> Open {
+        Open(self.0 | other.0)
+    }
+
+    fn has(self, other: Open) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn without(self, other: Open) -> Open {
+        Open(self.0 & !other.0)
+    }
+}
+
+/// An earlier access on a path: what is open, and what of that a fence has settled for lanes with a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Flight {
+    open: Open,
+    settled: Option<(PReg, bool, Open)>,
+}
+
+impl Flight {
+    /// What is open for an instruction under a guard.
+    fn open_for(&self, guard: (Option<PReg>, bool)) -> Open {
+        match self.settled {
+            Some((reg, negated, settled)) if guard == (Some(reg), negated) => {
+                self.open.without(settled)
+            }
+            _ => self.open,
+        }
+    }
+}
+
+/// The earlier accesses, by the number of the instruction; [`OTHERS`] are those of other functions.
+type State = BTreeMap<usize, Flight>;
+
+/// Number of the accesses of other functions.
+const OTHERS: usize = usize::MAX;
+
+/// An access as the page's table sees it.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    part: Part,
+    order: MemoryOrder,
+    /// Whether it is to memory that the device sees.
+    by_device: bool,
+    /// Whether it is to memory that only the block may see.
+    by_block: bool,
+    label: u32,
+}
+
+/// What other functions may have done.
+const OF_OTHERS: Seen = Seen {
+    part: Part::Store,
+    order: MemoryOrder::Ordered,
+    by_device: true,
+    by_block: true,
+    label: 0,
+};
+
+impl Seen {
+    fn is_acquire(&self) -> bool {
+        self.order == MemoryOrder::Ordered && matches!(self.part, Part::Load | Part::Atomic(_))
+    }
+
+    fn is_release(&self) -> bool {
+        self.order == MemoryOrder::Ordered && matches!(self.part, Part::Store | Part::Atomic(_))
+    }
+
+    fn is_weak(&self, part: Part) -> bool {
+        self.order == MemoryOrder::Weak && self.part == part
+    }
+
+    /// Whether it must have been performed before `later` is.
+    fn is_before(&self, later: &Seen) -> bool {
+        if let (Part::Atomic(a), Part::Atomic(b)) = (self.part, later.part)
+            && a.is_ordered_with(b)
+        {
+            // The machine sees to it.
+            return false;
+        }
+        let both = self.order == MemoryOrder::Ordered && later.order == MemoryOrder::Ordered;
+        both || self.is_acquire() || later.is_release()
+    }
+}
+
+/// The function with what is said of its words.
+struct Check<'a> {
+    ops: &'a [Op],
+    /// By instruction.
+    seen: Vec<Option<Seen>>,
+    /// Which accesses may be before which as lowered, if that is known.
+    pairs: Option<Pairs>,
+    /// Threads of the block may have done what the device does not see yet: weak stores.
+    stores: bool,
+    /// Threads of the block may look at what it has kept: weak loads.
+    loads: bool,
+}
+
+/// Everything that is out of order; `lowered` is the program as it was lowered. Nothing where words are illegal, which
+/// [`super::verify()`] says.
+pub fn disorders(code: &Code, lowered: Option<&Program>) -> Vec<Disorder> {
+    let mut hazards = BTreeSet::new();
+    let ops = match code.accesses.is_empty() {
+        true => Vec::new(),
+        false => operations(code, &mut hazards),
+    };
+    if ops.is_empty() || !hazards.is_empty() {
+        return Vec::new();
+    }
+    let mut found = in_machine(code, &ops, lowered);
+    if let Some(lowered) = lowered {
+        let crossed = crossings(lowered, &program(code, &ops));
+        found.extend(crossed.iter().map(|crossing| disorder_of(&ops, crossing)));
+    }
+    found.into_iter().collect()
+}
+
+/// Whether the machine keeps the orders of some operations.
+pub(super) fn holds(code: &Code, ops: &[Op]) -> bool {
+    code.accesses.is_empty() || in_machine(code, ops, None).is_empty()
+}
+
+/// The accesses of finished words, if those are legal.
+#[cfg(test)]
+pub(super) fn program_of(code: &Code) -> Option<Program> {
+    let mut hazards = BTreeSet::new();
+    let ops = operations(code, &mut hazards);
+    hazards.is_empty().then(|| program(code, &ops))
+}
+
+fn disorder_of(ops: &[Op], crossing: &Crossing) -> Disorder {
+    let [a, b] = [crossing.ordered, crossing.other].map(|event| event.position as usize);
+    let later = a.max(b);
+    Disorder {
+        kind: DisorderKind::Crossed,
+        earlier: Some(offset(a.min(b))),
+        offset: offset(later),
+        instruction: ops[later].inst.to_string(),
+    }
+}
+
+/// The accesses of finished words and the ways between them.
+fn program(code: &Code, ops: &[Op]) -> Program {
+    let mut starts = vec![false; ops.len()];
+    starts[0] = true;
+    for (index, op) in ops.iter().enumerate() {
+        if op.next[..] != [index + 1] {
+            op.next.iter().for_each(|&next| starts[next] = true);
+            if let Some(behind) = starts.get_mut(index + 1) {
+                *behind = true;
+            }
+        }
+    }
+    let mut block = 0;
+    let blocks: Vec<usize> = (starts.iter().enumerate())
+        .map(|(index, &start)| {
+            block += usize::from(start && index > 0);
+            block
+        })
+        .collect();
+    let mut graph = Graph::new(block + 1);
+    for (index, op) in ops.iter().enumerate() {
+        let is_last = blocks.get(index + 1) != Some(&blocks[index]);
+        if is_last {
+            (op.next.iter()).for_each(|&next| graph.add_edge(blocks[index], blocks[next]));
+        }
+    }
+    let events = code.accesses.iter().filter_map(|noted| {
+        let position = noted.position as usize;
+        let part = Part::of(&ops[position].inst)?;
+        Some(Event::new(
+            noted.label,
+            part,
+            noted.order,
+            (blocks[position], position),
+        ))
+    });
+    Program::new(events.collect(), graph)
+}
+
+fn in_machine(code: &Code, ops: &[Op], lowered: Option<&Program>) -> BTreeSet<Disorder> {
+    let mut seen = vec![None; ops.len()];
+    let mut found = BTreeSet::new();
+    for noted in &code.accesses {
+        let position = noted.position as usize;
+        let inst = &ops[position].inst;
+        seen[position] = Part::of(inst).map(|part| see(inst, part, noted));
+        if noted.order != MemoryOrder::Weak && is_weak_word(inst) {
+            found.insert(Disorder {
+                kind: DisorderKind::Weak,
+                earlier: Some(offset(position)),
+                offset: offset(position),
+                instruction: inst.to_string(),
+            });
+        }
+    }
+    let calls = |op: &Op| op.inst.optype().info().effects.contains(Effects::CALL);
+    let alone = matches!(code.kind, FunctionKind::Kernel(_)) && !ops.iter().any(calls);
+    let weak = |part| {
+        let mut all = seen.iter().flatten();
+        all.any(|s: &Seen| s.by_device && s.is_weak(part))
+    };
+    let check = Check {
+        ops,
+        stores: !alone || weak(Part::Store),
+        loads: !alone || weak(Part::Load),
+        pairs: lowered.map(Program::pairs),
+        seen,
+    };
+    let mut start = State::new();
+    if !matches!(code.kind, FunctionKind::Kernel(_)) {
+        start.insert(OTHERS, check.others());
+    }
+    check.follow(start, &mut found);
+    found
+}
+
+/// An access by its word and what CLIF says of it.
+fn see(inst: &PInst, part: Part, noted: &Noted) -> Seen {
+    let effects = inst.optype().info().effects;
+    let generic = effects.contains(Effects::GENERIC);
+    Seen {
+        part,
+        order: noted.order,
+        by_device: generic || effects.contains(Effects::GLOBAL),
+        // Ordered REDs are of global memory.
+        by_block: generic && inst.optype() != Optype::RED || effects.contains(Effects::SHARED),
+        label: noted.label,
+    }
+}
+
+/// Whether a load or store is one that is not performed for all at one time.
+fn is_weak_word(inst: &PInst) -> bool {
+    let plain = matches!(Part::of(inst), Some(Part::Load | Part::Store));
+    plain && ld::ORDER.get(inst.word()) != Some(AccessOrder::Strong)
+}
+
+/// The scope of a fence: the device or the block.
+fn is_device_fence(inst: &PInst) -> bool {
+    inst.optype() == Optype::MEMBAR && membar::SCOPE.get(inst.word()) != Some(MemScope::Cta)
+}
+
+impl Check<'_> {
+    /// What other functions may have left open.
+    fn others(&self) -> Flight {
+        let open = [Open::DEVICE, Open::RELAYED, Open::KEPT, Open::READ];
+        Flight {
+            open: open.into_iter().fold(Open::ISSUED, Open::and),
+            settled: None,
+        }
+    }
+
+    fn of(&self, index: usize) -> Seen {
+        self.seen.get(index).copied().flatten().unwrap_or(OF_OTHERS)
+    }
+
+    /// Follows all paths until nothing new is found.
+    fn follow(&self, start: State, found: &mut BTreeSet<Disorder>) {
+        let mut entry: Vec<Option<State>> = vec![None; self.ops.len()];
+        entry[0] = Some(start);
+        let mut entered = vec![false; self.ops.len()];
+        for (index, op) in self.ops.iter().enumerate() {
+            if op.next[..] != [index + 1] {
+                op.next.iter().for_each(|&next| entered[next] = true);
+            }
+        }
+        let mut work = BTreeSet::from([0]);
+        while let Some(index) = work.pop_first() {
+            let mut state = entry[index].clone().unwrap_or_default();
+            let mut at = index;
+            loop {
+                self.step(at, &mut state, found);
+                let next = &self.ops[at].next;
+                // A place that only the one before leads to has no state of its own.
+                if let [only] = next[..]
+                    && only == at + 1
+                    && !entered[only]
+                {
+                    at = only;
+                    continue;
+                }
+                for &to in next {
+                    if merge(&mut entry[to], &state) {
+                        work.insert(to);
+                    }
+                }
+                break;
+            }
+        }
+    }
+
+    /// Passes an instruction.
+    fn step(&self, index: usize, state: &mut State, found: &mut BTreeSet<Disorder>) {
+        let op = &self.ops[index];
+        let inst = &op.inst;
+        for (&earlier, flight) in state.iter_mut() {
+            let board = self.ops.get(earlier).and_then(|op| op.control.write);
+            if op.waits_for(board) {
+                flight.open = flight.open.without(Open::ISSUED);
+            }
+        }
+        let guard = inst.guard();
+        let seen = self.seen[index];
+        let part = Part::of(inst);
+        for (&earlier, flight) in state.iter() {
+            let open = flight.open_for(guard);
+            let kind = match (seen, part) {
+                (Some(later), Some(Part::Load | Part::Store | Part::Atomic(_))) => {
+                    self.violation(&self.of(earlier), open, &later)
+                }
+                // One that stands there for an access is nothing that other threads rely on.
+                (Some(fence), Some(Part::Fence))
+                    if fence.order != MemoryOrder::Ordered
+                        && !is_device_fence(inst)
+                        && self.loads =>
+                {
+                    let kept = Open::KEPT.and(Open::READ);
+                    open.has(kept).then_some(DisorderKind::Stale)
+                }
+                _ => None,
+            };
+            if let Some(kind) = kind
+                && self.is_before(earlier, index)
+            {
+                found.insert(Disorder {
+                    kind,
+                    earlier: (earlier != OTHERS).then(|| offset(earlier)),
+                    offset: offset(index),
+                    instruction: inst.to_string(),
+                });
+            }
+        }
+        if part == Some(Part::Fence) {
+            self.fence(index, state);
+        } else if let Some(seen) = seen {
+            let flight = Flight {
+                open: self.opened(inst, &seen),
+                settled: None,
+            };
+            merge_one(state, index, flight);
+        }
+        if inst.optype().info().effects.contains(Effects::CALL) {
+            merge_one(state, OTHERS, self.others());
+        }
+        // What was settled for lanes with a predicate is not for those that have it from now on.
+        for defined in inst.definitions() {
+            let lost = |f: &&mut Flight| f.settled.is_some_and(|(reg, ..)| reg == defined);
+            state
+                .values_mut()
+                .filter(lost)
+                .for_each(|f| f.settled = None);
+        }
+        state.retain(|_, flight| flight.open != Open::default());
+    }
+
+    /// Whether the program has an access before another on some way. Of what is not known it is assumed.
+    fn is_before(&self, earlier: usize, later: usize) -> bool {
+        let Some(pairs) = &self.pairs else {
+            return true;
+        };
+        let [a, b] = [earlier, later].map(|index| self.of(index).label);
+        let relates = |seen: Seen| seen.order == MemoryOrder::Ordered || seen.part == Part::Fence;
+        let known = relates(self.of(earlier)) || relates(self.of(later));
+        a == 0 || b == 0 || !known || pairs.has(a, b)
+    }
+
+    /// What is wrong if `later` comes while something of `earlier` is open.
+    fn violation(&self, earlier: &Seen, open: Open, later: &Seen) -> Option<DisorderKind> {
+        let releases = later.is_release() && later.by_device;
+        if open.has(Open::ISSUED) && earlier.is_before(later) {
+            Some(DisorderKind::Unordered)
+        } else if releases && (open.has(Open::DEVICE) || open.has(Open::RELAYED) && self.stores) {
+            Some(DisorderKind::NotForDevice)
+        } else {
+            // Others of the block will be ordered behind a release for the block.
+            let hands_on = later.is_release() && !later.by_device && self.loads;
+            let reads = later.is_weak(Part::Load) && later.by_device;
+            (open.has(Open::KEPT) && (reads || hands_on)).then_some(DisorderKind::Stale)
+        }
+    }
+
+    /// What an access leaves open.
+    fn opened(&self, inst: &PInst, seen: &Seen) -> Open {
+        let mut open = Open::ISSUED;
+        if seen.is_weak(Part::Store) && seen.by_device {
+            open = open.and(Open::DEVICE);
+        }
+        if seen.is_acquire() {
+            if seen.by_device {
+                open = open.and(Open::KEPT);
+            }
+            if seen.by_block {
+                open = open.and(Open::RELAYED);
+            }
+        } else if seen.order == MemoryOrder::Relaxed
+            && seen.by_device
+            && inst.definitions().next().is_some()
+        {
+            open = open.and(Open::READ);
+        }
+        open
+    }
+
+    /// Settles what a fence does.
+    fn fence(&self, index: usize, state: &mut State) {
+        let inst = &self.ops[index].inst;
+        let device = is_device_fence(inst);
+        let settled = match device {
+            true => Open(u8::MAX),
+            false => Open::ISSUED,
+        };
+        for flight in state.values_mut() {
+            match inst.guard() {
+                (None, _) => flight.open = flight.open.without(settled),
+                (Some(reg), negated) => {
+                    let before = match flight.settled {
+                        Some((r, n, before)) if (r, n) == (reg, negated) => before,
+                        _ => Open::default(),
+                    };
+                    flight.settled = Some((reg, negated, before.and(settled)));
+                }
+            }
+        }
+        if !device && self.stores {
+            let flight = Flight {
+                open: Open::RELAYED,
+                settled: None,
+            };
+            merge_one(state, index, flight);
+        }
+    }
+}
+
+/// Adds a flight to those of an access.
+fn merge_one(state: &mut State, index: usize, flight: Flight) -> bool {
+    let Some(old) = state.get_mut(&index) else {
+        state.insert(index, flight);
+        return true;
+    };
+    let settled = old
+        .settled
+        .filter(|settled| Some(*settled) == flight.settled);
+    let joined = Flight {
+        open: old.open.and(flight.open),
+        settled,
+    };
+    joined != std::mem::replace(old, joined)
+}
+
+/// Joins what another path brings; whether that is worse.
+fn merge(into: &mut Option<State>, from: &State) -> bool {
+    let Some(old) = into else {
+        *into = Some(from.clone());
+        return true;
+    };
+    let mut changed = false;
+    for (&index, &flight) in from {
+        changed |= merge_one(old, index, flight);
+    }
+    changed
+}
