@@ -34,6 +34,7 @@ use crate::analysis::Facts;
 use crate::clif::{self, Preparer};
 use crate::emit::{self, Constants};
 use crate::error::{Error, Errors, Place, Problem};
+use crate::hazards::program::Program;
 use crate::locations::Locations;
 use crate::object::Linkage;
 use crate::remarks::Remarks;
@@ -466,6 +467,7 @@ impl Compiler {
             lower::lower(&input, lowering, &mut remarks)
         })?;
         preparer.recycle(prepared);
+        let program = watch.verifies().then(|| Program::of(&code)).flatten();
         let code = watch.pass(Pass::Converge, name, || {
             simt::run(code, &mut constants, options.if_convert, &mut remarks)
                 .map_err(|error| stages::simt_error(name, &error))
@@ -502,6 +504,9 @@ impl Compiler {
             emit::emit(code, options.verify, &mut constants, emission)
                 .map_err(|error| stages::emit_error(name, &error))
         })?;
+        if let Some(program) = program {
+            stages::check_order(name, &code, &program)?;
+        }
         Ok(Compiled {
             code: if options.lines {
                 code

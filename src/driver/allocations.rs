@@ -1,5 +1,6 @@
 //! What is allocated on a device, and who did it.
 
+use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
@@ -46,30 +47,39 @@ impl fmt::Display for Allocation {
     }
 }
 
-/// All of a device, by address.
+/// All of a device.
 #[derive(Debug, Default)]
 pub(super) struct Allocations {
-    live: BTreeMap<u64, (u64, Origin)>,
+    /// The number of each, by its address.
+    numbers: HashMap<u64, u64>,
+    /// In the order in which they were made.
+    live: BTreeMap<u64, Allocation>,
+    /// Allocations that were made.
+    made: u64,
     /// Whether those that are left at the device's end are reported.
     pub check: bool,
 }
 
 impl Allocations {
     pub(super) fn add(&mut self, address: u64, bytes: u64, origin: Origin) {
-        self.live.insert(address, (bytes, origin));
+        let allocation = Allocation {
+            address,
+            bytes,
+            origin,
+        };
+        self.numbers.insert(address, self.made);
+        self.live.insert(self.made, allocation);
+        self.made += 1;
     }
 
     pub(super) fn remove(&mut self, address: u64) {
-        self.live.remove(&address);
+        if let Some(number) = self.numbers.remove(&address) {
+            self.live.remove(&number);
+        }
     }
 
+    /// In the order in which they were made.
     pub(super) fn list(&self) -> Vec<Allocation> {
-        let live = self.live.iter();
-        live.map(|(&address, (bytes, origin))| Allocation {
-            address,
-            bytes: *bytes,
-            origin: origin.clone(),
-        })
-        .collect()
+        self.live.values().cloned().collect()
     }
 }

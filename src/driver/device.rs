@@ -55,7 +55,7 @@ impl Device {
         &self.shared.queue
     }
 
-    /// All that is allocated, in the order of addresses: buffers, data of modules, and what [`Buffer::into_raw`] gave away.
+    /// All that is allocated, in the order in which it was: buffers, data of modules, and what [`Buffer::into_raw`] gave away.
     pub fn live_allocations(&self) -> Vec<Allocation> {
         self.shared.allocations().list()
     }

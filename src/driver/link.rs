@@ -95,6 +95,9 @@ pub fn link(device: &Device, object: &Object) -> Result<Linked, DeviceError> {
                 Err(error) => errors.push(error),
             }
         }
+        if !item.writable {
+            device.driver().protect(buffer.address())?;
+        }
     }
     LinkErrors::finish(errors, ()).map_err(DeviceError::Link)?;
     drop(places);

@@ -103,6 +103,14 @@ pub trait Driver: Send + Sync {
     /// When there is not so much.
     fn allocate(&self, bytes: u64) -> Result<u64, DriverError>;
 
+    /// Lets kernels only read an allocation from now on: a store is a fault. The host goes on to write. A device that cannot do this need not.
+    ///
+    /// # Errors
+    /// When no allocation begins there.
+    fn protect(&self, _address: u64) -> Result<(), DriverError> {
+        Ok(())
+    }
+
     /// Gives memory back.
     ///
     /// # Errors

@@ -29,9 +29,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The switches that count: memory that keeps no order is a mode of its own.
+fn one_mode(config: SimConfig) -> SimConfig {
+    let only = config.weak.is_none();
+    SimConfig {
+        timed: config.timed && only,
+        check: config.check && only,
+        ..config
+    }
+}
+
 impl Simulator {
     /// A device with these switches.
     pub fn new(config: SimConfig) -> Simulator {
+        let config = one_mode(config);
         Simulator {
             config,
             memory: Mutex::new(Global::new(config.memory_bytes, config.check)),
@@ -56,6 +67,10 @@ impl Driver for Simulator {
 
     fn allocate(&self, bytes: u64) -> Result<u64, DriverError> {
         Ok(locked(&self.memory).allocate(bytes)?)
+    }
+
+    fn protect(&self, address: u64) -> Result<(), DriverError> {
+        Ok(locked(&self.memory).protect(address)?)
     }
 
     fn free(&self, address: u64) -> Result<(), DriverError> {

@@ -3,6 +3,7 @@
 //! After a fault the device and all its memory stay usable.
 
 pub use super::calls::Frame;
+use super::wait::{SHOWN_WAITS, Wait};
 use crate::isa::Illegal;
 use crate::locations::Location;
 use crate::text::count;
@@ -82,6 +83,16 @@ pub enum FaultKind {
         /// Size of the access.
         bytes: u32,
     },
+    /// A store or an atomic to data that was declared read-only.
+    #[error("{access} of {} at {address:#x} to read-only data", count(*bytes, "byte"))]
+    ReadOnly {
+        /// What was tried.
+        access: AccessKind,
+        /// Address in global memory.
+        address: u64,
+        /// Size of the access.
+        bytes: u32,
+    },
     /// The stack, which grows down in local memory, went below offset 0.
     #[error("stack overflow: {access} at local offset {offset} with a stack of {limit} bytes")]
     StackOverflow {
@@ -157,6 +168,22 @@ pub enum FaultKind {
         /// Blocks of the launch.
         blocks: u64,
     },
+    /// Every thread that has begun does the same again and again, or waits for those that do, and none of them changes memory. Found under
+    /// checks.
+    #[error(
+        "endless: no thread of {} can go on, {ended} of {blocks} have ended{}",
+        count(*running, "block"), no_room(*next, blocks - ended - running)
+    )]
+    Endless {
+        /// Blocks that have begun and not ended.
+        running: u64,
+        /// Blocks that have ended.
+        ended: u64,
+        /// Blocks of the launch.
+        blocks: u64,
+        /// The first block that has not begun: it waits until one that has begun ends.
+        next: Option<[u32; 3]>,
+    },
     /// Somebody asked the launch to end.
     #[error("cancelled: {ended} of {blocks} blocks have ended")]
     Cancelled {
@@ -207,6 +234,14 @@ pub enum FaultKind {
         /// The lane that is read.
         source_lane: u8,
     },
+}
+
+/// Which blocks have not begun.
+fn no_room(next: Option<[u32; 3]>, blocks: u64) -> String {
+    next.map_or(String::new(), |[x, y, z]| {
+        let blocks = count(blocks, "block");
+        format!(", {blocks} from ({x},{y},{z}) on will not begin before those that have begun end")
+    })
 }
 
 /// Cranelift's name of a trap code.
@@ -282,6 +317,8 @@ pub struct Fault {
     pub calls: Vec<Frame>,
     /// How many calls the thread is in.
     pub depth: usize,
+    /// Where a launch that could not go on was: who waited for whom, at most 64. Places in memory are known to checks only.
+    pub waits: Vec<Wait>,
 }
 
 impl fmt::Display for Fault {
@@ -292,8 +329,15 @@ impl fmt::Display for Fault {
             write!(f, "\n  called from {frame}")?;
         }
         match self.depth.saturating_sub(shown) {
+            0 => {}
+            left => write!(f, "\n  and {left} more calls")?,
+        }
+        for wait in self.waits.iter().take(SHOWN_WAITS) {
+            write!(f, "\n  {wait}")?;
+        }
+        match self.waits.len().saturating_sub(SHOWN_WAITS) {
             0 => Ok(()),
-            left => write!(f, "\n  and {left} more calls"),
+            left => write!(f, "\n  and {left} more waits"),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod profile;
 mod progress;
 mod report;
 pub mod trace;
+mod wait;
 
 pub use calls::Frame;
 #[cfg(feature = "sim")]
@@ -18,6 +19,7 @@ pub use fault::{AccessKind, Fault, FaultKind, Place, Window};
 pub use image::Image;
 pub use progress::{Interrupt, Interruption, Progress};
 pub use report::{Finding, FindingKind, Hazard, HazardKind, Report, Resource, Stats};
+pub use wait::{Awaited, Wait};
 
 use crate::abi::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, bank0::MAX_PARAMETERS};
 use std::time::Duration;

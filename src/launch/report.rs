@@ -172,6 +172,24 @@ pub enum FindingKind {
         /// Number of the barrier.
         barrier: u8,
     },
+    /// An access to local memory below the stack pointer: to the frame of a function that has returned. The finding's other place is where it
+    /// returned.
+    DeadStack {
+        /// What it does.
+        access: AccessKind,
+        /// Size of the access.
+        bytes: u32,
+    },
+    /// An access by an address of another thread's stack, which means the own stack here. The finding's other place is where the other thread
+    /// gave the address away.
+    ForeignStack {
+        /// What it does.
+        access: AccessKind,
+        /// Offset in local memory.
+        offset: u64,
+        /// Size of the access.
+        bytes: u32,
+    },
 }
 
 impl fmt::Display for FindingKind {
@@ -243,6 +261,22 @@ impl fmt::Display for FindingKind {
             }
             FindingKind::UnsetBarrier { barrier } => {
                 write!(f, "B{barrier} was never set on the way here")
+            }
+            FindingKind::DeadStack { access, bytes } => {
+                write!(
+                    f,
+                    "{access} of {bytes} bytes below the stack pointer, in the frame of a function that has returned"
+                )
+            }
+            FindingKind::ForeignStack {
+                access,
+                offset,
+                bytes,
+            } => {
+                write!(
+                    f,
+                    "{access} of {bytes} bytes by an address of another thread's stack, which means offset {offset:#x} of the own one here"
+                )
             }
         }
     }

@@ -113,6 +113,9 @@ impl Warp {
             self.shared_part(op, access),
         );
         let mut touches = env.touches(bytes);
+        if let Some(checker) = env.checker.as_deref_mut() {
+            checker.activity.examine();
+        }
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let value = number(self.registers.words(b, lane));
@@ -134,6 +137,8 @@ impl Warp {
                     strong,
                 };
                 undefined = checker.store(&memories, op, touched, value);
+                let new = value & (u128::MAX >> (128 - 8 * bytes));
+                checker.writes(touched, memories.load(lane, place, bytes) != new);
             }
             memories.store(lane, place, bytes, value);
             for word in lanes(u32::from(undefined)) {
@@ -159,6 +164,9 @@ impl Warp {
         );
         let (bytes, shared) = (u32::from(access.bytes), self.shared_part(op, access));
         let mut touches = env.touches(bytes);
+        if let Some(checker) = env.checker.as_deref_mut() {
+            checker.activity.examine();
+        }
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let (source, swap) = (self.registers.pair(b, lane), self.registers.pair(c, lane));
@@ -169,9 +177,10 @@ impl Warp {
             if let Some(touches) = &mut touches {
                 touches.push(lane, place, address);
             }
+            let operand = u64::MAX >> (64 - 8 * bytes);
             let change = |old: u64| match atomic.op {
-                Some(op) => Some(atomic::apply(op, atomic.ty, old, source)),
-                None => (old == source).then_some(swap),
+                Some((op, ty)) => Some(atomic::apply(op, ty, old, source)),
+                None => (old == source & operand).then_some(swap & operand),
             };
             if let Some(checker) = checker {
                 let touched = Touched {
@@ -182,7 +191,9 @@ impl Warp {
                     strong: true,
                 };
                 let old = memories.load(lane, place, bytes) as u64;
-                checker.atomic(&memories, op, touched, change(old).is_some());
+                let new = change(old);
+                checker.atomic(&memories, op, touched, new.is_some());
+                checker.writes(touched, new.is_some_and(|new| new != old));
             }
             let old = memories.modify(lane, place, bytes, change);
             self.registers
@@ -207,7 +218,7 @@ impl Warp {
 }
 
 /// The words of a loaded value; narrow signed ones get their sign.
-fn extended(value: u128, access: Access) -> [u32; 4] {
+pub(super) fn extended(value: u128, access: Access) -> [u32; 4] {
     let low = match (access.bytes, access.signed) {
         (1, true) => value as u8 as i8 as u32,
         (2, true) => value as u16 as i16 as u32,
@@ -221,7 +232,8 @@ fn extended(value: u128, access: Access) -> [u32; 4] {
     ]
 }
 
-fn number(words: [u32; 4]) -> u128 {
+/// The value of words.
+pub(super) fn number(words: [u32; 4]) -> u128 {
     words
         .iter()
         .rev()

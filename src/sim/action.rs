@@ -38,19 +38,17 @@ pub struct Access {
 pub struct Atomic {
     /// Where.
     pub access: Access,
-    /// Type of the operands.
-    pub ty: AtomType,
-    /// Operation; none for compare-and-swap.
-    pub op: Option<AtomOp>,
+    /// Operation and type of the operands; none for compare-and-swap.
+    pub op: Option<(AtomOp, AtomType)>,
 }
 
 impl Atomic {
     /// Its kind if those of this kind leave the same in memory whatever their order: exact ones that combine what is there with what they bring.
     pub fn commutes(self) -> Option<(AtomOp, Option<AtomType>, u8)> {
-        let op = self.op.filter(|op| *op != AtomOp::Exch)?;
-        let exact = !matches!(self.ty, AtomType::F32 | AtomType::F16V2);
+        let (op, ty) = self.op.filter(|(op, _)| *op != AtomOp::Exch)?;
+        let exact = !matches!(ty, AtomType::F32 | AtomType::F16V2);
         let compares = matches!(op, AtomOp::Min | AtomOp::Max);
-        exact.then_some((op, compares.then_some(self.ty), self.access.bytes))
+        exact.then_some((op, compares.then_some(ty), self.access.bytes))
     }
 }
 
@@ -80,8 +78,8 @@ pub enum Action {
     Store(Access),
     /// An atomic.
     Atomic(Atomic),
-    /// MEMBAR: memory is sequentially consistent here, so nothing.
-    Fence,
+    /// MEMBAR of a scope: nothing, but where memory keeps no order ([`super::weak`]).
+    Fence(MemScope),
     /// S2R.
     ReadSpecial(SReg),
     /// S2UR.
@@ -168,7 +166,7 @@ pub(super) fn action(
             bank: small(Role::Bank),
             access: access(inst),
         },
-        Optype::MEMBAR => Action::Fence,
+        Optype::MEMBAR => Action::Fence(membar::SCOPE.get(inst.word()).expect("a legal word")),
         Optype::ULDC => Action::UniformLoad,
         Optype::S2R => Action::ReadSpecial(special(inst)),
         Optype::S2UR => Action::ReadSpecialOnce(special(inst)),
@@ -265,21 +263,25 @@ fn access(inst: &Inst<PReg>) -> Access {
 
 fn atomic(inst: &Inst<PReg>) -> Atomic {
     let atype = inst.find_field("atype").map_or(0, |f| f.get(inst.word()));
-    let ty = AtomType::from_code(atype).expect("a legal word");
-    let op = inst
-        .find_field("op")
-        .map(|f| AtomOp::from_code(f.get(inst.word())).expect("a legal word"));
-    let bytes = if matches!(ty, AtomType::U64 | AtomType::S64) {
-        8
-    } else {
-        4
+    let op = inst.find_field("op").map(|f| {
+        let op = AtomOp::from_code(f.get(inst.word())).expect("a legal word");
+        (op, AtomType::from_code(atype).expect("a legal word"))
+    });
+    let bytes = match op {
+        Some((_, AtomType::U64 | AtomType::S64)) => 8,
+        Some(_) => 4,
+        None => match CASType::from_code(atype).expect("a legal word") {
+            CASType::U8 => 1,
+            CASType::U16 => 2,
+            CASType::U32 => 4,
+            CASType::U64 => 8,
+        },
     };
     Atomic {
         access: Access {
             bytes,
             ..access(inst)
         },
-        ty,
         op,
     }
 }

@@ -106,6 +106,14 @@ impl Bytes {
         &mut self.data
     }
 
+    /// Marks a range as written, where that is tracked.
+    #[inline]
+    pub(super) fn mark(&mut self, start: usize, bytes: usize) {
+        if let Some(written) = &mut self.written {
+            written.set(start, bytes, true);
+        }
+    }
+
     /// Overwrites a range that must be inside.
     #[inline]
     pub fn store(&mut self, start: usize, source: &[u8]) {

@@ -62,6 +62,11 @@ impl Calls {
         }
     }
 
+    /// How many calls all threads are in together.
+    pub fn count(&self) -> u64 {
+        self.lanes.iter().map(|thread| thread.depth as u64).sum()
+    }
+
     /// The calls of a lane, the innermost first, at most [`TOLD`].
     pub fn frames(&self, lane: usize, image: &Image) -> Vec<Frame> {
         let calls = self.lanes.get(lane).map_or(&[][..], |t| &t.calls);

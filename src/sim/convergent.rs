@@ -8,6 +8,19 @@ use crate::isa::generated::{ShuffleMode, VoteMode};
 use crate::launch::FaultKind;
 use crate::sim::stop::Stop;
 
+impl ShuffleMode {
+    /// The lane whose value a lane gets; none outside of the warp.
+    pub(super) fn source(self, lane: usize, selector: u32) -> Option<usize> {
+        let n = (selector & 31) as usize;
+        match self {
+            ShuffleMode::Idx => Some(n),
+            ShuffleMode::Up => lane.checked_sub(n),
+            ShuffleMode::Down => Some(lane + n).filter(|source| *source < LANES),
+            ShuffleMode::Bfly => Some(lane ^ n),
+        }
+    }
+}
+
 impl Warp {
     /// SHFL: another lane's value. A source outside of the warp is the lane itself, and `pu` is false.
     pub(super) fn shuffle(
@@ -21,13 +34,7 @@ impl Warp {
         let mut results: Column = [0; LANES];
         let mut inside = 0;
         for lane in lanes(mask) {
-            let n = (selectors[lane] & 31) as usize;
-            let source = match mode {
-                ShuffleMode::Idx => Some(n),
-                ShuffleMode::Up => lane.checked_sub(n),
-                ShuffleMode::Down => Some(lane + n).filter(|source| *source < LANES),
-                ShuffleMode::Bfly => Some(lane ^ n),
-            };
+            let source = mode.source(lane, selectors[lane]);
             inside |= u32::from(source.is_some()) << lane;
             let source = source.unwrap_or(lane);
             if mask >> source & 1 == 0 {

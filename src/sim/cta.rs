@@ -14,7 +14,9 @@ use super::profile::Recorder;
 use super::registers::{LANES, Registers};
 use super::shape::Shape;
 use super::timed::Timing;
-use super::warp::{Warp, WarpState};
+use super::warp::{Warp, WarpState, random_turn};
+use super::weak::Weak;
+use crate::isa::random::Random;
 use crate::launch::Stats;
 use crate::launch::{FaultKind, Interrupt};
 use crate::sim::stop::Stop;
@@ -60,6 +62,8 @@ pub struct Watchers<'a> {
     pub checker: Option<&'a mut Checker>,
     /// What records issues, stalls and accesses of timed mode, if it is wanted.
     pub recorder: Option<&'a mut Recorder>,
+    /// Memory that keeps no order, if it is wanted: it does not only look on.
+    pub weak: Option<&'a mut Weak>,
 }
 
 impl Watchers<'_> {
@@ -68,6 +72,7 @@ impl Watchers<'_> {
         Watchers {
             checker: self.checker.as_deref_mut(),
             recorder: self.recorder.as_deref_mut(),
+            weak: self.weak.as_deref_mut(),
         }
     }
 }
@@ -94,6 +99,8 @@ pub struct Cta {
     /// Number of this room among those of the launch.
     pub room: usize,
     shared: Bytes,
+    /// Where turns of warps are random, what decides on them.
+    random: Option<Random>,
 }
 
 /// The number of each warp of 32 threads, once for each of its pieces, and the lanes of the piece ([`SimConfig::warp_lanes`]).
@@ -120,6 +127,7 @@ impl Cta {
             timing: None,
             room,
             shared: Bytes::new(run.shared_bytes as usize, run.config.check),
+            random: None,
         }
         .prepared(run)
     }
@@ -151,6 +159,12 @@ impl Cta {
         for (warp, (_, mask)) in self.warps.iter_mut().zip(pieces(run)) {
             warp.start(mask, run.entry, run.program.registers);
         }
+        let [x, y, z] = block.map(u64::from);
+        let turns = run.config.turns.filter(|_| !run.config.timed);
+        self.random = turns.map(|seed| Random::new(seed).fork(x).fork(y).fork(z));
+        for (index, warp) in (1..).zip(&mut self.warps) {
+            warp.take_turns(self.random.as_ref().map(|random| random.fork(index)));
+        }
         match &mut self.timing {
             Some(timing) if run.config.timed => timing.reset(),
             timing => *timing = run.config.timed.then(|| Timing::new(self.warps.len())),
@@ -175,19 +189,26 @@ impl Cta {
         limit: u64,
     ) -> Result<Turn, Stopped> {
         let end = stats.warp_instructions.saturating_add(limit);
-        match self.timing.take() {
-            Some(mut timing) => {
+        let weak = watchers.weak.take();
+        match (self.timing.take(), weak) {
+            (_, Some(weak)) => self.weak_turn(run, global, stats, weak, limit)?,
+            (Some(mut timing), None) => {
                 let watchers = watchers.reborrow();
                 let result = self.timed_turn(run, global, stats, watchers, &mut timing, limit);
                 self.timing = Some(timing);
                 result?;
             }
-            None => {
+            (None, None) => {
                 for index in 0..self.warps.len() {
                     if run.interrupt.look().is_some() {
                         return Ok(Turn::Running);
                     }
                     let left = end - stats.warp_instructions;
+                    let (index, most) = match &mut self.random {
+                        None => (index, WARP_TURN),
+                        Some(random) => (random.below(self.warps.len()), random_turn(random)),
+                    };
+                    let left = u64::from(most).min(left);
                     let checker = watchers.checker.as_deref_mut();
                     self.run_warp(index, run, global, stats, checker, left)?;
                 }
@@ -200,6 +221,14 @@ impl Cta {
         } else {
             Ok(Turn::Running)
         }
+    }
+
+    /// Whether none of its warps can go on before memory changes, which has changed so often.
+    pub fn is_endless(&self, changes: u64) -> bool {
+        self.warps.iter().all(|warp| match warp.state() {
+            WarpState::Ready => warp.rounds.is_endless(changes),
+            _ => true,
+        })
     }
 
     /// A stop of a CTA that has not ended, for a reason that is none of its instructions'.
@@ -230,7 +259,7 @@ impl Cta {
             program: run.program,
             banks: &run.banks,
             shape: run.shape,
-            budget: run.config.budget,
+            budget: run.config.warp_limit(),
             block: self.block,
             global,
             shared: &mut self.shared,
@@ -238,12 +267,34 @@ impl Cta {
             checker,
             recorder: None,
         };
-        let limit = u64::from(WARP_TURN).min(limit);
         warp.run(&mut env, stats, limit).map_err(|stop| Stopped {
             stop,
             warp: index,
             pc: warp.group().pc,
         })
+    }
+
+    fn weak_turn(
+        &mut self,
+        run: &Run,
+        global: &Table,
+        stats: &mut Stats,
+        weak: &mut Weak,
+        limit: u64,
+    ) -> Result<(), Stopped> {
+        let mut env = Environment {
+            program: run.program,
+            banks: &run.banks,
+            shape: run.shape,
+            budget: run.config.budget,
+            block: self.block,
+            global,
+            shared: &mut self.shared,
+            clock: None,
+            checker: None,
+            recorder: None,
+        };
+        weak.turn(self.room, &mut self.warps, &mut env, stats, limit)
     }
 
     fn timed_turn(
@@ -272,7 +323,7 @@ impl Cta {
             program: run.program,
             banks: &run.banks,
             shape: run.shape,
-            budget: run.config.budget,
+            budget: run.config.warp_limit(),
             block: self.block,
             global,
             shared: &mut self.shared,
@@ -301,7 +352,10 @@ impl Cta {
                 pc: group.pc,
             })?;
             stats.warp_instructions += 1;
-            stats.thread_instructions += u64::from(issued.mask.count_ones());
+            let lanes = issued.mask.count_ones();
+            stats.thread_instructions += u64::from(lanes);
+            let now = stats.warp_instructions;
+            warp.look_for_rounds(&mut env, lanes, stats, now);
             if let Some(op) = op {
                 let recorder = env.recorder.as_deref_mut();
                 timing.after(index, warp, op, (issued.pc, issued.mask), recorder);

@@ -39,6 +39,8 @@ pub struct Program {
     pub global_atomics: bool,
     /// Whether these do more than what any order of the blocks leaves the same. Its blocks may wait for each other.
     pub is_ordered: bool,
+    /// Whether anything but the barriers of blocks can order accesses of threads of a block: WARPSYNC, and strong accesses that read.
+    pub orders_threads: bool,
 }
 
 /// A decoded instruction.
@@ -131,6 +133,7 @@ impl Program {
             .any(|op| matches!(op.action, Action::IndexedRead(_) | Action::IndexedWrite(_)));
         let is_ordered = is_ordered(&ops);
         let global_atomics = ops.iter().any(|op| global_atomic(op).is_some());
+        let orders_threads = ops.iter().any(orders_threads);
         let registers = if indexed {
             super::registers::GENERAL
         } else {
@@ -144,6 +147,7 @@ impl Program {
             registers,
             global_atomics,
             is_ordered,
+            orders_threads,
         }
     }
 }
@@ -196,15 +200,30 @@ fn is_ordered(ops: &[Op]) -> bool {
         let Action::Atomic(atomic) = op.action else {
             return true;
         };
-        let d = op.operand(Role::D);
-        let is_read = d.words != 0 && d.column != DISCARD;
+        let is_read = op.is_read();
         // Of two kinds, which may meet at one place, the order matters.
         let kind = atomic.commutes();
         is_read || kind.is_none() || *kinds.get_or_insert(kind) != kind
     })
 }
 
+/// Whether threads may know by an instruction what others of the block have done, barriers of the block left out.
+fn orders_threads(op: &Op) -> bool {
+    match op.action {
+        Action::WarpSync => true,
+        Action::Load(access) => access.strong,
+        Action::Atomic(_) => op.is_read(),
+        _ => false,
+    }
+}
+
 impl Op {
+    /// Whether its result can be read.
+    pub fn is_read(&self) -> bool {
+        let d = self.operand(Role::D);
+        d.words != 0 && d.column != DISCARD
+    }
+
     /// The operand of a role.
     #[inline(always)]
     pub fn operand(&self, role: Role) -> Operand {

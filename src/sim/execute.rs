@@ -132,13 +132,7 @@ impl Warp {
                 group.mask,
             ));
         };
-        if self.issued >= env.budget {
-            return Err(Stop::lanes(
-                FaultKind::BudgetExhausted { limit: env.budget },
-                group.mask,
-            ));
-        }
-        self.issued += 1;
+        self.count(env, group.mask)?;
         let mask = group.mask & self.registers.holds(op.guard);
         if let Some(checker) = env.checker.as_deref_mut() {
             checker.before(self, op, group, mask);
@@ -159,6 +153,20 @@ impl Warp {
         Ok(Issued { pc: group.pc, mask })
     }
 
+    /// Counts an instruction that lanes are about to issue.
+    ///
+    /// # Errors
+    /// When the budget is exhausted.
+    #[inline(always)]
+    pub(super) fn count(&mut self, env: &Environment, lanes: u32) -> Step {
+        if self.issued >= env.budget {
+            let limit = env.budget;
+            return Err(Stop::lanes(FaultKind::BudgetExhausted { limit }, lanes));
+        }
+        self.issued += 1;
+        Ok(())
+    }
+
     /// Issues instructions until it cannot go on or has issued `limit`, and counts them. As many [`Warp::step`]s would do the same.
     ///
     /// # Errors
@@ -174,8 +182,10 @@ impl Warp {
         }
         while stats.warp_instructions < end && self.state() == WarpState::Ready {
             let issued = self.step(env)?;
+            let lanes = issued.mask.count_ones();
             stats.warp_instructions += 1;
-            stats.thread_instructions += u64::from(issued.mask.count_ones());
+            stats.thread_instructions += u64::from(lanes);
+            self.look_for_rounds(env, lanes, stats, end);
         }
         Ok(())
     }
@@ -280,7 +290,7 @@ impl Warp {
             }
             Action::Store(access) => self.store(op, env, *access, mask)?,
             Action::Atomic(atomic) => self.atomic(op, env, *atomic, mask)?,
-            Action::Fence => {}
+            Action::Fence(_) => {}
             Action::ReadSpecial(register) => {
                 let values = self.special(*register, env, mask);
                 let d = op.operand(Role::D);

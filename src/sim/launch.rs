@@ -6,7 +6,7 @@
 //! those CTAs only that really wait.
 
 use super::SimConfig;
-use super::check::{Checker, Spot};
+use super::check::{Checker, Outcome, RawFinding, Spot, Undo};
 use super::cta::{Cta, Run, Stopped, Turn, Watchers};
 use super::decoded::{Program, WORD_BYTES};
 use super::execute::Banks;
@@ -18,6 +18,7 @@ use super::registers::{GENERAL, LANES};
 use super::shape::Shape;
 use super::specialised::Decoding;
 use super::warp::Warp;
+use super::weak::Weak;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::isa::decode;
 use crate::launch::is_library;
@@ -31,7 +32,7 @@ use crate::locations::Location;
 use crate::locations::name_of;
 use crate::properties::DeviceProperties;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// First parameter in constant bank 0.
@@ -132,14 +133,30 @@ impl Loaded {
     }
 
     fn run(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
+        let config = run.config;
         let blocks = run.shape.blocks();
-        let looked_at = run.config.timed || run.config.check;
+        let threads = (threads(config.threads) as u64).min(blocks) as usize;
+        let in_order = config.timed || config.weak.is_some();
+        if threads > 1
+            && !in_order
+            && !self.program.is_ordered
+            && let Some(report) = self.parallel(run, request, global, threads)
+        {
+            return report;
+        }
+        self.alone(run, request, global)
+    }
+
+    /// Runs all blocks on this thread.
+    fn alone(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
+        let config = run.config;
+        let blocks = run.shape.blocks();
         let Program {
             global_atomics,
             is_ordered,
             ..
         } = self.program;
-        let resident = if is_ordered || global_atomics && looked_at {
+        let resident = if is_ordered || global_atomics && config.timed || config.weak.is_some() {
             resident(run)
         } else {
             1
@@ -147,36 +164,25 @@ impl Loaded {
         if let Some(progress) = request.progress {
             progress.begin(blocks);
         }
-        let config = run.config;
-        let threads = (threads(config.threads) as u64).min(blocks);
-        if threads > 1 && !looked_at && !is_ordered {
-            return self.parallel(run, request, global, threads as usize);
-        }
         let mut batch = Batch::new(self, run, request, None);
-        batch.checker = (config.check).then(|| Checker::new(run.shape, &self.image));
+        batch.checker = (config.check)
+            .then(|| Checker::new(run.shape, &self.image, &self.program, resident == 1, None));
         batch.recorder = (config.timed)
             .then(|| Recorder::new(config, self.program.ops.len()))
             .flatten();
+        batch.weak = config.weak.map(Weak::new);
         let mut first = 0;
         while first < blocks && batch.report.fault.is_none() {
             let count = resident.min(blocks - first);
             batch.run(first..first + count, global);
             first += count;
         }
+        if let Some(weak) = &mut batch.weak {
+            weak.end(global);
+        }
         let mut report = std::mem::take(&mut batch.report);
         let findings = batch.checker.take().map_or(Vec::new(), |c| c.findings);
-        report.findings = findings
-            .into_iter()
-            .take(KEPT)
-            .map(|finding| {
-                let place = |spot: Spot| self.place(request, spot.block, spot.thread, spot.pc);
-                Finding {
-                    kind: finding.kind,
-                    place: place(finding.at),
-                    other: finding.other.map(place),
-                }
-            })
-            .collect();
+        report.findings = self.findings(request, findings);
         report.stats.faults = u64::from(report.fault.is_some());
         if let Some(recorder) = batch.recorder.take() {
             self.tell(recorder, request, &mut report);
@@ -184,28 +190,66 @@ impl Loaded {
         report
     }
 
-    /// Runs blocks that do not wait for each other on so many threads; on one until it is worth more.
+    /// The first findings, with their places.
+    fn findings(&self, request: &LaunchRequest, found: Vec<RawFinding>) -> Vec<Finding> {
+        let found = found.into_iter().take(KEPT);
+        let with_place = |finding: RawFinding| {
+            let place = |spot: Spot| self.place(request, spot.block, spot.thread, spot.pc);
+            Finding {
+                kind: finding.kind,
+                place: place(finding.at),
+                other: finding.other.map(place),
+            }
+        };
+        found.map(with_place).collect()
+    }
+
+    /// Runs blocks that do not wait for each other on so many threads; on one until it is worth more. None if that was taken back: the checks
+    /// have found that blocks use what others write, and what they find then is up to the order of the blocks.
     fn parallel(
         &self,
         run: &Run,
         request: &LaunchRequest,
         global: &Table,
         threads: usize,
-    ) -> Report {
+    ) -> Option<Report> {
+        if let Some(progress) = request.progress {
+            progress.begin(run.shape.blocks());
+        }
         let tally = Tally::new(run.shape.blocks(), threads);
+        let undo = (run.config.check).then(|| Arc::new(Undo::new(global)));
+        let checker = || {
+            let undo = undo.clone()?;
+            let (image, program) = (&self.image, &self.program);
+            Some(Checker::new(run.shape, image, program, true, Some(undo)))
+        };
+        let checkers = Mutex::new(Vec::new());
+        let leave = |batch: &mut Batch| {
+            let mut checkers = checkers.lock().unwrap_or_else(PoisonError::into_inner);
+            checkers.extend(batch.checker.take());
+        };
         let mut batch = Batch::new(self, run, request, Some(&tally));
+        batch.checker = checker();
         let mut alone = 0;
         while alone < ALONE
             && let Some(issued) = batch.take(&tally, global)
         {
             alone += issued;
         }
-        let others = (threads as u64 - 1).min(tally.left());
+        // Where blocks race already, one thread finds all that there is.
+        let others = match &batch.checker {
+            Some(checker) if checker.is_crossed() => 0,
+            _ => (threads as u64 - 1).min(tally.left()),
+        };
+        batch.is_beside = others > 0;
         thread::scope(|scope| {
             for _ in 0..others {
                 let work = || {
                     let mut batch = Batch::new(self, run, request, Some(&tally));
+                    batch.checker = checker();
+                    batch.is_beside = true;
                     while batch.take(&tally, global).is_some() {}
+                    leave(&mut batch);
                 };
                 // Where the host has no more threads, those that there are do the work.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
@@ -213,15 +257,34 @@ impl Loaded {
             while batch.take(&tally, global).is_some() {}
         });
         let resident = batch.report.resident;
+        leave(&mut batch);
         drop(batch);
         let (mut stats, fault) = tally.outcome();
-        stats.faults = u64::from(fault.is_some());
-        Report {
-            stats,
-            fault,
-            resident,
-            ..Report::default()
+        let mut findings = Vec::new();
+        if let Some(undo) = undo {
+            let last = fault.as_ref().map_or(u64::MAX, |(block, _)| *block);
+            let checkers = checkers
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner);
+            let cut = fault.as_ref().is_some_and(|(_, fault)| {
+                matches!(
+                    fault.kind,
+                    FaultKind::Cancelled { .. } | FaultKind::TimeLimit { .. }
+                )
+            });
+            match Checker::merge(checkers, last, cut, &undo, global) {
+                Outcome::Found(found) => findings = self.findings(request, found),
+                Outcome::Undone => return None,
+            }
         }
+        stats.faults = u64::from(fault.is_some());
+        Some(Report {
+            stats,
+            fault: fault.map(|(_, fault)| fault),
+            resident,
+            findings,
+            ..Report::default()
+        })
     }
 
     /// Adds what was recorded to the report.
@@ -266,7 +329,13 @@ impl Loaded {
         }
     }
 
-    fn place(&self, request: &LaunchRequest, block: [u32; 3], thread: u32, pc: u32) -> Place {
+    pub(super) fn place(
+        &self,
+        request: &LaunchRequest,
+        block: [u32; 3],
+        thread: u32,
+        pc: u32,
+    ) -> Place {
         let address = pc * WORD_BYTES as u32;
         Place {
             kernel: request.kernel.to_string(),
@@ -313,6 +382,7 @@ impl Loaded {
             predicates: predicates.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i),
             calls: cta.warps[warp].calls.frames(lane, &self.image),
             depth: cta.warps[warp].calls.depth(lane),
+            waits: Vec::new(),
         }
     }
 
@@ -373,9 +443,12 @@ struct Batch<'a> {
     rooms: usize,
     checker: Option<Checker>,
     recorder: Option<Recorder>,
+    weak: Option<Weak>,
     report: Report,
     /// What other threads have done, where there are some.
     tally: Option<&'a Tally>,
+    /// Other threads run blocks of the launch at the same time.
+    is_beside: bool,
     /// Instructions that the tally knows.
     told: u64,
 }
@@ -398,8 +471,10 @@ impl<'a> Batch<'a> {
             rooms: 0,
             checker: None,
             recorder: None,
+            weak: None,
             report: Report::default(),
             tally,
+            is_beside: false,
             told: 0,
         }
     }
@@ -442,6 +517,9 @@ impl<'a> Batch<'a> {
             if let Some(checker) = &mut self.checker {
                 checker.start(cta.room, number);
             }
+            if let Some(weak) = &mut self.weak {
+                weak.start(cta.room, cta.warps.len());
+            }
             // Those that end in their first turn make room for the next.
             let others = running.len() as u64;
             self.report.resident = self.report.resident.max(others + 1);
@@ -457,6 +535,9 @@ impl<'a> Batch<'a> {
         while !running.is_empty() && self.report.fault.is_none() && !self.is_over() {
             let others = running.len() as u64 - 1;
             let mut still = Vec::with_capacity(running.len());
+            if let Some(weak) = &mut self.weak {
+                weak.shuffle(&mut running);
+            }
             for mut cta in std::mem::take(&mut running) {
                 let faulted = self.report.fault.is_some();
                 if !faulted && self.turn(&mut cta, others, global, &mut cycles) {
@@ -466,16 +547,73 @@ impl<'a> Batch<'a> {
                 }
             }
             running = still;
+            self.end_endless(&running);
         }
+        self.tell_waits(&running, global);
         for cta in &running {
             self.collect(cta, &mut cycles);
         }
         self.report.stats.cycles += cycles;
     }
 
-    /// Whether a lower block has faulted on another thread.
+    /// Ends the launch if none of the CTAs that have begun can go on: their warps go round or wait, and memory stays as it is. Others that could
+    /// change it begin when one of these has ended.
+    fn end_endless(&mut self, running: &[Cta]) {
+        let Some(checker) = self
+            .checker
+            .as_ref()
+            .filter(|_| self.report.fault.is_none())
+        else {
+            return;
+        };
+        let changes = checker.activity.changes();
+        let Some(first) = running.first() else {
+            return;
+        };
+        if !running.iter().all(|cta| cta.is_endless(changes)) {
+            return;
+        }
+        let (count, ended, blocks) = (running.len() as u64, self.ended, self.blocks);
+        let next = ended + count;
+        let kind = FaultKind::Endless {
+            running: count,
+            ended,
+            blocks,
+            next: (next < blocks).then(|| Shape::coordinates(self.run.shape.grid, next)),
+        };
+        let fault = self
+            .loaded
+            .fault(first, self.run, self.request, first.stop(kind));
+        self.report.fault = Some(fault);
+    }
+
+    /// Adds who waits for whom to the fault of a launch that could not go on.
+    fn tell_waits(&mut self, running: &[Cta], global: &Table) {
+        let Some(fault) = &mut self.report.fault else {
+            return;
+        };
+        let is_stuck = matches!(
+            fault.kind,
+            FaultKind::Endless { .. }
+                | FaultKind::Deadlock { .. }
+                | FaultKind::BudgetExhausted { .. }
+                | FaultKind::LaunchBudgetExhausted { .. }
+        );
+        if is_stuck {
+            let checker = self.checker.as_ref();
+            fault.waits = self.loaded.waits(self.request, running, checker, global);
+        }
+    }
+
+    /// Whether a lower block has faulted on another thread, or what the threads do has to be taken back.
     fn is_over(&self) -> bool {
-        self.tally.is_some_and(|tally| tally.is_over(self.ended))
+        let crossed = self.checker.as_ref().is_some_and(Checker::is_crossed);
+        self.tally.is_some_and(|tally| {
+            if crossed && self.is_beside {
+                tally.abandon();
+            }
+            tally.is_over(self.ended)
+        })
     }
 
     /// Room for one more CTA: that of an earlier launch if that fits.
@@ -495,7 +633,7 @@ impl<'a> Batch<'a> {
     /// A CTA's turn, while so many others run; whether it has ended.
     fn turn(&mut self, cta: &mut Cta, others: u64, global: &Table, cycles: &mut u64) -> bool {
         let (ended, blocks) = (self.ended, self.blocks);
-        let limit = self.run.config.launch_budget;
+        let limit = self.run.config.launch_limit();
         let issued = self.report.stats.warp_instructions - self.ended_instructions;
         let stopped = if let Some(why) = self.run.interrupt.look() {
             cta.stop(match why {
@@ -517,13 +655,21 @@ impl<'a> Batch<'a> {
                 recorder.block = cta.block;
             }
             let left = limit.saturating_sub(issued);
-            let watchers = Watchers { checker, recorder };
+            let weak = self.weak.as_mut();
+            let watchers = Watchers {
+                checker,
+                recorder,
+                weak,
+            };
             match cta.turn(self.run, global, stats, watchers, left) {
                 Ok(Turn::Running) => {
                     self.count(0);
                     return false;
                 }
                 Ok(Turn::Ended) => {
+                    if let Some(weak) = &mut self.weak {
+                        weak.end_block(cta.room);
+                    }
                     self.ended += 1;
                     self.ended_instructions += cta.issued();
                     self.collect(cta, cycles);

@@ -50,7 +50,7 @@ impl Memories<'_> {
     /// Checks an access; `window` none: the address is generic.
     ///
     /// # Errors
-    /// Misaligned or out of bounds.
+    /// Misaligned or out of bounds; not a load, of what is only read.
     #[inline]
     pub fn locate(
         &self,
@@ -81,10 +81,18 @@ impl Memories<'_> {
         }
         let inside = |size: usize| address + u64::from(bytes) <= size as u64;
         let found = match window {
-            Window::Global => self
-                .global
-                .find(address, u64::from(bytes))
-                .map(|(index, offset)| Location::Global(index, offset)),
+            Window::Global => match self.global.find(address, u64::from(bytes)) {
+                Some((index, _))
+                    if access != AccessKind::Load && !self.global.is_writable(index) =>
+                {
+                    return Err(FaultKind::ReadOnly {
+                        access,
+                        address,
+                        bytes,
+                    });
+                }
+                found => found.map(|(index, offset)| Location::Global(index, offset)),
+            },
             Window::Shared => {
                 inside(self.shared.data().len()).then_some(Location::Shared(address as usize))
             }
@@ -207,7 +215,7 @@ mod tests {
             shared: &mut shared,
             local: &mut local,
         };
-        assert!(a >= crate::abi::LOWEST_ADDRESS && b >= a + 100 + GUARD_GAP);
+        assert!(a >= crate::abi::LOWEST_ADDRESS && b.abs_diff(a) >= 100 + GUARD_GAP);
         assert_eq!(
             locate(&memories, None, a + 96, 4),
             Ok(Location::Global(0, 96))

@@ -1,14 +1,16 @@
 //! The simulator: the default device, and the reference for what instructions mean.
 //!
-//! A machine of warps with 32 lanes at two speeds. *Functional*: decoded once, then run lane loop by lane loop. *Timed*: the same
+//! A machine of warps with 32 lanes at two speeds, and one that keeps memory in order only where code asks for it
+//! ([`weak`]). *Functional*: decoded once, then run lane loop by lane loop. *Timed*: the same
 //! instructions under an in-order issue model that counts cycles and finds hazards. Both compute the same values.
 //!
 //! In: an [`Image`], linked code with its constants, and a [`LaunchRequest`]. Out: a [`Report`] with counts, the
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
-//! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`],
+//! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`], [`checked`],
 //! [`memory`], [`local`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
-//! with [`pending`], [`foreseen`] and [`profile`], look on, [`Progress`] lets others do so.
+//! with [`pending`], [`foreseen`] and [`profile`], look on, [`rounds`] finds warps that can never go on, [`waits`] says for whom they wait, [`Progress`]
+//! lets others look on.
 
 pub(crate) mod access;
 pub(crate) mod action;
@@ -16,6 +18,7 @@ pub(crate) mod atomic;
 pub(crate) mod bytes;
 mod calls;
 pub(crate) mod check;
+mod checked;
 pub(crate) mod convergent;
 pub(crate) mod cta;
 pub(crate) mod decoded;
@@ -32,6 +35,7 @@ pub(crate) mod parallel;
 pub(crate) mod pending;
 pub(crate) mod profile;
 pub(crate) mod registers;
+pub(crate) mod rounds;
 pub(crate) mod semantics;
 pub(crate) mod shape;
 pub(crate) mod specialised;
@@ -40,7 +44,9 @@ pub(crate) mod stop;
 mod tests;
 pub(crate) mod timed;
 pub(crate) mod together;
+pub(crate) mod waits;
 pub(crate) mod warp;
+pub(crate) mod weak;
 pub(crate) mod words;
 
 pub use crate::launch::{
@@ -52,10 +58,11 @@ pub use semantics::Reference;
 /// Switches of the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimConfig {
-    /// Warp instructions that a warp may issue in a launch.
+    /// Warp instructions that a warp may issue in a launch. With `check`, [`SimConfig::BUDGET`] stands for [`SimConfig::CHECKED_BUDGET`].
     pub budget: u64,
     /// Warp instructions that those blocks of a launch may have issued together which have not ended. What ends is not counted, so
-    /// that a launch of many blocks may be as long as it takes.
+    /// that a launch of many blocks may be as long as it takes. With `check`, [`SimConfig::LAUNCH_BUDGET`] stands for
+    /// [`SimConfig::CHECKED_LAUNCH_BUDGET`].
     pub launch_budget: u64,
     /// Count cycles and find hazards.
     pub timed: bool,
@@ -65,13 +72,18 @@ pub struct SimConfig {
     pub trace_events: Option<usize>,
     /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
     pub check: bool,
+    /// Perform accesses of memory out of order and let warps and blocks take turns at random, as the memory model
+    /// allows; the same number, which is the seed, gives the same run. A mode of its own, on one thread of the host:
+    /// `timed` and `check` count as off.
+    pub weak: Option<u64>,
     /// Lanes of a warp that run together, 1 to 32: a warp of 32 threads runs as pieces of so many lanes, each a warp of its own for everything
     /// that lanes do together. Numbers of threads, lanes and warps stay as they are.
     pub warp_lanes: u32,
     /// Readings of the documents, and the seed that perturbs approximate instructions.
     pub semantics: semantics::Reference,
-    /// Threads of the host that run the blocks of a launch; 0: as many as it runs at a time. One with `timed` and `check`, and where blocks may wait
-    /// for each other (atomics on global memory). What a launch writes and counts is the same, unless blocks race without atomics.
+    /// Threads of the host that run the blocks of a launch; 0: as many as it runs at a time. One with `timed`, and where blocks may wait
+    /// for each other (atomics on global memory). What a launch writes and counts is the same, unless blocks race without atomics; with `check`
+    /// also then, and so is what is found.
     pub threads: u32,
     /// Which vector instructions of the host pure operations may use. Results are the same.
     pub simd: Simd,
@@ -79,23 +91,55 @@ pub struct SimConfig {
     pub stack_bytes: u32,
     /// Bytes of device memory, at most.
     pub memory_bytes: u64,
+    /// A seed: which warp of a block issues next, which group of its lanes, and for how many instructions, is random, but for `timed`. The same seed
+    /// gives the same run. Without one, warps and groups take their turns in order.
+    pub turns: Option<u64>,
+}
+
+impl SimConfig {
+    /// The budget of a warp by default (assigned).
+    pub const BUDGET: u64 = 1 << 24;
+    /// The budget of a launch by default (assigned).
+    pub const LAUNCH_BUDGET: u64 = 1 << 27;
+    /// The default of a warp with `check`, where an instruction takes longer (assigned).
+    pub const CHECKED_BUDGET: u64 = 1 << 21;
+    /// The default of a launch with `check` (assigned).
+    pub const CHECKED_LAUNCH_BUDGET: u64 = 1 << 22;
+
+    /// Warp instructions that a warp may issue.
+    pub(crate) fn warp_limit(&self) -> u64 {
+        match self.budget {
+            Self::BUDGET if self.check => Self::CHECKED_BUDGET,
+            budget => budget,
+        }
+    }
+
+    /// Warp instructions that blocks may issue together before they end.
+    pub(crate) fn launch_limit(&self) -> u64 {
+        match self.launch_budget {
+            Self::LAUNCH_BUDGET if self.check => Self::CHECKED_LAUNCH_BUDGET,
+            budget => budget,
+        }
+    }
 }
 
 impl Default for SimConfig {
     fn default() -> Self {
         SimConfig {
-            budget: 1 << 24,
-            launch_budget: 1 << 27,
+            budget: Self::BUDGET,
+            launch_budget: Self::LAUNCH_BUDGET,
             timed: false,
             profile: false,
             trace_events: None,
             check: false,
+            weak: None,
             warp_lanes: registers::LANES as u32,
             semantics: semantics::Reference::default(),
             threads: 0,
             simd: Simd::default(),
             stack_bytes: 64 * 1024,
             memory_bytes: 4 << 30,
+            turns: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::launch::{Fault, Progress, Stats};
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
@@ -36,6 +36,8 @@ pub struct Tally {
     next: AtomicU64,
     /// The lowest block that has faulted.
     lowest: AtomicU64,
+    /// What the blocks have done will be taken back.
+    abandoned: AtomicBool,
     ended: AtomicU64,
     instructions: AtomicU64,
     order: Mutex<Order>,
@@ -67,6 +69,7 @@ impl Tally {
             workers: workers as u64,
             next: AtomicU64::new(0),
             lowest: AtomicU64::new(u64::MAX),
+            abandoned: AtomicBool::new(false),
             ended: AtomicU64::new(0),
             instructions: AtomicU64::new(0),
             order: Mutex::default(),
@@ -87,9 +90,14 @@ impl Tally {
             .saturating_sub(self.next.load(Ordering::Relaxed))
     }
 
-    /// Whether a block need not run, since a lower one has faulted.
+    /// Whether a block need not run, since a lower one has faulted or all are for nothing.
     pub fn is_over(&self, block: u64) -> bool {
-        block > self.lowest.load(Ordering::Relaxed)
+        block > self.lowest.load(Ordering::Relaxed) || self.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// No block need run any more: what they have done will be taken back.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
     }
 
     /// These blocks have ended.
@@ -123,15 +131,15 @@ impl Tally {
         progress.count(ended, all);
     }
 
-    /// What came of all.
-    pub fn outcome(self) -> (Stats, Option<Fault>) {
+    /// What came of all: what was counted, and the fault with its block.
+    pub fn outcome(self) -> (Stats, Option<(u64, Fault)>) {
         let mut order = self
             .order
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let fault = order.fault.take().map(|(_, stats, fault)| {
+        let fault = order.fault.take().map(|(block, stats, fault)| {
             order.add(stats);
-            fault
+            (block, fault)
         });
         (order.stats, fault)
     }

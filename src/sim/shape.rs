@@ -21,6 +21,12 @@ impl Shape {
         self.grid.iter().map(|n| u64::from(*n)).product()
     }
 
+    /// The number of what has these coordinates: what [`Shape::coordinates`] makes of it.
+    pub fn number(extent: [u32; 3], coordinates: [u32; 3]) -> u64 {
+        let [x, y, z] = coordinates.map(u64::from);
+        x + u64::from(extent[0]) * (y + u64::from(extent[1]) * z)
+    }
+
     /// Coordinates of a thread of a CTA, or of a CTA of the grid.
     pub fn coordinates(extent: [u32; 3], index: u64) -> [u32; 3] {
         let (x, y) = (u64::from(extent[0].max(1)), u64::from(extent[1].max(1)));

@@ -18,10 +18,10 @@ use crate::isa::Role;
 use crate::launch::Window;
 
 /// Bytes of a word.
-const WORD: usize = size_of::<u32>();
+pub(super) const WORD: usize = size_of::<u32>();
 
 /// A memory that all lanes of an access use. Offsets are multiples of what is accessed there.
-trait Memory {
+pub(super) trait Memory {
     /// `N` words at an offset.
     fn group<const N: usize>(&self, offset: usize) -> [u32; N];
     /// `N` words for each lane, one lane behind the other.
@@ -44,6 +44,41 @@ impl Memory for &Words {
     #[inline(always)]
     fn narrow(&self, offset: usize, bytes: u32) -> u32 {
         self.load(offset, bytes) as u32
+    }
+}
+
+impl<M: Memory> Memory for &M {
+    #[inline(always)]
+    fn group<const N: usize>(&self, offset: usize) -> [u32; N] {
+        M::group(self, offset)
+    }
+
+    #[inline(always)]
+    fn row<const N: usize>(&self, offset: usize) -> [Column; N] {
+        M::row(self, offset)
+    }
+
+    #[inline(always)]
+    fn narrow(&self, offset: usize, bytes: u32) -> u32 {
+        M::narrow(self, offset, bytes)
+    }
+}
+
+/// Those under `--check`.
+impl Memory for &mut Bytes {
+    #[inline(always)]
+    fn group<const N: usize>(&self, offset: usize) -> [u32; N] {
+        self.data().group(offset)
+    }
+
+    #[inline(always)]
+    fn row<const N: usize>(&self, offset: usize) -> [Column; N] {
+        self.data().row(offset)
+    }
+
+    #[inline(always)]
+    fn narrow(&self, offset: usize, bytes: u32) -> u32 {
+        self.data().narrow(offset, bytes)
     }
 }
 
@@ -80,7 +115,7 @@ impl Memory for &[u8] {
 }
 
 /// A memory that all lanes of a store use. Offsets are multiples of what is stored there.
-trait MemoryMut {
+pub(super) trait MemoryMut {
     /// Overwrites `N` words.
     fn put_group<const N: usize>(&mut self, offset: usize, values: [u32; N]);
     /// Overwrites `N` words for each lane, one lane behind the other.
@@ -103,6 +138,24 @@ impl MemoryMut for &Words {
     #[inline(always)]
     fn put_narrow(&mut self, offset: usize, bytes: u32, value: u32) {
         self.store(offset, bytes, value.into());
+    }
+}
+
+/// Without marks.
+impl MemoryMut for &mut Bytes {
+    #[inline(always)]
+    fn put_group<const N: usize>(&mut self, offset: usize, values: [u32; N]) {
+        self.data_mut().put_group(offset, values);
+    }
+
+    #[inline(always)]
+    fn put_row<const N: usize>(&mut self, offset: usize, values: [&Column; N]) {
+        self.data_mut().put_row(offset, values);
+    }
+
+    #[inline(always)]
+    fn put_narrow(&mut self, offset: usize, bytes: u32, value: u32) {
+        self.data_mut().put_narrow(offset, bytes, value);
     }
 }
 
@@ -135,7 +188,7 @@ impl MemoryMut for &mut [u8] {
 }
 
 /// Where lanes are in a memory.
-enum Places {
+pub enum Places {
     /// All lanes run, each begins where the one before it ends, the first at this offset.
     Row(usize),
     /// Each lane at an offset; those that do not run where one is that does.
@@ -171,7 +224,7 @@ fn load<const N: usize>(
 
 /// Loads into a result.
 #[inline(always)]
-fn load_any(
+pub(super) fn load_any(
     memory: impl Memory,
     access: Access,
     places: &Places,
@@ -252,10 +305,10 @@ fn store_any(
 }
 
 /// The addresses of an access.
-struct Addresses {
+pub(super) struct Addresses {
     all: [u64; LANES],
     /// That of the first lane that runs.
-    first: u64,
+    pub(super) first: u64,
     mask: u32,
     bytes: u64,
 }
@@ -289,7 +342,7 @@ impl Addresses {
 
     /// The places in the memory from `base` with `size` bytes; none unless all lanes that run are right there.
     #[inline(always)]
-    fn places(&self, base: u64, size: u64) -> Option<Places> {
+    pub(super) fn places(&self, base: u64, size: u64) -> Option<Places> {
         let last = size.checked_sub(self.bytes)?;
         let first = self.first.wrapping_sub(base);
         if first > last || first & (self.bytes - 1) != 0 {
@@ -333,7 +386,7 @@ fn load_local<const N: usize>(
 
 /// The memory of an address and where that begins.
 #[inline(always)]
-fn window(access: Access, address: u64) -> (Window, u64) {
+pub(super) fn window(access: Access, address: u64) -> (Window, u64) {
     match access.window {
         Some(window) => (window, 0),
         None if address >= SHARED_WINDOW && address - SHARED_WINDOW < WINDOW => {
@@ -349,7 +402,7 @@ fn window(access: Access, address: u64) -> (Window, u64) {
 impl Warp {
     /// The addresses of all lanes, also of those that do not run; none where a part of them cannot be found out.
     #[inline(always)]
-    fn addresses(
+    pub(super) fn addresses(
         &mut self,
         op: &Op,
         env: &Environment,
@@ -383,12 +436,13 @@ impl Warp {
 
     /// A load or store for all lanes at once; false if that is not possible, and then nothing is done.
     pub(super) fn access_together(&mut self, op: &Op, env: &mut Environment, mask: u32) -> bool {
-        if env.checker.is_some() || env.recorder.is_some() || self.lacks_constants {
+        if env.recorder.is_some() || self.lacks_constants {
             return false;
         }
         env.program.host.run(
             #[inline(always)]
             || match op.action {
+                _ if env.checker.is_some() => self.access_checked(op, env, mask),
                 Action::Load(access) => self.load_together(op, env, access, mask),
                 Action::Store(access) => self.store_together(op, env, access, mask),
                 _ => false,
@@ -468,7 +522,8 @@ impl Warp {
                 let words = env.global.words(index);
                 let (base, size) = env.global.extent(index);
                 let places = addresses.places(base, size);
-                let Some(places) = places.filter(|_| !words.is_tracked()) else {
+                let is_plain = !words.is_tracked() && env.global.is_writable(index);
+                let Some(places) = places.filter(|_| is_plain) else {
                     return false;
                 };
                 store_any(words, access, &places, registers, b, mask);

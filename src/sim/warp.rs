@@ -13,13 +13,21 @@ use super::decoded::{Broadcast, Program};
 use super::execute::Banks;
 use super::local::Local;
 use super::registers::{Column, LANE, LANES, Registers, THREADS, lanes};
+use super::rounds::Rounds;
 use super::shape::Shape;
+use crate::isa::random::Random;
 use smallvec::SmallVec;
 
 /// Convergence barriers of a warp.
 pub const BARRIERS: usize = 16;
 /// Instructions after which another group of the warp gets its turn (assigned).
 pub(super) const GROUP_TURN: u32 = 256;
+
+/// The number of instructions of a random turn, most often a few, of groups and of warps (assigned).
+pub(super) fn random_turn(random: &mut Random) -> u32 {
+    let most = 1 << random.below(7);
+    1 + random.below(most) as u32
+}
 
 /// Why a group does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +67,7 @@ pub enum WarpState {
 }
 
 /// Lanes with the same view of a barrier.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct View {
     /// They, never none.
     lanes: u32,
@@ -69,6 +77,16 @@ struct View {
 
 /// How lanes see a barrier: disjoint lanes, no region twice. Lanes that are in none wait for nobody.
 type Views = SmallVec<[View; 2]>;
+
+/// Where a warp is: its groups and their barriers.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    groups: Vec<Group>,
+    current: usize,
+    live: u32,
+    turn: u32,
+    barriers: [Views; BARRIERS],
+}
 
 /// A warp.
 #[derive(Clone)]
@@ -85,6 +103,8 @@ pub struct Warp {
     pub index: u32,
     /// The calls that its threads are in.
     pub calls: Calls,
+    /// Whether it goes round in a circle, as far as checks know.
+    pub(super) rounds: Rounds,
     /// Whether constant banks are shorter than what instructions of its program read.
     pub(super) lacks_constants: bool,
     /// The lanes' views of each barrier.
@@ -94,6 +114,8 @@ pub struct Warp {
     groups: Vec<Group>,
     current: usize,
     turn: u32,
+    /// Where turns of groups are random, what decides on them.
+    random: Option<Random>,
 }
 
 impl Warp {
@@ -106,12 +128,14 @@ impl Warp {
             issued: 0,
             index: 0,
             calls: Calls::default(),
+            rounds: Rounds::default(),
             lacks_constants: false,
             barriers: Default::default(),
             set: 0,
             groups: Vec::with_capacity(LANES),
             current: 0,
             turn: 0,
+            random: None,
         }
     }
 
@@ -139,6 +163,7 @@ impl Warp {
         self.registers.clear(count);
         self.local.reset();
         self.calls.clear();
+        self.rounds = Rounds::default();
         for barrier in lanes(self.set.into()) {
             self.barriers[barrier].clear();
         }
@@ -152,6 +177,11 @@ impl Warp {
                 state: GroupState::Ready,
             });
         }
+    }
+
+    /// Gives its groups turns at random, or in order.
+    pub fn take_turns(&mut self, random: Option<Random>) {
+        self.random = random;
     }
 
     /// What it can do.
@@ -178,6 +208,34 @@ impl Warp {
         self.groups[self.current]
     }
 
+    /// Its groups.
+    pub(super) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Whether its current group has issued nothing since it got its turn.
+    pub(super) fn begins_turn(&self) -> bool {
+        self.turn == 0
+    }
+
+    /// Where it is.
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            groups: self.groups.clone(),
+            current: self.current,
+            live: self.live,
+            turn: self.turn,
+            barriers: self.barriers.clone(),
+        }
+    }
+
+    /// Whether it is there.
+    pub(super) fn is_standing(&self, there: &Standing) -> bool {
+        (self.current, self.live, self.turn) == (there.current, there.live, there.turn)
+            && self.groups == there.groups
+            && self.barriers == there.barriers
+    }
+
     /// Goes on to the next instruction.
     #[inline(always)]
     pub fn advance(&mut self) {
@@ -197,6 +255,12 @@ impl Warp {
             return;
         }
         let ready = |i: &usize| self.groups[*i].state == GroupState::Ready;
+        if let Some(random) = &mut self.random {
+            self.turn = GROUP_TURN - random_turn(random);
+            let skipped = random.below((0..count).filter(ready).count().max(1));
+            self.current = (0..count).filter(ready).nth(skipped).unwrap_or(0);
+            return;
+        }
         let first = match self.current + 1 {
             first if first < count => first,
             // Groups may have gone since.
@@ -204,6 +268,17 @@ impl Warp {
         };
         let next = (first..count).find(ready);
         self.current = next.or_else(|| (0..first).find(ready)).unwrap_or(0);
+    }
+
+    /// Gives one of the groups that can run its turn, if there is one: `choice` modulo their number.
+    pub(super) fn choose_group(&mut self, choice: usize) {
+        let ready = |i: &usize| self.groups[*i].state == GroupState::Ready;
+        let count = (0..self.groups.len()).filter(ready).count();
+        let choice = choice.checked_rem(count);
+        let chosen = choice.and_then(|n| (0..self.groups.len()).filter(ready).nth(n));
+        if let Some(group) = chosen {
+            (self.current, self.turn) = (group, 0);
+        }
     }
 
     /// Splits the lanes outside `mask` off the current group; they go on with the next instruction. Returns whether lanes are left.
@@ -222,8 +297,16 @@ impl Warp {
                 mask: rest,
                 state: GroupState::Ready,
             });
+            self.shorten_turn();
         }
         true
+    }
+
+    /// The turn of a group that has just parted from others, which was alone and may be long, becomes a random one.
+    fn shorten_turn(&mut self) {
+        if let Some(random) = &mut self.random {
+            self.turn = self.turn.max(GROUP_TURN - random_turn(random));
+        }
     }
 
     /// Splits the lanes of `mask`, which are not all of the current group, off it; they execute the same instruction later.

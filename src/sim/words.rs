@@ -5,14 +5,90 @@
 //! Bytes beside those that are stored keep what another thread stores there meanwhile. Zeros come from the operating system when they are
 //! touched.
 
-use super::bytes::Marks;
 use super::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
+
+/// Bytes of the marks of a word of marks.
+const MARKS: usize = u64::BITS as usize;
+
+/// A mark for each byte that was written: bits, which cost nothing until one is set. Marks are never taken away while others look.
+#[derive(Debug, Default)]
+struct Written {
+    bits: Box<[AtomicU64]>,
+    /// All bytes are marked, whatever the bits say.
+    all: AtomicBool,
+}
+
+impl Written {
+    fn new(size: usize) -> Option<Written> {
+        Some(Written {
+            bits: try_zeroed_slice_box(size.div_ceil(MARKS)).ok()?,
+            all: AtomicBool::new(false),
+        })
+    }
+
+    /// The words of bits of a range, and the bits that belong to it.
+    #[inline(always)]
+    fn parts(start: usize, bytes: usize) -> impl Iterator<Item = (usize, u64)> {
+        let end = start + bytes;
+        let words = start / MARKS..if bytes == 0 { 0 } else { end.div_ceil(MARKS) };
+        words.map(move |word| {
+            let (low, high) = (start.max(word * MARKS), end.min((word + 1) * MARKS));
+            (word, u64::MAX >> (MARKS - (high - low)) << (low % MARKS))
+        })
+    }
+
+    #[inline(always)]
+    fn has(&self, start: usize, bytes: usize) -> bool {
+        self.all.load(Ordering::Relaxed)
+            || Self::parts(start, bytes)
+                .all(|(word, bits)| !self.bits[word].load(Ordering::Relaxed) & bits == 0)
+    }
+
+    #[inline(always)]
+    fn set(&self, start: usize, bytes: usize) {
+        if self.all.load(Ordering::Relaxed) {
+            return;
+        }
+        for (word, bits) in Self::parts(start, bytes) {
+            if !self.bits[word].load(Ordering::Relaxed) & bits != 0 {
+                self.bits[word].fetch_or(bits, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Clone for Written {
+    fn clone(&self) -> Self {
+        let bits = self.bits.iter();
+        Written {
+            bits: bits
+                .map(|bits| AtomicU64::new(bits.load(Ordering::Relaxed)))
+                .collect(),
+            all: AtomicBool::new(self.all.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+/// A range of [`Words`] as it was.
+#[derive(Clone, Debug)]
+pub(super) struct Saved {
+    words: Box<[u32]>,
+    /// Marks of its bytes.
+    written: Box<[u64]>,
+}
+
+impl Saved {
+    /// Words.
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+}
 
 /// Bytes with, in checking mode, a mark for each that was written.
 #[derive(Debug, Default)]
@@ -20,7 +96,7 @@ pub struct Words {
     words: Box<[AtomicU32]>,
     /// Bytes; the rest of the last word is not used.
     size: usize,
-    written: Option<Mutex<Marks>>,
+    written: Option<Written>,
     /// Held by who changes a pair of words in one step.
     pairs: Mutex<()>,
 }
@@ -31,7 +107,10 @@ impl Words {
         Some(Words {
             words: try_zeroed_slice_box(size.div_ceil(WORD)).ok()?,
             size,
-            written: track.then(|| Mutex::new(Marks::new(size, false))),
+            written: match track {
+                true => Some(Written::new(size)?),
+                false => None,
+            },
             pairs: Mutex::default(),
         })
     }
@@ -92,20 +171,42 @@ impl Words {
         }
     }
 
-    /// The marks, which are whole also after a panic of who held them.
-    fn marks(&self) -> Option<MutexGuard<'_, Marks>> {
-        let marks = self.written.as_ref()?;
-        Some(marks.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Whether all of a range were written; true when that is not tracked.
+    #[inline(always)]
     pub fn is_written(&self, start: usize, bytes: usize) -> bool {
-        self.marks().is_none_or(|marks| marks.all(start, bytes))
+        self.written.as_ref().is_none_or(|w| w.has(start, bytes))
     }
 
-    fn mark(&self, start: usize, bytes: usize) {
-        if let Some(mut marks) = self.marks() {
-            marks.set(start, bytes, true);
+    /// Marks a range as written, where that is tracked.
+    #[inline(always)]
+    pub(super) fn mark(&self, start: usize, bytes: usize) {
+        if let Some(written) = &self.written {
+            written.set(start, bytes);
+        }
+    }
+
+    /// A range that begins at a multiple of 64, as far as it exists.
+    pub(super) fn saved(&self, start: usize, bytes: usize) -> Saved {
+        let range = |unit: usize, count: usize| start / unit..((start + bytes) / unit).min(count);
+        let words = &self.words[range(WORD, self.words.len())];
+        let written = self.written.as_ref().map_or(&[][..], |w| &w.bits);
+        let written = &written[range(MARKS, written.len())];
+        Saved {
+            words: words.iter().map(|w| w.load(Ordering::Relaxed)).collect(),
+            written: written.iter().map(|w| w.load(Ordering::Relaxed)).collect(),
+        }
+    }
+
+    /// Makes the bytes of a mask of a word what they were, and their marks: it was number `at` of what was saved.
+    pub(super) fn put_back(&self, index: usize, bytes: u8, saved: &Saved, at: usize) {
+        let mask = (0..WORD).filter(|byte| bytes >> byte & 1 != 0);
+        let mask = mask.fold(0, |mask, byte| mask | 0xFF << (8 * byte));
+        self.replace(index, mask, saved.words[at]);
+        if let Some(written) = &self.written {
+            let shift = index * WORD % MARKS;
+            let was = saved.written[at * WORD / MARKS];
+            let gone = u64::from(bytes) << shift & !was;
+            written.bits[index * WORD / MARKS].fetch_and(!gone, Ordering::Relaxed);
         }
     }
 
@@ -177,15 +278,22 @@ impl Words {
         bytes: u32,
         change: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
-        if bytes as usize == WORD {
+        if bytes as usize <= WORD {
+            // An aligned part of a word lies in it as a whole.
+            let shift = 8 * (start % WORD) as u32;
+            let mask = u32::MAX >> (u32::BITS - 8 * bytes);
+            let part = |word: u32| u64::from(word >> shift & mask);
             let word = &self.words[start / WORD];
-            let new = |old: u32| change(old.into()).map(|new| new as u32);
+            let new = |old: u32| {
+                let new = change(part(old))? as u32 & mask;
+                Some(old & !(mask << shift) | new << shift)
+            };
             let result = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new);
             if result.is_ok() {
-                self.mark(start, WORD);
+                self.mark(start, bytes as usize);
             }
             let (Ok(old) | Err(old)) = result;
-            return old.into();
+            return part(old);
         }
         let _alone = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.load(start, bytes) as u64;
@@ -249,7 +357,15 @@ impl Words {
             word.store(u32::from_le_bytes(*bytes), Ordering::Relaxed);
         }
         self.write_parts(first + whole.as_flattened().len(), tail);
-        self.mark(start, source.len());
+        self.mark_of_host(start, source.len());
+    }
+
+    /// Marks a range as written; for all bytes that takes no memory.
+    fn mark_of_host(&self, start: usize, bytes: usize) {
+        match &self.written {
+            Some(written) if bytes == self.size => written.all.store(true, Ordering::Relaxed),
+            _ => self.mark(start, bytes),
+        }
     }
 
     /// Overwrites a range of few words, without marks.
@@ -271,7 +387,7 @@ impl Words {
                 self.replace(index, mask(before, count), 0);
             }
         }
-        self.mark(start, bytes);
+        self.mark_of_host(start, bytes);
     }
 
     /// Overwrites everything with zeros that count as written; this takes no time and no memory.
@@ -280,9 +396,7 @@ impl Words {
             Ok(words) => self.words = words,
             Err(()) => self.words.iter_mut().for_each(|word| *word.get_mut() = 0),
         }
-        if let Some(marks) = &mut self.written {
-            *marks = Mutex::new(Marks::new(self.size, true));
-        }
+        self.mark_of_host(0, self.size);
     }
 }
 
@@ -295,7 +409,7 @@ impl Clone for Words {
                 .map(|word| AtomicU32::new(word.load(Ordering::Relaxed)))
                 .collect(),
             size: self.size,
-            written: self.marks().map(|marks| Mutex::new(marks.clone())),
+            written: self.written.clone(),
             pairs: Mutex::default(),
         }
     }

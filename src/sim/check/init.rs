@@ -13,7 +13,7 @@ use crate::launch::FindingKind;
 use crate::launch::Resource;
 use crate::launch::Window;
 use crate::sim::action::Action;
-use crate::sim::decoded::Op;
+use crate::sim::decoded::{Op, Program};
 use crate::sim::memory::{Location, Memories};
 use crate::sim::registers::GENERAL;
 use crate::sim::warp::Group;
@@ -26,35 +26,114 @@ pub(super) fn undefined(warps: usize) -> Defined {
     vec![vec![0; Resource::COUNT].into_boxed_slice(); warps]
 }
 
+/// What an instruction needs defined and defines, where that depends on nothing but the lanes it runs in.
+#[derive(Clone, Debug)]
+struct Needs {
+    guard: Option<u16>,
+    reads: Box<[u16]>,
+    /// With the lanes that are defined whoever runs: those of a uniform register.
+    writes: Box<[(u16, u32)]>,
+}
+
+/// The needs of the instructions of a program, by their index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plans {
+    needs: Vec<Option<Needs>>,
+    /// Registers that some instruction writes.
+    written: Vec<u16>,
+}
+
+impl Plans {
+    /// Of a program.
+    pub fn of(program: &Program) -> Plans {
+        let indexed = |op: &Op| matches!(op.action, Action::IndexedWrite(_));
+        let writes = program.ops.iter().flat_map(|op| op.footprint.writes.iter());
+        let mut written: Vec<u16> = writes.map(|w| w.0.index() as u16).collect();
+        if program.ops.iter().any(indexed) {
+            written.extend(0..GENERAL as u16);
+        }
+        written.sort_unstable();
+        written.dedup();
+        let needs = program.ops.iter().map(|op| {
+            let index = |register: Resource| register.index() as u16;
+            let known = |register: &Resource| register.class().is_some();
+            let all = |register: Resource| match register.class() {
+                Some(RegisterClass::Uniform) => u32::MAX,
+                _ => 0,
+            };
+            let moves = matches!(op.optype, Some(Optype::MOV | Optype::PRMT));
+            (!moves && !indexed(op)).then(|| Needs {
+                guard: op.footprint.guard.filter(known).map(index),
+                reads: expected(op).filter(known).map(index).collect(),
+                writes: (op.footprint.writes.iter())
+                    .map(|(register, _)| (index(*register), all(*register)))
+                    .collect(),
+            })
+        });
+        Plans {
+            needs: needs.collect(),
+            written,
+        }
+    }
+
+    /// The registers of warps that begin.
+    pub fn reset(&self, defined: &mut Defined) {
+        for registers in defined {
+            for register in &self.written {
+                registers[usize::from(*register)] = 0;
+            }
+        }
+    }
+}
+
+/// The registers that an instruction uses for more than moving what they hold.
+fn expected(op: &Op) -> impl Iterator<Item = Resource> {
+    let effects = op.optype.map_or(Effects::default(), |o| o.info().effects);
+    let moves = matches!(op.optype, Some(Optype::MOV | Optype::PRMT));
+    // Where generic stores go is known lane by lane.
+    let own = effects.contains(Effects::LOCAL) || effects.contains(Effects::GENERIC);
+    let spills = own && !effects.contains(Effects::ATOMIC) && matches!(op.action, Action::Store(_));
+    // P2R of all predicates saves what may hold nothing.
+    let reads = (op.footprint.reads.iter().copied())
+        .filter(move |_| !effects.contains(Effects::PREDICATES));
+    reads.filter(move |&register| {
+        let is_general = register.class() == Some(RegisterClass::Gpr);
+        let moved = op.optype == Some(Optype::MOV)
+            || (moves && is_general)
+            || (spills && is_data(op, register));
+        !moved
+    })
+}
+
 impl Checker {
     /// The registers that an instruction reads and writes.
+    #[inline]
     pub(super) fn registers(&mut self, op: &Op, group: Group, mask: u32) {
+        if let Some(needs) = &self.plans.needs[self.pc as usize] {
+            let defined = &mut self.ctas[self.current].defined[self.warp as usize];
+            let guard = needs.guard.map_or(0, |guard| !defined[usize::from(guard)]);
+            let reads = needs.reads.iter().map(|read| !defined[usize::from(*read)]);
+            let missing = guard & group.mask | reads.fold(0, |all, lanes| all | lanes) & mask;
+            if missing == 0 {
+                for (register, all) in &needs.writes {
+                    let all = if mask == 0 { 0 } else { *all };
+                    defined[usize::from(*register)] |= mask | all;
+                }
+                return;
+            }
+        }
+        self.registers_in_full(op, group, mask);
+    }
+
+    fn registers_in_full(&mut self, op: &Op, group: Group, mask: u32) {
         if let Some(guard) = op.footprint.guard {
             self.expect_defined(guard, group.mask);
         }
         if mask == 0 {
             return;
         }
-        let effects = op.optype.map_or(Effects::default(), |o| o.info().effects);
-        let moves = matches!(op.optype, Some(Optype::MOV | Optype::PRMT));
-        // Where generic stores go is known lane by lane.
-        let own = effects.contains(Effects::LOCAL) || effects.contains(Effects::GENERIC);
-        let spills =
-            own && !effects.contains(Effects::ATOMIC) && matches!(op.action, Action::Store(_));
-        // P2R of all predicates saves what may hold nothing.
-        for &register in op
-            .footprint
-            .reads
-            .iter()
-            .filter(|_| !effects.contains(Effects::PREDICATES))
-        {
-            let is_general = register.class() == Some(RegisterClass::Gpr);
-            let moved = op.optype == Some(Optype::MOV)
-                || (moves && is_general)
-                || (spills && is_data(op, register));
-            if !moved {
-                self.expect_defined(register, mask);
-            }
+        for register in expected(op) {
+            self.expect_defined(register, mask);
         }
         for (i, (register, _)) in op.footprint.writes.iter().enumerate() {
             if register.class() == Some(RegisterClass::Uniform) {

@@ -19,7 +19,7 @@
 use crate::sim::registers::{LANES, lanes};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Places in a clock, at most (assigned).
 const CLOCK_ENTRIES: usize = 256;
@@ -108,20 +108,20 @@ impl Clock {
 }
 
 /// What a thread knows; many threads share one clock.
-type Known = Option<Rc<Clock>>;
+type Known = Option<Arc<Clock>>;
 
 /// Adds a clock to what is known.
-fn learn(known: &mut Known, clock: &Rc<Clock>) {
+fn learn(known: &mut Known, clock: &Arc<Clock>) {
     match known {
         None => *known = Some(clock.clone()),
-        Some(own) if Rc::ptr_eq(own, clock) => {}
+        Some(own) if Arc::ptr_eq(own, clock) => {}
         Some(own) => {
             let mut all = (**clock).clone();
             all.join(own);
             *own = if all == **clock {
                 clock.clone()
             } else {
-                Rc::new(all)
+                Arc::new(all)
             };
         }
     }
@@ -151,7 +151,7 @@ pub(super) struct Order {
     tick: u32,
     warps: u32,
     /// Words of global memory that were released.
-    places: HashMap<u64, Rc<Clock>>,
+    places: HashMap<u64, Arc<Clock>>,
     logs: HashMap<u32, Log>,
     logged: usize,
 }
@@ -179,7 +179,7 @@ pub(super) struct Threads {
     known: Vec<Known>,
     lanes: Vec<Lanes>,
     /// Words of the CTA's shared memory that were released.
-    places: HashMap<u64, Rc<Clock>>,
+    places: HashMap<u64, Arc<Clock>>,
 }
 
 impl Threads {
@@ -234,10 +234,14 @@ impl Order {
         warp % self.warps
     }
 
+    /// Whether a warp, by its number in the launch, is of a CTA.
+    pub fn is_of(&self, threads: &Threads, warp: u32) -> bool {
+        warp.wrapping_sub(self.warp_number(threads, 0)) < self.warps
+    }
+
     /// Whether a barrier of the CTA lies between an access stamped so and now.
     pub fn is_before_barrier(&self, threads: &Threads, warp: u32, stamp: u32) -> bool {
-        stamp <= threads.barrier
-            && self.block_of(warp) == self.block_of(self.warp_number(threads, 0))
+        stamp <= threads.barrier && self.is_of(threads, warp)
     }
 
     fn next_tick(&mut self) -> u32 {
@@ -319,7 +323,7 @@ impl Order {
         } else if let Some(own) = known {
             learn_place(place, own);
         }
-        let clock = Rc::make_mut(place);
+        let clock = Arc::make_mut(place);
         if threads.barrier > 0 {
             clock.raise(barrier, threads.barrier);
         }
@@ -433,9 +437,9 @@ impl Order {
 }
 
 /// Adds what a thread knows to a place.
-fn learn_place(place: &mut Rc<Clock>, known: &Rc<Clock>) {
-    if !Rc::ptr_eq(place, known) {
-        Rc::make_mut(place).join(known);
+fn learn_place(place: &mut Arc<Clock>, known: &Arc<Clock>) {
+    if !Arc::ptr_eq(place, known) {
+        Arc::make_mut(place).join(known);
     }
 }
 

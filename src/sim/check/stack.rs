@@ -1,11 +1,14 @@
-//! Accesses next to stack slots.
+//! Accesses next to stack slots, and to frames that have returned.
 //!
 //! A function compiled with `stack_redzones` has gaps around its stack slots, and its object says where they are from R1 on. Nothing that
 //! the compiler makes itself (spills, saved registers, arguments) lies there, so every access to a gap comes from a slot that was overrun.
 //! Between prologue and epilogue R1 is the bottom of the frame; for the frames of callers it is kept from CALL to RET, lane by lane. What
 //! jumps over a gap is not found.
+//!
+//! What lies below R1 is nobody's: an access there uses a slot of a function that has returned, by a pointer that outlived it. Which one is
+//! kept from RET on, until another frame takes the place. A slot whose place is a living frame's again is not told apart from that frame's.
 
-use super::{Checker, Touched};
+use super::{Checker, Spot, Touched};
 use crate::abi::{Redzone, STACK_POINTER};
 use crate::isa::Optype;
 use crate::launch::AccessKind;
@@ -24,9 +27,42 @@ struct Frame {
     function: u32,
 }
 
-/// The frames of a thread's callers, the outermost first.
+/// A frame that has returned.
+#[derive(Clone, Copy, Debug)]
+struct Returned {
+    /// It lay below this.
+    end: u32,
+    /// Where it returned.
+    at: Spot,
+}
+
+/// The frames of a thread.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Callers(Vec<Frame>);
+pub(super) struct Callers {
+    /// Those of its callers, the outermost first.
+    frames: Vec<Frame>,
+    /// Those that have returned, the lowest first.
+    returned: Vec<Returned>,
+}
+
+impl Callers {
+    /// The innermost function returns.
+    fn leave(&mut self, at: Spot) {
+        let Some(Frame { bottom: end, .. }) = self.frames.pop() else {
+            return;
+        };
+        while self.returned.last().is_some_and(|older| older.end >= end) {
+            self.returned.pop();
+        }
+        self.returned.push(Returned { end, at });
+    }
+
+    /// Where the frame returned that had this offset, which is below R1.
+    fn returned(&self, offset: u32) -> Option<Spot> {
+        let index = self.returned.partition_point(|frame| frame.end <= offset);
+        self.returned.get(index).map(|frame| frame.at)
+    }
+}
 
 /// The redzones of a module.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +87,11 @@ impl Redzones {
         }
     }
 
+    /// Whether no function has any.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
     fn function_of(&self, pc: u32) -> u32 {
         let after = self.functions.partition_point(|f| f.0 <= pc);
         after.saturating_sub(1) as u32
@@ -66,11 +107,12 @@ impl Checker {
         self.redzones.pointers = *warp.registers.column(u16::from(STACK_POINTER.number()));
         let function = self.redzones.function_of(self.pc);
         let first = self.warp as usize * LANES;
+        let spot = self.spot(0);
         let callers = &mut self.ctas[self.current].callers;
         match op.action {
             Action::Call(_) | Action::CallIndirect => {
                 for lane in lanes(mask) {
-                    callers[first + lane].0.push(Frame {
+                    callers[first + lane].frames.push(Frame {
                         bottom: self.redzones.pointers[lane],
                         function,
                     });
@@ -78,7 +120,8 @@ impl Checker {
             }
             Action::Indirect if op.optype == Some(Optype::RET) => {
                 for lane in lanes(mask) {
-                    callers[first + lane].0.pop();
+                    let thread = (first + lane) as u32;
+                    callers[first + lane].leave(Spot { thread, ..spot });
                 }
             }
             _ => {}
@@ -94,11 +137,19 @@ impl Checker {
             return;
         }
         let (offset, bytes) = (offset as u32, touched.bytes);
-        let callers = &self.ctas[self.current].callers[self.thread(touched.lane) as usize].0;
+        let own = self.redzones.pointers[touched.lane];
+        let thread = self.thread(touched.lane) as usize;
+        if offset < own {
+            let other = self.ctas[self.current].callers[thread].returned(offset);
+            let kind = FindingKind::DeadStack { access, bytes };
+            self.report(kind, touched.lane as u32, other);
+            return;
+        }
+        let callers = &self.ctas[self.current].callers[thread].frames;
         // The bottoms fall; a function without a frame has its caller's.
         let caller = callers.get(callers.partition_point(|f| f.bottom > offset));
         let own = Frame {
-            bottom: self.redzones.pointers[touched.lane],
+            bottom: own,
             function: self.redzones.function_of(self.pc),
         };
         let frame = caller.unwrap_or(&own);

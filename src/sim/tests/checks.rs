@@ -203,3 +203,99 @@ fn bsync_of_what_was_never_set() {
     );
     assert_eq!(findings(&text, 32), []);
 }
+
+/// Every kind of instruction that writes a uniform register, while the other lanes are elsewhere: ahead, waiting at BSYNC, in a function
+/// or gone. Only lanes that have ended do not count.
+#[test]
+fn uniform_writes_while_others_are_elsewhere() {
+    let writes = [
+        "UMOV_I urd=0 vb=1",
+        "R2UR_R urd=0 rb=0",
+        "S2UR_X urd=0 sreg=SR_CTAID_X",
+        "ULDC_C width=64 urd=0 vb=c0:0x160",
+        "UIADD_RI urd=0 ura=63 vb=1",
+    ];
+    let head = format!("{ADDRESS} ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=5");
+    let is_found = |text: &str| {
+        let found = findings(text, 40);
+        let uniform = |(kind, _): &(FindingKind, u32)| {
+            matches!(kind, FindingKind::DivergentUniformWrite { .. })
+        };
+        assert!(found.iter().all(uniform), "{text}\n{found:?}");
+        !found.is_empty()
+    };
+    for write in writes {
+        // The others wait at BSYNC, or have not come so far.
+        for side in ["@P0", "@!P0"] {
+            let text = format!(
+                "{head}
+                BSSY_X bn=0 label=>join
+                {side} BRA_X label=>join
+                {write}
+            join:
+                BSYNC_X bn=0"
+            );
+            assert!(is_found(&text), "{text}");
+        }
+        // Behind a branch that never meets again: each side writes the same.
+        let apart = format!("{head}\n @P0 BRA_X label=>next\n NOP_X\n next:\n {write}");
+        assert!(is_found(&apart), "{apart}");
+        // In a function that a part of the lanes calls, while the others are in another one.
+        let calls = format!(
+            "{head}
+            BSSY_X bn=0 label=>join
+            @P0 CALL_I rd=10 vb=>function
+            @!P0 CALL_I rd=10 vb=>other
+        join:
+            BSYNC_X bn=0
+            EXIT_X
+        function:
+            {write}
+            RET_R ra=10
+        other:
+            NOP_X
+            RET_R ra=10"
+        );
+        assert!(is_found(&calls), "{calls}");
+        // The guard is false in a part of the lanes that run together.
+        assert!(is_found(&format!("{head}\n @P0 {write}")), "{write}");
+        // The others have ended, or met again; or the whole warp is there.
+        for right in [
+            format!("{head}\n @P0 EXIT_X\n {write}"),
+            format!(
+                "{head}\n BSSY_X bn=0 label=>join\n @P0 BRA_X label=>join\n NOP_X\n join:\n BSYNC_X bn=0\n {write}"
+            ),
+            format!(
+                "{head}\n ISETP_RI compop=LT boolop=AND pu=0 ra=0 vb=500\n @P0 {write}\n @!P0 {write}"
+            ),
+        ] {
+            assert!(!is_found(&right), "{right}");
+        }
+    }
+}
+
+/// An address of the own stack that a shuffle gives to another lane.
+#[test]
+fn stacks_of_other_lanes() {
+    let text = |from: u32| {
+        format!(
+            "MOV_C rd=1 vb=c0:0x28
+            IADD_RI rd=1 ra=1 vb=-16
+            STL_RR ra=1 rb=1
+            MOV_R rd=6 rb=1
+            MOV_I rd=7 vb=0x02000000
+            SHFL_RI shfmode=BFLY rd=8 ra=6 vb={from}
+            SHFL_RI shfmode=BFLY rd=9 ra=7 vb={from}
+            LD_R rd=4 ra=8"
+        )
+    };
+    let found = findings(&text(1), 32);
+    assert!(
+        matches!(
+            found[..],
+            [(FindingKind::ForeignStack { bytes: 4, .. }, 112)]
+        ),
+        "{found:?}"
+    );
+    assert_eq!(findings(&text(0), 32), []);
+}

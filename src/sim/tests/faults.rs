@@ -448,3 +448,34 @@ fn impossible_launches() {
     );
     assert_eq!(launch(request), Ok(()));
 }
+
+/// Data that was declared read-only: loads and the host may use it, a store or an atomic of a kernel is a fault, at every speed.
+#[test]
+fn stores_to_read_only_data() {
+    for (check, timed) in [(false, false), (true, false), (false, true)] {
+        let config = SimConfig {
+            check,
+            timed,
+            ..SimConfig::default()
+        };
+        let run = |access: &str| {
+            let mut bench = Bench::with(config, &format!("{ADDRESS} {access}\n EXIT_X"), &[7; 64]);
+            bench.global.protect(bench.buffer).unwrap();
+            let report = bench.launch(1, 32, &[]);
+            assert_eq!(bench.words(64), [7; 64]);
+            report.fault.map(|fault| (fault.kind, fault.place.pc))
+        };
+        assert_eq!(run("LDG_R rd=6 ra=2"), None);
+        for access in [
+            "STG_RR ra=2 rb=0",
+            "ST_RR ra=2 rb=0",
+            "ATOMG_RR op=ADD rd=6 ra=2 rb=0",
+            "ATOMG_CAS_RRR rd=6 ra=2 rb=255 rc=4",
+        ] {
+            let fault = run(access);
+            let Some((FaultKind::ReadOnly { bytes: 4, .. }, 96)) = fault else {
+                panic!("{access}: {fault:?}");
+            };
+        }
+    }
+}

@@ -4,7 +4,7 @@ use super::super::action::Action;
 use super::super::decoded::Program;
 use super::super::semantics::Reference;
 use crate::isa::encode::all_forms;
-use crate::isa::generated::{AtomOp, AtomType, ENUMS, LoadSize};
+use crate::isa::generated::{AtomOp, ENUMS, LoadSize};
 use crate::isa::inst::FieldEnum;
 use crate::isa::table::Effects;
 use crate::isa::{Control, PInst};
@@ -46,6 +46,5 @@ fn narrower_enumerations_agree_with_the_ones_the_device_uses() {
         }
     };
     check("StoreSize", &|c| LoadSize::from_code(c).map(LoadSize::name));
-    check("CASType", &|c| AtomType::from_code(c).map(AtomType::name));
     check("RedOp", &|c| AtomOp::from_code(c).map(AtomOp::name));
 }

@@ -2,9 +2,11 @@
 
 mod checks;
 mod divergence;
+mod endless;
 mod faults;
 mod forms;
 mod fuzz;
+mod judged;
 mod kernels;
 mod parallel;
 mod profile;

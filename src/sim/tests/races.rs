@@ -114,6 +114,55 @@ fn atomics_and_repeated_stores_do_not_race() {
     assert_ne!(races(&strong.replace("BAR_X", "NOP_X"), 1, 64), []);
 }
 
+/// Threads 0 and 32 add to a word; thread 32 tells thread 64, which reads the word and knows nothing of thread 0.
+#[test]
+fn an_older_atomic_is_remembered() {
+    let program = |third: &str| {
+        format!(
+            "STS_RR size=64 ra=255 rb=255
+            BAR_X
+            S2R_X rd=0 sreg=SR_TID_X &wr=0
+            ISETP_RI compop=EQ boolop=AND pu=0 ra=0 vb=0 &req=1 ?13
+            ISETP_RI compop=EQ boolop=AND pu=1 ra=0 vb=32 ?13
+            ISETP_RI compop=EQ boolop=AND pu=2 ra=0 vb=64 ?13
+            MOV_I rd=2 vb=1
+            @P0 ATOMS_RR op=ADD rd=255 ra=255 rb=2
+            @P1 ATOMS_RR op=ADD rd={third} ra=255 rb=2
+            @P1 STS_RR order=STRONG ra=255 addr=4 rb=2
+            @P2 LDS_R order=STRONG rd=6 ra=255 addr=4
+            @P2 LDS_R rd=7 ra=255"
+        )
+    };
+    // Nobody reads what the second atomic returns: it is not behind the first one.
+    assert_eq!(races(&program("255"), 1, 96), [(176, 112)]);
+    // Otherwise it is, and so is thread 64.
+    assert_eq!(races(&program("8"), 1, 96), []);
+}
+
+/// A word that one thread stores to and another one adds to races with a third thread that uses it plainly, twice.
+#[test]
+fn a_plain_store_behind_an_atomic_is_remembered() {
+    for last in ["LDS_R rd=6 ra=255", "STS_RR ra=255 rb=0"] {
+        let text = format!(
+            "STS_RR ra=255 rb=255
+            BAR_X
+            S2R_X rd=0 sreg=SR_TID_X &wr=0
+            ISETP_RI compop=EQ boolop=AND pu=0 ra=0 vb=0 &req=1 ?13
+            ISETP_RI compop=EQ boolop=AND pu=1 ra=0 vb=32 ?13
+            ISETP_RI compop=EQ boolop=AND pu=2 ra=0 vb=64 ?13
+            MOV_I rd=2 vb=1
+            @P0 STS_RR ra=255 rb=2
+            @P1 ATOMS_RR op=ADD rd=255 ra=255 rb=2
+            @P2 {last}"
+        );
+        let found = races(&text, 1, 96);
+        assert!(
+            found.contains(&(128, 112)) && found.contains(&(144, 112)),
+            "{found:?}"
+        );
+    }
+}
+
 #[test]
 fn an_older_reader_is_remembered() {
     // Lanes 0, 1 and 2 read one after the other; 1 and 2 meet lane 3, which writes.

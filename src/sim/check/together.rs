@@ -1,0 +1,225 @@
+//! Plain accesses of a warp to words of one memory, all lanes at once.
+//!
+//! What is found does not differ from what it would be lane by lane: a warp that uses words that lie beside each other, in the order of its
+//! lanes, and that nobody else has used since, is one comparison; otherwise each lane looks at its words.
+
+use super::race::Earlier;
+use super::{Checker, LANES, Touched};
+use crate::isa::Role;
+use crate::launch::{AccessKind, Window};
+use crate::sim::decoded::Op;
+use crate::sim::global::Table;
+use crate::sim::memory::Location;
+use crate::sim::registers::{GENERAL, lanes};
+use crate::sim::together::Places;
+use smallvec::SmallVec;
+
+/// A memory that others see, as the shadow knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Shared or global.
+    pub window: Window,
+    /// The allocation.
+    pub memory: usize,
+    /// The address of its first byte; of shared memory that is 0.
+    pub base: u64,
+}
+
+impl Place {
+    /// The CTA's shared memory.
+    pub const SHARED: Place = Place {
+        window: Window::Shared,
+        memory: 0,
+        base: 0,
+    };
+
+    /// An allocation.
+    pub fn global(memory: usize, base: u64) -> Place {
+        Place {
+            window: Window::Global,
+            memory,
+            base,
+        }
+    }
+
+    /// The plain access of the first lane of `mask` to `N` words at an offset.
+    #[inline(always)]
+    fn first<const N: usize>(self, offset: usize, mask: u32) -> Touched {
+        Touched {
+            lane: mask.trailing_zeros() as usize,
+            place: match self.window {
+                Window::Shared => Location::Shared(offset),
+                _ => Location::Global(self.memory, offset),
+            },
+            address: self.base + offset as u64,
+            bytes: (N * WORD) as u32,
+            strong: false,
+        }
+    }
+}
+
+/// What a store of a warp changes, lane by lane.
+pub trait Target {
+    /// Whether a word of what a lane stores, from this offset on, is there already.
+    fn is_there(&self, lane: usize, offset: usize, word: usize) -> bool;
+    /// Stores what a lane stores.
+    fn put(&mut self, lane: usize, offset: usize);
+    /// Stores what all lanes store, one behind the other.
+    fn put_row(&mut self, offset: usize);
+}
+
+/// Whether a store of `N` words a lane changes one of them: mostly it is the first that is looked at.
+#[inline(always)]
+fn changes<const N: usize>(places: &Places, mask: u32, target: &impl Target) -> bool {
+    let changes = |lane, offset| (0..N).any(|word| !target.is_there(lane, offset, word));
+    match places {
+        Places::Row(offset) => (0..LANES).any(|lane| changes(lane, offset + lane * N * WORD)),
+        Places::Each(offsets) => lanes(mask).any(|lane| changes(lane, offsets[lane] as usize)),
+    }
+}
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
+/// Races of lanes: the lane, the number of the word, and the earlier access.
+type Races = SmallVec<[(usize, usize, Earlier); 2]>;
+
+impl Checker {
+    /// Whether the registers that a store stores are defined in all lanes of `mask`.
+    #[inline(always)]
+    pub fn is_defined(&mut self, op: &Op, mask: u32) -> bool {
+        let b = op.operand(Role::B);
+        let registers = usize::from(b.column)..usize::from(b.column) + usize::from(b.words);
+        let defined = &self.ctas[self.current].defined[self.warp as usize];
+        registers
+            .filter(|register| *register < GENERAL)
+            .all(|register| !defined[register] & mask == 0)
+    }
+
+    /// Before the lanes of `mask` load `N` words each.
+    #[inline(always)]
+    pub fn load_together<const N: usize>(&mut self, place: Place, places: &Places, mask: u32) {
+        let first = match places {
+            Places::Row(offset) => *offset,
+            Places::Each(offsets) => lanes(mask).next().map_or(0, |lane| offsets[lane] as usize),
+        };
+        self.polls_together(place.first::<N>(first, mask), mask);
+        let mut races = Races::new();
+        let kind = AccessKind::Load;
+        let (now, shadow, _) = self.looking(place, kind, false, false);
+        let mut present = shadow.present(&now);
+        match places {
+            Places::Row(offset) => {
+                let first = offset / WORD;
+                if !shadow.touch_row::<N>(&now, place.memory, first, &mut present) {
+                    for index in 0..N * LANES {
+                        let (lane, word) = (index / N, first + index);
+                        let found = shadow.touch_word(
+                            &now,
+                            place.memory,
+                            word,
+                            (&mut present, lane),
+                            || false,
+                        );
+                        if let Some(earlier) = found {
+                            races.push((lane, word, earlier));
+                        }
+                    }
+                }
+            }
+            Places::Each(offsets) => {
+                for lane in lanes(mask) {
+                    let first = offsets[lane] as usize / WORD;
+                    for word in first..first + N {
+                        let found = shadow.touch_word(
+                            &now,
+                            place.memory,
+                            word,
+                            (&mut present, lane),
+                            || false,
+                        );
+                        if let Some(earlier) = found {
+                            races.push((lane, word, earlier));
+                        }
+                    }
+                }
+            }
+        }
+        self.tell(place, kind, races);
+    }
+
+    /// The lanes of `mask` store `N` words each.
+    #[inline(always)]
+    pub fn store_together<const N: usize>(
+        &mut self,
+        global: &Table,
+        place: Place,
+        places: &Places,
+        mask: u32,
+        mut target: impl Target,
+    ) {
+        self.activity.examine();
+        self.activity.changed(changes::<N>(places, mask, &target));
+        let mut races = Races::new();
+        let kind = AccessKind::Store;
+        let (now, shadow, undo) = self.looking(place, kind, true, false);
+        let mut present = shadow.present(&now);
+        match places {
+            Places::Row(offset) => {
+                let first = offset / WORD;
+                if !shadow.touch_row::<N>(&now, place.memory, first, &mut present) {
+                    for index in 0..N * LANES {
+                        let (lane, word) = (index / N, first + index);
+                        let at = offset + lane * N * WORD;
+                        let is_there = || target.is_there(lane, at, index % N);
+                        let found = shadow.touch_word(
+                            &now,
+                            place.memory,
+                            word,
+                            (&mut present, lane),
+                            is_there,
+                        );
+                        if let Some(earlier) = found {
+                            races.push((lane, word, earlier));
+                        }
+                    }
+                }
+                if let Some(undo) = undo {
+                    undo.save(global, place.memory, *offset, N * LANES * WORD);
+                }
+                target.put_row(*offset);
+            }
+            // Lanes may store to the same place, one after the other.
+            Places::Each(offsets) => {
+                for lane in lanes(mask) {
+                    let offset = offsets[lane] as usize;
+                    for index in 0..N {
+                        let word = offset / WORD + index;
+                        let is_there = || target.is_there(lane, offset, index);
+                        let found = shadow.touch_word(
+                            &now,
+                            place.memory,
+                            word,
+                            (&mut present, lane),
+                            is_there,
+                        );
+                        if let Some(earlier) = found {
+                            races.push((lane, word, earlier));
+                        }
+                    }
+                    if let Some(undo) = undo {
+                        undo.save(global, place.memory, offset, N * WORD);
+                    }
+                    target.put(lane, offset);
+                }
+            }
+        }
+        self.tell(place, kind, races);
+    }
+
+    #[inline(always)]
+    fn tell(&mut self, place: Place, kind: AccessKind, races: Races) {
+        for (lane, word, earlier) in races {
+            self.raced(place, kind, lane, word, earlier);
+        }
+    }
+}

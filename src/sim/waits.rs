@@ -1,0 +1,120 @@
+//! Who waits for whom, of the CTAs that a launch could not end.
+//!
+//! In: the CTAs that have begun and not ended, and what checks know of them. Out: the [`Wait`]s for the fault, threads that wait alike taken
+//! together: those at the same instruction for the same place, or at the same barrier.
+
+use super::check::Checker;
+use super::cta::Cta;
+use super::global::Table;
+use super::launch::Loaded;
+use super::memory::Location;
+use super::registers::LANES;
+use super::warp::{Group, GroupState, Warp};
+use crate::launch::{Awaited, LaunchRequest, Wait, Window};
+use hashbrown::HashMap;
+
+/// Waits of a fault, at most (assigned).
+const KEPT: usize = 64;
+
+/// What threads that wait alike have in common: their instruction, and the place or the kind of the wait.
+type Alike = (u32, Option<(Window, u64)>, std::mem::Discriminant<Awaited>);
+
+impl Loaded {
+    /// Who waits for whom in CTAs that have not ended.
+    pub(super) fn waits(
+        &self,
+        request: &LaunchRequest,
+        ctas: &[Cta],
+        checker: Option<&Checker>,
+        global: &Table,
+    ) -> Vec<Wait> {
+        let mut waits: Vec<Wait> = Vec::new();
+        let mut known: HashMap<Alike, (usize, usize)> = HashMap::new();
+        for (number, cta) in ctas.iter().enumerate() {
+            for warp in &cta.warps {
+                for group in warp.groups() {
+                    let (pc, awaited) = self.awaited(request, cta, warp, *group, checker, global);
+                    let place = match &awaited {
+                        // Shared memory of another block is another place.
+                        Awaited::Memory {
+                            window, address, ..
+                        } => Some((*window, *address)),
+                        _ => None,
+                    };
+                    let alike = (pc, place, std::mem::discriminant(&awaited));
+                    let (index, last) = *known.entry(alike).or_insert((waits.len(), number));
+                    let threads = u64::from(group.mask.count_ones());
+                    if let Some(wait) = waits.get_mut(index) {
+                        wait.threads += threads;
+                        wait.blocks += u64::from(last != number);
+                    } else if index == waits.len() && index < KEPT {
+                        let thread = warp.index * LANES as u32 + group.mask.trailing_zeros();
+                        waits.push(Wait {
+                            place: self.place(request, cta.block, thread, pc),
+                            threads,
+                            blocks: 1,
+                            awaited,
+                        });
+                    }
+                    known.insert(alike, (index, number));
+                }
+            }
+        }
+        waits
+    }
+
+    /// What a group waits for, and its instruction.
+    fn awaited(
+        &self,
+        request: &LaunchRequest,
+        cta: &Cta,
+        warp: &Warp,
+        group: Group,
+        checker: Option<&Checker>,
+        global: &Table,
+    ) -> (u32, Awaited) {
+        let awaited = match group.state {
+            GroupState::Ready => {
+                let activity = checker.map(|checker| &checker.activity);
+                let poll =
+                    activity.and_then(|a| Some((a, a.poll(cta.room, warp.index, group.mask)?)));
+                let Some((activity, poll)) = poll else {
+                    return (group.pc, Awaited::Nothing);
+                };
+                let (window, allocation) = match poll.place {
+                    Location::Global(index, _) => (Window::Global, Some(global.extent(index))),
+                    _ => (Window::Shared, None),
+                };
+                let writer = activity.writer(cta.room, &poll);
+                let writer =
+                    writer.map(|at| Box::new(self.place(request, at.block, at.thread, at.pc)));
+                let awaited = Awaited::Memory {
+                    window,
+                    address: poll.address,
+                    bytes: poll.bytes,
+                    allocation,
+                    writer,
+                };
+                return (poll.pc, awaited);
+            }
+            GroupState::AtCtaBarrier => {
+                let at_barrier = |warp: &Warp| {
+                    let groups = warp.groups().iter();
+                    let there = groups.filter(|g| g.state == GroupState::AtCtaBarrier);
+                    there.map(|g| g.mask.count_ones()).sum::<u32>()
+                };
+                Awaited::Barrier {
+                    arrived: cta.warps.iter().map(at_barrier).sum(),
+                    live: cta.warps.iter().map(|warp| warp.live.count_ones()).sum(),
+                }
+            }
+            GroupState::AtBarrier(number) => {
+                let region = super::registers::lanes(group.mask)
+                    .fold(0, |all, lane| all | warp.barrier(number, lane));
+                Awaited::Lanes(region & warp.live & !group.mask)
+            }
+            GroupState::AtWarpSync(wanted) => Awaited::Lanes(wanted & warp.live & !group.mask),
+        };
+        (group.pc, awaited)
+    }
+}
