@@ -412,33 +412,79 @@ fn mutilated_texts_do_not_panic() {
     }
 }
 
-/// What the compiler makes, its listing says: `--emit asm` assembles to the same object.
+/// All files of CLIF below a folder.
+fn clif_files(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            clif_files(&path, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "clif")
+        {
+            found.push(path);
+        }
+    }
+}
+
+/// What the compiler makes, its listing says: `--emit asm` assembles to the same object, byte for byte, for every file test.
 #[test]
 fn compiled_objects_survive_their_listing() {
+    use cranelift_thisgpu::SourceFile;
     use cranelift_thisgpu::compile::Compiler;
     use cranelift_thisgpu::settings::Options;
+    let mut files = Vec::new();
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    clif_files(&root, &mut files);
+    files.sort();
     let mut compared = 0;
-    for folder in ["kernels", "run/integer", "run/vector"] {
-        let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
+    for path in &files {
+        let text = std::fs::read_to_string(path).unwrap();
+        // Whether it can be read, and compiles, is for the filetests to say.
+        let Ok(file) = SourceFile::parse("a file.clif", &text) else {
             continue;
         };
-        for path in entries.filter_map(|e| e.ok()).map(|e| e.path()) {
-            let Ok(text) = std::fs::read_to_string(&path) else {
+        for settings in [&[][..], &["stack_redzones=true", "opt_level=none"]] {
+            let mut options = Options::default();
+            settings.iter().for_each(|s| options.set(s).unwrap());
+            let Ok(code) = Compiler::new(options).file(&file) else {
                 continue;
             };
-            // Whether it compiles is for the filetests to say.
-            let Ok(code) = Compiler::new(Options::default()).compile_clif(&text) else {
-                continue;
-            };
+            let place = format!("{} {settings:?}", path.display());
             let (text, bad) = listing(code.object());
-            assert_eq!(bad, [], "{}", path.display());
-            let again =
-                assemble("listing", &text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            assert_eq!(&again.object, code.object(), "{}\n{text}", path.display());
-            assert_eq!(again.object.write().unwrap(), code.to_elf().unwrap());
+            assert_eq!(bad, [], "{place}");
+            let again = assemble("listing", &text).unwrap_or_else(|e| panic!("{place}: {e}"));
+            assert_eq!(&again.object, code.object(), "{place}\n{text}");
+            assert!(
+                again.object.write().unwrap() == code.to_elf().unwrap(),
+                "{place}"
+            );
             compared += 1;
         }
     }
-    assert!(compared > 5, "only {compared} files compile");
+    assert!(
+        compared > files.len(),
+        "only {compared} objects of {} files",
+        files.len()
+    );
+}
+
+/// A million mistakes are named in the time that a million lines take: only the first are explained.
+#[test]
+fn explanations_have_an_end() {
+    let text = [
+        "FADDD R0, R1, R2",
+        "FADD.XX R0, R1, R2",
+        ".locla 4",
+        "BRA lost",
+    ]
+    .map(|line| format!("{line}\n").repeat(1000));
+    for text in text {
+        let text = format!(".func found\n{text}");
+        let errors = assemble("many", &text).unwrap_err();
+        assert_eq!(errors.diagnostics.len(), 1000);
+        let explained = |d: &&asm::Diagnostic| !d.notes.is_empty() || !d.expected.is_empty();
+        assert_eq!(errors.diagnostics.iter().filter(explained).count(), 200);
+        assert!(explained(&&errors.diagnostics[0]));
+    }
 }

@@ -209,6 +209,66 @@ fn a_bad_entry_is_a_miss_and_is_removed() {
     assert!(cache.get(&other).is_none() && !stranger.exists());
 }
 
+/// What is no regular file is no entry: nobody waits at a pipe, or reads a device that never ends.
+#[cfg(unix)]
+#[test]
+fn pipes_and_links_are_no_entries() {
+    let folder = Folder::new();
+    let cache = open(&folder, Cache::DEFAULT_LIMIT);
+    let fresh = compile(Some(&cache), TEXT);
+    let entry = folder.entries().remove(0);
+    let good = fs::read(&entry).unwrap();
+    let copy = entry.with_extension("copy");
+    fs::write(&copy, &good).unwrap();
+    let key = key(&compiler(None), TEXT);
+    let pipe = |entry: &Path| {
+        let made = std::process::Command::new("mkfifo").arg(entry).status();
+        assert!(made.unwrap().success());
+    };
+    let link =
+        |to: &'static str| move |entry: &Path| std::os::unix::fs::symlink(to, entry).unwrap();
+    let own = |entry: &Path| std::os::unix::fs::symlink(&copy, entry).unwrap();
+    let places: [&dyn Fn(&Path); 5] = [
+        &pipe,
+        &link("/dev/zero"),
+        &link("/nowhere"),
+        &own,
+        &|entry| fs::create_dir(entry).unwrap(),
+    ];
+    for place in places {
+        fs::remove_file(&entry).unwrap();
+        place(&entry);
+        assert!(cache.get(&key).is_none());
+        if !entry.is_dir() {
+            assert!(entry.symlink_metadata().is_err(), "it is removed");
+            assert_eq!(compile(Some(&cache), TEXT), fresh);
+            assert_eq!(fs::read(&entry).unwrap(), good);
+        }
+    }
+}
+
+/// An entry is read no further than the limit.
+#[test]
+fn an_entry_above_the_limit_is_not_read() {
+    let folder = Folder::new();
+    let cache = open(&folder, Cache::DEFAULT_LIMIT);
+    let fresh = compile(Some(&cache), TEXT);
+    let entry = folder.entries().remove(0);
+    let key = key(&compiler(None), TEXT);
+    let size = entry.metadata().unwrap().len();
+    assert!(open(&folder, size - 1).get(&key).is_none());
+    assert!(open(&folder, size).get(&key).is_some());
+    // 2^40 bytes that take no room on the disk.
+    fs::File::options()
+        .write(true)
+        .open(&entry)
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    assert!(cache.get(&key).is_none());
+    assert_eq!(compile(Some(&cache), TEXT), fresh);
+}
+
 /// The functions of the text as a module of a front end, with data, launch bounds and places in a file of its own; and whether any of them was
 /// compiled.
 fn module(cache: Option<&Arc<Cache>>, text: &str, table: &[u8]) -> (Code, bool) {

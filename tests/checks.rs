@@ -66,7 +66,7 @@ const CASES: [Case; 10] = [
         blocks: 1,
         threads: 32,
         is_expected: is_global_race,
-        instructions: ("LD", "RED"),
+        instructions: ("LD", "ATOM"),
     },
     Case {
         name: "lock",

@@ -162,7 +162,12 @@ const CASES: [Case; 18] = [
         number: 35,
         line: "jump block1 ; forever",
         instruction: "BRA",
-        is_expected: |kind| matches!(kind, FaultKind::BudgetExhausted { .. }),
+        is_expected: |kind| {
+            matches!(
+                kind,
+                FaultKind::BudgetExhausted { .. } | FaultKind::Endless { .. }
+            )
+        },
         is_place: |_, thread| thread >= 32,
     },
     Case {

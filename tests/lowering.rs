@@ -61,6 +61,7 @@ fn lowered(text: &str) -> String {
             alignment: &facts.alignment,
             users: &facts.users,
             intrinsics: &prepared.intrinsics,
+            ordering: &facts.ordering,
         },
         names: &|name| format!("{name:?}"),
         assume_aligned: false,
