@@ -78,6 +78,7 @@ pub fn table(wanted: &Wanted) -> Result<()> {
         check,
         ..functional
     });
+    let check_all = SimConfig { check: true, ..all };
     let [narrow, portable] =
         [Simd::Avx2, Simd::Portable].map(|simd| SimConfig { simd, ..functional });
     let modes = [
@@ -85,6 +86,7 @@ pub fn table(wanted: &Wanted) -> Result<()> {
         ("all cores", all),
         ("timed", timed),
         ("check", check),
+        ("check all", check_all),
         ("avx2", narrow),
         ("portable", portable),
     ];

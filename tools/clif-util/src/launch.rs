@@ -78,13 +78,17 @@ pub struct Options {
     /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
     #[arg(long)]
     check: bool,
-    /// Warp instructions that a warp may issue [default: 16777216].
+    /// Perform accesses of memory out of order, and let warps and blocks take turns at random, as the memory model
+    /// allows: what the code does not order may show. The same seed gives the same run.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["timed", "profile", "profile_report", "trace", "check"])]
+    weak: Option<u64>,
+    /// Warp instructions that a warp may issue [default: 16777216; 2097152 with --check].
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     /// Lanes of a warp that run together, 1 to 32: with 1, every thread goes its own way.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32))]
     warp_lanes: u32,
-    /// Warp instructions that blocks which have not ended may have issued together [default: 134217728].
+    /// Warp instructions that blocks which have not ended may have issued together [default: 134217728; 4194304 with --check].
     #[arg(long, value_name = "N")]
     launch_budget: Option<u64>,
     /// Threads of this computer that run the blocks [default: as many as it runs at a time]. Results and counts are the same.
@@ -218,6 +222,7 @@ impl Options {
             profile: self.profiles(),
             trace_events: self.trace.as_ref().map(|_| self.trace_events),
             check: self.check,
+            weak: self.weak,
             budget: self.budget.unwrap_or(defaults.budget),
             warp_lanes: self.warp_lanes,
             threads: self.threads,

@@ -3,13 +3,37 @@
 use crate::{Arguments, progress};
 use anyhow::{Context, Result};
 use fuzz::simt::campaign::{self, Tally};
-use fuzz::simt::{check, emit, generate, reduce};
+use fuzz::simt::case::Case;
+use fuzz::simt::events::features::{Feature, Features};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Settings of the compiler that each kernel is compiled in.
 const SETTINGS: usize = 2;
+
+/// The features of a list of names, in which `-NAME` takes one away.
+pub fn features(text: &str) -> Result<Features, String> {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for name in text.split(',').filter(|name| !name.is_empty()) {
+        let (list, name) = match name.strip_prefix('-') {
+            Some(name) => (&mut without, name),
+            None => (&mut with, name),
+        };
+        list.push(Feature::named(name).ok_or_else(|| {
+            let names = Feature::ALL.map(Feature::name).join(", ");
+            format!("there is no shape {name}, but {names}")
+        })?);
+    }
+    let families = with.iter().any(|f| Feature::FAMILIES.contains(f));
+    let rest = with.iter().any(|f| !Feature::FAMILIES.contains(f));
+    let all = |f: &Feature| match Feature::FAMILIES.contains(f) {
+        true => !families || with.contains(f),
+        false => !rest || with.contains(f),
+    };
+    let list: Vec<Feature> = Feature::ALL.into_iter().filter(all).collect();
+    Ok(Features::of(&list).without(&without))
+}
 
 /// Checks kernels, or prints one.
 pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
@@ -24,7 +48,7 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
     let bar = progress(kernels, "kernels")?;
     let found = AtomicU64::new(0);
     bar.set_message("no failure");
-    let tally = campaign::run(seeds, SETTINGS, &|tally: &Tally| {
+    let tally = campaign::run(seeds, arguments.shapes, SETTINGS, &|tally: &Tally| {
         for (seed, _, failure) in &tally.failures {
             let count = found.fetch_add(1, Ordering::Relaxed) + 1;
             bar.set_message(format!("{count} fail"));
@@ -32,7 +56,7 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
             bar.suspend(|| println!("{text}"));
             if let Some(folder) = &arguments.keep {
                 let path = folder.join(format!("simt-{seed}.clif"));
-                let contents = format!("; {text}\n{}", emit::text(&generate::kernel(*seed)));
+                let contents = format!("; {text}\n{}", Case::new(*seed, arguments.shapes).text());
                 if let Err(error) = std::fs::write(&path, contents) {
                     bar.suspend(|| eprintln!("fuzz: {}: {error}", path.display()));
                 }
@@ -57,22 +81,22 @@ pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
 
 /// Prints the kernel of the seed, smaller if that is wanted, and what is wrong with it.
 fn print(arguments: &Arguments) -> ExitCode {
-    let kernel = generate::kernel(arguments.seed);
-    match check::check(&kernel, SETTINGS) {
+    let case = Case::new(arguments.seed, arguments.shapes);
+    match case.check(SETTINGS) {
         Ok(_) => {
-            print!("{}", emit::text(&kernel));
+            print!("{}", case.text());
             if arguments.reduce {
                 eprintln!("seed {}: nothing is wrong", arguments.seed);
             }
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            let (kernel, failure) = if arguments.reduce {
-                reduce::reduce(&kernel, &failure)
+            let (case, failure) = if arguments.reduce {
+                case.reduce(&failure)
             } else {
-                (kernel, failure)
+                (case, failure)
             };
-            print!("{}", emit::text(&kernel));
+            print!("{}", case.text());
             eprintln!("{failure}");
             ExitCode::from(1)
         }

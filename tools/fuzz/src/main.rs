@@ -9,6 +9,7 @@ use fuzz::campaign::{self, Tally};
 use fuzz::catalogue::{Catalogue, Oracle};
 use fuzz::check::Outcome;
 use fuzz::program::Program;
+use fuzz::simt::events::features::Features;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,9 @@ struct Arguments {
     /// Random kernels of many threads instead of functions: so many, against a reference, in warps of 32 lanes and of one.
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps"])]
     simt: Option<u64>,
+    /// Shapes of those kernels: families and what they may be made of, or `-NAME` for all but one (see docs/fuzzing.md).
+    #[arg(long, value_name = "NAME,..", value_parser = kernels::features, default_value = "", allow_hyphen_values = true)]
+    shapes: Features,
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,

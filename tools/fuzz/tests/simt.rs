@@ -2,14 +2,20 @@
 //!
 //! `FUZZ_SEED` and `FUZZ_KERNELS` choose the first seed and how many kernels. A failure prints its kernel, made smaller.
 
-use fuzz::simt::campaign;
+use fuzz::simt::campaign::{self, Tally};
+use fuzz::simt::case::Case;
 use fuzz::simt::check::{self, Kind, Mode};
+use fuzz::simt::events::features::{Feature, Features};
+use fuzz::simt::events::plan::{Plan, Release, Stmt as Step};
+use fuzz::simt::events::{check as events, generate as plans, reference};
 use fuzz::simt::execute::execute;
 use fuzz::simt::kernel::{Kernel, MASKS, Stmt, Update, VALUES};
-use fuzz::simt::{emit, generate, reduce};
+use fuzz::simt::{emit, generate};
 
 /// Kernels that are checked when nobody asks for more.
 const KERNELS: u64 = 200;
+/// Shapes of kernels of events that are not checked here.
+const WITHOUT: &[Feature] = &[Feature::Graph];
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
@@ -20,23 +26,29 @@ fn number(name: &str, default: u64) -> u64 {
     }
 }
 
-#[test]
-fn random_kernels_do_what_the_reference_does() {
+/// Checks as many kernels as are asked for; a failure panics with a smaller kernel.
+fn campaign(features: Features) -> (u64, Tally) {
     let (first, count) = (number("FUZZ_SEED", 1), number("FUZZ_KERNELS", KERNELS));
     println!("seeds {first} to {}", first + count - 1);
-    let tally = campaign::run(first..first + count, 1, &|_| {});
+    let tally = campaign::run(first..first + count, features, 1, &|_| {});
     if let Some((seed, _, failure)) = tally.failures.first() {
-        let (small, failure) = reduce::reduce(&generate::kernel(*seed), failure);
+        let (small, failure) = Case::new(*seed, features).reduce(failure);
         let others: Vec<u64> = tally.failures.iter().map(|failure| failure.0).collect();
         panic!(
             "seed {seed}: {failure}\n{}\nseeds that fail: {others:?}",
-            emit::text(&small)
+            small.text()
         );
     }
+    (count, tally)
+}
+
+#[test]
+fn random_kernels_do_what_the_reference_does() {
+    let (count, tally) = campaign(Features::of(&[Feature::Graph]));
     // The kernels are worth something: everything that makes control difficult comes up, and masks show parts of warps.
     if count >= KERNELS {
         assert!(
-            tally.shapes.len() == 11 && tally.shapes.values().all(|kernels| *kernels >= 5),
+            tally.shapes.len() == 12 && tally.shapes.values().all(|kernels| *kernels >= 5),
             "{:?}",
             tally.shapes
         );
@@ -47,6 +59,63 @@ fn random_kernels_do_what_the_reference_does() {
             tally.masks
         );
     }
+}
+
+#[test]
+fn random_events_have_the_outcome_of_their_order() {
+    let features = Features::ALL.without(WITHOUT);
+    let (count, tally) = campaign(features);
+    if count >= KERNELS {
+        let missing = |f: &Feature| features.has(*f) && !tally.shapes.contains_key(&f.name());
+        let missing: Vec<Feature> = Feature::ALL.into_iter().filter(missing).collect();
+        assert!(missing.is_empty(), "{missing:?} did not come up");
+    }
+}
+
+/// Kernels of turns whose flags and data lie in one space and are looked at as they are.
+fn turns() -> impl Iterator<Item = Plan> {
+    let features = Features::of(&[Feature::SharedFlags]);
+    (1..).map(move |seed| plans::plan(seed, Feature::Turns, features))
+}
+
+fn found_in(plan: &Plan, other: &Plan, modes: &[Mode]) -> Option<Kind> {
+    let expected = reference::execute(other).expect("the reference accepts it");
+    let failure = events::run(plan, &expected, &[], modes).err();
+    failure.map(|failure| failure.kind)
+}
+
+#[test]
+fn an_event_that_is_left_out_is_found() {
+    let changed = turns().filter_map(|plan| {
+        let mut other = plan.clone();
+        let store = |step: &Step| matches!(step, Step::Store { .. });
+        let place = other.body.iter().position(store)?;
+        other.body.remove(place);
+        let expected = |plan| reference::execute(plan).ok();
+        (expected(&other)? != expected(&plan)?).then_some((plan, other))
+    });
+    for (plan, other) in changed.take(5) {
+        let kind = found_in(&plan, &other, &[Mode::Functional]);
+        assert_eq!(kind, Some(Kind::Value), "seed {}", plan.seed);
+    }
+}
+
+/// A counter that goes on by an operation other than the one that is expected is found, as an endless wait.
+#[test]
+fn a_turn_that_never_comes_is_found() {
+    let waits = |plan: &Plan| plan.participants() > 1 && plan.release == Release::Store;
+    let mut plan = turns().find(waits).expect("one of them waits");
+    let expected = reference::execute(&plan).expect("the reference accepts it");
+    let modes = events::modes(plan.seed, 2);
+    let right = events::run(&plan, &expected, &[], &modes);
+    assert!(right.is_ok(), "{right:?}");
+    // Nobody compares and swaps the number that is there.
+    plan.release = Release::Swap;
+    plan.start = 1;
+    plan.wait.look = fuzz::simt::events::plan::Look::Busy;
+    let failure = events::run(&plan, &expected, &[], &[Mode::Alone]);
+    let failure = failure.expect_err("nobody goes on");
+    assert_eq!(failure.kind, Kind::Endless, "{failure}");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Many kernels, on all cores.
 
-use super::check::{self, Failure, Kind};
+use super::case::Case;
+use super::check::{Failure, Kind};
+use super::events::features::Features;
 use super::kernel::{End, Kernel, Stmt};
-use super::{generate, meeting};
+use super::meeting;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,9 +21,9 @@ pub struct Tally {
     /// Those that show a part of a warp.
     pub partial: u64,
     /// How many kernels have a shape.
-    pub shapes: BTreeMap<&'static str, u64>,
+    pub shapes: BTreeMap<String, u64>,
     /// Kernels that fail: seed, shapes, what is wrong.
-    pub failures: Vec<(u64, Vec<&'static str>, Failure)>,
+    pub failures: Vec<(u64, Vec<String>, Failure)>,
 }
 
 impl Tally {
@@ -122,15 +124,15 @@ pub fn shapes(kernel: &Kernel) -> Vec<&'static str> {
 }
 
 /// The tally of one kernel.
-fn of(seed: u64, settings: usize) -> Tally {
-    let kernel = generate::kernel(seed);
-    let shapes = shapes(&kernel);
+fn of(seed: u64, features: Features, settings: usize) -> Tally {
+    let case = Case::new(seed, features);
+    let shapes = case.shapes();
     let mut tally = Tally {
         kernels: 1,
-        shapes: shapes.iter().map(|shape| (*shape, 1)).collect(),
+        shapes: shapes.iter().map(|shape| (shape.clone(), 1)).collect(),
         ..Tally::default()
     };
-    match check::check(&kernel, settings) {
+    match case.check(settings) {
         Ok(passed) => {
             (tally.launches, tally.masks, tally.partial) =
                 (passed.launches, passed.masks, passed.partial);
@@ -140,12 +142,17 @@ fn of(seed: u64, settings: usize) -> Tally {
     tally
 }
 
-/// Checks the kernels of all seeds in so many settings each; `progress` hears of each one that is done, from any thread.
-pub fn run(seeds: Range<u64>, settings: usize, progress: &(dyn Fn(&Tally) + Sync)) -> Tally {
+/// Checks the kernels of all seeds, made of these features, in so many settings each; `progress` hears of each one that is done, from any thread.
+pub fn run(
+    seeds: Range<u64>,
+    features: Features,
+    settings: usize,
+    progress: &(dyn Fn(&Tally) + Sync),
+) -> Tally {
     seeds
         .into_par_iter()
         .map(|seed| {
-            let tally = of(seed, settings);
+            let tally = of(seed, features, settings);
             progress(&tally);
             tally
         })

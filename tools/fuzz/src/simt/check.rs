@@ -6,6 +6,7 @@ use super::kernel::{Kernel, MASKS, RECORD, VALUES};
 use crate::random::Random;
 use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
+use cranelift_thisgpu::launch::Report;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
 use std::fmt;
@@ -25,10 +26,12 @@ pub enum Mode {
     Functional,
     /// Timed, with checks.
     Timed,
+    /// Functional, in random turns of this seed, without checks.
+    Random(u64),
 }
 
 impl Mode {
-    /// All of them.
+    /// All but random turns.
     pub const ALL: [Mode; 3] = [Mode::Alone, Mode::Functional, Mode::Timed];
 }
 
@@ -102,7 +105,12 @@ const PASSES: [&str; 8] = [
 
 /// So many settings for a kernel, by its seed.
 pub fn settings(kernel: &Kernel, count: usize) -> Vec<Vec<String>> {
-    let mut random = Random::new(kernel.seed).fork(0x5e77);
+    settings_of(kernel.seed, count)
+}
+
+/// So many settings for the kernel of a seed.
+pub(super) fn settings_of(seed: u64, count: usize) -> Vec<Vec<String>> {
+    let mut random = Random::new(seed).fork(0x5e77);
     let mut all = Vec::new();
     for _ in 0..count {
         const CHOICES: [(&str, &[&str]); 6] = [
@@ -166,6 +174,21 @@ pub fn run(
     settings: &[String],
     modes: &[Mode],
 ) -> Result<(), Failure> {
+    run_text(
+        settings,
+        modes,
+        || emit::text(kernel),
+        |code, mode| launch(kernel, expected, code, mode),
+    )
+}
+
+/// Compiles a text and has it launched in some modes.
+pub(super) fn run_text(
+    settings: &[String],
+    modes: &[Mode],
+    text: impl FnOnce() -> String,
+    launch: impl Fn(&Code, Mode) -> Found<()>,
+) -> Result<(), Failure> {
     let failure = |mode: Mode, kind: Kind, message: String| Failure {
         kind,
         settings: settings.to_vec(),
@@ -173,40 +196,50 @@ pub fn run(
         message,
     };
     let first = modes.first().copied().unwrap_or(Mode::Alone);
-    let code = panics::catch(|| compile(kernel, settings));
+    let code = panics::catch(|| compile(&text(), settings));
     let code = code
         .unwrap_or_else(|panic| Err((Kind::Panic, panic)))
         .map_err(|(kind, message)| failure(first, kind, message))?;
     for &mode in modes {
-        let found = panics::catch(|| launch(kernel, expected, &code, mode));
+        let found = panics::catch(|| launch(&code, mode));
         let found = found.unwrap_or_else(|panic| Err((Kind::Panic, panic)));
         found.map_err(|(kind, message)| failure(mode, kind, message))?;
     }
     Ok(())
 }
 
-type Found<T> = Result<T, (Kind, String)>;
+/// What is wrong, if something is.
+pub(super) type Found<T> = Result<T, (Kind, String)>;
 
-fn compile(kernel: &Kernel, settings: &[String]) -> Found<Code> {
+fn compile(text: &str, settings: &[String]) -> Found<Code> {
     let mut options = Options::default();
     for setting in settings {
         options
             .set(setting)
             .map_err(|error| (Kind::Compile, error.to_string()))?;
     }
-    let code = Compiler::new(options).compile_clif(&emit::text(kernel));
+    let code = Compiler::new(options).compile_clif(text);
     code.map_err(|errors| (Kind::Compile, errors.to_string()))
 }
 
-fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Found<()> {
-    let device = Device::simulator(SimConfig {
-        budget: BUDGET,
+/// A device for a mode, whose warps may issue so many instructions.
+pub(super) fn device(mode: Mode, budget: u64) -> Device {
+    Device::simulator(SimConfig {
+        budget,
         launch_budget: LAUNCH_BUDGET,
         timed: mode == Mode::Timed,
-        check: mode != Mode::Alone,
+        check: matches!(mode, Mode::Functional | Mode::Timed),
         warp_lanes: if mode == Mode::Alone { 1 } else { 32 },
+        turns: match mode {
+            Mode::Random(seed) => Some(seed),
+            _ => None,
+        },
         ..SimConfig::default()
-    });
+    })
+}
+
+fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Found<()> {
+    let device = device(mode, BUDGET);
     let fails = |error: &dyn fmt::Display| (Kind::Fault, error.to_string());
     let module = device.load(code).map_err(|e| fails(&e))?;
     let threads = kernel.all_threads();
@@ -225,11 +258,26 @@ fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Foun
         .arg(kernel.parameter())
         .run_to_report()
         .map_err(|e| fails(&e))?;
+    // A barrier that some threads come to after others of their block have left is legal, but a check may report it.
+    judge(&report, !kernel.leaves_early || kernel.spine.is_empty())?;
+    let data = data.read::<u8>().map_err(|e| fails(&e))?;
+    let records = records.read::<u32>().map_err(|e| fails(&e))?;
+    compare_values(expected, &records, &data)?;
+    if mode == Mode::Alone {
+        Ok(())
+    } else {
+        compare_masks(expected, &records)
+    }
+}
+
+/// What a launch reports, and if that is wanted its findings.
+pub(super) fn judge(report: &Report, findings: bool) -> Found<()> {
     if let Some(fault) = &report.fault {
         let endless = matches!(
             fault.kind,
             cranelift_thisgpu::sim::FaultKind::BudgetExhausted { .. }
                 | cranelift_thisgpu::sim::FaultKind::LaunchBudgetExhausted { .. }
+                | cranelift_thisgpu::sim::FaultKind::Endless { .. }
         );
         return Err((
             if endless { Kind::Endless } else { Kind::Fault },
@@ -239,21 +287,9 @@ fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Foun
     if let Some(hazard) = report.hazards.first() {
         return Err((Kind::Hazard, hazard.to_string()));
     }
-    // A barrier that some threads come to after others of their block have left is legal, but a check may report it.
-    if let Some(finding) = report
-        .findings
-        .first()
-        .filter(|_| !kernel.leaves_early || kernel.spine.is_empty())
-    {
-        return Err((Kind::Finding, finding.to_string()));
-    }
-    let data = data.read::<u8>().map_err(|e| fails(&e))?;
-    let records = records.read::<u32>().map_err(|e| fails(&e))?;
-    compare_values(expected, &records, &data)?;
-    if mode == Mode::Alone {
-        Ok(())
-    } else {
-        compare_masks(expected, &records)
+    match report.findings.first().filter(|_| findings) {
+        Some(finding) => Err((Kind::Finding, finding.to_string())),
+        None => Ok(()),
     }
 }
 

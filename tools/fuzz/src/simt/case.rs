@@ -1,0 +1,86 @@
+//! A kernel of any kind.
+
+use super::check::{self, Failure, Passed};
+use super::events::features::{Feature, Features};
+use super::events::plan::Plan;
+use super::kernel::Kernel;
+use super::{campaign, emit, events, generate, reduce};
+use crate::random::Random;
+
+/// Random turns in which a kernel of events runs, for each setting.
+const TURNS: u64 = 8;
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub enum Case {
+    /// A graph of blocks.
+    Graph(Kernel),
+    /// Events.
+    Events(Plan),
+}
+
+impl Case {
+    /// The kernel of a seed: of one of the families among the features, with some of the others.
+    pub fn new(seed: u64, features: Features) -> Case {
+        let (family, some) = features.swarm(&mut Random::new(seed).fork(0x5a));
+        match family {
+            Feature::Graph => Case::Graph(generate::kernel(seed)),
+            _ => Case::Events(events::generate::plan(seed, family, some)),
+        }
+    }
+
+    /// As CLIF.
+    pub fn text(&self) -> String {
+        match self {
+            Case::Graph(kernel) => emit::text(kernel),
+            Case::Events(plan) => events::emit::text(plan),
+        }
+    }
+
+    /// What it is like.
+    pub fn shapes(&self) -> Vec<String> {
+        match self {
+            Case::Graph(kernel) => {
+                let shapes = campaign::shapes(kernel).into_iter().map(str::to_owned);
+                std::iter::once(Feature::Graph.name())
+                    .chain(shapes)
+                    .collect()
+            }
+            Case::Events(plan) => events::shapes::shapes(plan)
+                .into_iter()
+                .map(Feature::name)
+                .collect(),
+        }
+    }
+
+    /// Compiles and runs it in so many settings.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn check(&self, settings: usize) -> Result<Passed, Failure> {
+        match self {
+            Case::Graph(kernel) => check::check(kernel, settings),
+            Case::Events(plan) => {
+                let launches = events::check::check(plan, settings, TURNS)?;
+                Ok(Passed {
+                    launches,
+                    ..Passed::default()
+                })
+            }
+        }
+    }
+
+    /// A smaller one that fails in the same way.
+    pub fn reduce(&self, failure: &Failure) -> (Case, Failure) {
+        match self {
+            Case::Graph(kernel) => {
+                let (kernel, failure) = reduce::reduce(kernel, failure);
+                (Case::Graph(kernel), failure)
+            }
+            Case::Events(plan) => {
+                let (plan, failure) = events::reduce::reduce(plan, failure);
+                (Case::Events(plan), failure)
+            }
+        }
+    }
+}
