@@ -1,5 +1,5 @@
 //! Programs in which lanes of a warp, warps and blocks wait for each other: each ends with the right memory, in every setting of the compiler and in
-//! both speeds of the simulator.
+//! every mode of the simulator.
 //!
 //! Each kernel of `progress/` takes a buffer of 4,096 bytes of zeros, where the lock lies in front, and a buffer with a word for each thread.
 //! Its result does not depend on who gets a lock first.
@@ -14,6 +14,10 @@ use cranelift_thisgpu::sim::SimConfig;
 
 /// Warp instructions that a warp may issue: the longest wait of these kernels takes a tenth.
 const BUDGET: u64 = 400_000;
+/// The same where memory keeps no order: turns and stores are late there at random.
+const WEAK_BUDGET: u64 = 4_000_000;
+/// Seeds of memory that keeps no order.
+const WEAK: [u64; 2] = [1, 2];
 /// Words of the first buffer.
 const STATE: usize = 1024;
 /// Words of the first buffer that may hold anything at the end from here on: links and flags.
@@ -111,7 +115,9 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
         let mut options = Options::default();
         setting.iter().for_each(|text| options.set(text).unwrap());
         let code = common::compile_with(options, text);
-        for (timed, warp_lanes) in [(false, 1), (false, 32), (true, 32)] {
+        let modes = [(false, 1, None), (false, 32, None), (true, 32, None)];
+        let weak = WEAK.map(|seed| (false, 32, Some(seed)));
+        for (timed, warp_lanes, weak) in modes.into_iter().chain(weak) {
             // Where no lane can wait for another one of its warp, the kernel itself is tested, and what is expected of it.
             if warp_lanes == 1 && (turn != 0 || SHUFFLING.contains(&name)) {
                 continue;
@@ -119,18 +125,21 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
             let config = SimConfig {
                 timed,
                 warp_lanes,
-                budget: BUDGET,
+                weak,
+                budget: if weak.is_some() { WEAK_BUDGET } else { BUDGET },
                 ..SimConfig::default()
             };
             let device = Device::simulator(config);
             for (blocks, threads) in [(1, 2), (3, 2), (1, 32), (3, 32), (1, 64), (3, 64)] {
                 // The largest ones take most of the time: in timed mode one setting in three has them.
-                if !heavy && timed && blocks * threads > 64 && turn % 3 != 0 {
+                let is_slow = timed || weak.is_some();
+                if !heavy && is_slow && blocks * threads > 64 && turn % 3 != 0 {
                     continue;
                 }
                 let size = Size { blocks, threads };
-                let at =
-                    format!("{name} {setting:?} timed={timed} warp_lanes={warp_lanes} {size:?}");
+                let at = format!(
+                    "{name} {setting:?} timed={timed} weak={weak:?} warp_lanes={warp_lanes} {size:?}"
+                );
                 let state = device.upload(&[0u32; STATE]).unwrap();
                 let out = device.upload(&vec![0u32; size.all() as usize]).unwrap();
                 let grid = Grid::new([blocks, 1, 1], [threads, 1, 1]);
