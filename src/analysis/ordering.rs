@@ -564,13 +564,17 @@ impl Step {
             Step::Access(MemoryOrder::Ordered, _, Space::Shared, _) => {
                 (Pending::ACQUIRED, Pending::STORE.or(Pending::REDUCTION))
             }
-            Step::Access(MemoryOrder::Ordered, Kind::Modify, ..) => {
-                (Pending::STORE.or(Pending::DEVICE), Pending::default())
+            Step::Access(MemoryOrder::Ordered, kind, space, _) => {
+                let mut device = Pending::STORE.or(Pending::DEVICE);
+                if kind == Kind::Store {
+                    device = device.or(Pending::REDUCTION);
+                }
+                // It may be shared memory after all.
+                if space == Space::Generic {
+                    device = device.or(Pending::ACQUIRED);
+                }
+                (device, Pending::default())
             }
-            Step::Access(MemoryOrder::Ordered, Kind::Store, ..) => (
-                Pending::STORE.or(Pending::DEVICE).or(Pending::REDUCTION),
-                Pending::default(),
-            ),
             Step::Access(..) => return None,
         };
         if pending.has(device) {

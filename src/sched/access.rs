@@ -334,7 +334,8 @@ impl AccessLists {
             variable: latency.variable,
             leaves,
             ends_path: ends_path(inst),
-            fences: matches!(part, Some((Part::Fence, _))),
+            // One under a guard may not be there.
+            fences: inst.is_unguarded() && matches!(part, Some((Part::Fence, _))),
         });
     }
 
