@@ -1,5 +1,5 @@
 //! Programs in which lanes of a warp, warps and blocks wait for each other: each ends with the right memory, in every setting of the compiler and in
-//! both speeds of the simulator.
+//! both speeds of the simulator, and with blocks on several threads of the host.
 //!
 //! Each kernel of `progress/` takes a buffer of 4,096 bytes of zeros, where the lock lies in front, and a buffer with a word for each thread.
 //! Its result does not depend on who gets a lock first.
@@ -111,14 +111,27 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
         let mut options = Options::default();
         setting.iter().for_each(|text| options.set(text).unwrap());
         let code = common::compile_with(options, text);
-        for (timed, warp_lanes) in [(false, 1), (false, 32), (true, 32)] {
+        let modes = [
+            (false, 1, 1),
+            (false, 32, 1),
+            (true, 32, 1),
+            (false, 32, 2),
+            (false, 32, 4),
+        ];
+        for (timed, warp_lanes, host_threads) in modes {
             // Where no lane can wait for another one of its warp, the kernel itself is tested, and what is expected of it.
             if warp_lanes == 1 && (turn != 0 || SHUFFLING.contains(&name)) {
+                continue;
+            }
+            // Blocks beside each other do not depend on the setting either.
+            if host_threads > 1 && turn != 0 && !heavy {
                 continue;
             }
             let config = SimConfig {
                 timed,
                 warp_lanes,
+                threads: host_threads,
+                deterministic: host_threads == 1,
                 budget: BUDGET,
                 ..SimConfig::default()
             };
@@ -129,8 +142,9 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
                     continue;
                 }
                 let size = Size { blocks, threads };
-                let at =
-                    format!("{name} {setting:?} timed={timed} warp_lanes={warp_lanes} {size:?}");
+                let at = format!(
+                    "{name} {setting:?} timed={timed} warp_lanes={warp_lanes} host_threads={host_threads} {size:?}"
+                );
                 let state = device.upload(&[0u32; STATE]).unwrap();
                 let out = device.upload(&vec![0u32; size.all() as usize]).unwrap();
                 let grid = Grid::new([blocks, 1, 1], [threads, 1, 1]);
