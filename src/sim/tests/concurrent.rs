@@ -281,7 +281,7 @@ fn budgets_end_launches_that_wait_for_ever() {
             found.waits.iter().map(|wait| wait.threads).sum::<u64>(),
             512
         );
-        // Nobody was far ahead.
+        // The others were about as far.
         assert!(
             report.stats.warp_instructions > 16 * 10_000,
             "{:?}",
@@ -307,6 +307,41 @@ fn budgets_end_launches_that_wait_for_ever() {
             (100_000..=100_000 + u64::from(threads) * 1024)
                 .contains(&report.stats.warp_instructions)
         );
+    }
+}
+
+/// A warp waits for a block that has 16 times as many of them to run: it has about as many turns as each of those, on whatever threads.
+#[test]
+fn who_waits_does_not_run_ahead() {
+    let text = format!(
+        "{ADDRESS}
+        S2R_X rd=6 sreg=SR_CTAID_X
+        ISETP_RI compop=EQ boolop=AND pu=0 ra=6 vb=0
+        @P0 BRA_X label=>wait
+        MOV_I rd=7 vb=1
+        MOV_I rd=10 vb=0
+    work:
+        IADD_RI rd=10 ra=10 vb=1
+        ISETP_RI compop=LT boolop=AND pu=0 ra=10 vb=8000
+        @P0 BRA_X label=>work
+        RED_RR op=ADD ra=4 rb=7
+        EXIT_X
+    wait:
+        ISETP_RI compop=NE boolop=AND pu=0 ra=1 vb=0
+        @P0 EXIT_X
+    again:
+        LDG_R order=STRONG rd=9 ra=4
+        ISETP_RI compop=LT boolop=AND pu=0 ra=9 vb=512
+        @P0 BRA_X label=>again
+        EXIT_X"
+    );
+    for threads in THREADS {
+        let config = SimConfig {
+            budget: 100_000,
+            ..config(threads)
+        };
+        let (memory, report) = outcome(&text, config, [2, 512], 1);
+        assert_eq!((report.fault, memory[0]), (None, 512));
     }
 }
 
