@@ -134,7 +134,6 @@ impl Crowd {
 
     /// The rounds of the worker that has had the fewest.
     fn slowest(&self) -> u64 {
-        // Before others are started, nobody has to be waited for.
         let workers = self.workers.get().copied().unwrap_or(0) as usize;
         let rounds = self.rounds.iter().take(workers);
         let rounds = rounds.map(|rounds| rounds.load(Ordering::Relaxed));
@@ -227,6 +226,10 @@ impl<'a> Worker<'a> {
     /// Ends a round; waits for those that are too far behind.
     fn wait(&mut self) {
         let rounds = self.crowd.rounds[self.index].fetch_add(1, Ordering::Relaxed) + 1;
+        if self.crowd.workers.get().is_none() {
+            // Nobody else has begun.
+            return;
+        }
         let is_ahead = |slowest: u64| rounds > slowest.saturating_add(self.crowd.ahead);
         while is_ahead(self.slowest) {
             self.slowest = self.crowd.slowest();

@@ -341,7 +341,7 @@ fn who_waits_does_not_run_ahead() {
             ..config(threads)
         };
         let (memory, report) = outcome(&text, config, [2, 512], 1);
-        assert_eq!((report.fault, memory[0]), (None, 512));
+        assert_eq!((report.fault, memory[0]), (None, 512), "{threads}");
     }
 }
 
