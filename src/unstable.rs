@@ -144,6 +144,7 @@ pub mod sim {
     pub use crate::sim::registers::{Column, Registers};
     pub use crate::sim::shape::Shape;
     pub use crate::sim::stop::Stop;
+    pub use crate::sim::strong::Concurrency;
     pub use crate::sim::warp::Warp;
     pub use crate::sim::{global::Global, launch::Loaded};
 }

@@ -31,6 +31,7 @@ use crate::sim::launch::launch_bank;
 use crate::sim::local::Local;
 use crate::sim::registers::LANES;
 use crate::sim::shape::Shape;
+use crate::sim::strong::Concurrency;
 use crate::sim::warp::{Warp, WarpState};
 use crate::testing::Random;
 use crate::vcode::{FunctionKind, Guard, Terminator};
@@ -131,6 +132,7 @@ impl Subject {
                         clock: None,
                         checker: None,
                         recorder: None,
+                        concurrency: Concurrency::Alone,
                     };
                     let issued = warp.step(&mut env).expect("no fault");
                     for lane in (0..LANES).filter(|l| group.mask >> l & 1 != 0) {

@@ -49,6 +49,7 @@ impl Warp {
             self.shared_part(op, access),
         );
         let mut touches = env.touches(bytes);
+        let concurrency = env.concurrency;
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let (memories, checker) = self.memories(env);
@@ -69,7 +70,10 @@ impl Warp {
                 };
                 checker.load(&memories, op, touched);
             }
-            let value = memories.load(lane, place, bytes);
+            let value = match access.strong {
+                true => memories.load_strong(lane, place, bytes, concurrency),
+                false => memories.load(lane, place, bytes),
+            };
             self.registers.set_words(d, lane, extended(value, access));
         }
         env.touched(self.group().pc, &touches);
@@ -116,6 +120,7 @@ impl Warp {
         if let Some(checker) = env.checker.as_deref_mut() {
             checker.activity.examine();
         }
+        let concurrency = env.concurrency;
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let value = number(self.registers.words(b, lane));
@@ -140,7 +145,10 @@ impl Warp {
                 let new = value & (u128::MAX >> (128 - 8 * bytes));
                 checker.writes(touched, memories.load(lane, place, bytes) != new);
             }
-            memories.store(lane, place, bytes, value);
+            match access.strong {
+                true => memories.store_strong(lane, place, bytes, value, concurrency),
+                false => memories.store(lane, place, bytes, value),
+            }
             for word in lanes(u32::from(undefined)) {
                 memories.forget(lane, place.plus(4 * word), bytes.min(4));
             }
@@ -167,6 +175,7 @@ impl Warp {
         if let Some(checker) = env.checker.as_deref_mut() {
             checker.activity.examine();
         }
+        let concurrency = env.concurrency;
         for lane in lanes(mask) {
             let address = self.address(op, access, shared, lane);
             let (source, swap) = (self.registers.pair(b, lane), self.registers.pair(c, lane));
@@ -195,7 +204,7 @@ impl Warp {
                 checker.atomic(&memories, op, touched, new.is_some());
                 checker.writes(touched, new.is_some_and(|new| new != old));
             }
-            let old = memories.modify(lane, place, bytes, change);
+            let old = memories.modify(lane, place, bytes, concurrency, change);
             self.registers
                 .set_words(d, lane, [old as u32, (old >> 32) as u32, 0, 0]);
         }

@@ -13,6 +13,7 @@ use super::local::Local;
 use super::profile::Recorder;
 use super::registers::{LANES, Registers};
 use super::shape::Shape;
+use super::strong::Concurrency;
 use super::timed::Timing;
 use super::warp::{Warp, WarpState, random_turn};
 use super::weak::Weak;
@@ -22,7 +23,7 @@ use crate::launch::{FaultKind, Interrupt};
 use crate::sim::stop::Stop;
 
 /// Instructions of a warp before another one has its turn (assigned).
-const WARP_TURN: u32 = 1024;
+pub(super) const WARP_TURN: u32 = 1024;
 
 /// What all CTAs of a launch share.
 pub struct Run<'a> {
@@ -40,6 +41,8 @@ pub struct Run<'a> {
     pub stack_bytes: u32,
     /// Budget and switches.
     pub config: &'a SimConfig,
+    /// Who else uses device memory while a block runs.
+    pub concurrency: Concurrency,
     /// What may end it early.
     pub interrupt: Interrupt<'a>,
 }
@@ -104,7 +107,7 @@ pub struct Cta {
 }
 
 /// The number of each warp of 32 threads, once for each of its pieces, and the lanes of the piece ([`SimConfig::warp_lanes`]).
-fn pieces(run: &Run) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn pieces(run: &Run) -> impl Iterator<Item = (u32, u32)> {
     let threads = run.shape.threads() as usize;
     let width = run.config.warp_lanes.clamp(1, LANES as u32) as usize;
     let warps = (0..threads).step_by(LANES).enumerate();
@@ -266,6 +269,7 @@ impl Cta {
             clock: None,
             checker,
             recorder: None,
+            concurrency: run.concurrency,
         };
         warp.run(&mut env, stats, limit).map_err(|stop| Stopped {
             stop,
@@ -293,6 +297,7 @@ impl Cta {
             clock: None,
             checker: None,
             recorder: None,
+            concurrency: run.concurrency,
         };
         weak.turn(self.room, &mut self.warps, &mut env, stats, limit)
     }
@@ -330,6 +335,7 @@ impl Cta {
             clock: None,
             checker: watchers.checker,
             recorder: watchers.recorder,
+            concurrency: run.concurrency,
         };
         for count in 0..(u64::from(WARP_TURN) * warps.len() as u64).min(limit) {
             if count % u64::from(WARP_TURN) == 0 && run.interrupt.look().is_some() {

@@ -39,6 +39,8 @@ pub struct Program {
     pub global_atomics: bool,
     /// Whether these do more than what any order of the blocks leaves the same. Its blocks may wait for each other.
     pub is_ordered: bool,
+    /// Whether some of the atomics are longer than a word.
+    pub wide_atomics: bool,
     /// Whether anything but the barriers of blocks can order accesses of threads of a block: WARPSYNC, and strong accesses that read.
     pub orders_threads: bool,
 }
@@ -132,7 +134,9 @@ impl Program {
             .iter()
             .any(|op| matches!(op.action, Action::IndexedRead(_) | Action::IndexedWrite(_)));
         let is_ordered = is_ordered(&ops);
-        let global_atomics = ops.iter().any(|op| global_atomic(op).is_some());
+        let atomics = || ops.iter().filter_map(global_atomic);
+        let global_atomics = atomics().next().is_some();
+        let wide_atomics = atomics().any(|access| u32::from(access.bytes) > WORD);
         let orders_threads = ops.iter().any(orders_threads);
         let registers = if indexed {
             super::registers::GENERAL
@@ -147,6 +151,7 @@ impl Program {
             registers,
             global_atomics,
             is_ordered,
+            wide_atomics,
             orders_threads,
         }
     }

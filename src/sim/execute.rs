@@ -19,6 +19,7 @@ use crate::isa::generated::SReg;
 use crate::launch::{FaultKind, Stats};
 use crate::sim::shape::Shape;
 use crate::sim::stop::Stop;
+use crate::sim::strong::Concurrency;
 
 /// Constant banks that an instruction can name: 5 bits of its operand (assigned).
 pub const BANKS: usize = 32;
@@ -87,6 +88,8 @@ pub struct Environment<'a> {
     pub checker: Option<&'a mut Checker>,
     /// What counts accesses, if it is wanted.
     pub recorder: Option<&'a mut Recorder>,
+    /// Who else uses device memory meanwhile.
+    pub concurrency: Concurrency,
 }
 
 impl Environment<'_> {
@@ -290,7 +293,7 @@ impl Warp {
             }
             Action::Store(access) => self.store(op, env, *access, mask)?,
             Action::Atomic(atomic) => self.atomic(op, env, *atomic, mask)?,
-            Action::Fence(_) => {}
+            Action::Fence(_) => env.concurrency.fence(),
             Action::ReadSpecial(register) => {
                 let values = self.special(*register, env, mask);
                 let d = op.operand(Role::D);

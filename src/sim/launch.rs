@@ -2,9 +2,12 @@
 //!
 //! CTAs run one after another in the order of their numbers, or on several threads as if they did ([`super::parallel`]). Where the program has atomics on global memory, CTAs may wait for each
 //! other: then as many as the machine's multiprocessors hold are resident together and take turns. Either way the same launch on the
-//! same memory gives the same result. The state of a CTA is made when it begins and passed on when it ends, so a launch takes memory for
+//! same memory gives the same result, unless the user does without ([`concurrent`]). The state of a CTA is made when it begins and passed on when it ends, so a launch takes memory for
 //! those CTAs only that really wait.
 
+mod concurrent;
+
+use self::concurrent::Crowd;
 use super::SimConfig;
 use super::check::{Checker, Outcome, RawFinding, Spot, Undo};
 use super::cta::{Cta, Run, Stopped, Turn, Watchers};
@@ -17,6 +20,7 @@ use super::profile::Recorder;
 use super::registers::{GENERAL, LANES};
 use super::shape::Shape;
 use super::specialised::Decoding;
+use super::strong::Concurrency;
 use super::warp::Warp;
 use super::weak::Weak;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
@@ -127,6 +131,7 @@ impl Loaded {
             shared_bytes: shared as u32,
             stack_bytes,
             config,
+            concurrency: self.concurrency(config, shape.blocks()),
             interrupt: Interrupt::new(request.progress, request.time_limit),
         };
         Ok(self.run(&run, request, global))
@@ -136,6 +141,9 @@ impl Loaded {
         let config = run.config;
         let blocks = run.shape.blocks();
         let threads = (threads(config.threads) as u64).min(blocks) as usize;
+        if run.concurrency != Concurrency::Alone {
+            return self.concurrent(run, request, global, threads);
+        }
         let in_order = config.timed || config.weak.is_some();
         if threads > 1
             && !in_order
@@ -386,6 +394,27 @@ impl Loaded {
         }
     }
 
+    /// Adds who waits for whom to a fault, if it is that these blocks could not go on.
+    fn add_waits(
+        &self,
+        fault: &mut Fault,
+        request: &LaunchRequest,
+        running: &[Cta],
+        checker: Option<&Checker>,
+        global: &Table,
+    ) {
+        let is_stuck = matches!(
+            fault.kind,
+            FaultKind::Endless { .. }
+                | FaultKind::Deadlock { .. }
+                | FaultKind::BudgetExhausted { .. }
+                | FaultKind::LaunchBudgetExhausted { .. }
+        );
+        if is_stuck {
+            fault.waits = self.waits(request, running, checker, global);
+        }
+    }
+
     /// Adds a CTA's hazards to the report.
     fn collect(&self, cta: &Cta, request: &LaunchRequest, report: &mut Report) {
         if let Some(timing) = &cta.timing {
@@ -426,6 +455,16 @@ fn resident(run: &Run) -> u64 {
     u64::from(device.multiprocessors) * u64::from(together.blocks.max(1))
 }
 
+/// How far a launch is.
+struct Standing {
+    /// CTAs that have ended.
+    ended: u64,
+    /// CTAs that have begun and not ended.
+    running: u64,
+    /// Instructions that those have issued.
+    issued: u64,
+}
+
 /// The CTAs of a launch in turns.
 struct Batch<'a> {
     loaded: &'a Loaded,
@@ -447,9 +486,11 @@ struct Batch<'a> {
     report: Report,
     /// What other threads have done, where there are some.
     tally: Option<&'a Tally>,
+    /// Those who run other blocks of the launch meanwhile, where these may wait for each other.
+    crowd: Option<&'a Crowd>,
     /// Other threads run blocks of the launch at the same time.
     is_beside: bool,
-    /// Instructions that the tally knows.
+    /// Instructions that the tally or the crowd knows.
     told: u64,
 }
 
@@ -474,6 +515,7 @@ impl<'a> Batch<'a> {
             weak: None,
             report: Report::default(),
             tally,
+            crowd: None,
             is_beside: false,
             told: 0,
         }
@@ -511,9 +553,7 @@ impl<'a> Batch<'a> {
         }
         let mut running: Vec<Cta> = Vec::new();
         for number in numbers {
-            let mut cta = self.free.pop().unwrap_or_else(|| self.room());
-            let block = Shape::coordinates(self.run.shape.grid, number);
-            cta.start(self.run, block);
+            let mut cta = self.begin(number);
             if let Some(checker) = &mut self.checker {
                 checker.start(cta.room, number);
             }
@@ -556,6 +596,14 @@ impl<'a> Batch<'a> {
         self.report.stats.cycles += cycles;
     }
 
+    /// The CTA of this number, which begins.
+    fn begin(&mut self, number: u64) -> Cta {
+        let mut cta = self.free.pop().unwrap_or_else(|| self.room());
+        let block = Shape::coordinates(self.run.shape.grid, number);
+        cta.start(self.run, block);
+        cta
+    }
+
     /// Ends the launch if none of the CTAs that have begun can go on: their warps go round or wait, and memory stays as it is. Others that could
     /// change it begin when one of these has ended.
     fn end_endless(&mut self, running: &[Cta]) {
@@ -592,17 +640,8 @@ impl<'a> Batch<'a> {
         let Some(fault) = &mut self.report.fault else {
             return;
         };
-        let is_stuck = matches!(
-            fault.kind,
-            FaultKind::Endless { .. }
-                | FaultKind::Deadlock { .. }
-                | FaultKind::BudgetExhausted { .. }
-                | FaultKind::LaunchBudgetExhausted { .. }
-        );
-        if is_stuck {
-            let checker = self.checker.as_ref();
-            fault.waits = self.loaded.waits(self.request, running, checker, global);
-        }
+        self.loaded
+            .add_waits(fault, self.request, running, self.checker.as_ref(), global);
     }
 
     /// Whether a lower block has faulted on another thread, or what the threads do has to be taken back.
@@ -632,9 +671,20 @@ impl<'a> Batch<'a> {
 
     /// A CTA's turn, while so many others run; whether it has ended.
     fn turn(&mut self, cta: &mut Cta, others: u64, global: &Table, cycles: &mut u64) -> bool {
-        let (ended, blocks) = (self.ended, self.blocks);
         let limit = self.run.config.launch_limit();
-        let issued = self.report.stats.warp_instructions - self.ended_instructions;
+        let blocks = self.blocks;
+        let Standing {
+            ended,
+            running,
+            issued,
+        } = match self.crowd {
+            Some(crowd) => crowd.standing(),
+            None => Standing {
+                ended: self.ended,
+                running: others + 1,
+                issued: self.report.stats.warp_instructions - self.ended_instructions,
+            },
+        };
         let stopped = if let Some(why) = self.run.interrupt.look() {
             cta.stop(match why {
                 Interruption::Cancelled => FaultKind::Cancelled { ended, blocks },
@@ -663,7 +713,7 @@ impl<'a> Batch<'a> {
             };
             match cta.turn(self.run, global, stats, watchers, left) {
                 Ok(Turn::Running) => {
-                    self.count(0);
+                    self.count(None);
                     return false;
                 }
                 Ok(Turn::Ended) => {
@@ -673,12 +723,12 @@ impl<'a> Batch<'a> {
                     self.ended += 1;
                     self.ended_instructions += cta.issued();
                     self.collect(cta, cycles);
-                    self.count(1);
+                    self.count(Some(cta.issued()));
                     return true;
                 }
                 Ok(Turn::Exhausted) => cta.stop(FaultKind::LaunchBudgetExhausted {
                     limit,
-                    running: others + 1,
+                    running,
                     ended,
                     blocks,
                 }),
@@ -689,12 +739,18 @@ impl<'a> Batch<'a> {
         false
     }
 
-    /// Tells who watches; so many blocks have ended since the last time.
-    fn count(&mut self, ended: u64) {
+    /// Tells who watches, after a turn; a block that has ended in it had issued so many instructions.
+    fn count(&mut self, ended: Option<u64>) {
         let issued = self.report.stats.warp_instructions;
+        let new = issued - self.told;
+        if let Some(crowd) = self.crowd {
+            crowd.tell(self.request.progress, ended, new);
+            self.told = issued;
+            return;
+        }
         match (self.request.progress, self.tally) {
             (Some(progress), Some(tally)) => {
-                tally.tell(progress, ended, issued - self.told);
+                tally.tell(progress, ended.map_or(0, |_| 1), new);
                 self.told = issued;
             }
             (Some(progress), None) => progress.count(self.ended, issued),

@@ -6,6 +6,7 @@
 use super::bytes::Bytes;
 use super::global::Table;
 use super::local::Local;
+use super::strong::Concurrency;
 use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
 use crate::launch::{AccessKind, FaultKind, Window};
 
@@ -149,16 +150,55 @@ impl Memories<'_> {
 }
 
 impl Memories<'_> {
+    /// What a strong load finds: as [`Memories::load`] where nobody else is there.
+    #[inline]
+    pub fn load_strong(
+        &self,
+        lane: usize,
+        location: Location,
+        bytes: u32,
+        concurrency: Concurrency,
+    ) -> u128 {
+        match location {
+            Location::Global(index, offset) => {
+                let words = self.global.words(index);
+                words.load_strong(offset, bytes, concurrency)
+            }
+            _ => self.load(lane, location, bytes),
+        }
+    }
+
+    /// A strong store.
+    #[inline]
+    pub fn store_strong(
+        &mut self,
+        lane: usize,
+        location: Location,
+        bytes: u32,
+        value: u128,
+        concurrency: Concurrency,
+    ) {
+        match location {
+            Location::Global(index, offset) => {
+                let words = self.global.words(index);
+                words.store_strong(offset, bytes, value, concurrency);
+            }
+            _ => self.store(lane, location, bytes, value),
+        }
+    }
+
     /// Replaces the 4 or 8 bytes at a place by what `change` makes of them, if anything; what was there.
     pub fn modify(
         &mut self,
         lane: usize,
         location: Location,
         bytes: u32,
+        concurrency: Concurrency,
         change: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
         if let Location::Global(index, offset) = location {
-            return self.global.words(index).modify(offset, bytes, change);
+            let words = self.global.words(index);
+            return words.modify(offset, bytes, concurrency, change);
         }
         let old = self.load(lane, location, bytes) as u64;
         if let Some(new) = change(old) {

@@ -8,7 +8,7 @@
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
 //! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`], [`checked`],
-//! [`memory`], [`local`], [`global`], [`words`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
+//! [`memory`], [`local`], [`global`], [`words`], [`strong`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
 //! with [`pending`], [`foreseen`] and [`profile`], look on, [`rounds`] finds warps that can never go on, [`waits`] says for whom they wait, [`Progress`]
 //! lets others look on.
 
@@ -40,6 +40,7 @@ pub(crate) mod semantics;
 pub(crate) mod shape;
 pub(crate) mod specialised;
 pub(crate) mod stop;
+pub(crate) mod strong;
 #[cfg(test)]
 mod tests;
 pub(crate) mod timed;
@@ -82,9 +83,13 @@ pub struct SimConfig {
     /// Readings of the documents, and the seed that perturbs approximate instructions.
     pub semantics: semantics::Reference,
     /// Threads of the host that run the blocks of a launch; 0: as many as it runs at a time. One with `timed`, and where blocks may wait
-    /// for each other (atomics on global memory). What a launch writes and counts is the same, unless blocks race without atomics; with `check`
+    /// for each other (atomics on global memory), but without `deterministic`. What a launch writes and counts is the same, unless blocks race without atomics; with `check`
     /// also then, and so is what is found.
     pub threads: u32,
+    /// The same launch on the same memory gives the same result. Without that, blocks of programs with atomics on global memory run on several
+    /// threads too (`threads`), and what depends on who comes first depends on the host: who gets a lock or which piece of work, sums of floating-point
+    /// numbers, counts, which fault is told. With `timed`, `check`, `weak` or `turns` it changes nothing.
+    pub deterministic: bool,
     /// Which vector instructions of the host pure operations may use. Results are the same.
     pub simd: Simd,
     /// Local memory of a thread in bytes, a multiple of 16: the initial stack pointer.
@@ -136,6 +141,7 @@ impl Default for SimConfig {
             warp_lanes: registers::LANES as u32,
             semantics: semantics::Reference::default(),
             threads: 0,
+            deterministic: true,
             simd: Simd::default(),
             stack_bytes: 64 * 1024,
             memory_bytes: 4 << 30,

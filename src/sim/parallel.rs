@@ -54,11 +54,10 @@ struct Order {
     fault: Option<(u64, Stats, Fault)>,
 }
 
-impl Order {
-    fn add(&mut self, stats: Stats) {
-        self.stats.warp_instructions += stats.warp_instructions;
-        self.stats.thread_instructions += stats.thread_instructions;
-    }
+/// Adds what blocks have issued.
+pub fn add(all: &mut Stats, stats: Stats) {
+    all.warp_instructions += stats.warp_instructions;
+    all.thread_instructions += stats.thread_instructions;
 }
 
 impl Tally {
@@ -107,7 +106,7 @@ impl Tally {
         order.later.insert(blocks.start, (blocks.end, stats));
         while let Some((end, stats)) = order.later.remove(&order.below) {
             order.below = end;
-            order.add(stats);
+            add(&mut order.stats, stats);
         }
     }
 
@@ -138,7 +137,7 @@ impl Tally {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let fault = order.fault.take().map(|(block, stats, fault)| {
-            order.add(stats);
+            add(&mut order.stats, stats);
             (block, fault)
         });
         (order.stats, fault)

@@ -11,6 +11,7 @@ use super::execute::Environment;
 use super::local::Local;
 use super::memory::{WINDOW, little_endian};
 use super::registers::{BITS, Column, LANES, Operand, Registers, ZERO, blend, lanes};
+use super::strong::Concurrency;
 use super::warp::Warp;
 use super::words::Words;
 use crate::abi::{LOCAL_WINDOW, SHARED_WINDOW};
@@ -400,7 +401,8 @@ pub(super) fn window(access: Access, address: u64) -> (Window, u64) {
 }
 
 impl Warp {
-    /// The addresses of all lanes, also of those that do not run; none where a part of them cannot be found out.
+    /// The addresses of all lanes, also of those that do not run; none where a part of them cannot be found out, and where each lane's access has
+    /// an order.
     #[inline(always)]
     pub(super) fn addresses(
         &mut self,
@@ -409,6 +411,9 @@ impl Warp {
         access: Access,
         mask: u32,
     ) -> Option<Addresses> {
+        if access.strong && env.concurrency != Concurrency::Alone {
+            return None;
+        }
         if !op.broadcasts.is_empty() {
             self.broadcast(op, env, mask).ok()?;
         }

@@ -2,16 +2,16 @@
 //!
 //! Words of 32 bits that are loaded and stored one by one, relaxed: whoever needs an order has one already, since a launch and whoever waits
 //! for its end meet at the driver's queue. An access of up to four bytes, aligned to its size, is one step; longer ones are a step a word.
+//! Accesses with an order have their own file ([`super::strong`]).
 //! Bytes beside those that are stored keep what another thread stores there meanwhile. Zeros come from the operating system when they are
 //! touched.
 
 use super::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a word.
-const WORD: usize = size_of::<u32>();
+pub(super) const WORD: usize = size_of::<u32>();
 
 /// Bytes of the marks of a word of marks.
 const MARKS: usize = u64::BITS as usize;
@@ -97,8 +97,6 @@ pub struct Words {
     /// Bytes; the rest of the last word is not used.
     size: usize,
     written: Option<Written>,
-    /// Held by who changes a pair of words in one step.
-    pairs: Mutex<()>,
 }
 
 impl Words {
@@ -111,7 +109,6 @@ impl Words {
                 true => Some(Written::new(size)?),
                 false => None,
             },
-            pairs: Mutex::default(),
         })
     }
 
@@ -210,6 +207,12 @@ impl Words {
         }
     }
 
+    /// The word at an offset in it.
+    #[inline(always)]
+    pub(super) fn atomic(&self, start: usize) -> &AtomicU32 {
+        &self.words[start / WORD]
+    }
+
     #[inline]
     fn word(&self, index: usize) -> u32 {
         self.words[index].load(Ordering::Relaxed)
@@ -268,39 +271,6 @@ impl Words {
         if self.written.is_some() {
             self.mark(start, bytes as usize);
         }
-    }
-
-    /// Replaces the 4 or 8 bytes at an offset that is a multiple of them by what `change` makes of them, if anything, in one step for all who change as many
-    /// bytes there; what was there.
-    pub(super) fn modify(
-        &self,
-        start: usize,
-        bytes: u32,
-        change: impl Fn(u64) -> Option<u64>,
-    ) -> u64 {
-        if bytes as usize <= WORD {
-            // An aligned part of a word lies in it as a whole.
-            let shift = 8 * (start % WORD) as u32;
-            let mask = u32::MAX >> (u32::BITS - 8 * bytes);
-            let part = |word: u32| u64::from(word >> shift & mask);
-            let word = &self.words[start / WORD];
-            let new = |old: u32| {
-                let new = change(part(old))? as u32 & mask;
-                Some(old & !(mask << shift) | new << shift)
-            };
-            let result = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new);
-            if result.is_ok() {
-                self.mark(start, bytes as usize);
-            }
-            let (Ok(old) | Err(old)) = result;
-            return part(old);
-        }
-        let _alone = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = self.load(start, bytes) as u64;
-        if let Some(new) = change(old) {
-            self.store(start, bytes, new.into());
-        }
-        old
     }
 
     /// The parts of words that a range touches: index, bytes before the part in its word, bytes of the part.
@@ -410,7 +380,6 @@ impl Clone for Words {
                 .collect(),
             size: self.size,
             written: self.written.clone(),
-            pairs: Mutex::default(),
         }
     }
 }

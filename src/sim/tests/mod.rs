@@ -1,6 +1,7 @@
 //! Programs for the simulator's tests, written as `FORM field=value ..` with the names of the description, independent of the assembler.
 
 mod checks;
+mod concurrent;
 mod divergence;
 mod endless;
 mod faults;

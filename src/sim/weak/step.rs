@@ -14,6 +14,7 @@ use crate::sim::execute::{Environment, Issued};
 use crate::sim::memory::{Location, Memories};
 use crate::sim::registers::lanes;
 use crate::sim::stop::Stop;
+use crate::sim::strong::Concurrency;
 use crate::sim::warp::Warp;
 
 /// Accesses of a warp that may be pending, at most (assigned); the oldest is performed before there are more.
@@ -269,10 +270,13 @@ impl Block {
                 view.change(device, place, bytes);
                 // Registers hold more than an atomic on one or two bytes compares and stores.
                 let operand = u64::MAX >> (64 - 8 * bytes);
-                let old = memories.modify(lane, place, bytes, |old| match atomic.op {
-                    Some((op, ty)) => Some(atomic::apply(op, ty, old, source)),
-                    None => (old == source & operand).then_some(swap & operand),
-                });
+                let old =
+                    memories.modify(lane, place, bytes, Concurrency::Alone, |old| {
+                        match atomic.op {
+                            Some((op, ty)) => Some(atomic::apply(op, ty, old, source)),
+                            None => (old == source & operand).then_some(swap & operand),
+                        }
+                    });
                 let words = [old as u32, (old >> 32) as u32, 0, 0];
                 warp.registers.set_words(d, lane, words);
             }

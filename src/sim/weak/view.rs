@@ -14,6 +14,7 @@ use super::past::{Part, Past, WORD, Word, parts};
 use crate::isa::random::Random;
 use crate::sim::global::Table;
 use crate::sim::memory::Location;
+use crate::sim::strong::Concurrency;
 use hashbrown::HashMap;
 
 /// Words whose stores a block may hold back, at most (assigned).
@@ -34,7 +35,7 @@ impl Device<'_> {
     fn write(&mut self, word: Word, mask: u32, bits: u32) -> u64 {
         let time = self.past.overwritten(self.table, word);
         let words = self.table.words(word.allocation);
-        words.modify(word.index * WORD, WORD as u32, |old| {
+        words.modify(word.index * WORD, WORD as u32, Concurrency::Alone, |old| {
             Some(old & !u64::from(mask) | u64::from(bits & mask))
         });
         time

@@ -13,6 +13,7 @@ use crate::sim::registers::{LANES, Registers};
 use crate::sim::semantics::Reference;
 use crate::sim::semantics::softfloat::{self, F16, F32, Format, Rounding};
 use crate::sim::shape::Shape;
+use crate::sim::strong::Concurrency;
 use crate::sim::warp::Warp;
 use crate::spa53::random::{self, Names};
 use crate::spa53::{
@@ -56,6 +57,7 @@ fn run(
         clock: None,
         checker: None,
         recorder: None,
+        concurrency: Concurrency::Alone,
     };
     let stop = (0..words.len()).find_map(|_| warp.step(&mut env).err());
     (warp.registers, stop.map(|stop| stop.kind))

@@ -73,6 +73,10 @@ pub fn table(wanted: &Wanted) -> Result<()> {
         ..SimConfig::default()
     };
     let all = SimConfig::default();
+    let any_order = SimConfig {
+        deterministic: false,
+        ..all
+    };
     let [timed, check] = [(true, false), (false, true)].map(|(timed, check)| SimConfig {
         timed,
         check,
@@ -84,6 +88,7 @@ pub fn table(wanted: &Wanted) -> Result<()> {
     let modes = [
         ("functional", functional),
         ("all cores", all),
+        ("any order", any_order),
         ("timed", timed),
         ("check", check),
         ("check all", check_all),
@@ -316,6 +321,7 @@ fn loads(scale: u32) -> Result<Vec<Load>> {
             vec![small, vec![0; n as usize / 8]],
         )?,
         own("gcd", gcd()),
+        own("counts", counts()),
     ])
 }
 
@@ -458,4 +464,32 @@ block3:
     return
 }
 "
+}
+
+/// Counts in 1,024 words by atomic additions whose results are looked at: blocks run in order unless nobody asks for one.
+fn counts() -> String {
+    format!(
+        "{}    v4 = iadd_imm.i32 v1, 77
+    v5 = imul_imm.i32 v1, 0x10dcd
+    v6 = iconst.i32 64
+    v8 = iconst.i32 0
+    v9 = iconst.i32 1
+    jump block1(v4, v5, v6, v8)
+block1(v100: i32, v101: i32, v7: i32, v30: i32):{HASH}
+    v31 = band_imm.i32 v120, 1023
+    v32 = uextend.i64 v31
+    v33 = ishl_imm.i64 v32, 2
+    v34 = iadd v0, v33
+    v35 = atomic_rmw.i32 add v34, v9
+    v36 = bor v30, v35
+    v37 = iadd_imm.i32 v7, -1
+    brif v37, block1(v120, v121, v37, v36), block2
+block2:
+    v38 = ushr_imm.i32 v36, 31
+    trapnz v38, user1
+    return
+}}
+",
+        head("counts")
+    )
 }

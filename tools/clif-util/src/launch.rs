@@ -91,9 +91,14 @@ pub struct Options {
     /// Warp instructions that blocks which have not ended may have issued together [default: 134217728; 4194304 with --check].
     #[arg(long, value_name = "N")]
     launch_budget: Option<u64>,
-    /// Threads of this computer that run the blocks [default: as many as it runs at a time]. Results and counts are the same.
+    /// Threads of this computer that run the blocks [default: as many as it runs at a time]. Without --nondeterministic, results and counts are the
+    /// same.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: u32,
+    /// Run blocks on several threads also where they may wait for each other (atomics on global memory): what depends on
+    /// who comes first may then be otherwise each time. Changes nothing with --timed, --check and --weak.
+    #[arg(long)]
+    nondeterministic: bool,
     /// Vector instructions of this computer that the simulator uses: auto, avx2 or portable. Results are the same.
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = parse_simd)]
     simd: Simd,
@@ -226,6 +231,7 @@ impl Options {
             budget: self.budget.unwrap_or(defaults.budget),
             warp_lanes: self.warp_lanes,
             threads: self.threads,
+            deterministic: !self.nondeterministic,
             simd: self.simd,
             launch_budget: self.launch_budget.unwrap_or(defaults.launch_budget),
             ..defaults

@@ -8,6 +8,7 @@ use cranelift_thisgpu::unstable::isa::table::Effects;
 use cranelift_thisgpu::unstable::isa::{Register, RegisterClass};
 use cranelift_thisgpu::unstable::sim::Bytes;
 use cranelift_thisgpu::unstable::sim::Column;
+use cranelift_thisgpu::unstable::sim::Concurrency;
 use cranelift_thisgpu::unstable::sim::Global;
 use cranelift_thisgpu::unstable::sim::Local;
 use cranelift_thisgpu::unstable::sim::Program;
@@ -184,6 +185,7 @@ impl<'a> Machine<'a> {
             clock: None,
             checker: None,
             recorder: None,
+            concurrency: Concurrency::Alone,
         };
         for _ in 0..program.ops.len() {
             if let Err(stop) = self.warp.step(&mut env) {
