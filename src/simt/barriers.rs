@@ -1,17 +1,10 @@
 //! Which convergence barrier each region uses.
 
 use super::block_set::BlockSet;
-use thiserror::Error;
+use smallvec::SmallVec;
 
 /// Convergence barriers of a warp (design of the machine, *assigned*).
 pub const BARRIERS: u8 = 16;
-
-/// Regions overlap in a way that the barriers of the machine cannot express.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "unsupported: more than {BARRIERS} divergent regions overlap without being nested in each other"
-)]
-pub struct TooManyBarriers;
 
 /// Where a barrier is in use.
 #[derive(Clone, Debug)]
@@ -53,126 +46,173 @@ impl Extent {
 pub struct Assignment {
     /// Its number.
     pub number: u8,
-    /// A region around this one uses it too: its mask is put aside meanwhile.
-    pub saves_outer: bool,
+    /// Regions that overlap use it too: it holds the mask at a start, and while lanes wait at the meeting point. In
+    /// between the mask is put aside, by level: regions of one level do not overlap.
+    pub aside: Option<u32>,
 }
 
-/// Gives every region of a function with `blocks` blocks a barrier, outer regions (which come first) the lower numbers. Regions that overlap
-/// have different barriers as long as there are enough; after that a region takes the barrier of regions that it lies in entirely.
+/// Gives every region of a function with `blocks` blocks one of `barriers` barriers, outer regions (which come first)
+/// the lower numbers. Regions that overlap have different barriers as long as there are enough; otherwise the last one
+/// is for all regions that get no other.
 ///
-/// # Errors
-/// See [`TooManyBarriers`].
-pub fn assign(regions: &[LiveRange], blocks: usize) -> Result<Vec<Assignment>, TooManyBarriers> {
-    let mut around = Vec::new();
-    let mut sets = Vec::new();
-    for region in regions {
-        match &region.extent {
-            Extent::Nested { around: count, .. } => around.push((*count, region.starts.len())),
-            Extent::Set(inside) => sets.push(Placed {
-                starts: &region.starts,
-                meeting: region.meeting,
-                inside,
-            }),
-        }
-    }
-    match sets.is_empty() {
-        true => around.into_iter().map(assign_nested).collect(),
-        false => assign_sets(&sets, blocks),
-    }
-}
-
-/// The barrier of a region that lies in `around` others, which alone it overlaps with: what [`assign_sets`] gives it.
-fn assign_nested((around, starts): (u32, usize)) -> Result<Assignment, TooManyBarriers> {
-    let last = u32::from(BARRIERS) - 1;
-    // The mask that is put aside has one definition.
-    if around > last && starts > 1 {
-        return Err(TooManyBarriers);
-    }
-    Ok(Assignment {
-        number: around.min(last) as u8,
-        saves_outer: around > last,
-    })
-}
-
-/// A [`LiveRange`] whose blocks are known.
-struct Placed<'a> {
-    starts: &'a [usize],
-    meeting: usize,
-    inside: &'a BlockSet,
-}
-
-fn assign_sets(regions: &[Placed], blocks: usize) -> Result<Vec<Assignment>, TooManyBarriers> {
-    let mut users = Users {
-        inside: vec![0; blocks],
-        starting: vec![0; blocks],
-        regions: Default::default(),
+/// Then no region owns the last barrier, so no mask is lost by using it. Nor are lanes that wait at one meeting point
+/// taken for those that others wait for at another one: both regions would have to hold the same lanes, of which some
+/// come to one point first and some to the other, though each point is on all ways from the other.
+pub fn assign(regions: &[LiveRange], blocks: usize, barriers: u8) -> Vec<Assignment> {
+    let levels = levels(regions, blocks);
+    let all = u32::from(barriers);
+    let own = match levels.iter().all(|&level| level < all) {
+        true => all,
+        false => all.saturating_sub(1),
     };
-    let mut found: Vec<Assignment> = Vec::with_capacity(regions.len());
-    for region in regions {
-        let taken = users.taken(region);
-        let free = (0..BARRIERS)
-            .find(|n| taken >> n & 1 == 0)
-            .map(|number| Assignment {
-                number,
-                saves_outer: false,
-            });
-        // The mask that is put aside has one definition.
-        let nested = || {
-            if region.starts.len() > 1 {
-                return None;
-            }
-            let number = (0..BARRIERS).rev().find(|&n| {
-                users.regions[usize::from(n)]
-                    .iter()
-                    .all(|other| !overlap(other, region) || holds(other, region))
-            })?;
-            Some(Assignment {
-                number,
-                saves_outer: true,
-            })
-        };
-        let assignment = free.or_else(nested).ok_or(TooManyBarriers)?;
-        users.add(region, assignment.number);
-        found.push(assignment);
-    }
-    Ok(found)
+    let place = |level: u32| Assignment {
+        number: level.min(own) as u8,
+        aside: level.checked_sub(own),
+    };
+    levels.into_iter().map(place).collect()
 }
 
-/// The barriers in use, as sets of bits by block.
-struct Users<'r, 'a> {
+/// By region: a number that no region which overlaps has, as low as those before leave it.
+fn levels(regions: &[LiveRange], blocks: usize) -> Vec<u32> {
+    let mut users = Users::default();
+    let level = |region: &LiveRange| match &region.extent {
+        Extent::Nested { around, .. } => *around,
+        Extent::Set(inside) => users.add(&region.starts, inside, blocks),
+    };
+    regions.iter().map(level).collect()
+}
+
+/// The levels in use, by block.
+#[derive(Default)]
+struct Users {
     /// By regions that hold the block.
-    inside: Vec<u16>,
+    inside: Vec<Levels>,
     /// By regions that start at the end of the block.
-    starting: Vec<u16>,
-    /// Who uses each barrier.
-    regions: [Vec<&'r Placed<'a>>; BARRIERS as usize],
+    starting: Vec<SmallVec<[u32; 2]>>,
 }
 
-impl<'r, 'a> Users<'r, 'a> {
-    /// The barriers of the regions that [`overlap`] with `region`.
-    fn taken(&self, region: &Placed) -> u16 {
-        let around = region.starts.iter().map(|&start| self.inside[start]);
-        let within = region.inside.iter().map(|block| self.starting[block]);
-        around.chain(within).fold(0, |taken, more| taken | more)
+impl Users {
+    /// Gives a region the first level that none which is in use at a same place has.
+    fn add(&mut self, starts: &[usize], inside: &BlockSet, blocks: usize) -> u32 {
+        self.inside.resize_with(blocks, Levels::default);
+        self.starting.resize_with(blocks, SmallVec::default);
+        let mut taken = Levels::default();
+        for &start in starts {
+            taken.join(&self.inside[start]);
+        }
+        for block in inside.iter() {
+            let starting = self.starting[block].iter();
+            starting.for_each(|&level| taken.insert(level));
+        }
+        let level = taken.first_free();
+        inside.iter().for_each(|b| self.inside[b].insert(level));
+        starts.iter().for_each(|&s| self.starting[s].push(level));
+        level
+    }
+}
+
+/// A set of levels, as bits.
+#[derive(Clone, Debug, Default)]
+struct Levels(SmallVec<[u64; 1]>);
+
+impl Levels {
+    fn insert(&mut self, level: u32) {
+        let word = level as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (level % 64);
     }
 
-    fn add(&mut self, region: &'r Placed<'a>, number: u8) {
-        for block in region.inside.iter() {
-            self.inside[block] |= 1 << number;
+    fn join(&mut self, other: &Levels) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
         }
-        for &start in region.starts {
-            self.starting[start] |= 1 << number;
+        for (word, more) in self.0.iter_mut().zip(&other.0) {
+            *word |= more;
         }
-        self.regions[usize::from(number)].push(region);
+    }
+
+    fn first_free(&self) -> u32 {
+        let full = self.0.iter().take_while(|word| **word == u64::MAX).count();
+        let next = self.0.get(full).map_or(0, |word| word.trailing_ones());
+        64 * full as u32 + next
     }
 }
 
-/// Whether both barriers are in use at some place.
-fn overlap(a: &Placed, b: &Placed) -> bool {
-    b.starts.iter().any(|&s| a.inside.contains(s)) || a.starts.iter().any(|&s| b.inside.contains(s))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
 
-/// Whether `outer` is in use wherever `inner` is, and beyond.
-fn holds(outer: &Placed, inner: &Placed) -> bool {
-    outer.inside.contains(inner.meeting) && outer.inside.is_superset(inner.inside)
+    fn range(starts: &[usize], blocks: impl IntoIterator<Item = usize>) -> LiveRange {
+        let inside: BlockSet = blocks.into_iter().collect();
+        LiveRange {
+            starts: starts.to_vec(),
+            meeting: inside.iter().last().unwrap_or(0) + 1,
+            extent: Extent::Set(inside),
+        }
+    }
+
+    #[test]
+    fn the_last_barrier_is_shared_when_there_are_too_many() {
+        // Each overlaps with all others: none lies in another one.
+        let stairs = |count: usize| -> Vec<LiveRange> {
+            (0..count).map(|i| range(&[i], i..count + i)).collect()
+        };
+        let own = assign(&stairs(16), 40, BARRIERS);
+        let alone = |number| Assignment {
+            number,
+            aside: None,
+        };
+        assert_eq!(own, (0..16).map(alone).collect::<Vec<_>>());
+        let shared = assign(&stairs(19), 40, BARRIERS);
+        assert_eq!(shared[..15], own[..15]);
+        let aside = |level| Assignment {
+            number: 15,
+            aside: Some(level),
+        };
+        assert_eq!(shared[15..], (0..4).map(aside).collect::<Vec<_>>());
+        let one = assign(&stairs(100), 200, 1);
+        assert!(one.into_iter().eq((0..100).map(|level| Assignment {
+            number: 0,
+            aside: Some(level),
+        })));
+    }
+
+    #[test]
+    fn what_is_in_use_at_once_is_kept_apart() {
+        let mut random = Random::for_test("barriers");
+        for _ in 0..300 {
+            let count = 1 + random.below(120) as usize;
+            let some: Vec<LiveRange> = (0..count)
+                .map(|_| {
+                    let first = random.below(60) as usize;
+                    let blocks = first..first + 1 + random.below(40) as usize;
+                    let more = blocks.start + random.below(blocks.len() as u64) as usize;
+                    match random.flip() {
+                        true => range(&[first], blocks),
+                        false => range(&[first, more], blocks),
+                    }
+                })
+                .collect();
+            let barriers = 1 + random.below(16) as u8;
+            let found = assign(&some, 100, barriers);
+            let blocks = |range: &LiveRange| match &range.extent {
+                Extent::Set(blocks) => blocks.clone(),
+                Extent::Nested { .. } => BlockSet::default(),
+            };
+            let aside = found.iter().any(|a| a.aside.is_some());
+            for (a, at) in some.iter().zip(&found) {
+                assert!(at.number < barriers);
+                // Nobody owns the barrier that is shared.
+                assert!(!aside || at.aside.is_some() == (at.number == barriers - 1));
+                for (b, other) in some.iter().zip(&found) {
+                    let within = |a: &LiveRange, b| a.starts.iter().any(|&s| blocks(b).contains(s));
+                    let apart = std::ptr::eq(a, b) || !within(a, b) && !within(b, a);
+                    assert!(apart || at != other, "{at:?} {a:?} {b:?}");
+                }
+            }
+        }
+    }
 }

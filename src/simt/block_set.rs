@@ -25,6 +25,19 @@ impl FromIterator<usize> for BlockSet {
 }
 
 impl BlockSet {
+    /// The blocks, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ranges.iter().cloned().flatten()
+    }
+
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.ranges.iter().map(Range::len).sum()
+    }
+}
+
+#[cfg(test)]
+impl BlockSet {
     /// Whether it holds a block.
     pub fn contains(&self, block: usize) -> bool {
         self.ranges[..self.begun_by(block)]
@@ -39,16 +52,6 @@ impl BlockSet {
                 .last()
                 .is_some_and(|range| inner.end <= range.end)
         })
-    }
-
-    /// The blocks, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.ranges.iter().cloned().flatten()
-    }
-
-    /// Number of blocks.
-    pub fn len(&self) -> usize {
-        self.ranges.iter().map(Range::len).sum()
     }
 
     /// Number of ranges that begin at `block` or before.

@@ -4,7 +4,7 @@
 //! a place for them get a block first. A call is such a region too, because lanes may come back from it one by one: the callee of an indirect call may
 //! differ, and a callee may end in a tail call. Where lanes meet, if they do, is in the blocks ([`Meeting`]). Barriers are callee-saved: a device function puts aside those that it uses.
 
-use super::barriers::{BARRIERS, Extent, LiveRange, TooManyBarriers, assign};
+use super::barriers::{Assignment, BARRIERS, Extent, LiveRange, assign};
 use super::edit::Editor;
 use super::masks::{Home, Masks};
 use super::meeting::Meetings;
@@ -24,13 +24,14 @@ use thiserror::Error;
 /// # Errors
 /// See [`ConvergenceError`].
 pub fn insert_barriers(code: VCode<VReg>) -> Result<VCode<VReg>, ConvergenceError> {
-    insert_barriers_around(code, regions)
+    insert_barriers_around(code, regions, BARRIERS)
 }
 
-/// [`insert_barriers`], with the search for regions to use.
+/// [`insert_barriers`], with the search for regions to use, on a machine of so many barriers.
 pub(super) fn insert_barriers_around(
     code: VCode<VReg>,
     find: impl Fn(&Meetings) -> Regions,
+    barriers: u8,
 ) -> Result<VCode<VReg>, ConvergenceError> {
     let parts = |data: &BlockData<VReg>| data.meeting != Meeting::Together;
     if !code.blocks.values().any(parts) && !code.insts.iter().any(is_call) {
@@ -39,14 +40,12 @@ pub(super) fn insert_barriers_around(
     let (mut code, meetings, regions) = make_places(split_at_calls(code), find);
     check_uniform_writes(&mut code, &regions.apart)?;
     let ranges = sorted_ranges(&code, &meetings, regions);
-    let assignments = assign(&ranges, code.blocks.len())?;
+    let assignments = assign(&ranges, code.blocks.len(), barriers);
     let mut editor = Editor::new(code);
     let mut masks = Masks::default();
-    for (range, assignment) in ranges.iter().zip(&assignments) {
-        let home = assignment
-            .saves_outer
-            .then(|| masks.home(&mut editor, level(range)));
-        insert(&mut editor, range, assignment.number, home);
+    for (range, Assignment { number, aside }) in ranges.iter().zip(&assignments) {
+        let home = aside.map(|level| masks.home(&mut editor, level, range.starts.len()));
+        insert(&mut editor, range, *number, home);
     }
     let used: BTreeSet<u8> = assignments.iter().map(|a| a.number).collect();
     if editor.code().kind == FunctionKind::Device {
@@ -62,9 +61,6 @@ pub(super) fn insert_barriers_around(
 /// Why lanes cannot be kept together.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConvergenceError {
-    /// See [`TooManyBarriers`].
-    #[error(transparent)]
-    Barriers(#[from] TooManyBarriers),
     /// A uniform register is written where lanes may be apart: lowering expected them to meet before.
     #[error("{block} writes a uniform register, and lanes do not meet before it")]
     Apart {
@@ -291,33 +287,26 @@ fn sorted_ranges(code: &VCode<VReg>, meetings: &Meetings, regions: Regions) -> V
     ranges
 }
 
-/// How many of the regions around one put masks aside, as far as it is known: regions that may overlap in any way have no levels.
-fn level(range: &LiveRange) -> u32 {
-    match range.extent {
-        Extent::Nested { around, .. } => around.saturating_sub(u32::from(BARRIERS)),
-        Extent::Set(_) => 0,
-    }
-}
-
-/// Sets the barrier `number` where the region starts, and waits for it where it ends; `home` takes the mask of a region around.
+/// Sets the barrier `number` where the region starts, and waits for it where it ends; `home` has the mask in between.
 fn insert(editor: &mut Editor<VReg>, range: &LiveRange, number: u8, home: Option<Home>) {
     let meeting = Block::new(range.meeting);
     for start in range.starts.iter().map(|&s| Block::new(s)) {
         let line = editor.data(start).line;
-        if let Some(home) = home {
-            let saving = home.save(editor, number, line);
-            editor.body(start).extend(saving);
-        }
         let label = editor.attach(Attachment::Label(meeting));
         editor
             .body(start)
             .push(Entry::new(build::bssy_x(number), line).with(label));
+        if let Some(home) = home {
+            let saving = home.save(editor, number, line);
+            editor.body(start).extend(saving);
+        }
     }
     let line = editor.line_at_start(meeting);
-    let mut closing = vec![Entry::new(build::bsync_x(number), line)];
-    if let Some(home) = home {
-        closing.extend(home.restore(editor, number, line));
-    }
+    let mut closing = match home {
+        Some(home) => home.restore(editor, number, line),
+        None => Vec::new(),
+    };
+    closing.push(Entry::new(build::bsync_x(number), line));
     editor.body(meeting).splice(0..0, closing);
 }
 

@@ -1,14 +1,18 @@
-//! Where the mask of a convergence barrier is while a region within uses the barrier too.
+//! Where the mask of a region is while other regions use its convergence barrier.
 //!
-//! A mask is put aside in a register. In nests that are deeper than [`IN_REGISTERS`] levels the masks of the outer levels would be alive all at
-//! once: they go to slots of the frame, one for each level, because regions at one level are never in each other. So what is alive at any
-//! place is bounded, however deep a function is nested, and with it the work of all that follows.
+//! A mask is put aside in a register. A region that lanes enter at several places would need one with as many
+//! definitions: its mask is in a slot of the frame. In nests that are deeper than [`IN_REGISTERS`] levels the masks of
+//! all levels would be alive at once: they go to slots too, one for each level, because regions of one level do not
+//! overlap. So what is alive at any place is bounded, however deep a function is nested, and with it the work of all
+//! that follows. Each lane has a copy of the mask, as it has of a barrier. Lanes that have exited since stay in it:
+//! BSYNC waits for none of them.
 
 use super::edit::Editor;
 use crate::abi;
 use crate::isa::generated::{LoadSize, StoreSize, ldl, stl};
 use crate::isa::{RegisterClass, Role, VInst, VReg, build};
 use crate::vcode::{Attachment, Entry, Frame, SourceLine, SymbolKind, SymbolUse};
+use hashbrown::HashMap;
 
 /// Levels whose masks have registers (*assumed*: with what else a function has they fit into the registers that regalloc2 gives).
 pub(super) const IN_REGISTERS: u32 = 32;
@@ -32,36 +36,40 @@ pub(super) enum Home {
 /// The slots of the masks that have no registers.
 #[derive(Debug, Default)]
 pub(super) struct Masks {
-    /// The first slot and R1, once they are needed.
-    area: Option<(u32, VReg)>,
+    /// By level: where among the stack slots.
+    slots: HashMap<u32, u32>,
+    /// R1, once it is needed.
+    pointer: Option<VReg>,
 }
 
 impl Masks {
-    /// A home for the mask of a barrier that `level` regions which put masks aside are around.
-    pub fn home(&mut self, editor: &mut Editor<VReg>, level: u32) -> Home {
-        let Some(slot) = level.checked_sub(IN_REGISTERS) else {
-            return Home::Register(editor.code().new_vreg(RegisterClass::Gpr));
-        };
-        let (start, pointer) = *self.area.get_or_insert_with(|| {
-            let code = editor.code();
+    /// A home for the mask of a region at `level` that lanes enter at so many places.
+    pub fn home(&mut self, editor: &mut Editor<VReg>, level: u32, starts: usize) -> Home {
+        let code = editor.code();
+        if level < IN_REGISTERS && starts == 1 {
+            return Home::Register(code.new_vreg(RegisterClass::Gpr));
+        }
+        let pointer = *self.pointer.get_or_insert_with(|| {
             code.frame.uses_pointer = true;
             let known = code.entry.iter().find(|(_, r)| *r == abi::STACK_POINTER);
-            let pointer = known.map(|(v, _)| *v).unwrap_or_else(|| {
+            known.map(|(v, _)| *v).unwrap_or_else(|| {
                 let pointer = code.new_vreg(RegisterClass::Gpr);
                 code.entry.push((pointer, abi::STACK_POINTER));
                 pointer
-            });
-            (code.frame.slot_bytes.next_multiple_of(BYTES), pointer)
+            })
         });
-        let offset = start + BYTES * slot;
-        let bytes = &mut editor.code().frame.slot_bytes;
-        *bytes = (*bytes).max(offset + BYTES);
+        let bytes = &mut code.frame.slot_bytes;
+        let offset = *self.slots.entry(level).or_insert_with(|| {
+            let offset = bytes.next_multiple_of(BYTES);
+            *bytes = offset + BYTES;
+            offset
+        });
         Home::Slot { offset, pointer }
     }
 }
 
 impl Home {
-    /// The instructions that put the mask of barrier `number` aside.
+    /// The instructions that put the mask aside that barrier `number` has.
     pub fn save(self, editor: &mut Editor<VReg>, number: u8, line: SourceLine) -> Vec<Entry<VReg>> {
         let mask = self.register(editor);
         let mut code = vec![plain(build::bmov_x(mask, number), line)];
@@ -74,7 +82,7 @@ impl Home {
         code
     }
 
-    /// The instructions that give it back.
+    /// The instructions that give it to the barrier again.
     pub fn restore(
         self,
         editor: &mut Editor<VReg>,

@@ -12,6 +12,8 @@ mod edit;
 pub mod if_convert;
 #[cfg(test)]
 mod if_convert_tests;
+#[cfg(test)]
+mod machine;
 mod masks;
 mod meeting;
 mod nesting;
