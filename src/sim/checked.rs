@@ -9,8 +9,8 @@ use super::check::{Checker, Place, Target};
 use super::decoded::Op;
 use super::execute::Environment;
 use super::global::Table;
-use super::registers::{Column, LANES, Registers, ZERO};
-use super::together::{Memory, MemoryMut, Places, WORD, load_any, window};
+use super::registers::{Column, LANES, Registers, ZERO, lanes};
+use super::together::{Memory, MemoryMut, Places, Repeats, WORD, load_any, window};
 use super::warp::Warp;
 use super::words::Words;
 use crate::isa::Role;
@@ -87,14 +87,12 @@ struct Together<'a> {
 impl Together<'_> {
     /// Whether all that the lanes are about to load was written.
     #[inline(always)]
-    fn is_written(&self, memory: &impl Marked) -> bool {
+    fn is_written(&self, memory: &impl Marked, repeats: Repeats) -> bool {
         let bytes = usize::from(self.access.bytes);
         match self.places {
             Places::Row(offset) => memory.is_written(*offset, bytes * LANES),
-            // Lanes that do not run are where one is that does.
             Places::Each(offsets) => {
-                let mut offsets = offsets.iter();
-                offsets.all(|offset| memory.is_written(*offset as usize, bytes))
+                lanes(repeats.firsts).all(|lane| memory.is_written(offsets[lane] as usize, bytes))
             }
         }
     }
@@ -118,14 +116,19 @@ impl Together<'_> {
                 _ => self.store::<4>(memory, checker, registers, global),
             };
         }
-        if !self.is_written(&memory) || !checker.keeps_marks(self.place.window, &[]) {
+        let (place, places, mask) = (self.place, self.places, self.mask);
+        let bytes = usize::from(self.access.bytes);
+        let repeats = match places {
+            Places::Row(_) => Repeats::NONE,
+            Places::Each(offsets) => Repeats::of(offsets, mask, bytes),
+        };
+        if !self.is_written(&memory, repeats) || !checker.keeps_marks(self.place.window, &[]) {
             return false;
         }
-        let (place, places, mask) = (self.place, self.places, self.mask);
-        match usize::from(self.access.bytes) / WORD {
-            1 => checker.load_together::<1>(place, places, mask),
-            2 => checker.load_together::<2>(place, places, mask),
-            _ => checker.load_together::<4>(place, places, mask),
+        match bytes / WORD {
+            1 => checker.load_together::<1>(place, places, mask, repeats),
+            2 => checker.load_together::<2>(place, places, mask, repeats),
+            _ => checker.load_together::<4>(place, places, mask, repeats),
         }
         let d = self.op.operand(Role::D);
         load_any(&memory, self.access, places, registers, d, mask);

@@ -196,6 +196,46 @@ pub enum Places {
     Each([u32; LANES]),
 }
 
+/// Which lanes are where others are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeats {
+    /// Of the lanes of each place the first.
+    pub firsts: u32,
+    /// Of the lanes of each place the first two; where many places are taken, some more.
+    pub pairs: u32,
+}
+
+impl Repeats {
+    /// No lane is where another one is.
+    pub const NONE: Repeats = Repeats {
+        firsts: u32::MAX,
+        pairs: u32::MAX,
+    };
+
+    /// Of the lanes of `mask` at these offsets, for accesses of `bytes` bytes each.
+    #[inline(always)]
+    pub fn of(offsets: &[u32; LANES], mask: u32, bytes: usize) -> Repeats {
+        // By the lowest bits of the place, the place that was met last, and how often. Places that share those bits cost time only.
+        let mut last = [u32::MAX; LANES];
+        let mut met = [0u8; LANES];
+        let mut all = Repeats {
+            firsts: 0,
+            pairs: 0,
+        };
+        for lane in lanes(mask) {
+            let place = offsets[lane] / bytes as u32;
+            let slot = place as usize % LANES;
+            if last[slot] != place {
+                (last[slot], met[slot]) = (place, 0);
+            }
+            all.firsts |= u32::from(met[slot] == 0) << lane;
+            all.pairs |= u32::from(met[slot] < 2) << lane;
+            met[slot] = met[slot].saturating_add(1);
+        }
+        all
+    }
+}
+
 /// Loads `N` words a lane into a result.
 #[inline(always)]
 fn load<const N: usize>(

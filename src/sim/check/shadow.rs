@@ -353,6 +353,11 @@ impl Shadow {
         true
     }
 
+    /// Whether two lanes of a warp that read a word stand for all that read it at once: nothing orders one of them that does not order all.
+    pub fn two_stand_for_all(&self) -> bool {
+        self.means.apart && self.means.barriers
+    }
+
     /// Notes a plain access of a lane to a whole word; the earlier access that it races with, if any. `same`: whether the word keeps its
     /// value.
     #[inline(always)]

@@ -11,7 +11,7 @@ use crate::sim::decoded::Op;
 use crate::sim::global::Table;
 use crate::sim::memory::Location;
 use crate::sim::registers::{GENERAL, lanes};
-use crate::sim::together::Places;
+use crate::sim::together::{Places, Repeats};
 use smallvec::SmallVec;
 
 /// A memory that others see, as the shadow knows it.
@@ -97,7 +97,13 @@ impl Checker {
 
     /// Before the lanes of `mask` load `N` words each.
     #[inline(always)]
-    pub fn load_together<const N: usize>(&mut self, place: Place, places: &Places, mask: u32) {
+    pub fn load_together<const N: usize>(
+        &mut self,
+        place: Place,
+        places: &Places,
+        mask: u32,
+        repeats: Repeats,
+    ) {
         let first = match places {
             Places::Row(offset) => *offset,
             Places::Each(offsets) => lanes(mask).next().map_or(0, |lane| offsets[lane] as usize),
@@ -127,7 +133,11 @@ impl Checker {
                 }
             }
             Places::Each(offsets) => {
-                for lane in lanes(mask) {
+                let looking = match shadow.two_stand_for_all() {
+                    true => repeats.pairs,
+                    false => mask,
+                };
+                for lane in lanes(looking) {
                     let first = offsets[lane] as usize / WORD;
                     for word in first..first + N {
                         let found = shadow.touch_word(
