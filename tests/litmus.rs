@@ -7,6 +7,8 @@
 #![cfg(all(feature = "driver", feature = "sim"))]
 
 mod common;
+#[path = "litmus/lane.rs"]
+mod lane;
 #[path = "litmus/machine.rs"]
 mod machine;
 #[path = "litmus/model.rs"]

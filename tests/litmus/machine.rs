@@ -1,12 +1,13 @@
 //! What the machine may leave: all executions of a test's words, by the table "What the machine gives" of
 //! `docs/memory.md`.
 //!
-//! A second derivation of what the simulator does at random (`src/sim/weak`), of which it uses nothing. A [`State`] says
-//! how far each thread has come, which accesses it has issued that are not performed, and what memory is for whom. From
+//! A second derivation of what the simulator does at random (`src/sim/weak`), of which it uses nothing. A [`State`]
+//! says how far each thread has come, which accesses it has issued that are not performed, and what memory is for whom. From
 //! each state all steps are tried: an access is performed, a weak store that was performed for a block is performed for
 //! the device, a MEMBAR.GL. To issue an access, to wait, a MEMBAR.CTA and a meeting change nothing that others see, and
 //! forbid nothing that could have come before: they happen as soon as they may.
 
+use crate::lane::Value;
 use crate::words::{Access, Kind, What, Words};
 use std::collections::{BTreeSet, HashSet};
 
@@ -341,9 +342,9 @@ impl Search<'_> {
     /// What is left when all is over.
     fn outcome(&self, state: &State, locations: usize) -> Vec<u32> {
         let results = &self.words.results;
-        let value = |(index, result): (usize, &Option<crate::words::Value>)| match *result {
-            Some(crate::words::Value::Number(number)) => number,
-            Some(crate::words::Value::Read(access)) => state.read[access],
+        let value = |(index, result): (usize, &Option<Value>)| match *result {
+            Some(Value::Number(number)) => number,
+            Some(Value::Read(access)) => state.read[access],
             None => state.now(index + locations - results.len()),
         };
         let over = (0..self.words.threads.len())

@@ -67,7 +67,7 @@ pub fn launch(
     let out = device.upload(&vec![u32::MAX; words.1]);
     let out = out.unwrap_or_else(|e| failed(&e));
     let kernel = module.kernel(kernel).unwrap_or_else(|e| failed(&e));
-    let launch = kernel.launch(grid).arg(&data).arg(&out).arg(&1u32);
+    let launch = kernel.launch(grid).arg(&data).arg(&out).arg(1u32);
     let report = launch.run_to_report().unwrap_or_else(|e| failed(&e));
     if let Some(fault) = report.fault {
         failed(&fault);
