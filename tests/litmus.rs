@@ -7,6 +7,10 @@
 #![cfg(all(feature = "driver", feature = "sim"))]
 
 mod common;
+#[path = "litmus/lane.rs"]
+mod lane;
+#[path = "litmus/machine.rs"]
+mod machine;
 #[path = "litmus/model.rs"]
 mod model;
 #[path = "litmus/run.rs"]
@@ -17,20 +21,55 @@ mod shapes;
 mod text;
 #[path = "litmus/waiting.rs"]
 mod waiting;
+#[path = "litmus/words.rs"]
+mod words;
 
+use cranelift_thisgpu::object::Object;
 use run::{Effort, Seen};
 use shapes::Program;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
+use words::Words;
 
-/// A test, compiled and run.
+/// Code of a test that was run.
+struct Run {
+    /// MEMBARs in it.
+    fences: usize,
+    /// What the machine may leave, and what was seen.
+    may: BTreeSet<Vec<u32>>,
+    seen: Seen,
+}
+
+impl Run {
+    fn new(program: &Program, object: &Object, fences: usize, effort: Effort) -> Run {
+        let words = Words::new(program, object);
+        Run {
+            fences,
+            may: machine::outcomes(&words, program.locations()),
+            seen: run::outcomes(program, object, effort),
+        }
+    }
+
+    /// How often something was seen that is so.
+    fn count(&self, is: impl Fn(&Vec<u32>) -> bool) -> u64 {
+        let such = self.seen.iter().filter(|(outcome, _)| is(outcome));
+        such.map(|(_, count)| count).sum()
+    }
+
+    /// How many of the outcomes that the machine may leave were seen.
+    fn reached(&self) -> usize {
+        let may = self.may.iter();
+        may.filter(|outcome| self.seen.contains_key(*outcome))
+            .count()
+    }
+}
+
+/// A test with the code that the compiler makes, and with that code without its MEMBARs, if it has any.
 struct Tried {
     program: Program,
     allowed: BTreeSet<Vec<u32>>,
-    seen: Seen,
-    /// MEMBARs of its code.
-    fences: usize,
-    /// What is seen without them.
-    unfenced: Seen,
+    code: Run,
+    unfenced: Option<Run>,
 }
 
 impl Tried {
@@ -38,41 +77,91 @@ impl Tried {
         let code = common::compile(&text::kernel(&program));
         let object = code.as_ref();
         let (mutant, fences) = run::without_fences(object);
-        let unfenced = match fences {
-            0 => Seen::new(),
-            _ => run::outcomes(&program, &mutant, effort),
-        };
         Tried {
             allowed: model::allowed(&program),
-            seen: run::outcomes(&program, object, effort),
-            fences,
-            unfenced,
+            code: Run::new(&program, object, fences, effort),
+            unfenced: (fences > 0).then(|| Run::new(&program, &mutant, 0, effort)),
             program,
         }
     }
 
-    /// How often something was seen that is forbidden.
-    fn forbidden(&self, seen: &Seen) -> u64 {
-        let forbidden = seen.iter().filter(|(o, _)| !self.allowed.contains(*o));
-        forbidden.map(|(_, count)| count).sum()
+    fn is_forbidden(&self, outcome: &Vec<u32>) -> bool {
+        !self.allowed.contains(outcome)
     }
 
-    /// How often the outcome was seen that only weak memory has.
-    fn weak(&self) -> u64 {
-        let weak = self.seen.iter().filter(|(o, _)| self.program.is_weak(o));
-        weak.map(|(_, count)| count).sum()
-    }
-
-    /// Whether less order leaves more.
-    fn needs_order(&self) -> bool {
-        let loose = model::allowed(&self.program.without_order());
-        !loose.is_subset(&self.allowed)
-    }
-
-    /// Whether model and machine allow that outcome.
+    /// Whether the code may leave the outcome that only weak memory has.
     fn may_be_weak(&self) -> bool {
-        let is_weak = |outcome: &Vec<u32>| self.program.is_weak(outcome);
-        !self.program.is_stronger_here() && self.allowed.iter().any(is_weak)
+        self.code.may.iter().any(|o| self.program.is_weak(o))
+    }
+
+    /// Whether the machine may leave what is forbidden without the MEMBARs.
+    fn needs_fences(&self) -> bool {
+        let mut runs = self.unfenced.iter();
+        runs.any(|run| run.may.iter().any(|o| self.is_forbidden(o)))
+    }
+
+    /// How often that was seen.
+    fn found(&self) -> u64 {
+        let runs = self.unfenced.iter();
+        runs.map(|run| run.count(|o| self.is_forbidden(o))).sum()
+    }
+
+    /// What is wrong, however often it was run.
+    fn mistakes(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut note = |what: &str, outcomes: Vec<&Vec<u32>>| {
+            if !outcomes.is_empty() {
+                all.push(format!("{}: {what}: {outcomes:?}", self.program));
+            }
+        };
+        let code = &self.code;
+        let forbidden = |o: &&Vec<u32>| self.is_forbidden(o);
+        note("seen", code.seen.keys().filter(forbidden).collect());
+        note("may come", code.may.iter().filter(forbidden).collect());
+        for (what, run) in [
+            ("the code", Some(code)),
+            ("without MEMBAR", self.unfenced.as_ref()),
+        ] {
+            let Some(run) = run else { continue };
+            let strange = run.seen.keys().filter(|o| !run.may.contains(*o));
+            note(&format!("seen, {what}, by no rule"), strange.collect());
+        }
+        // The code may be stronger than the model only where the machine is.
+        let weak = self.allowed.iter().any(|o| self.program.is_weak(o));
+        if self.may_be_weak() != (weak && !self.program.is_stronger_here()) {
+            note("too strong", Vec::from_iter(self.code.may.iter()));
+        }
+        all
+    }
+}
+
+impl Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let weak = self.code.count(|o| self.program.is_weak(o));
+        write!(
+            f,
+            "{} forbidden {}",
+            self.program,
+            self.code.count(|o| self.is_forbidden(o))
+        )?;
+        write!(f, " weak {weak} of {}", u8::from(self.may_be_weak()))?;
+        write!(
+            f,
+            " outcomes {} of {}",
+            self.code.reached(),
+            self.code.may.len()
+        )?;
+        write!(f, " MEMBARs {}", self.code.fences)?;
+        if let Some(run) = &self.unfenced {
+            write!(
+                f,
+                " without: found {} of {}",
+                self.found(),
+                u8::from(self.needs_fences())
+            )?;
+            write!(f, " outcomes {} of {}", run.reached(), run.may.len())?;
+        }
+        Ok(())
     }
 }
 
@@ -99,32 +188,18 @@ fn check(shape: &str) {
     let (mut weak, mut unfenced) = (BTreeMap::new(), BTreeMap::new());
     for program in programs.filter(of_shape) {
         let tried = Tried::new(program, effort);
-        let forbidden = tried.forbidden(&tried.seen);
-        let found = tried.forbidden(&tried.unfenced);
-        let needs_fences = tried.fences > 0 && tried.needs_order();
+        println!("{tried} runs {}", effort.runs);
+        wrong.extend(tried.mistakes());
         // Some outcomes are seen once in thousands of runs: with few it is enough that a test of the shape shows them.
-        let large = effort.is_large();
-        let key = |alone: bool, name: &str| String::from(if alone { name } else { "any" });
-        let counted: &mut Counted = weak.entry(key(large, &tried.program.name)).or_default();
-        counted.add(tried.may_be_weak(), tried.weak() > 0);
-        // MEMBARs that the text does not ask for may be needed in other programs only.
-        let own = key(large && tried.program.has_fences(), tried.program.style());
-        let counted: &mut Counted = unfenced.entry(own).or_default();
-        counted.add(needs_fences, found > 0);
-        println!(
-            "{} forbidden {forbidden} weak {} of {} MEMBARs {} found {found} of {} runs {}",
-            tried.program,
-            tried.weak(),
-            u8::from(tried.may_be_weak()),
-            tried.fences,
-            u8::from(needs_fences),
-            effort.runs,
-        );
-        let bad = (tried.seen.iter()).filter(|(o, _)| !tried.allowed.contains(*o));
-        let bad: Vec<_> = bad.collect();
-        if !bad.is_empty() {
-            wrong.push(format!("{}: {bad:?}", tried.program));
-        }
+        let key = match effort.is_large() {
+            true => tried.program.name.clone(),
+            false => String::from("any"),
+        };
+        let counted: &mut Counted = weak.entry(key.clone()).or_default();
+        let seen = tried.code.count(|o| tried.program.is_weak(o));
+        counted.add(tried.may_be_weak(), seen > 0);
+        let counted: &mut Counted = unfenced.entry(key).or_default();
+        counted.add(tried.needs_fences(), tried.found() > 0);
     }
     let seed = effort.seed;
     assert!(!weak.is_empty(), "no test of the shape {shape}");

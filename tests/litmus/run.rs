@@ -21,11 +21,12 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// What `THISGPU_LITMUS=RUNS` or `RUNS,SEED` asks for; some 200 runs without.
+    /// What `THISGPU_LITMUS=RUNS` or `RUNS,SEED` asks for. Without it few runs, and fewer where code is slow.
     pub fn new() -> Effort {
         let text = std::env::var("THISGPU_LITMUS").unwrap_or_default();
         let mut numbers = text.split(',').map(|n| n.trim().parse().ok());
-        let runs = numbers.next().flatten().unwrap_or(200);
+        let few = if cfg!(debug_assertions) { 64 } else { 200 };
+        let runs = numbers.next().flatten().unwrap_or(few);
         Effort {
             runs: runs as usize,
             seed: numbers.next().flatten().unwrap_or(1),

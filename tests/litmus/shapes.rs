@@ -130,12 +130,6 @@ impl Program {
         self.name.split('.').nth(1).unwrap_or("")
     }
 
-    /// Whether its text has fences.
-    pub fn has_fences(&self) -> bool {
-        let mut steps = self.threads.iter().flatten();
-        steps.any(|step| matches!(step, Step::Fence | Step::BlockFence))
-    }
-
     /// Values of the outcome that are read; the others are what locations hold.
     pub fn reads(&self) -> usize {
         let steps = self.threads.iter().flatten();
@@ -146,22 +140,6 @@ impl Program {
     /// one time, so fences of the block order them for other blocks too.
     pub fn is_stronger_here(&self) -> bool {
         self.placement == Placement::Pairs && self.style() == "block_fences"
-    }
-
-    /// The same accesses with nothing between them that orders, and none that does.
-    pub fn without_order(&self) -> Program {
-        let relaxed = |step: &Step| match *step {
-            Step::Access(location, kind, Order::Strong) => {
-                Some(Step::Access(location, kind, Order::Relaxed))
-            }
-            Step::Fence | Step::BlockFence => None,
-            step => Some(step),
-        };
-        let thread = |steps: &Vec<Step>| steps.iter().filter_map(relaxed).collect();
-        Program {
-            threads: self.threads.iter().map(thread).collect(),
-            ..self.clone()
-        }
     }
 
     /// Whether an outcome is the one that only weak memory has.
@@ -419,7 +397,21 @@ pub fn all() -> Vec<Program> {
         }
     }
     all.extend(barriers());
+    all.push(mixed());
     all
+}
+
+/// A strong load and a weak one behind it, of one place: coherence holds between them.
+fn mixed() -> Program {
+    let load = |order| Step::Access(X, Kind::Load, order);
+    let store = Step::Access(X, Kind::Store(1), Order::Plain);
+    Program {
+        name: String::from("corr.mixed.grid.g"),
+        threads: vec![vec![store], vec![load(Order::Relaxed), load(Order::Plain)]],
+        spaces: vec![Space::Global],
+        placement: Placement::Grid,
+        weak: Vec::new(),
+    }
 }
 
 /// Data that is published by a barrier of the block, both ways.

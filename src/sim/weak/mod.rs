@@ -36,6 +36,8 @@ use view::{Device, View};
 /// Turns after which a block's mood changes, on average (assigned).
 const MOOD_TURNS: usize = 64;
 
+/// Launches of which one has lines that are far all the time (assigned).
+const FAR: usize = 4;
 /// Instructions of a turn, at most (assigned).
 const TURN: u64 = 256;
 /// Warps of which one may be late, and how many of its turns one is that it takes (assigned).
@@ -59,30 +61,55 @@ struct Mood {
     /// One weak load in so many is answered by something old, where there is something.
     keeps: usize,
     /// Accesses that mostly stay pending.
-    slow: fn(&Pending) -> bool,
+    slow: fn(&Pending, u64) -> bool,
+    /// What is slow for whom.
+    salt: u64,
+}
+
+/// For each thread accesses to some lines: there the way is long. Two threads may find two places in either order.
+fn is_far(access: &Pending, salt: u64) -> bool {
+    let key = (access.line() << 5 | access.lane) as u64 ^ salt;
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 != 0
 }
 
 impl Mood {
-    fn new(random: &mut Random) -> Mood {
-        const SLOW: [fn(&Pending) -> bool; 8] = [
-            |_| false,
-            |_| false,
-            |access| access.stored().is_some(),
-            |access| access.stored().is_none(),
-            Pending::is_global,
-            |access| !access.is_global(),
-            |access| access.strong,
-            |access| !access.strong,
+    /// A new one; `far`: lines are far for the whole launch.
+    fn new(random: &mut Random, far: bool) -> Mood {
+        const SLOW: [fn(&Pending, u64) -> bool; 10] = [
+            |_, _| false,
+            |_, _| false,
+            |access, _| access.stored().is_some(),
+            |access, _| access.stored().is_none(),
+            |access, _| access.is_global(),
+            |access, _| !access.is_global(),
+            |access, _| access.strong,
+            |access, _| !access.strong,
+            is_far,
+            is_far,
         ];
+        // Who waits must not hurry what is far.
+        let (hurries, performs, slow) = match far {
+            true => (
+                32,
+                *random.pick(&[1, 4]),
+                is_far as fn(&Pending, u64) -> bool,
+            ),
+            false => (
+                *random.pick(&[1, 1, 4, 32]),
+                *random.pick(&[1, 4, 16, 64]),
+                *random.pick(&SLOW),
+            ),
+        };
         Mood {
             turn: *random.pick(&[1, 2, 8, 32]),
             sleeps: *random.pick(&[1, 1, 2, 8]),
             late: random.below(LATE),
-            hurries: *random.pick(&[1, 1, 4, 32]),
-            performs: *random.pick(&[1, 4, 16, 64]),
+            hurries,
+            performs,
             drains: *random.pick(&[1, 8, 64]),
             keeps: *random.pick(&[1, 2, 8]),
-            slow: *random.pick(&SLOW),
+            slow,
+            salt: random.bits(),
         }
     }
 }
@@ -101,6 +128,8 @@ struct Block {
 #[derive(Debug)]
 pub struct Weak {
     random: Random,
+    /// Whether lines are far all the time.
+    far: bool,
     past: Past,
     /// By the room that a CTA runs in.
     blocks: Vec<Block>,
@@ -111,8 +140,10 @@ pub struct Weak {
 impl Weak {
     /// That of a launch.
     pub fn new(seed: u64) -> Weak {
+        let mut random = Random::new(seed);
         Weak {
-            random: Random::new(seed),
+            far: random.one_in(FAR),
+            random,
             past: Past::default(),
             blocks: Vec::new(),
             left: Vec::new(),
@@ -124,7 +155,7 @@ impl Weak {
         let block = Block {
             view: View::default(),
             pending: vec![Vec::new(); warps],
-            mood: Mood::new(&mut self.random),
+            mood: Mood::new(&mut self.random, self.far),
         };
         match self.blocks.get_mut(room) {
             Some(old) => *old = block,
@@ -149,6 +180,7 @@ impl Weak {
             past,
             blocks,
             left,
+            ..
         } = self;
         let mut device = Device {
             table,
@@ -180,13 +212,14 @@ impl Weak {
     ) -> Result<(), Stopped> {
         let Weak {
             random,
+            far,
             past,
             blocks,
             left,
         } = self;
         let block = &mut blocks[room];
         if random.one_in(MOOD_TURNS) {
-            block.mood = Mood::new(random);
+            block.mood = Mood::new(random, *far);
         }
         let ready = |index: &usize| warps[*index].state() == WarpState::Ready;
         let count = (0..warps.len()).filter(ready).count();

@@ -53,7 +53,15 @@ fn start(place: Location) -> (Option<usize>, usize) {
     }
 }
 
+/// Bytes of a line (assigned).
+const LINE: usize = 128;
+
 impl Pending {
+    /// The line that its first byte is in.
+    pub fn line(&self) -> usize {
+        start(self.place).1 / LINE
+    }
+
     /// Whether it is one of global memory.
     pub fn is_global(&self) -> bool {
         matches!(self.place, Location::Global(..))

@@ -63,7 +63,9 @@ impl Block {
         }
         for _ in 0..=device.random.below(count) {
             let access = device.random.below(self.pending[index].len().max(1));
-            let is_slow = self.pending[index].get(access).is_some_and(self.mood.slow);
+            let (slow, salt) = (self.mood.slow, self.mood.salt ^ (index as u64) << 32);
+            let is_slow = |access| slow(access, salt);
+            let is_slow = self.pending[index].get(access).is_some_and(is_slow);
             if !is_slow || device.random.one_in(SLOW) {
                 self.perform(device, index, access, &mut warps[index], env);
             }
@@ -253,7 +255,7 @@ impl Block {
                     let old = device.random.one_in(self.mood.keeps);
                     view.load(device, place, bytes, old)
                 } else {
-                    view.drain_words(device, place, bytes);
+                    view.see(device, place, bytes);
                     memories.load(lane, place, bytes)
                 };
                 warp.registers.set_words(d, lane, extended(value, access));

@@ -128,8 +128,15 @@ impl View {
         }
     }
 
-    /// Before a strong access of a thread of the block, which reads what the device holds.
-    pub fn drain_words(&mut self, device: &mut Device, place: Location, bytes: u32) {
+    /// Before a strong load of a thread of the block: behind it none finds anything older there.
+    pub fn see(&mut self, device: &mut Device, place: Location, bytes: u32) {
+        self.drain_words(device, place, bytes);
+        let now = device.past.now();
+        parts(place, bytes).for_each(|part| _ = self.seen.insert(part.word, now));
+    }
+
+    /// Before a strong access, which reads what the device holds.
+    fn drain_words(&mut self, device: &mut Device, place: Location, bytes: u32) {
         for Part { word, .. } in parts(place, bytes) {
             if let Some(index) = self.stores.iter().position(|s| s.word == word) {
                 self.drain(device, index);
