@@ -306,6 +306,7 @@ kernels! {
     out_shared: plain;
     out_indirect: plain;
     count_masked: passed;
+    count_masked_half: passed;
     count_down_byte: passed;
     count_shifted: passed;
     count_product: passed;

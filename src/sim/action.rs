@@ -3,6 +3,7 @@
 //! Pure operations become lane loops ([`super::specialised`]). The others are the device's own; their windows, sizes and offsets
 //! are read off the description's effects, enumerations and fields.
 
+use super::atomic;
 use super::lane_loop::LaneLoop;
 use super::specialised::{Decoding, Resolving, lane_loop};
 use crate::isa::encode::WORD_BYTES;
@@ -145,7 +146,7 @@ pub(super) fn action(
         };
     }
     if effects.contains(Effects::ATOMIC) {
-        return Action::Atomic(atomic(inst));
+        return Action::Atomic(atomic_of(inst));
     }
     let label = || target(inst, index);
     let to = |address: i64| {
@@ -261,21 +262,15 @@ fn access(inst: &Inst<PReg>) -> Access {
     }
 }
 
-fn atomic(inst: &Inst<PReg>) -> Atomic {
+fn atomic_of(inst: &Inst<PReg>) -> Atomic {
     let atype = inst.find_field("atype").map_or(0, |f| f.get(inst.word()));
     let op = inst.find_field("op").map(|f| {
         let op = AtomOp::from_code(f.get(inst.word())).expect("a legal word");
         (op, AtomType::from_code(atype).expect("a legal word"))
     });
     let bytes = match op {
-        Some((_, AtomType::U64 | AtomType::S64)) => 8,
-        Some(_) => 4,
-        None => match CASType::from_code(atype).expect("a legal word") {
-            CASType::U8 => 1,
-            CASType::U16 => 2,
-            CASType::U32 => 4,
-            CASType::U64 => 8,
-        },
+        Some((_, ty)) => atomic::bytes(ty),
+        None => atomic::swapped_bytes(CASType::from_code(atype).expect("a legal word")),
     };
     Atomic {
         access: Access {

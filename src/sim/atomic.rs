@@ -2,12 +2,33 @@
 //!
 //! Lanes of an instruction come one after another, in the order of their numbers.
 
-use crate::isa::generated::{AtomOp, AtomType};
+use crate::isa::generated::{AtomOp, AtomType, CASType};
 use half::f16;
 
-/// The new value in memory from the old one and the operand, both zero-extended.
+/// Bytes that an operation of a type changes.
+pub fn bytes(ty: AtomType) -> u8 {
+    match ty {
+        AtomType::U8 => 1,
+        AtomType::U16 => 2,
+        AtomType::U32 | AtomType::S32 | AtomType::F32 | AtomType::F16V2 => 4,
+        AtomType::U64 | AtomType::S64 => 8,
+    }
+}
+
+/// Bytes that a compare-and-swap of a type compares and changes.
+pub fn swapped_bytes(ty: CASType) -> u8 {
+    match ty {
+        CASType::U8 => 1,
+        CASType::U16 => 2,
+        CASType::U32 => 4,
+        CASType::U64 => 8,
+    }
+}
+
+/// The new value in memory, zero-extended, from the old one, which is that too, and the operand, of which registers may hold more.
 pub fn apply(op: AtomOp, ty: AtomType, old: u64, operand: u64) -> u64 {
-    let wide = matches!(ty, AtomType::U64 | AtomType::S64);
+    let mask = u64::MAX >> (64 - 8 * u32::from(bytes(ty)));
+    let operand = operand & mask;
     let new = match (op, ty) {
         (AtomOp::Add, AtomType::F32) => u64::from(add_f32(old as u32, operand as u32)),
         (AtomOp::Add, AtomType::F16V2) => u64::from(add_halves(old as u32, operand as u32)),
@@ -31,7 +52,7 @@ pub fn apply(op: AtomOp, ty: AtomType, old: u64, operand: u64) -> u64 {
         (AtomOp::Xor, _) => old ^ operand,
         (AtomOp::Exch, _) => operand,
     };
-    if wide { new } else { new & u64::from(u32::MAX) }
+    new & mask
 }
 
 /// A number that orders values as their type does.
@@ -84,6 +105,12 @@ mod tests {
             (AtomOp::Or, U32, 0b1100, 0b1010, 0b1110),
             (AtomOp::Xor, U64, 0b1100, 0b1010, 0b0110),
             (AtomOp::Exch, U32, 5, 7, 7),
+            (AtomOp::Add, U8, 0xFF, 1, 0),
+            (AtomOp::Add, U16, 0xFFFF, 0xFFFF_FF02, 0xFF01),
+            (AtomOp::Min, U8, 0x7F, 0x180, 0x7F),
+            (AtomOp::Max, U16, 0x7FFF, 0x1_0001, 0x7FFF),
+            (AtomOp::Xor, U8, 0x0F, 0xFFFF, 0xF0),
+            (AtomOp::Exch, U16, 5, 0x12_3456, 0x3456),
         ];
         for (op, ty, old, operand, expected) in cases {
             assert_eq!(

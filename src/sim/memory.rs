@@ -187,7 +187,7 @@ impl Memories<'_> {
         }
     }
 
-    /// Replaces the 4 or 8 bytes at a place by what `change` makes of them, if anything; what was there.
+    /// Replaces the 1 to 8 bytes at a place by what `change` makes of them, if anything; what was there.
     pub fn modify(
         &mut self,
         lane: usize,
