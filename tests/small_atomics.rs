@@ -263,8 +263,8 @@ fn odd_addresses_of_two_bytes_are_faults() {
     }
 }
 
-/// Every operation with every operand, one after the other on the last place of 67 bytes, in every space: the old values and
-/// what is left are the host's, and the bytes beside it stay.
+/// Every operation with every operand, one after the other on the last place of 67 bytes, in every space: the old
+/// values and what is left are the host's, and the bytes beside it stay.
 #[test]
 fn all_operations_in_all_spaces() {
     const LENGTH: usize = 67;

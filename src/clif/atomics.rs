@@ -1,12 +1,12 @@
 //! Atomic operations that the machine lacks become loops around its compare-and-swap.
 //!
-//! The machine has no `nand`, and on one and two bytes no signed order. This pass takes a function with any CLIF atomics
-//! up to 64 bits and leaves `atomic_rmw` without `nand`, and without `smin` and `smax` of i8 and i16. All others, loads,
-//! stores and compare-and-swaps of every size are single accesses and stay.
+//! The machine has no `nand`, and on one and two bytes no signed order. This pass takes a function with any CLIF
+//! atomics up to 64 bits and leaves `atomic_rmw` without `nand`, and without `smin` and `smax` of i8 and i16. All
+//! others, loads, stores and compare-and-swaps of every size are single accesses and stay.
 //!
-//! The loop reads, makes the new value, swaps if nobody was faster, else again with what was found. Lanes of a warp that
-//! hit the same place take turns: some lane's swap succeeds in every round, so the loop ends without any lane waiting for
-//! another. The swap has the order of the operation.
+//! The loop reads, makes the new value, swaps if nobody was faster, else again with what was found. Lanes of a warp
+//! that hit the same place take turns: some lane's swap succeeds in every round, so the loop ends without any lane
+//! waiting for another. The swap has the order of the operation.
 
 use super::contents::Contents;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};

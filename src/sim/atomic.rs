@@ -25,7 +25,7 @@ pub fn swapped_bytes(ty: CASType) -> u8 {
     }
 }
 
-/// The new value in memory, zero-extended, from the old one, which is that too, and the operand, of which registers may hold more.
+/// The new value in memory from the old one, both zero-extended, and the operand, whose register may hold more.
 pub fn apply(op: AtomOp, ty: AtomType, old: u64, operand: u64) -> u64 {
     let mask = u64::MAX >> (64 - 8 * u32::from(bytes(ty)));
     let operand = operand & mask;

@@ -53,8 +53,8 @@ pub fn kernel(seed: u64) -> Kernel {
             });
         }
     }
-    // The machine has no signed order of one and two bytes. In a loop that reads memory the loops around a swap that stand for
-    // it may be taken for waiting.
+    // The machine has no signed order of one and two bytes. In a loop that reads memory the loops around a swap that
+    // stand for it may be taken for waiting.
     let sizes = |update: Update| match update {
         Update::Smin | Update::Smax if !waits => [4, 4, 4, 8, 4, 8],
         _ => [4, 4, 4, 8, 2, 1],
