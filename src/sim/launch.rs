@@ -722,6 +722,9 @@ impl<'a> Batch<'a> {
                     }
                     self.ended += 1;
                     self.ended_instructions += cta.issued();
+                    if let Some(checker) = &mut self.checker {
+                        checker.accesses = 0;
+                    }
                     self.collect(cta, cycles);
                     self.count(Some(cta.issued()));
                     return true;

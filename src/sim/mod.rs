@@ -63,7 +63,7 @@ pub struct SimConfig {
     pub budget: u64,
     /// Warp instructions that those blocks of a launch may have issued together which have not ended. What ends is not counted, so
     /// that a launch of many blocks may be as long as it takes. With `check`, [`SimConfig::LAUNCH_BUDGET`] stands for
-    /// [`SimConfig::CHECKED_LAUNCH_BUDGET`].
+    /// [`SimConfig::CHECKED_LAUNCH_BUDGET`], and an access that the lanes of a warp make one by one counts once for each word of each lane.
     pub launch_budget: u64,
     /// Count cycles and find hazards.
     pub timed: bool,

@@ -16,8 +16,24 @@ use hashbrown::HashMap;
 /// Waits of a fault, at most (assigned).
 const KEPT: usize = 64;
 
-/// What threads that wait alike have in common: their instruction, and the place or the kind of the wait.
-type Alike = (u32, Option<(Window, u64)>, std::mem::Discriminant<Awaited>);
+/// What threads that wait alike have in common: their instruction, the kind of the wait, and its place, lanes or counts.
+type Alike = (u32, std::mem::Discriminant<Awaited>, (u64, u64));
+
+/// What tells waits of a kind apart, in the CTA of this number.
+fn detail(awaited: &Awaited, number: usize) -> (u64, u64) {
+    match *awaited {
+        // Shared memory of another block is another place.
+        Awaited::Memory {
+            window: Window::Shared,
+            address,
+            ..
+        } => (number as u64, address),
+        Awaited::Memory { address, .. } => (u64::MAX, address),
+        Awaited::Barrier { arrived, live } => (arrived.into(), live.into()),
+        Awaited::Lanes(mask) => (0, mask.into()),
+        Awaited::Nothing => (0, 0),
+    }
+}
 
 impl Loaded {
     /// Who waits for whom in CTAs that have not ended.
@@ -32,16 +48,14 @@ impl Loaded {
         let mut known: HashMap<Alike, (usize, usize)> = HashMap::new();
         for (number, cta) in ctas.iter().enumerate() {
             for warp in &cta.warps {
-                for group in warp.groups() {
-                    let (pc, awaited) = self.awaited(request, cta, warp, *group, checker, global);
-                    let place = match &awaited {
-                        // Shared memory of another block is another place.
-                        Awaited::Memory {
-                            window, address, ..
-                        } => Some((*window, *address)),
-                        _ => None,
-                    };
-                    let alike = (pc, place, std::mem::discriminant(&awaited));
+                for (group, pc, awaited) in
+                    self.awaited_by_parts(request, cta, warp, checker, global)
+                {
+                    let alike = (
+                        pc,
+                        std::mem::discriminant(&awaited),
+                        detail(&awaited, number),
+                    );
                     let (index, last) = *known.entry(alike).or_insert((waits.len(), number));
                     let threads = u64::from(group.mask.count_ones());
                     if let Some(wait) = waits.get_mut(index) {
@@ -63,7 +77,32 @@ impl Loaded {
         waits
     }
 
-    /// What a group waits for, and its instruction.
+    /// The groups of a warp, in parts of lanes that wait for one thing, with its instruction.
+    fn awaited_by_parts(
+        &self,
+        request: &LaunchRequest,
+        cta: &Cta,
+        warp: &Warp,
+        checker: Option<&Checker>,
+        global: &Table,
+    ) -> Vec<(Group, u32, Awaited)> {
+        let mut parts = Vec::new();
+        for group in warp.groups() {
+            let mut left = *group;
+            while left.mask != 0 {
+                let (pc, awaited, lanes) = self.awaited(request, cta, warp, left, checker, global);
+                let part = Group {
+                    mask: lanes,
+                    ..left
+                };
+                left.mask &= !lanes;
+                parts.push((part, pc, awaited));
+            }
+        }
+        parts
+    }
+
+    /// What the first lane of a group waits for, its instruction, and the lanes of the group that wait for the same.
     fn awaited(
         &self,
         request: &LaunchRequest,
@@ -72,15 +111,20 @@ impl Loaded {
         group: Group,
         checker: Option<&Checker>,
         global: &Table,
-    ) -> (u32, Awaited) {
+    ) -> (u32, Awaited, u32) {
         let awaited = match group.state {
             GroupState::Ready => {
                 let activity = checker.map(|checker| &checker.activity);
-                let poll =
-                    activity.and_then(|a| Some((a, a.poll(cta.room, warp.index, group.mask)?)));
-                let Some((activity, poll)) = poll else {
-                    return (group.pc, Awaited::Nothing);
+                let first = group.mask & group.mask.wrapping_neg();
+                let poll = |lanes| {
+                    let activity = activity?;
+                    Some((activity, activity.poll(cta.room, warp.index, lanes)?))
                 };
+                // Lanes of which nothing is known wait as others do that run with them.
+                let Some((activity, poll)) = poll(first).or_else(|| poll(group.mask)) else {
+                    return (group.pc, Awaited::Nothing, group.mask);
+                };
+                let lanes = first | poll.lanes & group.mask;
                 let (window, allocation) = match poll.place {
                     Location::Global(index, _) => (Window::Global, Some(global.extent(index))),
                     _ => (Window::Shared, None),
@@ -95,7 +139,7 @@ impl Loaded {
                     allocation,
                     writer,
                 };
-                return (poll.pc, awaited);
+                return (poll.pc, awaited, lanes);
             }
             GroupState::AtCtaBarrier => {
                 let at_barrier = |warp: &Warp| {
@@ -115,6 +159,6 @@ impl Loaded {
             }
             GroupState::AtWarpSync(wanted) => Awaited::Lanes(wanted & warp.live & !group.mask),
         };
-        (group.pc, awaited)
+        (group.pc, awaited, group.mask)
     }
 }

@@ -9,18 +9,21 @@ use crate::isa::generated::SReg;
 use crate::sim::action::Action;
 use crate::sim::decoded::Op;
 use crate::sim::memory::Location;
+use crate::sim::registers::LANES;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-/// Places that are kept of a warp, at most (assigned): a loop that waits reads few.
-const KEPT: usize = 8;
+/// Reads that are kept of a warp, at most (assigned): a loop that waits reads few places, but each lane may have its own.
+const KEPT: usize = 8 + LANES;
+/// Plain ones of those, at most (assigned).
+const KEPT_PLAIN: usize = 8;
 
 /// A read of a place that others see.
 #[derive(Clone, Copy, Debug)]
 pub struct Poll {
     /// Index of the instruction.
     pub pc: u32,
-    /// The lanes that have read since, not all of them at this place.
+    /// The lanes that have read since: with a strong read this place last, with a plain one not all of them this one.
     pub lanes: u32,
     /// That of the first lane.
     pub place: Location,
@@ -126,11 +129,22 @@ impl Activity {
         let Some(polls) = self.polls.get_mut(self.room * self.warps + warp as usize) else {
             return;
         };
-        let count = polls.len();
-        match polls.iter_mut().find(|known| known.pc == poll.pc) {
-            Some(known) => known.lanes |= poll.lanes,
-            None if count < KEPT => polls.push(poll),
-            None => {}
+        let mut is_known = false;
+        for known in polls.iter_mut().filter(|known| known.pc == poll.pc) {
+            if !poll.strong || known.address == poll.address {
+                known.lanes |= poll.lanes;
+                is_known = true;
+            } else {
+                known.lanes &= !poll.lanes;
+            }
+        }
+        if is_known {
+            return;
+        }
+        polls.retain(|known| known.lanes != 0);
+        let most = if poll.strong { KEPT } else { KEPT_PLAIN };
+        if polls.len() < most {
+            polls.push(poll);
         }
     }
 

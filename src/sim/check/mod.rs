@@ -90,6 +90,8 @@ pub struct Checker {
     means: Means,
     /// What the launch writes can be taken back by this.
     undo: Option<Arc<Undo>>,
+    /// Accesses to words by one lane at a time since a CTA ended last: what takes the time of a launch that does not end.
+    pub accesses: u64,
     /// Threads of different CTAs race.
     crossed: bool,
     /// Pairs of instructions that race, the lower index first.
@@ -126,6 +128,7 @@ impl Checker {
             global: Shadow::new(means),
             means,
             undo,
+            accesses: 0,
             crossed: false,
             pairs: HashSet::new(),
             redzones: stack::Redzones::of(image),
@@ -322,6 +325,7 @@ impl Checker {
     /// Notes an access to memory that others see; bytes in `same` keep their value.
     fn touch(&mut self, touched: Touched, kind: AccessKind, wrote: bool, same: u16) {
         let (lane, bytes, strong) = (touched.lane, touched.bytes, touched.strong);
+        self.accesses += 1;
         let (place, offset) = match touched.place {
             Location::Shared(offset) => (Place::SHARED, offset),
             Location::Global(index, offset) => (

@@ -125,6 +125,59 @@ fn a_lock_that_is_never_released() {
     );
 }
 
+/// Two lanes of a warp hold a lock each and want the other's: each is told with its own place, and with who holds that.
+#[test]
+fn two_locks_in_two_orders() {
+    let text = format!(
+        "{ADDRESS}
+        MOV_I rd=8 vb=1
+        IMAD_WIDE_RIR itype=S32 rd=10 ra=1 vb=-4 rc=4
+        ATOMG_RR op=EXCH rd=6 ra=2 rb=8
+    again:
+        ATOMG_CAS_RRR rd=6 ra=10 rb=255 rc=8 addr=4
+        ISETP_RI compop=NE boolop=AND pu=0 ra=6 vb=0
+        @P0 BRA_X label=>again"
+    );
+    let fault = endless(&text, 1, 2).fault.unwrap();
+    let waits = fault.waits.iter().map(|wait| {
+        let Awaited::Memory {
+            address,
+            allocation: Some((base, _)),
+            writer: Some(writer),
+            ..
+        } = &wait.awaited
+        else {
+            panic!("{fault}");
+        };
+        (
+            wait.place.thread[0],
+            wait.threads,
+            address - base,
+            writer.thread[0],
+        )
+    });
+    let waits: Vec<_> = waits.collect();
+    assert_eq!(waits, [(0, 1, 4, 1), (1, 1, 0, 0)], "{fault}");
+}
+
+/// Words of the shared memory of two blocks are two places.
+#[test]
+fn each_block_waits_for_its_own_word() {
+    // Blocks whose order is seen are resident together.
+    let text = "
+        ATOMG_RR op=ADD rd=6 ra=4 rb=255
+    again:
+        LDS_R order=STRONG rd=6 ra=255 addr=16
+        ISETP_RI compop=EQ boolop=AND pu=0 ra=6 vb=0
+        @P0 BRA_X label=>again";
+    let fault = endless(&format!("{ADDRESS} {text}"), 2, 32).fault.unwrap();
+    let waits = fault
+        .waits
+        .iter()
+        .map(|wait| (wait.place.block[0], wait.threads));
+    assert_eq!(waits.collect::<Vec<_>>(), [(0, 32), (1, 32)], "{fault}");
+}
+
 /// A barrier of the grid with one block more than are resident together.
 #[test]
 fn one_block_too_many() {
