@@ -17,8 +17,9 @@ use crate::analysis::graph::Graph;
 use crate::emit::Code;
 use crate::isa::generated::{AccessOrder, MemScope, ld, membar};
 use crate::isa::table::Effects;
-use crate::isa::{Optype, PInst, PReg};
+use crate::isa::{Form, Optype, PInst, PReg, Register, RegisterClass, Role};
 use crate::vcode::{FunctionKind, MemoryOrder, Part};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -112,23 +113,67 @@ impl Open {
     }
 }
 
-/// An earlier access on a path: what is open, and what of that a fence has settled for lanes with a guard.
+/// Guards: predicates, as they are and negated.
+const GUARDS: usize = 2 * RegisterClass::Predicate.hardwired() as usize;
+
+/// The number of a guard that is not always true.
+fn guard_number((reg, negated): (Option<PReg>, bool)) -> Option<usize> {
+    let reg = reg.filter(|reg| reg.class() == RegisterClass::Predicate)?;
+    Some(2 * usize::from(reg.number()) + usize::from(negated))
+}
+
+/// An earlier access on a path: what is open, and what of that fences have settled for lanes with a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flight {
     open: Open,
-    settled: Option<(PReg, bool, Open)>,
+    settled: [Open; GUARDS],
 }
 
 impl Flight {
-    /// What is open for an instruction under a guard.
-    fn open_for(&self, guard: (Option<PReg>, bool)) -> Open {
-        match self.settled {
-            Some((reg, negated, settled)) if guard == (Some(reg), negated) => {
-                self.open.without(settled)
-            }
-            _ => self.open,
+    fn new(open: Open) -> Flight {
+        Flight {
+            open,
+            settled: [Open::default(); GUARDS],
         }
     }
+
+    /// What is open for an instruction under a guard.
+    fn open_for(&self, guard: (Option<PReg>, bool)) -> Open {
+        match guard_number(guard) {
+            Some(guard) => self.open.without(self.settled[guard]),
+            None => self.open,
+        }
+    }
+
+    /// A predicate gets a value that is true only where these guards were.
+    fn define(&mut self, predicate: PReg, implied: &[usize]) {
+        let settled = implied.iter().map(|&guard| self.settled[guard]);
+        let settled = settled.fold(Open::default(), Open::and);
+        // What was settled for lanes with the predicate is not for those that have it from now on.
+        for (negated, now) in [(false, settled), (true, Open::default())] {
+            if let Some(guard) = guard_number((Some(predicate), negated)) {
+                self.settled[guard] = now;
+            }
+        }
+    }
+}
+
+/// The guards that are true wherever the predicate is that an instruction defines: inputs of a table that has no other rows.
+fn implied(inst: &PInst) -> SmallVec<[usize; 3]> {
+    let table = inst.number(Role::Lut).filter(|_| inst.is_unguarded());
+    let (Form::PLOP3_X, Some(table)) = (inst.form(), table) else {
+        return SmallVec::new();
+    };
+    let inputs = [(Role::Pa, 0xF0_u64), (Role::Pb, 0xCC), (Role::Pc, 0xAA)];
+    let needed = inputs.iter().filter(|(_, rows)| table & !rows & 0xFF == 0);
+    let guard = |role: Role| {
+        let negated = inst
+            .operand(role)?
+            .not
+            .is_some_and(|not| inst.field(not) != 0);
+        guard_number((inst.reg(role), negated))
+    };
+    needed.filter_map(|(role, _)| guard(*role)).collect()
 }
 
 /// The earlier accesses, by the number of the instruction; [`OTHERS`] are those of other functions.
@@ -345,10 +390,7 @@ impl Check<'_> {
     /// What other functions may have left open.
     fn others(&self) -> Flight {
         let open = [Open::DEVICE, Open::RELAYED, Open::KEPT, Open::READ];
-        Flight {
-            open: open.into_iter().fold(Open::ISSUED, Open::and),
-            settled: None,
-        }
+        Flight::new(open.into_iter().fold(Open::ISSUED, Open::and))
     }
 
     fn of(&self, index: usize) -> Seen {
@@ -434,22 +476,17 @@ impl Check<'_> {
         if part == Some(Part::Fence) {
             self.fence(index, state);
         } else if let Some(seen) = seen {
-            let flight = Flight {
-                open: self.opened(inst, &seen),
-                settled: None,
-            };
+            let flight = Flight::new(self.opened(inst, &seen));
             merge_one(state, index, flight);
         }
         if inst.optype().info().effects.contains(Effects::CALL) {
             merge_one(state, OTHERS, self.others());
         }
-        // What was settled for lanes with a predicate is not for those that have it from now on.
+        let implied = implied(inst);
         for defined in inst.definitions() {
-            let lost = |f: &&mut Flight| f.settled.is_some_and(|(reg, ..)| reg == defined);
             state
                 .values_mut()
-                .filter(lost)
-                .for_each(|f| f.settled = None);
+                .for_each(|flight| flight.define(defined, &implied));
         }
         state.retain(|_, flight| flight.open != Open::default());
     }
@@ -511,23 +548,14 @@ impl Check<'_> {
             false => Open::ISSUED,
         };
         for flight in state.values_mut() {
-            match inst.guard() {
-                (None, _) => flight.open = flight.open.without(settled),
-                (Some(reg), negated) => {
-                    let before = match flight.settled {
-                        Some((r, n, before)) if (r, n) == (reg, negated) => before,
-                        _ => Open::default(),
-                    };
-                    flight.settled = Some((reg, negated, before.and(settled)));
-                }
+            match guard_number(inst.guard()) {
+                None if inst.is_unguarded() => flight.open = flight.open.without(settled),
+                None => {}
+                Some(guard) => flight.settled[guard] = flight.settled[guard].and(settled),
             }
         }
         if !device && self.stores {
-            let flight = Flight {
-                open: Open::RELAYED,
-                settled: None,
-            };
-            merge_one(state, index, flight);
+            merge_one(state, index, Flight::new(Open::RELAYED));
         }
     }
 }
@@ -538,9 +566,8 @@ fn merge_one(state: &mut State, index: usize, flight: Flight) -> bool {
         state.insert(index, flight);
         return true;
     };
-    let settled = old
-        .settled
-        .filter(|settled| Some(*settled) == flight.settled);
+    let both = |guard: usize| Open(old.settled[guard].0 & flight.settled[guard].0);
+    let settled = std::array::from_fn(both);
     let joined = Flight {
         open: old.open.and(flight.open),
         settled,

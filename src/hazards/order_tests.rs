@@ -347,6 +347,32 @@ fn who_waits_for_nothing_says_nothing() {
     assert_eq!(operations(&before)[..2], ["ATOMG.ADD", "LDS"]);
 }
 
+/// A branch in a branch gets both guards as one, and is behind the fence of the outer one.
+#[test]
+fn a_fence_under_a_guard_is_one_for_guards_within() {
+    let code = compile(
+        "v9 = atomic_load.i32 aligned v1
+        brif v9, block1, block3(v9)
+    block1:
+        v10 = load.i32 aligned v0
+        v11 = band v9, v3
+        brif v11, block2, block3(v10)
+    block2:
+        v12 = load.i32 aligned v0+4
+        v13 = iadd v12, v10
+        jump block3(v13)
+    block3(v14: i32):
+        store aligned v14, v0+8
+        return\n",
+    );
+    let guarded = |w: &&u128| {
+        let inst = decode(**w).expect("legal").0;
+        Part::of(&inst) == Some(Part::Fence) && !inst.is_unguarded()
+    };
+    assert_eq!(code.words.iter().filter(guarded).count(), 1);
+    assert_eq!(disorders(&code, None), []);
+}
+
 #[test]
 fn a_loop_that_polls_has_no_fence() {
     let code = compile(
