@@ -3,7 +3,8 @@
 //! What is found does not differ from what it would be lane by lane: a warp that uses words that lie beside each other, in the order of its
 //! lanes, and that nobody else has used since, is one comparison; otherwise each lane looks at its words.
 
-use super::race::Earlier;
+use super::race::{Earlier, Now};
+use super::shadow::{Present, Shadow};
 use super::{Checker, LANES, Touched};
 use crate::isa::Role;
 use crate::launch::{AccessKind, Window};
@@ -83,6 +84,56 @@ const WORD: usize = size_of::<u32>();
 /// Races of lanes: the lane, the number of the word, and the earlier access.
 type Races = SmallVec<[(usize, usize, Earlier); 2]>;
 
+/// Plain accesses of a warp to words of one memory, as far as they are judged.
+struct Judge<'a> {
+    now: Now<'a>,
+    shadow: &'a mut Shadow,
+    memory: usize,
+    present: Present,
+    races: Races,
+}
+
+impl<'a> Judge<'a> {
+    #[inline(always)]
+    fn new(now: Now<'a>, shadow: &'a mut Shadow, memory: usize) -> Judge<'a> {
+        Judge {
+            present: shadow.present(&now),
+            now,
+            shadow,
+            memory,
+            races: Races::new(),
+        }
+    }
+
+    /// All lanes use `N` words each, one lane behind the other from a word on; `same`: whether a lane's word, by its number
+    /// in the row, keeps its value.
+    #[inline(always)]
+    fn row<const N: usize>(&mut self, first: usize, same: impl Fn(usize) -> bool) {
+        let Judge {
+            now,
+            shadow,
+            memory,
+            present,
+            ..
+        } = self;
+        if !shadow.touch_row::<N>(now, *memory, first, present) {
+            for index in 0..N * LANES {
+                self.word(index / N, first + index, || same(index));
+            }
+        }
+    }
+
+    /// A lane uses a word.
+    #[inline(always)]
+    fn word(&mut self, lane: usize, word: usize, same: impl FnOnce() -> bool) {
+        let present = (&mut self.present, lane);
+        let found = (self.shadow).touch_word(&self.now, self.memory, word, present, same);
+        if let Some(earlier) = found {
+            self.races.push((lane, word, earlier));
+        }
+    }
+}
+
 impl Checker {
     /// Whether the registers that a store stores are defined in all lanes of `mask`.
     #[inline(always)]
@@ -109,51 +160,23 @@ impl Checker {
             Places::Each(offsets) => lanes(mask).next().map_or(0, |lane| offsets[lane] as usize),
         };
         self.polls_together(place.first::<N>(first, mask), mask);
-        let mut races = Races::new();
         let kind = AccessKind::Load;
         let (now, shadow, _) = self.looking(place, kind, false, false);
-        let mut present = shadow.present(&now);
+        let looking = match shadow.two_stand_for_all() {
+            true => repeats.pairs,
+            false => mask,
+        };
+        let mut judge = Judge::new(now, shadow, place.memory);
         match places {
-            Places::Row(offset) => {
-                let first = offset / WORD;
-                if !shadow.touch_row::<N>(&now, place.memory, first, &mut present) {
-                    for index in 0..N * LANES {
-                        let (lane, word) = (index / N, first + index);
-                        let found = shadow.touch_word(
-                            &now,
-                            place.memory,
-                            word,
-                            (&mut present, lane),
-                            || false,
-                        );
-                        if let Some(earlier) = found {
-                            races.push((lane, word, earlier));
-                        }
-                    }
-                }
-            }
+            Places::Row(offset) => judge.row::<N>(offset / WORD, |_| false),
             Places::Each(offsets) => {
-                let looking = match shadow.two_stand_for_all() {
-                    true => repeats.pairs,
-                    false => mask,
-                };
                 for lane in lanes(looking) {
                     let first = offsets[lane] as usize / WORD;
-                    for word in first..first + N {
-                        let found = shadow.touch_word(
-                            &now,
-                            place.memory,
-                            word,
-                            (&mut present, lane),
-                            || false,
-                        );
-                        if let Some(earlier) = found {
-                            races.push((lane, word, earlier));
-                        }
-                    }
+                    (first..first + N).for_each(|word| judge.word(lane, word, || false));
                 }
             }
         }
+        let races = judge.races;
         self.tell(place, kind, races);
     }
 
@@ -169,30 +192,15 @@ impl Checker {
     ) {
         self.activity.examine();
         self.activity.changed(changes::<N>(places, mask, &target));
-        let mut races = Races::new();
         let kind = AccessKind::Store;
         let (now, shadow, undo) = self.looking(place, kind, true, false);
-        let mut present = shadow.present(&now);
+        let mut judge = Judge::new(now, shadow, place.memory);
         match places {
             Places::Row(offset) => {
-                let first = offset / WORD;
-                if !shadow.touch_row::<N>(&now, place.memory, first, &mut present) {
-                    for index in 0..N * LANES {
-                        let (lane, word) = (index / N, first + index);
-                        let at = offset + lane * N * WORD;
-                        let is_there = || target.is_there(lane, at, index % N);
-                        let found = shadow.touch_word(
-                            &now,
-                            place.memory,
-                            word,
-                            (&mut present, lane),
-                            is_there,
-                        );
-                        if let Some(earlier) = found {
-                            races.push((lane, word, earlier));
-                        }
-                    }
-                }
+                judge.row::<N>(offset / WORD, |index| {
+                    let (lane, word) = (index / N, index % N);
+                    target.is_there(lane, offset + lane * N * WORD, word)
+                });
                 if let Some(undo) = undo {
                     undo.save(global, place.memory, *offset, N * LANES * WORD);
                 }
@@ -202,19 +210,9 @@ impl Checker {
             Places::Each(offsets) => {
                 for lane in lanes(mask) {
                     let offset = offsets[lane] as usize;
-                    for index in 0..N {
-                        let word = offset / WORD + index;
-                        let is_there = || target.is_there(lane, offset, index);
-                        let found = shadow.touch_word(
-                            &now,
-                            place.memory,
-                            word,
-                            (&mut present, lane),
-                            is_there,
-                        );
-                        if let Some(earlier) = found {
-                            races.push((lane, word, earlier));
-                        }
+                    for word in 0..N {
+                        let is_there = || target.is_there(lane, offset, word);
+                        judge.word(lane, offset / WORD + word, is_there);
                     }
                     if let Some(undo) = undo {
                         undo.save(global, place.memory, offset, N * WORD);
@@ -223,6 +221,7 @@ impl Checker {
                 }
             }
         }
+        let races = judge.races;
         self.tell(place, kind, races);
     }
 

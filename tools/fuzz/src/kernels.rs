@@ -21,7 +21,10 @@ pub fn features(text: &str) -> Result<Features, String> {
             None => (&mut with, name),
         };
         list.push(Feature::named(name).ok_or_else(|| {
-            let names = Feature::ALL.map(Feature::name).join(", ");
+            let names = Feature::all()
+                .map(Feature::name)
+                .collect::<Vec<_>>()
+                .join(", ");
             format!("there is no shape {name}, but {names}")
         })?);
     }
@@ -31,7 +34,7 @@ pub fn features(text: &str) -> Result<Features, String> {
         true => !families || with.contains(f),
         false => !rest || with.contains(f),
     };
-    let list: Vec<Feature> = Feature::ALL.into_iter().filter(all).collect();
+    let list: Vec<Feature> = Feature::all().filter(all).collect();
     Ok(Features::of(&list).without(&without))
 }
 

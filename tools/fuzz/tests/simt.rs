@@ -69,7 +69,7 @@ fn random_events_have_the_outcome_of_their_order() {
     let (count, tally) = campaign(features, EVENTS);
     if count >= KERNELS {
         let missing = |f: &Feature| features.has(*f) && !tally.shapes.contains_key(&f.name());
-        let missing: Vec<Feature> = Feature::ALL.into_iter().filter(missing).collect();
+        let missing: Vec<Feature> = Feature::all().filter(missing).collect();
         assert!(missing.is_empty(), "{missing:?} did not come up");
     }
 }

@@ -1,9 +1,10 @@
 //! What kernels of events may be made of, one name each, so that runs can leave some out.
 
 use crate::random::Random;
+use clap::ValueEnum;
 
 /// A shape, or a property that shapes may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Feature {
     /// Family: graphs of blocks, see [`super::super::kernel`].
     Graph,
@@ -90,68 +91,26 @@ pub enum Feature {
 use Feature::*;
 
 impl Feature {
+    /// How many there are.
+    const COUNT: u64 = Pressure as u64 + 1;
+
     /// All of them.
-    pub const ALL: [Feature; 40] = [
-        Graph,
-        Turns,
-        Links,
-        Locks,
-        Nests,
-        SharedFlags,
-        MixedSpaces,
-        Generic,
-        NarrowFlags,
-        WideFlags,
-        OddEnds,
-        ThroughStack,
-        ThroughGlobal,
-        ThroughShared,
-        OutParameter,
-        MaskedCount,
-        ReadByUpdate,
-        Sleepers,
-        Exits,
-        NestedWaits,
-        Inside,
-        WaitingFunctions,
-        TailWaits,
-        Blocks,
-        NarrowUpdates,
-        Downwards,
-        Negative,
-        Pointers,
-        NarrowCounters,
-        WideCounters,
-        Strides,
-        Rotated,
-        Neighbours,
-        Guarded,
-        Adjacent,
-        Breaks,
-        Offsets,
-        Flags,
-        Slots,
-        Pressure,
-    ];
+    pub fn all() -> impl Iterator<Item = Feature> {
+        Feature::value_variants().iter().copied()
+    }
 
     /// The families: each kernel is of one.
     pub const FAMILIES: [Feature; 5] = [Graph, Turns, Links, Locks, Nests];
 
     /// How it is called on the command line.
     pub fn name(self) -> String {
-        let mut name = String::new();
-        for (index, letter) in format!("{self:?}").char_indices() {
-            if letter.is_uppercase() && index != 0 {
-                name.push('-');
-            }
-            name.push(letter.to_ascii_lowercase());
-        }
-        name
+        let value = self.to_possible_value().expect("none is skipped");
+        value.get_name().to_string()
     }
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<Feature> {
-        Feature::ALL.into_iter().find(|f| f.name() == name)
+        Feature::from_str(name, false).ok()
     }
 }
 
@@ -161,7 +120,7 @@ pub struct Features(u64);
 
 impl Features {
     /// All of them.
-    pub const ALL: Features = Features((1 << Feature::ALL.len()) - 1);
+    pub const ALL: Features = Features((1 << Feature::COUNT) - 1);
 
     /// Those of a list.
     pub const fn of(list: &[Feature]) -> Features {
@@ -202,9 +161,10 @@ mod tests {
 
     #[test]
     fn names_are_found_again() {
-        for (index, feature) in Feature::ALL.into_iter().enumerate() {
+        for (index, feature) in Feature::all().enumerate() {
             assert_eq!(Feature::named(&feature.name()), Some(feature));
             assert_eq!(feature as usize, index);
+            assert!(Features::ALL.has(feature));
         }
         assert_eq!(Feature::named("mixed-spaces"), Some(MixedSpaces));
     }
