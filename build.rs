@@ -1,4 +1,5 @@
-//! Generates the instruction tables from `src/isa/description`, and the lowering rules from `isle/`; hashes what the compiler is made of.
+//! Generates the instruction tables from `src/isa/description`, and the lowering rules from `isle/`; hashes what the
+//! compiler is made of.
 
 #[cfg(feature = "cache")]
 use sha2::{Digest, Sha256};
@@ -73,7 +74,8 @@ fn hash(_: &Path, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Sets `THISGPU_BUILD_HASH` to a hash of all sources and of what was generated from them: what it compiles to may differ where they do.
+/// Sets `THISGPU_BUILD_HASH` to a hash of all sources and of what was generated from them: what it compiles to may
+/// differ where they do.
 #[cfg(feature = "cache")]
 fn hash(root: &Path, out: &Path) -> Result<(), String> {
     let mut files = Vec::new();
@@ -119,8 +121,9 @@ fn list(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Compiles the ISLE rules: of lowering, Cranelift's extractors of CLIF instructions, the machine's constructors, then the rules; of rewriting,
-/// Cranelift's terms of CLIF instructions between its own terms and its rules. Overlapping and unreachable rules are errors.
+/// Compiles the ISLE rules: of lowering, Cranelift's extractors of CLIF instructions, the machine's constructors, then
+/// the rules; of rewriting, Cranelift's terms of CLIF instructions between its own terms and its rules. Overlapping and
+/// unreachable rules are errors.
 fn rules(root: &Path, out: &Path) -> Result<(), String> {
     let isle = root.join("isle");
     println!("cargo::rerun-if-changed={}", isle.display());

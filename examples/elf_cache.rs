@@ -23,8 +23,9 @@ block0(v0: i64):
 }
 ";
 
-/// The object of a text: from `folder` if it is there, else compiled and put there. The second value says whether it was compiled. The same
-/// text, settings and version of the compiler always give the same bytes, so they are what the file's name is made of.
+/// The object of a text: from `folder` if it is there, else compiled and put there. The second value says whether it
+/// was compiled. The same text, settings and version of the compiler always give the same bytes, so they are what the
+/// file's name is made of.
 fn object(folder: &Path, text: &str, options: &Options) -> Result<(Vec<u8>, bool), Box<dyn Error>> {
     let mut key = DefaultHasher::new();
     (text, format!("{options:?}"), env!("CARGO_PKG_VERSION")).hash(&mut key);

@@ -1,11 +1,13 @@
-//! What becomes of a kernel that goes wrong: a fault is a value with place, registers and counts, and the device lives on.
+//! What becomes of a kernel that goes wrong: a fault is a value with place, registers and counts, and the device lives
+//! on.
 
 use cranelift_thisgpu::{
     Buffer, Compiler, Device, DeviceError, FaultKind, Grid, Kernel, Options, SimConfig,
 };
 use std::error::Error;
 
-/// `divide(out, d)`: thread i stores 1000 / (d − i), which traps for i = d, and is out of bounds where `out` is too small.
+/// `divide(out, d)`: thread i stores 1000 / (d − i), which traps for i = d, and is out of bounds where `out` is too
+/// small.
 const KERNEL: &str = "
 ; kernel
 function %divide(i64, i32) {

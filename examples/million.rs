@@ -1,7 +1,8 @@
 //! The whole way in one program: CLIF text to words, onto a device, a million elements, checked against the host.
 //!
-//! `saxpy` computes y = fma(a, x, y) on pairs of halves; `hash` mixes 32-bit words with a 64-bit state (a splitmix64 finaliser with 32-bit
-//! in- and output). Prints what the compiler says of each kernel and what the device says of each run.
+//! `saxpy` computes y = fma(a, x, y) on pairs of halves; `hash` mixes 32-bit words with a 64-bit state (a splitmix64
+//! finaliser with 32-bit in- and output). Prints what the compiler says of each kernel and what the device says of each
+//! run.
 
 use cranelift_thisgpu::{Compiler, Device, Grid, Options, Report, SimConfig};
 use half::f16;

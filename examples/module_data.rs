@@ -1,4 +1,5 @@
-//! A front end written against `cranelift_module::Module`: a table and a counter in data, a function, a kernel that uses all of them.
+//! A front end written against `cranelift_module::Module`: a table and a counter in data, a function, a kernel that
+//! uses all of them.
 
 use cranelift_thisgpu::build::{self, GpuBuilder};
 use cranelift_thisgpu::cranelift::codegen::Context;

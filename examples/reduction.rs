@@ -14,7 +14,8 @@ fn sum_of_lanes(b: &mut FunctionBuilder, value: Value, masks: &[i64]) -> Value {
     })
 }
 
-/// `sum(x, sums)`: sums[block] is the sum of the block's 256 elements. A word of shared memory for each of the block's 8 warps.
+/// `sum(x, sums)`: sums[block] is the sum of the block's 256 elements. A word of shared memory for each of the block's
+/// 8 warps.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let sum = build::function("sum", &[I64, I64], &[], |b, p| {
         let [thread, shared] = [b.thread_number(), b.shared_memory(I32)];

@@ -45,7 +45,8 @@ pub const MAX_THREADS: u64 = 1024;
 #[cfg(any(feature = "driver", feature = "sim"))]
 pub const ALLOCATION_ALIGN: u64 = 256;
 
-/// Local memory that one thread can have in bytes (assigned): every offset from R1 in a frame fits into the 24 bits of an instruction.
+/// Local memory that one thread can have in bytes (assigned): every offset from R1 in a frame fits into the 24 bits of
+/// an instruction.
 pub const MAX_LOCAL: u32 = 4 << 20;
 /// Alignment of R1, and so the largest that a stack slot can have, in bytes.
 pub const STACK_ALIGNMENT: u32 = 16;
@@ -56,8 +57,8 @@ pub const STACK_POINTER: PReg = PReg::gpr(1);
 pub const RETURN_ADDRESS: [PReg; 2] = [PReg::gpr(2), PReg::gpr(3)];
 /// First and last register of arguments and results.
 pub const ARGUMENTS: std::ops::RangeInclusive<u8> = 4..=15;
-/// Bytes of its caller's frame that a function of the tail-call convention owns at least, so that it can jump to functions with more arguments
-/// than its own (*assigned*; a jump with more becomes a call).
+/// Bytes of its caller's frame that a function of the tail-call convention owns at least, so that it can jump to
+/// functions with more arguments than its own (*assigned*; a jump with more becomes a call).
 pub const TAIL_ARGUMENT_BYTES: u32 = 256;
 /// Registers that a callee keeps.
 pub const CALLEE_SAVED: std::ops::RangeInclusive<u8> = 16..=31;
@@ -87,8 +88,8 @@ pub fn registers(first: u8, words: u8) -> impl Iterator<Item = PReg> {
 
 /// Gives a list of values their places, one after the other.
 ///
-/// Values of two words start at an even register, of four at a multiple of four; the first that does not fit goes to the stack and takes all
-/// later ones with it, so that the order of places is the order of arguments.
+/// Values of two words start at an even register, of four at a multiple of four; the first that does not fit goes to
+/// the stack and takes all later ones with it, so that the order of places is the order of arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Placer {
     /// The next free register.
@@ -132,8 +133,8 @@ impl Placer {
     }
 }
 
-/// Offsets of kernel parameters in constant bank 0: in order, naturally aligned, 16 for 128 bits. Sizes are in bytes. The second value is the
-/// end of the last one.
+/// Offsets of kernel parameters in constant bank 0: in order, naturally aligned, 16 for 128 bits. Sizes are in bytes.
+/// The second value is the end of the last one.
 pub fn parameter_offsets(sizes: impl IntoIterator<Item = u32>) -> (Vec<u32>, u32) {
     let (mut next, mut offsets) = (bank0::PARAMETERS, Vec::new());
     for size in sizes {
@@ -147,7 +148,8 @@ pub fn parameter_offsets(sizes: impl IntoIterator<Item = u32>) -> (Vec<u32>, u32
 /// Bytes of a redzone beside the padding of a slot (assigned).
 pub const REDZONE_BYTES: u32 = 32;
 
-/// A part of a function's frame that nothing may use: what is next to its stack slots, where it was compiled with `stack_redzones`.
+/// A part of a function's frame that nothing may use: what is next to its stack slots, where it was compiled with
+/// `stack_redzones`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Redzone {
     /// Byte offset from R1, as it is between prologue and epilogue.

@@ -1,7 +1,8 @@
 //! Functions by `FunctionBuilder` with less writing: the frame of a function, and what kernels are made of.
 //!
-//! Nothing here is needed, and nothing is hidden: [`function`] makes what `FunctionBuilder` makes, and the methods of [`GpuBuilder`] insert ordinary calls, symbols and sums. They work
-//! in functions of a [`GpuModule`](crate::GpuModule) as well, where intrinsics that are called through them need no declaration.
+//! Nothing here is needed, and nothing is hidden: [`function`] makes what `FunctionBuilder` makes, and the methods of
+//! [`GpuBuilder`] insert ordinary calls, symbols and sums. They work in functions of a [`GpuModule`](crate::GpuModule)
+//! as well, where intrinsics that are called through them need no declaration.
 //!
 //! ```
 //! use cranelift_thisgpu::build::{self, GpuBuilder};
@@ -31,8 +32,9 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-/// A function of this name, without `%`: `body` fills it, beginning in a block whose parameters are those of the function, which it gets beside the
-/// builder. All blocks are sealed when it returns. A kernel has no results. What is wrong with the function is an error of the compiler.
+/// A function of this name, without `%`: `body` fills it, beginning in a block whose parameters are those of the
+/// function, which it gets beside the builder. All blocks are sealed when it returns. A kernel has no results. What is
+/// wrong with the function is an error of the compiler.
 pub fn function(
     name: &str,
     parameters: &[Type],
@@ -49,16 +51,18 @@ pub fn function(
     let parameters = builder.block_params(entry).to_vec();
     body(&mut builder, &parameters);
     builder.seal_all_blocks();
-    // `FunctionBuilder::finalize` would assert in debug builds what the compiler reports, and insert stack maps, which the target has none of.
+    // `FunctionBuilder::finalize` would assert in debug builds what the compiler reports, and insert stack maps, which
+    // the target has none of.
     function
 }
 
 /// What kernels are made of, for Cranelift's `FunctionBuilder`.
 pub trait GpuBuilder {
-    /// The result of the intrinsic `%gpu_NAME` for these operands; `name` is as in the table of intrinsics, `gpu_tid_x`.
+    /// The result of the intrinsic `%gpu_NAME` for these operands; `name` is as in the table of intrinsics,
+    /// `gpu_tid_x`.
     ///
-    /// Here nothing is checked: an unknown name, and operands that are not the intrinsic's, are errors of the compiler, with the place that
-    /// `set_srcloc` has given.
+    /// Here nothing is checked: an unknown name, and operands that are not the intrinsic's, are errors of the compiler,
+    /// with the place that `set_srcloc` has given.
     fn intrinsic(&mut self, name: &str, operands: &[Value]) -> Value;
 
     /// As [`GpuBuilder::intrinsic`], for those without a result: `gpu_bar_sync`.
@@ -71,18 +75,19 @@ pub trait GpuBuilder {
     /// The number of the thread along x in the whole grid, an i32: `ctaid_x * ntid_x + tid_x`.
     fn thread_number(&mut self) -> Value;
 
-    /// The address of an element of an array of `element`. `base` is an i64, or an i32 in shared memory, and so is the result; an `index` of
-    /// i32 has no sign where it is extended to i64.
+    /// The address of an element of an array of `element`. `base` is an i64, or an i32 in shared memory, and so is the
+    /// result; an `index` of i32 has no sign where it is extended to i64.
     fn element(&mut self, base: Value, index: Value, element: Type) -> Value;
 
-    /// A load of [`GpuBuilder::element`], marked `aligned`: of an array that begins at a multiple of its elements' size, as those of Rust do.
+    /// A load of [`GpuBuilder::element`], marked `aligned`: of an array that begins at a multiple of its elements'
+    /// size, as those of Rust do.
     fn load_element(&mut self, element: Type, base: Value, index: Value) -> Value;
 
     /// A store to [`GpuBuilder::element`], marked `aligned`.
     fn store_element(&mut self, value: Value, base: Value, index: Value) -> Inst;
 
-    /// Does what `body` inserts if `condition` is not 0, and goes on behind it: a bounds check. Where `body` ends with a terminator, such as
-    /// `return_`, only those go on for whom it is 0.
+    /// Does what `body` inserts if `condition` is not 0, and goes on behind it: a bounds check. Where `body` ends with
+    /// a terminator, such as `return_`, only those go on for whom it is 0.
     fn if_then(&mut self, condition: Value, body: impl FnOnce(&mut Self));
 
     /// The beginning of the kernel's shared memory: as i32 its offset, as i64 the generic address.

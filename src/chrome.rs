@@ -1,11 +1,12 @@
 //! The Chrome trace format, which browsers' trace viewers and Perfetto read, as far as traces of ours need it.
 //!
-//! A trace is an object with events: slices on a row, which is a thread of a process of the viewer, and names for processes and rows. Times are whole
-//! microseconds; slices of a row either lie inside of each other or do not touch.
+//! A trace is an object with events: slices on a row, which is a thread of a process of the viewer, and names for
+//! processes and rows. Times are whole microseconds; slices of a row either lie inside of each other or do not touch.
 
 use serde::{Serialize, Serializer};
 
-/// The number of the first process and the first thread in a file. Some viewers take 0 for what the machine does when it is idle.
+/// The number of the first process and the first thread in a file. Some viewers take 0 for what the machine does when
+/// it is idle.
 const FIRST: u32 = 1;
 
 /// A row: a process and a thread of it, counted from 0.
@@ -104,8 +105,8 @@ pub(crate) struct File<E, T> {
 }
 
 impl<E, T> File<E, T> {
-    /// A file of the events that `events` gives, to be shown in milliseconds. They are made one by one while they are written, since there
-    /// may be millions.
+    /// A file of the events that `events` gives, to be shown in milliseconds. They are made one by one while they are
+    /// written, since there may be millions.
     pub fn new(events: E, other_data: T) -> Self {
         File {
             trace_events: Events(events),

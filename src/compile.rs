@@ -1,8 +1,9 @@
 //! The compiler: CLIF in, [`Code`] out.
 //!
-//! [`Compiler::compile_function`] is the list of passes. A pass takes one type and returns the next; every type between passes prints
-//! (`--dump-after`) and verifies itself (after each pass in debug builds, or with `--set verify=true`). Functions are compiled
-//! one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a text are reported together.
+//! [`Compiler::compile_function`] is the list of passes. A pass takes one type and returns the next; every type between
+//! passes prints (`--dump-after`) and verifies itself (after each pass in debug builds, or with `--set verify=true`).
+//! Functions are compiled one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a
+//! text are reported together.
 
 #[cfg(feature = "cache")]
 mod cache;
@@ -258,7 +259,8 @@ impl Compiler {
         self.watch.cycles = on;
     }
 
-    /// Says what the numbers in `srcloc` of what is compiled from now on stand for; with none, they are lines, those of a text lines of its file.
+    /// Says what the numbers in `srcloc` of what is compiled from now on stand for; with none, they are lines, those of
+    /// a text lines of its file.
     pub fn set_locations(&mut self, locations: Option<Arc<Locations>>) {
         self.locations = locations;
     }
@@ -273,14 +275,14 @@ impl Compiler {
         &self.watch.timings
     }
 
-    /// Records from now on when each pass runs over each function, or no longer; what was recorded before is dropped. With `false`, which is the
-    /// beginning, it costs nothing.
+    /// Records from now on when each pass runs over each function, or no longer; what was recorded before is dropped.
+    /// With `false`, which is the beginning, it costs nothing.
     pub fn record_passes(&mut self, on: bool) {
         self.watch.recorder = on.then(Recorder::new);
     }
 
-    /// What was recorded so far, of all threads; none if recording is off ([`Compiler::record_passes`]). Functions of the library that are added
-    /// in the end are not in it.
+    /// What was recorded so far, of all threads; none if recording is off ([`Compiler::record_passes`]). Functions of
+    /// the library that are added in the end are not in it.
     pub fn time_trace(&self) -> Option<&TimeTrace> {
         self.watch.recorder.as_ref().map(Recorder::trace)
     }
@@ -288,7 +290,8 @@ impl Compiler {
     /// Compiles a CLIF text.
     ///
     /// # Errors
-    /// Everything that is wrong or unsupported in any of its functions. Of a function that cannot be read it is the first mistake.
+    /// Everything that is wrong or unsupported in any of its functions. Of a function that cannot be read it is the
+    /// first mistake.
     pub fn compile_clif(&mut self, text: &str) -> Result<Code, Errors> {
         self.file(&SourceFile::parse_partly("<clif>", text))
     }

@@ -9,7 +9,8 @@ pub use cranelift_frontend as frontend;
 pub use cranelift_module as module;
 pub use cranelift_reader as reader;
 
-/// What a front end names all the time, as the prelude of the crate `cranelift`: `use cranelift_thisgpu::cranelift::prelude::{types::*, *}`.
+/// What a front end names all the time, as the prelude of the crate `cranelift`:
+/// `use cranelift_thisgpu::cranelift::prelude::{types::*, *}`.
 pub mod prelude {
     pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
     pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};

@@ -2,9 +2,10 @@
 //!
 //! Every stage from reading CLIF to writing an object reports through [`Errors`], a list that is never empty: a stage
 //! collects every item that it cannot handle before it gives up, so one run names all of them. [`Error`] prints on one
-//! line as `FILE:LINE: what is wrong and what to do (in function %name)`, with `:COLUMN` where a front end's table of places
-//! names one; parts of the place that are unknown are left
-//! out. A list prints below each the line of the text with carets, where the text is known; [`Error::column`] is where those begin. Faults of a running kernel are not errors of this kind, they are values of the device.
+//! line as `FILE:LINE: what is wrong and what to do (in function %name)`, with `:COLUMN` where a front end's table of
+//! places names one; parts of the place that are unknown are left out. A list prints below each the line of the text
+//! with carets, where the text is known; [`Error::column`] is where those begin. Faults of a running kernel are not
+//! errors of this kind, they are values of the device.
 
 use crate::locations::Locations;
 use crate::text::{excerpt, word_at};
@@ -70,7 +71,8 @@ pub struct Place {
     pub file: Option<Arc<str>>,
     /// Line in that input, from 1.
     pub line: Option<u32>,
-    /// Column in that line, from 1, where a front end's table of places has it; 0 is unknown. [`Error::column`] knows it of texts too.
+    /// Column in that line, from 1, where a front end's table of places has it; 0 is unknown. [`Error::column`] knows
+    /// it of texts too.
     pub column: u32,
     /// What stands in that line.
     pub text: Option<Box<str>>,
@@ -133,7 +135,8 @@ pub fn line_of(location: SourceLoc) -> Option<u32> {
     (!location.is_default()).then(|| location.bits())
 }
 
-/// One error with its place. Prints as `FILE:LINE: PROBLEM (in function NAME)`, also as `Debug`, which is what `main` and `unwrap` show.
+/// One error with its place. Prints as `FILE:LINE: PROBLEM (in function NAME)`, also as `Debug`, which is what `main`
+/// and `unwrap` show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     /// What is wrong.
@@ -174,8 +177,9 @@ impl Error {
         self
     }
 
-    /// Column in the line, from 1 and in characters: what the place says, or where the carets of [`Error::excerpt`] begin. Cranelift's reader
-    /// says of a mistake only in which line it is: that is then the first character that is not blank.
+    /// Column in the line, from 1 and in characters: what the place says, or where the carets of [`Error::excerpt`]
+    /// begin. Cranelift's reader says of a mistake only in which line it is: that is then the first character that is
+    /// not blank.
     pub fn column(&self) -> Option<u32> {
         let shown = || Some(self.shown()?.1 as u32 + 1);
         match self.place.column {
@@ -184,8 +188,8 @@ impl Error {
         }
     }
 
-    /// The line of the text and carets under the operation, or under all of the line where no operation is to blame; none where the text is
-    /// not known.
+    /// The line of the text and carets under the operation, or under all of the line where no operation is to blame;
+    /// none where the text is not known.
     pub fn excerpt(&self) -> Option<String> {
         let line = self.place.line?;
         let (text, column, marked) = self.shown()?;
@@ -246,7 +250,8 @@ impl fmt::Debug for Error {
 /// It has no source: its text says everything.
 impl std::error::Error for Error {}
 
-/// One or more errors, in the order of the input. Prints one per line, with [`Error::excerpt`] below it, also as `Debug`.
+/// One or more errors, in the order of the input. Prints one per line, with [`Error::excerpt`] below it, also as
+/// `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Errors(Vec<Error>);
 

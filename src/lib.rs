@@ -1,8 +1,8 @@
 //! Cranelift IR to 128-bit GPU instruction words: code generator, assembler, disassembler and SIMT simulator.
 //!
-//! [`Compiler`] takes CLIF, as text or as functions, and gives [`Code`], which is written as an [`Object`]. [`GpuModule`] is the same
-//! behind Cranelift's own `Module`. A [`Device`] loads code and launches kernels; [`Device::simulator`] needs no hardware.
-//! The Cranelift crates of the matching version are in [`cranelift`].
+//! [`Compiler`] takes CLIF, as text or as functions, and gives [`Code`], which is written as an [`Object`].
+//! [`GpuModule`] is the same behind Cranelift's own `Module`. A [`Device`] loads code and launches kernels;
+//! [`Device::simulator`] needs no hardware. The Cranelift crates of the matching version are in [`cranelift`].
 //!
 //! ```
 //! # #[cfg(all(feature = "sim", feature = "driver"))]

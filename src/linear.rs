@@ -1,7 +1,7 @@
 //! Code in its final order: blocks one after the other, branches as instructions, targets still symbolic.
 //!
-//! The instructions stay where allocation left them; the branches that layout makes stand behind them all. The order is one of ranges:
-//! a block is some instructions of allocation and the branches at its end.
+//! The instructions stay where allocation left them; the branches that layout makes stand behind them all. The order is
+//! one of ranges: a block is some instructions of allocation and the branches at its end.
 
 use crate::analysis::graph::Graph;
 use crate::isa::table::Effects;
@@ -16,8 +16,8 @@ use thiserror::Error;
 
 /// A function in its final order.
 ///
-/// Control leaves a block only behind its last instruction, except that a guarded EXIT, and a TRAP, may stand anywhere. A block whose last
-/// instruction does not always go elsewhere is followed by the next block. No block is empty.
+/// Control leaves a block only behind its last instruction, except that a guarded EXIT, and a TRAP, may stand anywhere.
+/// A block whose last instruction does not always go elsewhere is followed by the next block. No block is empty.
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// Symbol name.
@@ -174,7 +174,8 @@ impl Linear {
         entry.attachment.map_or(&Target::None, |a| &self.targets[a])
     }
 
-    /// Whether control may leave the function for other code at an instruction: calls, returns, branches to other functions.
+    /// Whether control may leave the function for other code at an instruction: calls, returns, branches to other
+    /// functions.
     pub fn leaves_function(&self, entry: &Entry<PReg>) -> bool {
         let effects = effects(&entry.inst);
         effects.intersects(Effects::CALL.union(Effects::RETURN))

@@ -1,8 +1,9 @@
 //! What the numbers in `srcloc` stand for: places in files.
 //!
-//! A front end puts a number at every instruction ([`cranelift_codegen::ir::SourceLoc`]) and hands over what the numbers mean, as [`Locations`]
-//! ([`crate::compile::Compiler::set_locations`]). Line tables of objects, debug information, faults, remarks and errors then say file, line and
-//! column. Without a table the numbers are lines: of a CLIF text those of its file, otherwise of a file without a name.
+//! A front end puts a number at every instruction ([`cranelift_codegen::ir::SourceLoc`]) and hands over what the
+//! numbers mean, as [`Locations`] ([`crate::compile::Compiler::set_locations`]). Line tables of objects, debug
+//! information, faults, remarks and errors then say file, line and column. Without a table the numbers are lines: of a
+//! CLIF text those of its file, otherwise of a file without a name.
 
 use cranelift_codegen::ir::SourceLoc;
 use hashbrown::HashMap;
@@ -23,7 +24,8 @@ pub struct Location {
     pub line: u32,
     /// Column, from 1; 0 is unknown.
     pub column: u32,
-    /// The number, from 1, of the call that put it here, in its list of calls ([`Locations::call`]); 0 if it was not inlined.
+    /// The number, from 1, of the call that put it here, in its list of calls ([`Locations::call`]); 0 if it was not
+    /// inlined.
     #[serde(default, skip_serializing_if = "is_none")]
     pub inlined: u32,
 }
@@ -72,14 +74,14 @@ impl Locations {
         index as u32 + 1
     }
 
-    /// The number for a place, to be put at instructions; `file` is what [`Locations::file`] gave, line and column count from 1, a column of 0
-    /// is unknown. The same place always has the same number.
+    /// The number for a place, to be put at instructions; `file` is what [`Locations::file`] gave, line and column
+    /// count from 1, a column of 0 is unknown. The same place always has the same number.
     pub fn add(&mut self, file: u32, line: u32, column: u32) -> SourceLoc {
         self.add_inlined(file, line, column, 0)
     }
 
-    /// The number of a call that a front end inlined, for what came from the callee ([`Locations::add_inlined`]): its place, and the number of the
-    /// call around it, or 0. Faults name the whole chain.
+    /// The number of a call that a front end inlined, for what came from the callee ([`Locations::add_inlined`]): its
+    /// place, and the number of the call around it, or 0. Faults name the whole chain.
     pub fn call(&mut self, file: u32, line: u32, column: u32, around: u32) -> u32 {
         let place = Location {
             file,

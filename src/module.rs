@@ -1,14 +1,15 @@
-//! The compiler behind Cranelift's [`Module`] interface: a front end written for `cranelift_object` or `cranelift_jit` changes the type
-//! of its module and gets a GPU object.
+//! The compiler behind Cranelift's [`Module`] interface: a front end written for `cranelift_object` or `cranelift_jit`
+//! changes the type of its module and gets a GPU object.
 //!
 //! Kernels are named with [`GpuModule::declare_kernel`]. Functions that are imported under the name of an intrinsic
-//! (`gpu_tid_x`) are that intrinsic. Everything is compiled when it is defined; [`GpuModule::finish`] puts it together. A function that is compiled
-//! before one that it calls, and in which lanes wait for other threads, is compiled again then: where lanes meet behind the call depends on it.
-//! So is one that was compiled before a kernel got launch bounds, and has more registers than those leave. The module's
-//! [compiler](GpuModule::compiler_mut) keeps functions in a cache where it has one.
+//! (`gpu_tid_x`) are that intrinsic. Everything is compiled when it is defined; [`GpuModule::finish`] puts it together.
+//! A function that is compiled before one that it calls, and in which lanes wait for other threads, is compiled again
+//! then: where lanes meet behind the call depends on it. So is one that was compiled before a kernel got launch bounds,
+//! and has more registers than those leave. The module's [compiler](GpuModule::compiler_mut) keeps functions in a cache
+//! where it has one.
 //!
-//! The trait asks for a `TargetIsa`, which nobody outside of Cranelift can implement. A stock 64-bit one stands in to answer `isa()`;
-//! no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
+//! The trait asks for a `TargetIsa`, which nobody outside of Cranelift can implement. A stock 64-bit one stands in to
+//! answer `isa()`; no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
 
 use crate::analysis::calls::Summary;
 use crate::clif;
@@ -41,8 +42,8 @@ pub struct GpuModule {
     kernels: HashMap<FuncId, KernelOptions>,
     defined_functions: HashSet<FuncId>,
     defined_data: HashSet<DataId>,
-    /// Functions that may be compiled again, as they were defined: those that return nothing may be made kernels later, others are `early`,
-    /// or have more registers than the launch bounds of a kernel may leave them.
+    /// Functions that may be compiled again, as they were defined: those that return nothing may be made kernels later,
+    /// others are `early`, or have more registers than the launch bounds of a kernel may leave them.
     kept: BTreeMap<FuncId, ir::Function>,
     /// Functions that were made kernels after they had been defined.
     marked_late: BTreeSet<FuncId>,
@@ -78,13 +79,15 @@ impl GpuModule {
         })
     }
 
-    /// The compiler of what is defined from now on: to give it a cache, a table of places in the source, or to ask for remarks.
+    /// The compiler of what is defined from now on: to give it a cache, a table of places in the source, or to ask for
+    /// remarks.
     pub fn compiler_mut(&mut self) -> &mut Compiler {
         &mut self.compiler
     }
 
-    /// Makes a declared function a kernel. It may be defined already: then it is compiled again when the module is finished. Its launch bounds
-    /// hold for all functions of the module, which are compiled again too if they were defined with more registers.
+    /// Makes a declared function a kernel. It may be defined already: then it is compiled again when the module is
+    /// finished. Its launch bounds hold for all functions of the module, which are compiled again too if they were
+    /// defined with more registers.
     pub fn declare_kernel(&mut self, function: FuncId, options: KernelOptions) {
         self.unit.summaries().bound(options);
         let before = self.kernels.insert(function, options);
@@ -204,8 +207,8 @@ impl GpuModule {
         errors.finish(())
     }
 
-    /// Functions that call some that were defined later: lanes may come back from those one by one, which is known only now. Few functions
-    /// wait for other threads, so few are compiled again.
+    /// Functions that call some that were defined later: lanes may come back from those one by one, which is known only
+    /// now. Few functions wait for other threads, so few are compiled again.
     fn compile_again(&mut self) -> Result<(), Errors> {
         let Self {
             compiler,
@@ -303,8 +306,8 @@ fn thread_local(name: &str) -> ModuleError {
 }
 
 impl Module for GpuModule {
-    /// A stand-in: Cranelift's riscv64, which answers for 64-bit pointers and for nothing else. No code is made with it. The target's own
-    /// answers are [`Module::target_config`], [`target::triple`] and [`Compiler::options`].
+    /// A stand-in: Cranelift's riscv64, which answers for 64-bit pointers and for nothing else. No code is made with
+    /// it. The target's own answers are [`Module::target_config`], [`target::triple`] and [`Compiler::options`].
     fn isa(&self) -> &dyn TargetIsa {
         &*self.stand_in
     }

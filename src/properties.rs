@@ -1,7 +1,7 @@
 //! What the device holds, in one table, and how much of it a kernel leaves to others.
 //!
-//! The compiler takes from it how many registers a kernel with launch bounds may use, the simulator how many blocks are resident together,
-//! a launch what it refuses. All numbers are *assigned*.
+//! The compiler takes from it how many registers a kernel with launch bounds may use, the simulator how many blocks are
+//! resident together, a launch what it refuses. All numbers are *assigned*.
 
 use crate::abi;
 use std::fmt;
@@ -41,8 +41,8 @@ impl DeviceProperties {
         block_threads: abi::MAX_THREADS as u32,
     };
 
-    /// How many blocks of so many threads are resident together in a multiprocessor, if a thread has so many registers and a block so many
-    /// bytes of shared memory, static and dynamic.
+    /// How many blocks of so many threads are resident together in a multiprocessor, if a thread has so many registers
+    /// and a block so many bytes of shared memory, static and dynamic.
     pub fn occupancy(&self, threads: u32, registers: u32, shared_bytes: u32) -> Occupancy {
         let block_warps = threads.div_ceil(WARP_THREADS).max(1);
         let thread_registers =
@@ -80,8 +80,8 @@ impl DeviceProperties {
         }
     }
 
-    /// The registers that a thread may have so that `blocks` blocks of `threads` threads are resident together; none if they cannot be,
-    /// whatever it has.
+    /// The registers that a thread may have so that `blocks` blocks of `threads` threads are resident together; none if
+    /// they cannot be, whatever it has.
     pub fn registers_for(&self, threads: u32, blocks: u32) -> Option<u32> {
         let block_warps = threads.div_ceil(WARP_THREADS).max(1);
         let warps = block_warps.checked_mul(blocks.max(1))?;

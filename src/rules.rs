@@ -1,4 +1,5 @@
-//! What both sets of ISLE rules, those that rewrite CLIF and those that select instructions, see of CLIF in the same way.
+//! What both sets of ISLE rules, those that rewrite CLIF and those that select instructions, see of CLIF in the same
+//! way.
 
 use cranelift_codegen::ir::{BlockCall, Value};
 

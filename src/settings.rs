@@ -44,7 +44,8 @@ pub struct Options {
     pub reorder: bool,
     /// Say in the object which instructions are of which line of the source.
     pub lines: bool,
-    /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a panic.
+    /// Run Cranelift's verifier on the CLIF first. Without it invalid CLIF is the caller's mistake and may end in a
+    /// panic.
     pub enable_verifier: bool,
     /// Verify the code after each pass.
     pub verify: bool,
@@ -329,8 +330,9 @@ impl Options {
     }
 }
 
-/// Settings while they are made, by Cranelift's conventions: [`Builder::set`] and [`Builder::enable`] by name, then [`Builder::finish`].
-/// [`SETTINGS`] lists the names. Code that is written for any `Configurable` of Cranelift takes it too.
+/// Settings while they are made, by Cranelift's conventions: [`Builder::set`] and [`Builder::enable`] by name, then
+/// [`Builder::finish`]. [`SETTINGS`] lists the names. Code that is written for any `Configurable` of Cranelift takes it
+/// too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "settings do nothing until a compiler has them"]
 pub struct Builder {

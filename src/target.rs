@@ -1,7 +1,8 @@
 //! The target as Cranelift's front ends ask for one: its triple, its settings, what front ends must know.
 //!
-//! Nobody outside of Cranelift can implement its `TargetIsa`, so [`lookup`] gives [`Builder`] in place of Cranelift's `isa::Builder`. It takes
-//! settings in the same way, [`Builder::set`] and [`Builder::enable`], or through the trait `Configurable`:
+//! Nobody outside of Cranelift can implement its `TargetIsa`, so [`lookup`] gives [`Builder`] in place of Cranelift's
+//! `isa::Builder`. It takes settings in the same way, [`Builder::set`] and [`Builder::enable`], or through the trait
+//! `Configurable`:
 //!
 //! ```
 //! use cranelift_thisgpu::{Compiler, target};
@@ -27,11 +28,12 @@ use target_lexicon::{
 pub const NAME: &str = "thisgpu";
 /// Calling convention of functions that the front end does not give one.
 pub(crate) const CALL_CONV: CallConv = CallConv::Fast;
-/// No pages are seen by programs; front ends take this for the alignment of what they want in pages of its own (*assigned*).
+/// No pages are seen by programs; front ends take this for the alignment of what they want in pages of its own
+/// (*assigned*).
 const PAGE_SIZE_ALIGN_LOG2: u8 = 12;
 
-/// The target's triple, `unknown-thisgpu-unknown-unknown-elf`. Its vendor is what identifies it. Triples have no name for the architecture,
-/// so ask [`frontend_config`] for the width of pointers, not the triple.
+/// The target's triple, `unknown-thisgpu-unknown-unknown-elf`. Its vendor is what identifies it. Triples have no name
+/// for the architecture, so ask [`frontend_config`] for the width of pointers, not the triple.
 pub fn triple() -> Triple {
     Triple {
         architecture: Architecture::Unknown,

@@ -6,7 +6,8 @@ use crate::isa::random::Random as Sequence;
 pub struct Random(Sequence);
 
 impl Random {
-    /// A generator for the test `name`, seeded from `THISGPU_SEED` (a number) or 1. Prints the seed, for failing tests to show.
+    /// A generator for the test `name`, seeded from `THISGPU_SEED` (a number) or 1. Prints the seed, for failing tests
+    /// to show.
     pub fn for_test(name: &str) -> Self {
         let seed = std::env::var("THISGPU_SEED")
             .ok()

@@ -1,8 +1,8 @@
 //! What the project's own tools and tests need of the inside, and users do not: **no promises are made about it**.
 //!
-//! The stages, instructions and parts of the simulator are private; the items below are those that `clif-util`, the benchmark, the fuzzer
-//! and the tests of the passes take. They change with the passes, in any version. Whoever finds something here that a compiler needs
-//! should ask for it at the crate root.
+//! The stages, instructions and parts of the simulator are private; the items below are those that `clif-util`, the
+//! benchmark, the fuzzer and the tests of the passes take. They change with the passes, in any version. Whoever finds
+//! something here that a compiler needs should ask for it at the crate root.
 
 /// Registers and places of the calling convention.
 pub mod abi {

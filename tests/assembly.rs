@@ -1,5 +1,5 @@
-//! The text: what may be written and how, errors with their places, objects through their listing; in `errata` every example of the
-//! documents and every refusal that docs/errata.md predicts.
+//! The text: what may be written and how, errors with their places, objects through their listing; in `errata` every
+//! example of the documents and every refusal that docs/errata.md predicts.
 
 #![cfg(feature = "asm")]
 
@@ -427,7 +427,8 @@ fn clif_files(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// What the compiler makes, its listing says: `--emit asm` assembles to the same object, byte for byte, for every file test.
+/// What the compiler makes, its listing says: `--emit asm` assembles to the same object, byte for byte, for every file
+/// test.
 #[test]
 fn compiled_objects_survive_their_listing() {
     use cranelift_thisgpu::SourceFile;

@@ -1,7 +1,7 @@
 //! Atomic operations by many threads at once on the same cells, in global and shared memory, of every size.
 //!
-//! Every fourth thread works on the same cell; neighbouring cells share a word where they are narrow, so that what one thread does to its
-//! bytes must leave the others' alone. The final values do not depend on the order of the threads.
+//! Every fourth thread works on the same cell; neighbouring cells share a word where they are narrow, so that what one
+//! thread does to its bytes must leave the others' alone. The final values do not depend on the order of the threads.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -48,7 +48,8 @@ fn run(text: &str, cells: &[u8], blocks: u32, results: usize) -> (Vec<u8>, Vec<u
     (device.download(&a).unwrap(), device.download(&r).unwrap())
 }
 
-/// A kernel in which every thread does `body` on the address v30 with the operand v31 of type `ty`; v20 is the thread, v21 the same as i64.
+/// A kernel in which every thread does `body` on the address v30 with the operand v31 of type `ty`; v20 is the thread,
+/// v21 the same as i64.
 fn kernel(ty: &str, bytes: u64, shared: bool, body: &str) -> String {
     let pointer = if shared { "i32" } else { "i64" };
     let narrow = if ty == "i64" {
@@ -321,8 +322,8 @@ block9:
     assert_eq!(results, [1234]);
 }
 
-/// Two blocks, one of which waits in `atomic_load` for the `atomic_store` of the other: both orders of the blocks, all sizes, whatever the
-/// compiler knows of the address.
+/// Two blocks, one of which waits in `atomic_load` for the `atomic_store` of the other: both orders of the blocks, all
+/// sizes, whatever the compiler knows of the address.
 #[test]
 fn blocks_wait_for_each_other_with_loads_and_stores() {
     for (ty, size) in TYPES {

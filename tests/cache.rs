@@ -1,5 +1,5 @@
-//! Compiled code in a folder: what a key depends on, what a cached object answers, also function by function in a `GpuModule`, and what becomes
-//! of bad entries and full folders.
+//! Compiled code in a folder: what a key depends on, what a cached object answers, also function by function in a
+//! `GpuModule`, and what becomes of bad entries and full folders.
 
 #![cfg(all(feature = "cache", feature = "module"))]
 
@@ -269,8 +269,8 @@ fn an_entry_above_the_limit_is_not_read() {
     assert_eq!(compile(Some(&cache), TEXT), fresh);
 }
 
-/// The functions of the text as a module of a front end, with data, launch bounds and places in a file of its own; and whether any of them was
-/// compiled.
+/// The functions of the text as a module of a front end, with data, launch bounds and places in a file of its own; and
+/// whether any of them was compiled.
 fn module(cache: Option<&Arc<Cache>>, text: &str, table: &[u8]) -> (Code, bool) {
     let file = SourceFile::parse("<clif>", text).unwrap();
     let mut module = GpuModule::new(Options::default()).unwrap();

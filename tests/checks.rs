@@ -1,5 +1,6 @@
-//! Planted mistakes and their correct twins under `--check`: a mistake is found with its kernel, block, threads, instructions and lines of
-//! the source, the twin is not blamed. In both speeds of the simulator. Mistakes that no CLIF makes are in the simulator's own tests.
+//! Planted mistakes and their correct twins under `--check`: a mistake is found with its kernel, block, threads,
+//! instructions and lines of the source, the twin is not blamed. In both speeds of the simulator. Mistakes that no CLIF
+//! makes are in the simulator's own tests.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -27,7 +28,8 @@ struct Case {
     blocks: u32,
     threads: u32,
     is_expected: fn(&FindingKind) -> bool,
-    /// Parts of the two instructions, that of the finding first; which access of a race comes first is up to the device.
+    /// Parts of the two instructions, that of the finding first; which access of a race comes first is up to the
+    /// device.
     instructions: (&'static str, &'static str),
 }
 

@@ -1,7 +1,9 @@
-//! How many instructions operations on 64-bit integers take, counted in finished code, moves of the register allocator included.
+//! How many instructions operations on 64-bit integers take, counted in finished code, moves of the register allocator
+//! included.
 //!
-//! A kernel loads its operands, works, and stores the result; what it has beyond a kernel that only copies is the operation's.
-//! Operands are registers, immediates (in registers where no instruction takes them) and the constant bank's parameters.
+//! A kernel loads its operands, works, and stores the result; what it has beyond a kernel that only copies is the
+//! operation's. Operands are registers, immediates (in registers where no instruction takes them) and the constant
+//! bank's parameters.
 
 use cranelift_thisgpu::compile::{Compiler, KernelResources};
 use cranelift_thisgpu::settings::Options;
@@ -140,7 +142,8 @@ fn shifts_and_rotations_by_constants_take_two() {
     }
 }
 
-/// What is shifted or rotated may be a parameter. With the amount as immediate SHF takes registers only, so its words are moved first.
+/// What is shifted or rotated may be a parameter. With the amount as immediate SHF takes registers only, so its words
+/// are moved first.
 #[test]
 fn parameters_are_moved_and_shifted() {
     for amount in [1, 8, 31, 32, 33, 63] {

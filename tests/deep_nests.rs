@@ -1,4 +1,5 @@
-//! Divergent branches in each other, deeper than the machine has barriers and the allocator would like to keep masks in registers.
+//! Divergent branches in each other, deeper than the machine has barriers and the allocator would like to keep masks in
+//! registers.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -14,7 +15,8 @@ const DEPTH: u32 = 150;
 /// Threads of the block.
 const THREADS: u32 = 256;
 
-/// `if tid > 0 { add; if tid > 1 { add; ... } xor } xor`: out[0] counts how often lanes came in, out[1] is what they did on the way out.
+/// `if tid > 0 { add; if tid > 1 { add; ... } xor } xor`: out[0] counts how often lanes came in, out[1] is what they
+/// did on the way out.
 fn text() -> String {
     let mut text = String::from(
         "; kernel

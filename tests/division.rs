@@ -1,4 +1,5 @@
-//! Integer division on the simulator against the host, also with MUFU.RCP off by as much as its bound allows, and its traps.
+//! Integer division on the simulator against the host, also with MUFU.RCP off by as much as its bound allows, and its
+//! traps.
 
 #![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
 
@@ -45,7 +46,8 @@ fn mask(bits: u32) -> u128 {
     u128::MAX >> (128 - bits)
 }
 
-/// A kernel that works element by element: `work` makes v11 of v9 and v10, which have so many bits. Every value takes 128 bits in memory.
+/// A kernel that works element by element: `work` makes v11 of v9 and v10, which have so many bits. Every value takes
+/// 128 bits in memory.
 fn compile_work(bits: u32, work: &str) -> Code {
     let (x, y, widen) = match bits {
         128 => (
@@ -155,8 +157,8 @@ fn corners(bits: u32) -> Vec<u128> {
     all
 }
 
-/// Pairs where an estimate of the quotient is most likely to be off: corners, random lengths, multiples of the divisor and their
-/// neighbours. A divisor of zero, and for signed division −1, is left out.
+/// Pairs where an estimate of the quotient is most likely to be off: corners, random lengths, multiples of the divisor
+/// and their neighbours. A divisor of zero, and for signed division −1, is left out.
 fn operands(bits: u32, signed: bool, count: usize) -> Vec<(u128, u128)> {
     let mask = mask(bits);
     let mut random = Random(Sequence::new(u64::from(bits)));
@@ -295,8 +297,8 @@ fn constant_divisors() {
     }
 }
 
-/// The perturbation is there, and the check sees it: a quotient straight from the reciprocal, which is right for MUFU's nearest results on these
-/// operands, differs once they are moved.
+/// The perturbation is there, and the check sees it: a quotient straight from the reciprocal, which is right for MUFU's
+/// nearest results on these operands, differs once they are moved.
 #[test]
 fn trust_in_mufu_is_found() {
     let rounded = "    v50 = fcvt_from_uint.f32 v9

@@ -1,5 +1,5 @@
-//! What the documentation promises of itself: every entry of the errata that something names is in the table, every link and every file that a
-//! text names exists, and lists that repeat what the code says are complete.
+//! What the documentation promises of itself: every entry of the errata that something names is in the table, every
+//! link and every file that a text names exists, and lists that repeat what the code says are complete.
 
 #[path = "documents/errata.rs"]
 mod errata;

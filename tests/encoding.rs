@@ -1,4 +1,5 @@
-//! Every form through the encoder, decoder, printer and assembler and back; random words; unused bits; planted mistakes.
+//! Every form through the encoder, decoder, printer and assembler and back; random words; unused bits; planted
+//! mistakes.
 
 #![cfg(feature = "asm")]
 

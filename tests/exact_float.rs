@@ -1,7 +1,9 @@
-//! Division and square root against the host's, which IEEE 754 leaves no choice, with MUFU at its nearest results and moved within its bound.
+//! Division and square root against the host's, which IEEE 754 leaves no choice, with MUFU at its nearest results and
+//! moved within its bound.
 //!
-//! The inputs are the numbers where such code goes wrong: all pairs of corner values, quotients and roots next to the midpoint of two
-//! neighbours, results on the edge of and among the subnormal numbers, and random bits. Roots of f16 are all there are.
+//! The inputs are the numbers where such code goes wrong: all pairs of corner values, quotients and roots next to the
+//! midpoint of two neighbours, results on the edge of and among the subnormal numbers, and random bits. Roots of f16
+//! are all there are.
 
 #![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
 
@@ -99,7 +101,8 @@ fn pairs(values: &[u64]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Corner values of a format: zeros, the smallest and largest subnormal and normal numbers, one and its neighbours, infinity, NaN; both signs.
+/// Corner values of a format: zeros, the smallest and largest subnormal and normal numbers, one and its neighbours,
+/// infinity, NaN; both signs.
 fn corners(fraction: u32, exponent: u32) -> Vec<u64> {
     let one = ((1u64 << (exponent - 1)) - 1) << fraction;
     let infinity = ((1u64 << exponent) - 1) << fraction;

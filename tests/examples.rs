@@ -1,5 +1,5 @@
-//! The examples run and check themselves against the host. (`examples/million.rs` is a step of its own in `.ci/run`: a million elements take
-//! a while.)
+//! The examples run and check themselves against the host. (`examples/million.rs` is a step of its own in `.ci/run`: a
+//! million elements take a while.)
 
 #[path = "../examples/device_call.rs"]
 mod device_call;

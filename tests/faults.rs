@@ -1,5 +1,5 @@
-//! Kernels that go wrong: the fault says which kernel, block, thread, instruction and line of the source it was, other memory is
-//! as before, and the device goes on. In both speeds of the simulator, with and without checks.
+//! Kernels that go wrong: the fault says which kernel, block, thread, instruction and line of the source it was, other
+//! memory is as before, and the device goes on. In both speeds of the simulator, with and without checks.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 

@@ -1,5 +1,5 @@
-//! What `--check` finds of stacks that are not the thread's to use, and of wrapped indices; stores to read-only data. Each mistake has a
-//! correct twin that is not blamed.
+//! What `--check` finds of stacks that are not the thread's to use, and of wrapped indices; stores to read-only data.
+//! Each mistake has a correct twin that is not blamed.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -158,7 +158,8 @@ fn frames_of_calls_are_not_blamed() {
     assert_eq!(texts(&findings(&text, 33)), [""; 0]);
 }
 
-/// Each thread gives the address of its slot away and takes that of the thread `tid ^ OTHER`; `used` is what it does with it.
+/// Each thread gives the address of its slot away and takes that of the thread `tid ^ OTHER`; `used` is what it does
+/// with it.
 fn exchange(other: u32, used: &str) -> String {
     format!(
         "; kernel

@@ -17,7 +17,8 @@ fn code(text: &str) -> Code {
     compile(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Sums of many values that are all needed at the end, so that registers are short; `mark` is the kernel's, `call` a function of the same kind.
+/// Sums of many values that are all needed at the end, so that registers are short; `mark` is the kernel's, `call` a
+/// function of the same kind.
 fn greedy(mark: &str, device_function: bool) -> String {
     const VALUES: usize = 120;
     let mut body = String::new();
@@ -148,7 +149,8 @@ fn arguments_are_checked_by_the_types_of_clif() {
     );
 }
 
-/// The dynamic shared memory is behind the static one, and the kernel can read how much there is, by symbol and by call.
+/// The dynamic shared memory is behind the static one, and the kernel can read how much there is, by symbol and by
+/// call.
 #[test]
 fn a_kernel_reads_its_dynamic_shared_size() {
     let text = "

@@ -357,8 +357,8 @@ fn a_linked_file_is_the_object_with_addresses() {
     assert_eq!(run(&[read]), [5, 4, 3, 2, 1, 0, 0, 0]);
 }
 
-/// A kernel that calls over three objects, and then by an address that it reads from data of a fourth, whose relocations are functions of
-/// others. Data and local functions of one name are in several.
+/// A kernel that calls over three objects, and then by an address that it reads from data of a fourth, whose
+/// relocations are functions of others. Data and local functions of one name are in several.
 fn spread() -> Vec<Object> {
     let kernel = "; kernel
     function %k(i64) {

@@ -1,4 +1,5 @@
-//! Lowering alone: the VCode of small functions, looked at as text. Golden files of whole functions are in `filetests/`.
+//! Lowering alone: the VCode of small functions, looked at as text. Golden files of whole functions are in
+//! `filetests/`.
 
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::{Options, Unroll};

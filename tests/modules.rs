@@ -22,8 +22,8 @@ use std::fmt::Write;
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 const FUNCTIONS: usize = 40;
 
-/// Functions of which each third has a jump table of `entries`, each calls the one before, and all read data and wide constants. The kernel stores
-/// what the last says of the thread's number.
+/// Functions of which each third has a jump table of `entries`, each calls the one before, and all read data and wide
+/// constants. The kernel stores what the last says of the thread's number.
 fn text(entries: usize) -> String {
     let mut out = String::new();
     for i in 0..FUNCTIONS {

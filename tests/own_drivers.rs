@@ -1,4 +1,5 @@
-//! Drivers of one's own that do not do what they should: each call refuses or panics once, while launches are on a stream.
+//! Drivers of one's own that do not do what they should: each call refuses or panics once, while launches are on a
+//! stream.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -126,7 +127,8 @@ fn work(device: &Device, code: &Code) -> Result<Vec<i32>, DeviceError> {
     copy.to_vec()
 }
 
-/// The work with the call of a number failing, in a thread; whether that came through it, and how many calls there were.
+/// The work with the call of a number failing, in a thread; whether that came through it, and how many calls there
+/// were.
 fn failing(code: &Arc<Code>, failure: Failure, at: u64) -> (thread::Result<bool>, u64) {
     let plan = Arc::new(Plan::default());
     plan.fails_at.store(at, Ordering::SeqCst);

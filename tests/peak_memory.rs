@@ -1,4 +1,5 @@
-//! What a launch of many blocks takes of the host's memory beside the buffers. In a process of its own, whose peak this is.
+//! What a launch of many blocks takes of the host's memory beside the buffers. In a process of its own, whose peak this
+//! is.
 
 #![cfg(all(feature = "driver", feature = "sim", target_os = "linux"))]
 

@@ -1,8 +1,8 @@
-//! Programs in which lanes of a warp, warps and blocks wait for each other: each ends with the right memory, in every setting of the compiler and in
-//! every mode of the simulator.
+//! Programs in which lanes of a warp, warps and blocks wait for each other: each ends with the right memory, in every
+//! setting of the compiler and in every mode of the simulator.
 //!
-//! Each kernel of `progress/` takes a buffer of 4,096 bytes of zeros, where the lock lies in front, and a buffer with a word for each thread.
-//! Its result does not depend on who gets a lock first.
+//! Each kernel of `progress/` takes a buffer of 4,096 bytes of zeros, where the lock lies in front, and a buffer with a
+//! word for each thread. Its result does not depend on who gets a lock first.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -53,7 +53,8 @@ const SHUFFLING: [&str; 5] = [
     "barrier_in_function",
 ];
 
-/// Settings as [`Options::set`] takes them. In all tests: these, one away from the default each and some of them together.
+/// Settings as [`Options::set`] takes them. In all tests: these, one away from the default each and some of them
+/// together.
 const SETTINGS: [&[&str]; 8] = [
     &[],
     &["opt_level=none"],
@@ -144,7 +145,8 @@ fn check(name: &str, text: &str, expected: fn(Size) -> Expected) {
         setting.iter().for_each(|text| options.set(text).unwrap());
         let code = common::compile_with(options, text);
         for config in modes() {
-            // Where no lane can wait for another one of its warp, the kernel itself is tested, and what is expected of it.
+            // Where no lane can wait for another one of its warp, the kernel itself is tested, and what is expected of
+            // it.
             if config.warp_lanes == 1 && (turn != 0 || SHUFFLING.contains(&name)) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Generic addresses of shared memory: inside of the window they reach it, outside they fault, however they are made, and the usual ones
-//! become accesses of shared memory by one word.
+//! Generic addresses of shared memory: inside of the window they reach it, outside they fault, however they are made,
+//! and the usual ones become accesses of shared memory by one word.
 
 #![cfg(all(feature = "asm", feature = "driver", feature = "sim"))]
 

@@ -1,4 +1,5 @@
-//! Places in the source: numbers of a front end's table in faults, remarks, errors and line tables; calls in faults; debug information.
+//! Places in the source: numbers of a front end's table in faults, remarks, errors and line tables; calls in faults;
+//! debug information.
 
 use cranelift_codegen::ir::{Function, SourceLoc};
 use cranelift_thisgpu::SourceFile;
@@ -160,7 +161,8 @@ block0(v0: i64):
     );
 }
 
-/// The function with the numbers of a table in place of its lines: line N of a file is line 100 + N of another, column N.
+/// The function with the numbers of a table in place of its lines: line N of a file is line 100 + N of another, column
+/// N.
 fn with_table(func: &mut Function, table: &mut Locations) {
     let blocks: Vec<_> = func.layout.blocks().collect();
     let insts: Vec<_> = (blocks.into_iter())

@@ -1,4 +1,5 @@
-//! SPA 5.3 executed, against arithmetic of another library: the documents' steps once more, from the text of the instruction on.
+//! SPA 5.3 executed, against arithmetic of another library: the documents' steps once more, from the text of the
+//! instruction on.
 #![cfg(feature = "spa53")]
 
 use cranelift_thisgpu::asm;

@@ -1,5 +1,5 @@
-//! Traps with their codes: conversions of floats at the exact ends of every integer's range, sums that overflow, conditional and
-//! unconditional traps, in kernels and in functions that they call.
+//! Traps with their codes: conversions of floats at the exact ends of every integer's range, sums that overflow,
+//! conditional and unconditional traps, in kernels and in functions that they call.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -18,7 +18,8 @@ enum End {
     Trap(TrapCode),
 }
 
-/// A kernel whose text takes v1 (of type `from`) to v2 (of type `to`), with these declarations before and functions after it.
+/// A kernel whose text takes v1 (of type `from`) to v2 (of type `to`), with these declarations before and functions
+/// after it.
 fn compile(from: &str, to: &str, declarations: &str, work: &str, others: &str) -> Code {
     let text = format!(
         "; kernel
@@ -217,7 +218,8 @@ fn conditional_traps_of_every_type() {
     }
 }
 
-/// A trap ends the kernel wherever it is: in a block of its own, in a function that is called, in one that is jumped to.
+/// A trap ends the kernel wherever it is: in a block of its own, in a function that is called, in one that is jumped
+/// to.
 #[test]
 fn traps_in_blocks_and_functions() {
     let device = Device::simulator(SimConfig::default());

@@ -1,5 +1,5 @@
-//! Values in uniform registers: the kernels of `filetests/lower/uniform.clif`, and some that are written here because of their size, against references on
-//! the host, with blocks of part of a warp, of one and of several.
+//! Values in uniform registers: the kernels of `filetests/lower/uniform.clif`, and some that are written here because
+//! of their size, against references on the host, with blocks of part of a warp, of one and of several.
 
 #![cfg(all(feature = "driver", feature = "sim"))]
 
@@ -286,7 +286,8 @@ fn by_table(t: Thread, index: u32) -> u32 {
 /// Blocks and threads of each.
 const SIZES: [(u32, u32); 3] = [(1, 1), (3, 20), (2, 64)];
 
-/// Runs a kernel of a text in all sizes, functional and timed, with some parameters; `reference` tells a block's words from the threads that have them.
+/// Runs a kernel of a text in all sizes, functional and timed, with some parameters; `reference` tells a block's words
+/// from the threads that have them.
 fn check(name: &str, text: &str, settings: &[&str], reference: &dyn Fn(&[Thread]) -> Vec<u64>) {
     let mut options = Options::default();
     settings.iter().for_each(|s| options.set(s).unwrap());

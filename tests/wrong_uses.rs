@@ -1,7 +1,7 @@
 //! Wrong uses of the library: each is one clear error, what was there before stays usable, and nothing panics.
 //!
-//! A row is a name, what is done, and words that its message must have: what is wrong, where, what to do instead. All rows run, and all that
-//! are wrong are reported together. `THISGPU_SHOW=1` prints the messages.
+//! A row is a name, what is done, and words that its message must have: what is wrong, where, what to do instead. All
+//! rows run, and all that are wrong are reported together. `THISGPU_SHOW=1` prints the messages.
 
 #![cfg(all(
     feature = "asm",

@@ -1,6 +1,7 @@
 //! Which of upstream's tests cannot apply to this target, and why.
 //!
-//! Looked at only with a forced target: a file that names `thisgpu` itself is meant for it, and what it asks for must work.
+//! Looked at only with a forced target: a file that names `thisgpu` itself is meant for it, and what it asks for must
+//! work.
 
 use cranelift_codegen::ir::types::{F128, I128};
 use cranelift_codegen::ir::{Endianness, Function, Opcode, Type};
@@ -25,7 +26,8 @@ pub enum Reason {
     DynamicVectors,
     /// Bits of NaN results that CLIF leaves open and one architecture promises; a matter of a single run line.
     OtherArchitecture,
-    /// Floats to i128: no back end of upstream has it, and the interpreter saturates unsigned results to the signed range.
+    /// Floats to i128: no back end of upstream has it, and the interpreter saturates unsigned results to the signed
+    /// range.
     FloatToInt128,
 }
 

@@ -1,4 +1,5 @@
-//! What `test compile` and `test pass` print: machine instructions, then a disassembly of the emitted words; or a function after a pass.
+//! What `test compile` and `test pass` print: machine instructions, then a disassembly of the emitted words; or a
+//! function after a pass.
 
 use cranelift_codegen::ir::{Function, Inst, SourceLoc};
 use cranelift_thisgpu::asm;

@@ -1,8 +1,8 @@
 //! `test run`: run and print lines on the simulator.
 //!
-//! All lines of a function go in one launch, one block of one thread each; if that ends in a fault, each line gets a launch of its own.
-//! Lines with the right result run again side by side in the 32 lanes of a warp, in timed mode: the results must not change,
-//! and no hazard may show.
+//! All lines of a function go in one launch, one block of one thread each; if that ends in a fault, each line gets a
+//! launch of its own. Lines with the right result run again side by side in the 32 lanes of a warp, in timed mode: the
+//! results must not change, and no hazard may show.
 
 use crate::applicability::Reason;
 use crate::program::{Program, Unavailable, kernel_name};
@@ -312,8 +312,8 @@ pub fn judge(command: &RunCommand, results: &[DataValue]) -> Result<Option<Strin
     }
 }
 
-/// True if results differ from what a command expects in nothing but the bits of NaNs. CLIF leaves open which NaN an operation returns;
-/// files for one machine expect that machine's.
+/// True if results differ from what a command expects in nothing but the bits of NaNs. CLIF leaves open which NaN an
+/// operation returns; files for one machine expect that machine's.
 fn differs_in_nans(command: &RunCommand, results: &[DataValue], signature: &Signature) -> bool {
     let RunCommand::Run(_, Comparison::Equals, expected) = command else {
         return false;

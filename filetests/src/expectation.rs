@@ -1,8 +1,8 @@
 //! Expected output in comments: exact lines after a function, or filecheck directives anywhere in it.
 //!
-//! Exact lines start with one `;`, stand between a function's closing brace and the next function, and are rewritten in place when
-//! `CRANELIFT_TEST_BLESS` is 1. Other comments there survive: those that start with `;;`, run and print lines, and the kernel mark of the
-//! next function.
+//! Exact lines start with one `;`, stand between a function's closing brace and the next function, and are rewritten in
+//! place when `CRANELIFT_TEST_BLESS` is 1. Other comments there survive: those that start with `;;`, run and print
+//! lines, and the kernel mark of the next function.
 
 use filecheck::{CheckerBuilder, NO_VARIABLES};
 use similar::TextDiff;

@@ -1,9 +1,10 @@
 //! Runs `.clif` test files for the thisgpu target.
 //!
-//! A file begins with a header: `test KIND` lines, `set NAME=VALUE`, `target thisgpu NAME=VALUE`. The kinds are `run` ([`execute`]),
-//! `interpret` ([`interpret`]), `compile` and `pass` ([`compiled`]) and those of [`checks`]. With `precise-output` the expected lines
-//! stand in comments after each function and can be rewritten ([`expectation`]). [`file`](mod@file) reads the header and
-//! puts the outcome into a [`report`]. [`operations`] says what there is to test. Files made for other targets can be forced onto this one ([`applicability`]). The kernels of
+//! A file begins with a header: `test KIND` lines, `set NAME=VALUE`, `target thisgpu NAME=VALUE`. The kinds are `run`
+//! ([`execute`]), `interpret` ([`interpret`]), `compile` and `pass` ([`compiled`]) and those of [`checks`]. With
+//! `precise-output` the expected lines stand in comments after each function and can be rewritten ([`expectation`]).
+//! [`file`](mod@file) reads the header and puts the outcome into a [`report`]. [`operations`] says what there is to
+//! test. Files made for other targets can be forced onto this one ([`applicability`]). The kernels of
 //! `filetests/kernels` have launches and references besides ([`kernels`]).
 
 pub mod applicability;

@@ -1,7 +1,8 @@
 //! Which operations Cranelift has: every opcode with every type that it can have.
 //!
-//! Cranelift's own constraints say which types those are, so an opcode that Cranelift gains is in the list without anybody adding it. The
-//! coverage test asks that each of them is run or refused; the fuzzer writes its programs from them.
+//! Cranelift's own constraints say which types those are, so an opcode that Cranelift gains is in the list without
+//! anybody adding it. The coverage test asks that each of them is run or refused; the fuzzer writes its programs from
+//! them.
 
 use cranelift_codegen::ir::instructions::{ResolvedConstraint, ValueTypeSet};
 use cranelift_codegen::ir::{Opcode, Type, types};
@@ -47,12 +48,13 @@ pub struct Operation {
     pub opcode: Opcode,
     /// The controlling type; [`types::INVALID`] where there is none.
     pub control: Type,
-    /// Types of the operands that the controlling type leaves free ([`free_operands`]): amounts of shifts, sources of conversions,
-    /// addresses, …
+    /// Types of the operands that the controlling type leaves free ([`free_operands`]): amounts of shifts, sources of
+    /// conversions, addresses, …
     pub free: Vec<Type>,
 }
 
-/// The operations of an opcode on values of `types`, as far as Cranelift's constraints tell; some of them its verifier refuses.
+/// The operations of an opcode on values of `types`, as far as Cranelift's constraints tell; some of them its verifier
+/// refuses.
 pub fn of_opcode(opcode: Opcode, types: &[Type]) -> Vec<Operation> {
     if WITHOUT_TYPES.iter().any(|(without, _)| *without == opcode) {
         return Vec::new();

@@ -1,6 +1,7 @@
 //! The functions of a file, compiled together for running, each with a kernel that calls it.
 //!
-//! A function that cannot be compiled takes those that call it with it, and nothing else: the rest of the file still runs.
+//! A function that cannot be compiled takes those that call it with it, and nothing else: the rest of the file still
+//! runs.
 
 use crate::applicability;
 use crate::panics;
@@ -44,8 +45,8 @@ pub fn kernel_name(index: usize) -> String {
 }
 
 impl Program {
-    /// Compiles `file`, with a kernel for each function at the positions `run`. A file that is `forced` onto this target may hold
-    /// functions that do not apply to it. With `timed` the time of the passes is counted.
+    /// Compiles `file`, with a kernel for each function at the positions `run`. A file that is `forced` onto this
+    /// target may hold functions that do not apply to it. With `timed` the time of the passes is counted.
     ///
     /// # Errors
     /// What is wrong with the file as a whole, as names that are defined twice.

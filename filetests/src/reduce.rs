@@ -1,6 +1,7 @@
 //! Taking parts of a function away as long as it still fails.
 //!
-//! A [`Reducer`] tries its steps at every place of the function, over and over until none of them helps; what it tries is valid CLIF and smaller.
+//! A [`Reducer`] tries its steps at every place of the function, over and over until none of them helps; what it tries
+//! is valid CLIF and smaller.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;

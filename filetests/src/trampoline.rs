@@ -1,8 +1,8 @@
 //! The kernel that calls a test's function: arguments come from a buffer, results go to another one.
 //!
-//! Every argument and every result has a [`SLOT_BYTES`] slot, aligned to its size, and holds its value little-endian from the slot's
-//! start. Thread `ctaid.x * ntid.x + tid.x` takes its own row of slots, so one launch can run many lines, in one lane each
-//! or side by side in a warp.
+//! Every argument and every result has a [`SLOT_BYTES`] slot, aligned to its size, and holds its value little-endian
+//! from the slot's start. Thread `ctaid.x * ntid.x + tid.x` takes its own row of slots, so one launch can run many
+//! lines, in one lane each or side by side in a warp.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::data_value::DataValue;
@@ -17,8 +17,8 @@ use cranelift_thisgpu::unstable::intrinsics;
 /// Bytes of a slot: the widest value that CLIF passes in one piece on this target.
 pub const SLOT_BYTES: usize = 16;
 
-/// Bytes of shared memory that every kernel has. The lines of a function that run side by side share them, so such a function keeps to
-/// its lane's part.
+/// Bytes of shared memory that every kernel has. The lines of a function that run side by side share them, so such a
+/// function keeps to its lane's part.
 pub const SHARED_BYTES: u32 = 4096;
 
 /// Why a function cannot be called by a run line.

@@ -1,5 +1,6 @@
-//! `docs/idioms.md` is a table of the goldens `filetests/lower/idioms_*.clif`: for each function its operations, how many instructions they take, and how
-//! many a person would write. The comment above a function says the latter, what it was before, the rule, and why it is longer, if it is.
+//! `docs/idioms.md` is a table of the goldens `filetests/lower/idioms_*.clif`: for each function its operations, how
+//! many instructions they take, and how many a person would write. The comment above a function says the latter, what
+//! it was before, the rule, and why it is longer, if it is.
 
 use std::fmt::Write as _;
 use std::fs;

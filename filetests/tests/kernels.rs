@@ -1,4 +1,5 @@
-//! The kernels of `filetests/kernels` against references on the host, with both allocators, in both modes of the simulator, without hazards.
+//! The kernels of `filetests/kernels` against references on the host, with both allocators, in both modes of the
+//! simulator, without hazards.
 
 use cranelift_thisgpu::launch::trace::Row;
 use cranelift_thisgpu::settings::Algorithm;
@@ -72,7 +73,8 @@ fn recorded(example: &Example) {
         }
         assert_eq!(issues, plain.stats.warp_instructions);
         assert_eq!(lanes, plain.stats.thread_instructions);
-        // Where each row begins, and where it ends so far: a warp does something in every cycle, a scoreboard is raised once at a time.
+        // Where each row begins, and where it ends so far: a warp does something in every cycle, a scoreboard is raised
+        // once at a time.
         let mut rows: BTreeMap<([u32; 3], u32, Row), (u64, u64)> = BTreeMap::new();
         for event in &trace.events {
             let row = (event.block, event.warp, event.row);
@@ -105,8 +107,8 @@ fn compile(example: &Example, algorithm: Algorithm) -> cranelift_thisgpu::compil
         .unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// What loops carry from one iteration to the next stays where it is, and what is stored together at the end stands together: no loop is
-/// longer than its work, nothing is copied behind it. Loops are as they are written, not unrolled.
+/// What loops carry from one iteration to the next stays where it is, and what is stored together at the end stands
+/// together: no loop is longer than its work, nothing is copied behind it. Loops are as they are written, not unrolled.
 fn loops_need_no_copies() {
     let options = Options {
         unroll: Unroll::Off,

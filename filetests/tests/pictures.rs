@@ -1,8 +1,8 @@
 //! Pictures of finished code say which registers are alive: checked against another derivation, from the words alone.
 //!
-//! From every read of a register a search goes backwards over the words until something surely writes it, or what may without saying so, as
-//! calls do. All instructions that it comes past must have the register alive behind them. Where no word does more than it says, nothing
-//! else may be alive.
+//! From every read of a register a search goes backwards over the words until something surely writes it, or what may
+//! without saying so, as calls do. All instructions that it comes past must have the register alive behind them. Where
+//! no word does more than it says, nothing else may be alive.
 
 use cranelift_thisgpu::compile::{Compiler, FunctionInput, Pass, SourceFile, Unit};
 use cranelift_thisgpu::settings::Options;

@@ -1,4 +1,5 @@
-//! No function waits without need: the verifier can take no scoreboard and no bit of a wait mask away from the code of the test files.
+//! No function waits without need: the verifier can take no scoreboard and no bit of a wait mask away from the code of
+//! the test files.
 //!
 //! Prints how many there are. With `THISGPU_HEAVY=1` all files, otherwise the kernels and every sixth of the others.
 

@@ -1,10 +1,10 @@
 //! Known low bits of integer values, to prove alignment.
 //!
-//! For every integer value the analysis knows how many of its low bits are constant, and which constant they are: a value
-//! is ≡ r mod 2^k. That is more than an alignment, since `base + 4` from a 16-aligned base is known mod 16 and so
+//! For every integer value the analysis knows how many of its low bits are constant, and which constant they are: a
+//! value is ≡ r mod 2^k. That is more than an alignment, since `base + 4` from a 16-aligned base is known mod 16 and so
 //! `base + 4 + 12` is 16-aligned again. Facts come from constants, stack slots (16), shifts, sums, products and masks;
-//! parameters and loads give none. Block parameters are solved optimistically to a fixpoint; every value only ever loses
-//! bits, so it ends, after a few rounds in practice.
+//! parameters and loads give none. Block parameters are solved optimistically to a fixpoint; every value only ever
+//! loses bits, so it ends, after a few rounds in practice.
 
 use super::control_flow::ControlFlow;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
@@ -173,7 +173,8 @@ impl Alignment {
                     let alone = results.len() == 1;
                     for &result in results {
                         if func.dfg.value_type(result).is_int() {
-                            // A value without a fact counts as one that is still to come, so that every value has to get one.
+                            // A value without a fact counts as one that is still to come, so that every value has to
+                            // get one.
                             let new = if alone {
                                 self.result(func, intrinsics, inst)
                             } else {
@@ -184,7 +185,8 @@ impl Alignment {
                     }
                 }
             }
-            // In reverse postorder only what comes round a cycle is not yet there when it is asked for, and only parameters take it.
+            // In reverse postorder only what comes round a cycle is not yet there when it is asked for, and only
+            // parameters take it.
             let mut changed = false;
             if flow.has_cycles() {
                 (blocks.iter()).for_each(|&block| changed |= self.join(func, flow, block));

@@ -1,7 +1,7 @@
 //! How large a word can be.
 //!
-//! Takes a value and what its definition is made of: masks, shifts, thread and launch values; gives a bound that holds without knowing anything of memory or
-//! parameters.
+//! Takes a value and what its definition is made of: masks, shifts, thread and launch values; gives a bound that holds
+//! without knowing anything of memory or parameters.
 
 use crate::abi::{self, bank0};
 use crate::constants::{definition, integer};

@@ -1,8 +1,8 @@
 //! What a call does to the lanes that make it, as far as convergence is concerned.
 //!
 //! [`Summary`] says of a function, with all that it calls, what its callers must know to decide where lanes meet
-//! ([`super::meeting`]). [`Callees`] holds the summaries of everything that one function refers to; rows of the intrinsics'
-//! table are summarised here, other functions by whoever knows the module.
+//! ([`super::meeting`]). [`Callees`] holds the summaries of everything that one function refers to; rows of the
+//! intrinsics' table are summarised here, other functions by whoever knows the module.
 
 use crate::constants::integer;
 use crate::intrinsics::resolve::Intrinsics;
@@ -13,8 +13,8 @@ use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode};
 /// What a function does to the lanes that call it. All of it holds of what it calls, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// It may wait, in a loop, for what other threads write: its lanes may come back one after the other, each only when another one
-    /// has gone on.
+    /// It may wait, in a loop, for what other threads write: its lanes may come back one after the other, each only
+    /// when another one has gone on.
     pub polls: bool,
     /// It may write memory that other threads wait for.
     pub releases: bool,
@@ -24,7 +24,8 @@ pub struct Summary {
     pub convergent: bool,
     /// The first thing it does beside computing is an operation for which the whole warp has to be there.
     pub gathers: bool,
-    /// It may have operations in whose order its caller's accesses take part: it reads what others release, or waits for them to meet it.
+    /// It may have operations in whose order its caller's accesses take part: it reads what others release, or waits
+    /// for them to meet it.
     pub acquires: bool,
 }
 
@@ -74,9 +75,11 @@ impl Summary {
 pub struct Call {
     /// What it may do.
     pub summary: Summary,
-    /// It lets no lane go on before all of the warp are there: a barrier of the block, a shuffle, a synchronisation of the warp.
+    /// It lets no lane go on before all of the warp are there: a barrier of the block, a shuffle, a synchronisation of
+    /// the warp.
     pub gathers: bool,
-    /// It waits for lanes of the warp that are elsewhere until they have ended: a barrier of the block, or a function that may have one.
+    /// It waits for lanes of the warp that are elsewhere until they have ended: a barrier of the block, or a function
+    /// that may have one.
     pub counts_all: bool,
     /// It waits for some lanes of the warp, and those wait for it: both a wait and a release.
     pub pairs: bool,
@@ -132,8 +135,8 @@ impl Default for Callees {
 }
 
 impl Callees {
-    /// The calls of `func`; `resolved` says which of them are known to be intrinsics, `name` gives the symbol of another external function,
-    /// `summarize` tells of those that are no intrinsics.
+    /// The calls of `func`; `resolved` says which of them are known to be intrinsics, `name` gives the symbol of
+    /// another external function, `summarize` tells of those that are no intrinsics.
     pub fn of(
         func: &ir::Function,
         resolved: &Intrinsics,

@@ -1,4 +1,5 @@
-//! Strongly connected components, by Tarjan's algorithm (*Depth-First Search and Linear Graph Algorithms*) without recursion.
+//! Strongly connected components, by Tarjan's algorithm (*Depth-First Search and Linear Graph Algorithms*) without
+//! recursion.
 
 use super::graph::Graph;
 

@@ -1,15 +1,15 @@
 //! Control flow: graph, reverse postorder, dominators, post-dominators, loops.
 //!
-//! Takes a function without unreachable blocks in use (unreachable ones are left out of every answer). The graph and the
-//! dominator tree are Cranelift's. The post-dominator tree is computed here, because it must say where a *divergent*
-//! branch reconverges, and so differs from the textbook's in two points:
+//! Takes a function without unreachable blocks in use (unreachable ones are left out of every answer). The graph and
+//! the dominator tree are Cranelift's. The post-dominator tree is computed here, because it must say where a
+//! *divergent* branch reconverges, and so differs from the textbook's in two points:
 //!
-//! - Blocks that cannot reach an exit (endless loops) hang on the virtual exit through one block of each such region, the
-//!   deepest in postorder. A branch into an endless loop therefore has no post-dominator on its other side, and nobody
-//!   waits there for lanes that never come.
+//! - Blocks that cannot reach an exit (endless loops) hang on the virtual exit through one block of each such region,
+//!   the deepest in postorder. A branch into an endless loop therefore has no post-dominator on its other side, and
+//!   nobody waits there for lanes that never come.
 //! - Blocks from which lanes only come to their end (`endings.rs`: traps, early returns of a kernel) are left out as
-//!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep nobody
-//!   from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing.
+//!   successors of branches that can also go elsewhere: ended lanes leave every convergence barrier, so they keep
+//!   nobody from meeting. The usual `if (i >= n) return;` at the head of a kernel thus divides nothing.
 //!
 //! The tree itself is that of [`super::graph`] over the edges that remain. Loops are the natural loops of Cranelift's
 //! analysis.
@@ -64,8 +64,8 @@ impl Default for ControlFlow {
 }
 
 impl ControlFlow {
-    /// Computes everything. In a `kernel` a return ends the lane; in other functions it goes back to the caller. `callees` says
-    /// which calls act on the set of active lanes.
+    /// Computes everything. In a `kernel` a return ends the lane; in other functions it goes back to the caller.
+    /// `callees` says which calls act on the set of active lanes.
     pub fn compute(func: &Function, kernel: bool, callees: &Callees) -> Self {
         let mut flow = Self::default();
         flow.cfg.compute(func);
@@ -74,8 +74,8 @@ impl ControlFlow {
         flow
     }
 
-    /// The same in the memory of the function before, taking a graph and a dominator tree that are up to date. What was there before takes
-    /// their place, so that whoever computes them keeps memory, too.
+    /// The same in the memory of the function before, taking a graph and a dominator tree that are up to date. What was
+    /// there before takes their place, so that whoever computes them keeps memory, too.
     pub fn recompute(
         &mut self,
         func: &Function,
@@ -165,7 +165,8 @@ impl ControlFlow {
             .filter(|pred| self.is_reachable(*pred))
     }
 
-    /// The successors that lanes can go on in: all but those from which they only come to their end, if there are others.
+    /// The successors that lanes can go on in: all but those from which they only come to their end, if there are
+    /// others.
     pub fn continuing_successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
         self.cfg
             .succ_iter(block)
@@ -183,7 +184,8 @@ impl ControlFlow {
         self.stays(block, to) && (self.last[block] || self.endings[to] != Ending::Here)
     }
 
-    /// Whether lanes may go from `block` to where they only end, but not at once: they may still be there when the others are elsewhere.
+    /// Whether lanes may go from `block` to where they only end, but not at once: they may still be there when the
+    /// others are elsewhere.
     pub fn ends_some_later(&self, block: Block) -> bool {
         let mut ended = self
             .cfg
@@ -197,8 +199,8 @@ impl ControlFlow {
         self.endings[block] == Ending::Apart || self.endings[to] != Ending::Apart
     }
 
-    /// True if lanes that come to the block only end, while others may go on elsewhere: a trap, an early return of a kernel, and what
-    /// leads nowhere else.
+    /// True if lanes that come to the block only end, while others may go on elsewhere: a trap, an early return of a
+    /// kernel, and what leads nowhere else.
     pub fn ends_lanes(&self, block: Block) -> bool {
         self.endings[block] != Ending::Not
     }
@@ -208,8 +210,8 @@ impl ControlFlow {
         self.domtree.block_dominates(a, b)
     }
 
-    /// The nearest block other than itself that all lanes leaving `block` reach, unless they end before. `None` if there
-    /// is none; see the module for what counts.
+    /// The nearest block other than itself that all lanes leaving `block` reach, unless they end before. `None` if
+    /// there is none; see the module for what counts.
     pub fn immediate_post_dominator(&self, block: Block) -> Option<Block> {
         let post = self.post.as_ref()?.immediate(self.order(block)?)?;
         Some(self.rpo[post])

@@ -1,15 +1,16 @@
 //! Blocks from which lanes only come to their end.
 //!
-//! Lanes that end leave every convergence barrier. So where some lanes of a kernel return early, the others need not go their way with
-//! them to meet again: paths to such an exit do not count. Which exits are such:
+//! Lanes that end leave every convergence barrier. So where some lanes of a kernel return early, the others need not go
+//! their way with them to meet again: paths to such an exit do not count. Which exits are such:
 //!
 //! - a trap, and in a kernel a return, if its *tail*, the blocks that lead nowhere else, holds no convergent operation;
-//! - but not all: if no exit is left, the one with the most instructions in its tail is the main one, returns before traps. The same holds for what
-//!   can be reached from a convergent operation: lanes that come to a barrier of the block have not left, however many exits are behind it;
+//! - but not all: if no exit is left, the one with the most instructions in its tail is the main one, returns before
+//!   traps. The same holds for what can be reached from a convergent operation: lanes that come to a barrier of the
+//!   block have not left, however many exits are behind it;
 //! - never the return, or the jump to another function, of a device function: its lanes live on in the caller.
 //!
-//! A block that is nothing but a trap or a return of a kernel is the end for who branches there, whoever else returns there too: the branch
-//! is as good as the guard `@P EXIT`.
+//! A block that is nothing but a trap or a return of a kernel is the end for who branches there, whoever else returns
+//! there too: the branch is as good as the guard `@P EXIT`.
 
 use super::calls::Callees;
 use cranelift_codegen::entity::SecondaryMap;
@@ -158,8 +159,8 @@ impl Finder<'_> {
         ahead
     }
 
-    /// The exit with the most instructions in its tail that can be reached from each block, returns before traps, of equals the last in the order of
-    /// the blocks.
+    /// The exit with the most instructions in its tail that can be reached from each block, returns before traps, of
+    /// equals the last in the order of the blocks.
     fn largest(
         &self,
         rpo: &[Block],

@@ -1,7 +1,7 @@
 //! Directed graphs of blocks: order, dominators, post-dominators, natural loops.
 //!
-//! CLIF functions and machine functions both map their blocks to the nodes 0, 1, 2, … of a [`Graph`], so each algorithm stands in this
-//! module once: orders and searches here, [`Dominators`] and [`PostDominators`], [`Loops`].
+//! CLIF functions and machine functions both map their blocks to the nodes 0, 1, 2, … of a [`Graph`], so each algorithm
+//! stands in this module once: orders and searches here, [`Dominators`] and [`PostDominators`], [`Loops`].
 
 mod dominators;
 mod loops;
@@ -62,8 +62,8 @@ impl Graph {
         self.predecessors[node].iter().map(|&n| n as usize)
     }
 
-    /// The nodes that can be reached from `root`, in reverse postorder. Where the graph leaves a choice, lower numbers come first, so that
-    /// nodes that are in reverse postorder already stay in place.
+    /// The nodes that can be reached from `root`, in reverse postorder. Where the graph leaves a choice, lower numbers
+    /// come first, so that nodes that are in reverse postorder already stay in place.
     pub fn reverse_postorder(&self, root: usize) -> Vec<usize> {
         let mut seen = vec![false; self.len()];
         let mut order = Vec::with_capacity(self.len());
@@ -91,7 +91,8 @@ impl Graph {
         order
     }
 
-    /// Whether each node can be reached from one of `roots` without passing through a node of `barriers`; roots count as reached.
+    /// Whether each node can be reached from one of `roots` without passing through a node of `barriers`; roots count
+    /// as reached.
     #[cfg(test)]
     pub fn reachable(
         &self,
@@ -112,7 +113,8 @@ impl Graph {
     }
 }
 
-/// A set of nodes that is emptied at no cost, to search one graph many times: a search costs what it finds, not the size of the graph.
+/// A set of nodes that is emptied at no cost, to search one graph many times: a search costs what it finds, not the
+/// size of the graph.
 #[derive(Clone, Debug, Default)]
 pub struct NodeSet {
     /// The filling in which each node was last added.
@@ -159,7 +161,8 @@ impl NodeSet {
         &self.nodes
     }
 
-    /// Makes it the nodes that can be reached from one of `roots` without passing through `barrier`; roots count as reached.
+    /// Makes it the nodes that can be reached from one of `roots` without passing through `barrier`; roots count as
+    /// reached.
     pub fn fill_reachable(
         &mut self,
         graph: &Graph,

@@ -1,7 +1,8 @@
 //! Which loops lie in which, asked without walking from loop to loop.
 //!
-//! Takes Cranelift's loops. Whether a loop holds another is read off their numbers in the tree, parents first; the outermost loop of
-//! some kind is found by links that skip ancestors (Myers, *An Applicative Random-Access Stack*) in steps that grow with the logarithm of the depth.
+//! Takes Cranelift's loops. Whether a loop holds another is read off their numbers in the tree, parents first; the
+//! outermost loop of some kind is found by links that skip ancestors (Myers, *An Applicative Random-Access Stack*) in
+//! steps that grow with the logarithm of the depth.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};

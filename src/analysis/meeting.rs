@@ -1,28 +1,30 @@
 //! Where lanes meet that a branch or a call parts.
 //!
-//! Two things are asked of the place: that it is as early as possible, and that every lane that could go on by itself does go on, although
-//! others wait for it there. This module decides both, once, for all that follows: uniformity rests on it, blocks of machine code carry it, and
-//! `simt` puts the convergence barriers where it says.
+//! Two things are asked of the place: that it is as early as possible, and that every lane that could go on by itself
+//! does go on, although others wait for it there. This module decides both, once, for all that follows: uniformity
+//! rests on it, blocks of machine code carry it, and `simt` puts the convergence barriers where it says.
 //!
-//! **The rule.** Lanes that a branch parts meet at its immediate post-dominator ([`ControlFlow`]: paths on which lanes only end do not
-//! count), lanes that come back from a call directly behind it, unless lanes may poll on the way ([`Progress`]): unless the way holds a whole polling
-//! cycle, or a call that polls. Then they meet at the first post-dominator from which no release can be reached any more (around loops,
-//! and behind the return of a device function, too), or which begins with an operation for which the whole warp has to be there anyway
-//! (`bar_sync`, shuffles, `warp_sync` of all lanes). If there is none, they do not meet: their groups go on by themselves.
+//! **The rule.** Lanes that a branch parts meet at its immediate post-dominator ([`ControlFlow`]: paths on which lanes
+//! only end do not count), lanes that come back from a call directly behind it, unless lanes may poll on the way
+//! ([`Progress`]): unless the way holds a whole polling cycle, or a call that polls. Then they meet at the first
+//! post-dominator from which no release can be reached any more (around loops, and behind the return of a device
+//! function, too), or which begins with an operation for which the whole warp has to be there anyway (`bar_sync`,
+//! shuffles, `warp_sync` of all lanes). If there is none, they do not meet: their groups go on by themselves.
 //!
-//! Lanes that leave for good are not waited for, but that a barrier of the block counts them until they have ended: if one may follow,
-//! the others wait for them where the branch's remaining ways come together.
+//! Lanes that leave for good are not waited for, but that a barrier of the block counts them until they have ended: if
+//! one may follow, the others wait for them where the branch's remaining ways come together.
 //!
-//! **Why every lane progresses.** Suppose some lanes never go on though each by itself would. Each waits at a meeting point for a lane
-//! of its region that has not come, or polls. A lane that waits at a meeting point with no polling on the way waits for lanes that run in
-//! finite time, or wait at points inside. A lane that waits at a point chosen because no release can be reached from it will never
-//! write what anybody polls for: to let it go on would help nobody. A lane before an operation that needs the whole warp could not go on by itself
-//! either. So the lanes that poll wait for each other alone, and would without any convergence barrier: the program's own deadlock.
-//! (It does not suffice to look at what is polled *in the region*: a lane that waits because of one lock may hold another.)
+//! **Why every lane progresses.** Suppose some lanes never go on though each by itself would. Each waits at a meeting
+//! point for a lane of its region that has not come, or polls. A lane that waits at a meeting point with no polling on
+//! the way waits for lanes that run in finite time, or wait at points inside. A lane that waits at a point chosen
+//! because no release can be reached from it will never write what anybody polls for: to let it go on would help
+//! nobody. A lane before an operation that needs the whole warp could not go on by itself either. So the lanes that
+//! poll wait for each other alone, and would without any convergence barrier: the program's own deadlock. (It does not
+//! suffice to look at what is polled *in the region*: a lane that waits because of one lock may hold another.)
 //!
-//! **Cost.** Functions that do not poll, which is nearly all, take their immediate post-dominators. In the others each branch walks its
-//! region; when that exceeds a constant times the size of the function, the rest of the branches count as having polling on the way,
-//! which delays where their lanes meet and nothing else.
+//! **Cost.** Functions that do not poll, which is nearly all, take their immediate post-dominators. In the others each
+//! branch walks its region; when that exceeds a constant times the size of the function, the rest of the branches count
+//! as having polling on the way, which delays where their lanes meet and nothing else.
 
 use super::calls::Callees;
 use super::components::components;
@@ -119,8 +121,8 @@ impl Meetings {
         found
     }
 
-    /// A barrier of the block counts all lanes that have not ended. Where one can be reached from a branch at which lanes leave that do something
-    /// before they end, the others wait for them first.
+    /// A barrier of the block counts all lanes that have not ended. Where one can be reached from a branch at which
+    /// lanes leave that do something before they end, the others wait for them first.
     fn await_ended(&mut self, func: &Function, flow: &ControlFlow, callees: &Callees) {
         let blocks = flow.reverse_postorder();
         let leaving: Vec<Block> = (blocks.iter().copied())
@@ -180,8 +182,9 @@ fn ends_in_branch(func: &Function, block: Block) -> bool {
     })
 }
 
-/// Before which instructions of a function that polls the blocks are to be split, so that every place where lanes may have to meet is
-/// the start of a block: behind the last release of a block and behind calls that poll, and before operations that gather the warp.
+/// Before which instructions of a function that polls the blocks are to be split, so that every place where lanes may
+/// have to meet is the start of a block: behind the last release of a block and behind calls that poll, and before
+/// operations that gather the warp.
 pub fn places(
     func: &Function,
     flow: &ControlFlow,
@@ -279,7 +282,8 @@ impl<'a> Chooser<'a> {
         gathers || !self.before_release[block]
     }
 
-    /// The first of `block` and its post-dominators at which lanes may meet. Each block is looked at once for all that ask.
+    /// The first of `block` and its post-dominators at which lanes may meet. Each block is looked at once for all that
+    /// ask.
     fn late_meeting(&mut self, block: Block) -> Meeting {
         let mut passed: Vec<Block> = Vec::new();
         let mut next = Some(block);

@@ -1,8 +1,8 @@
 //! Facts about a function that selection and the later passes ask for.
 //!
-//! [`Facts::compute`] takes a function ([`Subject`]) and leaves it as it is; the control flow is already there. Everything
-//! is indexed by Cranelift's entities in dense maps, and near-linear in the size of the function. [`graph`] holds the graph
-//! algorithms that machine code uses too.
+//! [`Facts::compute`] takes a function ([`Subject`]) and leaves it as it is; the control flow is already there.
+//! Everything is indexed by Cranelift's entities in dense maps, and near-linear in the size of the function. [`graph`]
+//! holds the graph algorithms that machine code uses too.
 
 mod advance;
 pub mod alignment;

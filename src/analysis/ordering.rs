@@ -1,16 +1,19 @@
-//! Where a fence stands: which accesses must be ordered behind what the thread did before, and the machine would not do so by itself.
+//! Where a fence stands: which accesses must be ordered behind what the thread did before, and the machine would not do
+//! so by itself.
 //!
-//! Takes a function as it is lowered, with the spaces of its addresses; gives the accesses that need a MEMBAR directly before them, its
-//! scope, and the read-modify-writes that nobody reads and whose completion must be waited for all the same. `docs/memory.md` says what CLIF
-//! promises and what the machine gives; "Where a fence stands" there is this pass.
+//! Takes a function as it is lowered, with the spaces of its addresses; gives the accesses that need a MEMBAR directly
+//! before them, its scope, and the read-modify-writes that nobody reads and whose completion must be waited for all the
+//! same. `docs/memory.md` says what CLIF promises and what the machine gives; "Where a fence stands" there is this
+//! pass.
 //!
-//! A MEMBAR stands before the access that needs one, never behind the one that caused the need: a loop that polls has none inside, neither
-//! the first nor the last atomic of a kernel needs one, and one serves all that was before. What may need one is found by forward dataflow:
-//! some [`Pending`] facts at the borders of blocks, joined by union, until nothing changes. Which loads and atomics are waited for by
-//! scoreboards is not decided here but where those are (`sched::access`).
+//! A MEMBAR stands before the access that needs one, never behind the one that caused the need: a loop that polls has
+//! none inside, neither the first nor the last atomic of a kernel needs one, and one serves all that was before. What
+//! may need one is found by forward dataflow: some [`Pending`] facts at the borders of blocks, joined by union, until
+//! nothing changes. Which loads and atomics are waited for by scoreboards is not decided here but where those are
+//! (`sched::access`).
 //!
-//! Where a loop needs a fence only for what was pending when it was entered, the MEMBAR stands in front of the loop instead: that is tried for all
-//! innermost loops with fences at once, and taken back for those where a fence stays.
+//! Where a loop needs a fence only for what was pending when it was entered, the MEMBAR stands in front of the loop
+//! instead: that is tried for all innermost loops with fences at once, and taken back for those where a fence stays.
 //!
 //! Functions that have no atomic accesses and call none that has are not walked.
 
@@ -367,7 +370,8 @@ impl Ordering {
                         Step::Call(_) | Step::Return => waits = true,
                         Step::Access(order, kind, space, _) => {
                             let modifies = kind == Kind::Modify && is_seen_by_device(space);
-                            // What is behind a RED by a generic address is in order with those of one of two spaces, nobody knows which.
+                            // What is behind a RED by a generic address is in order with those of one of two spaces,
+                            // nobody knows which.
                             let is_awaited = waits || space == Space::Generic;
                             if modifies && order == MemoryOrder::Ordered && is_awaited {
                                 self.awaited[inst] = true;
@@ -484,7 +488,8 @@ impl Walk<'_> {
             Some(scope) => pending.behind(scope),
             None => pending,
         };
-        // What threads of the block that are ordered before this one have done may not have been performed for the device.
+        // What threads of the block that are ordered before this one have done may not have been performed for the
+        // device.
         let device = match self.presence.stores {
             true => Pending::DEVICE,
             false => Pending::default(),

@@ -1,18 +1,21 @@
 //! Where lanes wait for other threads, and what lets those go on.
 //!
-//! Lanes that wait at a convergence barrier must not keep anybody from going on for whom lanes of the same region wait in a loop:
-//! a lock whose holder waits for those who want it would never be free again. [`Progress`] finds, in one function,
+//! Lanes that wait at a convergence barrier must not keep anybody from going on for whom lanes of the same region wait
+//! in a loop: a lock whose holder waits for those who want it would never be free again. [`Progress`] finds, in one
+//! function,
 //!
 //! - *polling*: a cycle that is left depending on what an atomic operation (`atomic_load` too) or a call has read.
 //!   Plain loads never count: who waits uses atomics (`docs/clif.md`). What was read is followed through memory of
 //!   all kinds, and through callees. Exempt are cycles that end without help: every turn passes an edge on which it
 //!   surely got somewhere ([`super::advance`]). A call of a function that polls is polling too, and so is a uniform
 //!   loop: only some lanes of a warp may be in it;
-//! - *releases*: writes that a polling thread may wait for: an atomic write or a store to an object that is polled, or where one of
-//!   both is unknown; calls that may write; the return of a device function, behind which anything may follow. Two parameters of a
-//!   kernel may point to the same object for an atomic write. A plain store releases only through the pointer that is polled.
+//! - *releases*: writes that a polling thread may wait for: an atomic write or a store to an object that is polled, or
+//!   where one of both is unknown; calls that may write; the return of a device function, behind which anything may
+//!   follow. Two parameters of a kernel may point to the same object for an atomic write. A plain store releases only
+//!   through the pointer that is polled.
 //!
-//! Everything that polls is taken together, and everything that releases any of it: a lane may wait for one lock and hold another.
+//! Everything that polls is taken together, and everything that releases any of it: a lane may wait for one lock and
+//! hold another.
 
 use super::advance::counting;
 use super::calls::{Callees, Summary};
@@ -384,7 +387,8 @@ fn is_through(func: &Function, to: Root, polled: Root) -> bool {
     }
 }
 
-/// What `func` may do, but for [`Summary::polls`] and [`Summary::observes`], which take more than a look at each instruction.
+/// What `func` may do, but for [`Summary::polls`] and [`Summary::observes`], which take more than a look at each
+/// instruction.
 pub fn effects(func: &Function, callees: &Callees) -> Summary {
     let mut found = Summary::NONE;
     for block in func.layout.blocks() {

@@ -1,17 +1,19 @@
 //! The memory space that each address points into.
 //!
 //! Design rule: a pointer parameter of a kernel, and what address arithmetic makes of it, is global; `stack_addr` is
-//! local; an i32 address is shared, and so is what is made of the generic address of shared memory; data objects are global; everything else is generic, which works in every space. The
-//! analysis is a forward fixpoint over a lattice of small height, from best to worst:
+//! local; an i32 address is shared, and so is what is made of the generic address of shared memory; data objects are
+//! global; everything else is generic, which works in every space. The analysis is a forward fixpoint over a lattice of
+//! small height, from best to worst:
 //!
 //! - not yet seen;
 //! - null: a constant that no mapped address can have, harmless wherever a pointer is expected;
 //! - number (not derived from any address: other constants, extended i32, products, shifts), or a pointer to one space;
 //! - anything, which may be an address of any space.
 //!
-//! A number added to a pointer stays in the pointer's space. A value that was loaded, returned or passed by a caller may
-//! be a pointer of any space, so its sum with a kernel parameter is generic: which of the two was the pointer, nobody
-//! knows. Cranelift's alias regions are not consulted, they are unsound when mixed (see the notes on the mid-end).
+//! A number added to a pointer stays in the pointer's space. A value that was loaded, returned or passed by a caller
+//! may be a pointer of any space, so its sum with a kernel parameter is generic: which of the two was the pointer,
+//! nobody knows. Cranelift's alias regions are not consulted, they are unsound when mixed (see the notes on the
+//! mid-end).
 
 use super::control_flow::ControlFlow;
 use crate::abi;
@@ -168,7 +170,8 @@ impl Provenance {
                     }
                 }
             }
-            // In reverse postorder only what comes round a cycle is not yet there when it is asked for, and only parameters take it.
+            // In reverse postorder only what comes round a cycle is not yet there when it is asked for, and only
+            // parameters take it.
             let mut changed = false;
             if flow.has_cycles() {
                 (blocks.iter()).for_each(|&block| changed |= join(block, origins));

@@ -1,8 +1,8 @@
 //! Which object an address was made from.
 //!
-//! Takes an address and follows what it is computed from, through sums, choices and block parameters, to the pointers at the
-//! beginning: parameters, symbols, stack slots. [`super::provenance`] says in which memory an address lies; this says in
-//! which object of it, for the few questions where that matters.
+//! Takes an address and follows what it is computed from, through sums, choices and block parameters, to the pointers
+//! at the beginning: parameters, symbols, stack slots. [`super::provenance`] says in which memory an address lies; this
+//! says in which object of it, for the few questions where that matters.
 
 use super::control_flow::ControlFlow;
 use super::provenance::{Provenance, Space};

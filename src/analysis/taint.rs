@@ -1,4 +1,5 @@
-//! What depends on atomic reads: the values computed from them, the branches that they decide, and what depends on those.
+//! What depends on atomic reads: the values computed from them, the branches that they decide, and what depends on
+//! those.
 //!
 //! Takes the reads and the blocks to look at; follows values along their users, along edges, and through memory. A
 //! branch that is decided by a tainted value taints the parameters of the blocks on its ways and where they meet,
@@ -198,8 +199,8 @@ impl<'a> Taint<'a> {
         }
     }
 
-    /// The branch at the end of `home` is tainted. If one of its ways comes back to it before the ways come together, the threads wait there;
-    /// what comes together behind it is tainted.
+    /// The branch at the end of `home` is tainted. If one of its ways comes back to it before the ways come together,
+    /// the threads wait there; what comes together behind it is tainted.
     fn decide(&mut self, home: Block, members: &[Block]) {
         let meeting = (self.flow.order(home))
             .and_then(|home| self.post.immediate(home))

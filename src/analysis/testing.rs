@@ -187,8 +187,8 @@ pub fn random_function(rng: &mut Rng, max: usize) -> Function {
     random_body(rng, max, types::I32, &mut make)
 }
 
-/// A random function over i64 values with the operations that make addresses, and block parameters and branches. Nothing
-/// in it can be executed in earnest; [`random_walk`] goes along its paths. `max` bounds the blocks.
+/// A random function over i64 values with the operations that make addresses, and block parameters and branches.
+/// Nothing in it can be executed in earnest; [`random_walk`] goes along its paths. `max` bounds the blocks.
 pub fn random_addresses(rng: &mut Rng, max: usize) -> Function {
     let ty = types::I64;
     let mut slot = None;

@@ -1,35 +1,37 @@
-//! Which values are the same for all active lanes of a warp, which branches divide it, and which blocks may run with only
-//! part of it.
+//! Which values are the same for all active lanes of a warp, which branches divide it, and which blocks may run with
+//! only part of it.
 //!
-//! A value is *uniform* if, whenever its instruction executes, all lanes that execute it together get the same. Divergence
-//! starts at thread and lane ids, atomics, shuffles, local and generic loads, loads at divergent addresses, and at the
-//! parameters and call results of device functions. It spreads
+//! A value is *uniform* if, whenever its instruction executes, all lanes that execute it together get the same.
+//! Divergence starts at thread and lane ids, atomics, shuffles, local and generic loads, loads at divergent addresses,
+//! and at the parameters and call results of device functions. It spreads
 //!
 //! - along data: a result is divergent if an operand is;
 //! - through joins (*sync dependence*): when the lanes that a divergent branch parts meet again, the parameters of the
 //!   block where they meet are divergent. The meeting points are found by sending a label along each edge of the branch
-//!   until its post-dominator; a block that two different labels reach is one. This is the reaching-definition form of the
-//!   disjoint-paths criterion (Rosemann, Moll, Hack: "An Abstract Interpretation for SPMD Divergence on Reducible Control
-//!   Flow Graphs");
-//! - through time (*temporal divergence*): of two lanes that a branch parts, one may run through a cycle again before they
-//!   meet, and then they hold values of different rounds. That concerns every block between the branch and the meeting
-//!   point that also dominates the meeting point, so that its values are live there, and every block of a loop that lanes leave on
-//!   the way, whose values may be passed along the edges out of it. Their uses are divergent, except
-//!   those in the largest loop that contains the block but not the meeting point (or in the block itself if there is
-//!   none): whoever comes back into that loop computes the value anew. The common case is a loop whose lanes leave it in
-//!   different rounds: inside, its values may be uniform, outside they count as divergent.
+//!   until its post-dominator; a block that two different labels reach is one. This is the reaching-definition form of
+//!   the disjoint-paths criterion (Rosemann, Moll, Hack: "An Abstract Interpretation for SPMD Divergence on Reducible
+//!   Control Flow Graphs");
+//! - through time (*temporal divergence*): of two lanes that a branch parts, one may run through a cycle again before
+//!   they meet, and then they hold values of different rounds. That concerns every block between the branch and the
+//!   meeting point that also dominates the meeting point, so that its values are live there, and every block of a loop
+//!   that lanes leave on the way, whose values may be passed along the edges out of it. Their uses are divergent,
+//!   except those in the largest loop that contains the block but not the meeting point (or in the block itself if
+//!   there is none): whoever comes back into that loop computes the value anew. The common case is a loop whose lanes
+//!   leave it in different rounds: inside, its values may be uniform, outside they count as divergent.
 //!
-//! A block is *divergent* if it can be reached from a divergent branch before its lanes meet ([`super::meeting`]): then it
-//! may run while lanes of the same warp wait elsewhere, and must not write uniform registers. A guarded return at the head of
-//! a kernel divides nothing. Lanes that end elsewhere, in blocks that still compute ([`ControlFlow::ends_lanes`]), leave the others together, but
-//! those must not overwrite what the first ones may still read.
+//! A block is *divergent* if it can be reached from a divergent branch before its lanes meet ([`super::meeting`]): then
+//! it may run while lanes of the same warp wait elsewhere, and must not write uniform registers. A guarded return at
+//! the head of a kernel divides nothing. Lanes that end elsewhere, in blocks that still compute
+//! ([`ControlFlow::ends_lanes`]), leave the others together, but those must not overwrite what the first ones may still
+//! read.
 //!
 //! The work per divergent branch is the size of its region; when nested or unstructured regions make that exceed a
 //! constant times the size of the function, the rest is done once for all branches and coarsely (every join in reach is
 //! divergent), so the whole stays linear. Functions with irreducible cycles take the coarse way from the start.
 //!
-//! Lanes come back together from a call, unless [`Meetings::call`] says that they meet later: then the call parts them like
-//! a branch. Where lanes meet later than their ways come together, everything is divergent that is computed in between.
+//! Lanes come back together from a call, unless [`Meetings::call`] says that they meet later: then the call parts them
+//! like a branch. Where lanes meet later than their ways come together, everything is divergent that is computed in
+//! between.
 
 mod joins;
 mod parting;
@@ -157,7 +159,8 @@ struct Analysis<'a> {
     ended: SecondaryMap<Block, bool>,
     /// Blocks that the others have been followed to.
     behind_end: SecondaryMap<Block, bool>,
-    /// By loop that lanes leave in different rounds: one around it such that this is so of all in between; none if of all around it.
+    /// By loop that lanes leave in different rounds: one around it such that this is so of all in between; none if of
+    /// all around it.
     left: SecondaryMap<Loop, Option<Loop>>,
     /// Blocks outside of which nothing that they define is uniform.
     apart: SecondaryMap<Block, bool>,
@@ -228,8 +231,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Marks the values that are divergent whatever their operands are, and those computed from them. In this order who reads a value comes after it,
-    /// and need not be looked for, unless it is passed around a cycle.
+    /// Marks the values that are divergent whatever their operands are, and those computed from them. In this order who
+    /// reads a value comes after it, and need not be looked for, unless it is passed around a cycle.
     fn seed(&mut self) {
         let (layout, dfg) = (&self.func.layout, &self.func.dfg);
         if let Some(entry) = layout.entry_block()
@@ -260,7 +263,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Marks what the branch at the end of a block divides, and what it passes on. The block is at `order` in reverse postorder.
+    /// Marks what the branch at the end of a block divides, and what it passes on. The block is at `order` in reverse
+    /// postorder.
     fn seed_targets(&mut self, branch: Inst, order: usize) {
         let dfg = &self.func.dfg;
         let calls = dfg.insts[branch].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
@@ -314,8 +318,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// `value` is divergent as an operand of `user`, as far as it is read in or passed to blocks that satisfy `seen_by`.
-    /// True if it is at all.
+    /// `value` is divergent as an operand of `user`, as far as it is read in or passed to blocks that satisfy
+    /// `seen_by`. True if it is at all.
     fn taint(&mut self, user: Inst, value: Value, seen_by: impl Fn(Block) -> bool) -> bool {
         let Some(home) = self
             .func

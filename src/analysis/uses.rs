@@ -1,9 +1,9 @@
 //! Who uses a value, and how often it counts.
 //!
-//! [`Users`] answers "which instructions read this value", which CLIF does not record. [`UseCounts`] answers Cranelift's
-//! lowering question: is a value used once, so that its instruction may be folded into the user, or more often? Only
-//! uses that come from an effect count, directly or through other values; an instruction that is used several times
-//! makes everything below it used several times, since folding it would duplicate them.
+//! [`Users`] answers "which instructions read this value", which CLIF does not record. [`UseCounts`] answers
+//! Cranelift's lowering question: is a value used once, so that its instruction may be folded into the user, or more
+//! often? Only uses that come from an effect count, directly or through other values; an instruction that is used
+//! several times makes everything below it used several times, since folding it would duplicate them.
 
 use super::control_flow::ControlFlow;
 use crate::intrinsics::resolve::Intrinsics;
@@ -33,8 +33,8 @@ impl Users {
 
     /// The same in the memory of the function before.
     pub fn recompute(&mut self, func: &Function) {
-        // The users of a value are counted two entries behind its own. Summed up, the entry behind its own says where they start, and when all have
-        // been put in their places, where they end.
+        // The users of a value are counted two entries behind its own. Summed up, the entry behind its own says where
+        // they start, and when all have been put in their places, where they end.
         self.starts.clear();
         self.starts.resize(func.dfg.num_values() + 2, 0);
         self.found.clear();
@@ -78,8 +78,8 @@ impl Users {
     }
 }
 
-/// Hands every value that `inst` reads or passes on to `visit`: what `DataFlowGraph::inst_values` iterates over, at half its cost where nothing is
-/// passed on (*measured*).
+/// Hands every value that `inst` reads or passes on to `visit`: what `DataFlowGraph::inst_values` iterates over, at
+/// half its cost where nothing is passed on (*measured*).
 pub fn for_each_operand(func: &Function, inst: Inst, visit: impl FnMut(Value)) {
     let dfg = &func.dfg;
     let data = &dfg.insts[inst];
@@ -147,8 +147,8 @@ impl UseCounts {
     }
 }
 
-/// True if `inst` must stay although nothing uses its results: it writes, branches, traps, calls, or reads memory that may
-/// not be mapped.
+/// True if `inst` must stay although nothing uses its results: it writes, branches, traps, calls, or reads memory that
+/// may not be mapped.
 pub fn has_effect(func: &Function, inst: Inst, intrinsics: &Intrinsics) -> bool {
     if let Some(intrinsic) = intrinsics.of_call(func, inst) {
         return !intrinsic.is_pure();

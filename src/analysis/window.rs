@@ -1,12 +1,15 @@
-//! Whether a generic address of shared memory is in its window, or where a low word alone would not hide that it is not.
+//! Whether a generic address of shared memory is in its window, or where a low word alone would not hide that it is
+//! not.
 //!
-//! Takes an address that is made of the symbol's own by sums, differences and products; gives bounds of what was added. The window begins at a
-//! multiple of 2^32 and has room for less than 2^18 bytes, so the low word of the address is the offset in shared memory if the offset is one, and no
-//! offset of it otherwise, as long as what was added is neither 2^32 or more nor so far below zero ([`Extent::stays_inside`]). Beyond that, an
-//! address that faults would come round into the window.
+//! Takes an address that is made of the symbol's own by sums, differences and products; gives bounds of what was added.
+//! The window begins at a multiple of 2^32 and has room for less than 2^18 bytes, so the low word of the address is the
+//! offset in shared memory if the offset is one, and no offset of it otherwise, as long as what was added is neither
+//! 2^32 or more nor so far below zero ([`Extent::stays_inside`]). Beyond that, an address that faults would come round
+//! into the window.
 //!
-//! Bounds come from masks, shifts, thread and launch values ([`greatest`]), and from comparisons with constants that lead to the block of the access.
-//! A word of which nothing is known may be [capped](Extent::caps): in an element's offset, a greatest value in its place faults like all above it.
+//! Bounds come from masks, shifts, thread and launch values ([`greatest`]), and from comparisons with constants that
+//! lead to the block of the access. A word of which nothing is known may be [capped](Extent::caps): in an element's
+//! offset, a greatest value in its place faults like all above it.
 
 use super::bounds::greatest;
 use super::control_flow::ControlFlow;
@@ -45,8 +48,8 @@ pub struct Surroundings<'a> {
     pub passed: &'a Passed,
 }
 
-/// Comparisons with constants that threads have passed, since they would have trapped: by value, the block and the greatest that is left. The blocks
-/// are those that were looked at so far, dominators first.
+/// Comparisons with constants that threads have passed, since they would have trapped: by value, the block and the
+/// greatest that is left. The blocks are those that were looked at so far, dominators first.
 #[derive(Default)]
 pub struct Passed(HashMap<Value, SmallVec<[(Block, u64); 1]>>);
 
@@ -104,7 +107,8 @@ impl Extent {
         &self.caps
     }
 
-    /// Whether the low word of the address and `offset` is an offset in shared memory only if the address is in the window.
+    /// Whether the low word of the address and `offset` is an offset in shared memory only if the address is in the
+    /// window.
     pub fn stays_inside(&self, offset: i64) -> bool {
         // An access has 16 bytes at most, and its instruction adds an offset to the low word.
         const MARGIN: i64 = MAX_SHARED as i64 + OFFSETS.end + 16;
@@ -146,7 +150,8 @@ impl Extent {
     }
 }
 
-/// What `address` adds to the start of the window; none if that is not known. With `caps`, words of which nothing is known may be capped.
+/// What `address` adds to the start of the window; none if that is not known. With `caps`, words of which nothing is
+/// known may be capped.
 pub fn extent(around: &Surroundings<'_>, address: Value, caps: bool) -> Option<Extent> {
     of(around, address, caps, DEPTH)
 }
@@ -263,7 +268,8 @@ fn capped(around: &Surroundings<'_>, place: Value) -> Option<Extent> {
     })
 }
 
-/// No value of `value`, read without sign, is greater in the block of the access: a condition on the only way there says so.
+/// No value of `value`, read without sign, is greater in the block of the access: a condition on the only way there
+/// says so.
 fn compared(around: &Surroundings<'_>, value: Value) -> Option<u64> {
     let (flow, mut block) = around.at?;
     let func = around.func;

@@ -10,8 +10,8 @@ pub(super) fn advice(assembled: &Assembled<PReg>) -> Vec<Diagnostic> {
     constant_combination(assembled).into_iter().collect()
 }
 
-/// A comparison whose result does not depend on what it compares, because a predicate that was left out has the value that absorbs the other:
-/// ISET combines by AND and the default of its `pp` is `!PT` (document 002).
+/// A comparison whose result does not depend on what it compares, because a predicate that was left out has the value
+/// that absorbs the other: ISET combines by AND and the default of its `pp` is `!PT` (document 002).
 fn constant_combination(assembled: &Assembled<PReg>) -> Option<Diagnostic> {
     let inst = &assembled.inst;
     let operand = inst

@@ -84,8 +84,9 @@ impl Diagnostic {
     }
 }
 
-/// Mistakes of a text that are explained by what would have been right; the others only say what is wrong (*assumed*: more than anybody reads,
-/// and a search through all names for each of a million mistakes takes longer than anybody waits).
+/// Mistakes of a text that are explained by what would have been right; the others only say what is wrong (*assumed*:
+/// more than anybody reads, and a search through all names for each of a million mistakes takes longer than anybody
+/// waits).
 const EXPLAINED: u32 = 200;
 /// Names that are compared for all of them; a function may have a hundred thousand labels (*assumed*).
 const COMPARED: usize = 1 << 18;
@@ -116,8 +117,8 @@ impl Explanations {
     }
 }
 
-/// What there is to say about one text, in its order: what makes it no program, or what is suspicious about a program. Prints the same as
-/// `Debug`, which is what `main` and `unwrap` show.
+/// What there is to say about one text, in its order: what makes it no program, or what is suspicious about a program.
+/// Prints the same as `Debug`, which is what `main` and `unwrap` show.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     /// Name of the file, for messages.

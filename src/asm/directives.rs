@@ -573,7 +573,8 @@ impl Program {
     }
 }
 
-/// Where a parameter of `size` bytes comes behind the others: naturally aligned. Beyond 32 bits where the others are already absurd.
+/// Where a parameter of `size` bytes comes behind the others: naturally aligned. Beyond 32 bits where the others are
+/// already absurd.
 pub(super) fn next_parameter(parameters: &[Parameter], size: u32) -> u64 {
     let end = |p: &Parameter| u64::from(p.offset) + u64::from(p.size);
     let start = parameters.last().map_or(PARAMETERS.into(), end);

@@ -5,8 +5,8 @@ use super::diagnostic::{Diagnostic, Span};
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind<'a> {
-    /// Letters, digits, `_`, `$` and dots, beginning with a letter, `_`, `$`, or a dot before one of these or a digit: `IADD.X`,
-    /// `R1.H0_H0`, `.kernel`, `.L1`, `.H0`.
+    /// Letters, digits, `_`, `$` and dots, beginning with a letter, `_`, `$`, or a dot before one of these or a digit:
+    /// `IADD.X`, `R1.H0_H0`, `.kernel`, `.L1`, `.H0`.
     Word(&'a str),
     /// A literal without sign: `12`, `0x1f`, `0.5`, `1e-3`.
     Number(&'a str),
@@ -133,7 +133,8 @@ fn quoted_length(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// Length of the literal at the start of `text`, with letters that do not belong to it: what is no number is named as a whole.
+/// Length of the literal at the start of `text`, with letters that do not belong to it: what is no number is named as a
+/// whole.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let hexadecimal = text.starts_with("0x") || text.starts_with("0X");

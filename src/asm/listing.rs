@@ -51,7 +51,8 @@ pub struct ListedInstruction {
     pub text: Result<String, Illegal>,
 }
 
-/// The code of an object's functions, in their order, as [`listing`] writes it: with labels, and symbols for what linking fills in.
+/// The code of an object's functions, in their order, as [`listing`] writes it: with labels, and symbols for what
+/// linking fills in.
 pub fn listed_functions(object: &Object) -> Vec<ListedFunction> {
     let symbols = symbols(object);
     let functions = object.functions.iter();

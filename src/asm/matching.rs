@@ -51,7 +51,8 @@ pub(super) struct Match {
     pub written: Range<usize>,
 }
 
-/// Gives each written operand to an operand of the mode, in order; optional ones may be left out. Failures are recorded.
+/// Gives each written operand to an operand of the mode, in order; optional ones may be left out. Failures are
+/// recorded.
 pub(super) fn match_operands(
     candidate: &Candidate,
     written: &[Operand],

@@ -1,9 +1,10 @@
 //! The assembler and the disassembler.
 //!
-//! Text in, [`Object`] out: one instruction a line ended by ` ;` (which may be missing), labels, directives ([`directives`]) and comments.
-//! [`assemble`] works in steps: the lexer makes tokens, `syntax` makes an instruction as written, `select` finds the form and mode by the
-//! tables of the instruction set, `apply` fills it in, `layout` puts functions together and resolves labels. Every mistake of a text is
-//! reported in one run, with its place and what was expected. [`listing`] is the way back: its text assembles to the same object.
+//! Text in, [`Object`] out: one instruction a line ended by ` ;` (which may be missing), labels, directives
+//! ([`directives`]) and comments. [`assemble`] works in steps: the lexer makes tokens, `syntax` makes an instruction as
+//! written, `select` finds the form and mode by the tables of the instruction set, `apply` fills it in, `layout` puts
+//! functions together and resolves labels. Every mistake of a text is reported in one run, with its place and what was
+//! expected. [`listing`] is the way back: its text assembles to the same object.
 
 mod advice;
 mod apply;
@@ -30,7 +31,8 @@ use lexer::TokenKind;
 /// What a text assembles to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembly {
-    /// Functions, constants and data. Instructions before the first `.kernel` or `.func` are the device function `main`.
+    /// Functions, constants and data. Instructions before the first `.kernel` or `.func` are the device function
+    /// `main`.
     pub object: Object,
     /// Line of the text, counted from 1, of each word of each function.
     pub lines: Vec<Vec<u32>>,

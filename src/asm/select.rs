@@ -1,8 +1,9 @@
 //! Which form and mode of an operation a written instruction is, by the tables alone.
 //!
-//! The longest mnemonic that matches names the operation. A mode stands for a line of its syntax: its modifiers must take all that are
-//! written, in any order; where two could take one (`.S8.U8` of IDP), the order of the syntax decides. Among the forms and modes left,
-//! the kinds of the operands choose. What does not fit is explained by the attempt that came furthest.
+//! The longest mnemonic that matches names the operation. A mode stands for a line of its syntax: its modifiers must
+//! take all that are written, in any order; where two could take one (`.S8.U8` of IDP), the order of the syntax
+//! decides. Among the forms and modes left, the kinds of the operands choose. What does not fit is explained by the
+//! attempt that came furthest.
 
 use super::diagnostic::{Diagnostic, Explanations, Span};
 use super::matching::{Candidate, Failure, Match, match_operands};

@@ -1,5 +1,5 @@
-//! Tokens of a line to an instruction as written: guard, mnemonic with its modifiers, operands, control suffix. Nothing here knows
-//! an instruction; what the words mean is decided in [`super::select`].
+//! Tokens of a line to an instruction as written: guard, mnemonic with its modifiers, operands, control suffix. Nothing
+//! here knows an instruction; what the words mean is decided in [`super::select`].
 
 use super::diagnostic::{Diagnostic, Span};
 use super::lexer::{Token, TokenKind};

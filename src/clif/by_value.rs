@@ -1,11 +1,13 @@
 //! Structures passed by value: the caller copies them into its frame.
 //!
-//! A parameter `sarg(SIZE)` is a pointer to SIZE bytes that belong to the callee. Before each call with such parameters the bytes are copied to a
-//! stack slot, and the slot's address is passed instead. One slot serves all calls of a function for the parameters of the same size that stand at
-//! the same place in order: a copy is dead when its call returns. Nothing is known of the pointer's alignment, so a copy is made of accesses whose
-//! alignment the analyses find out. Up to [`UNROLLED`] bytes they stand one after the other, beyond that in a loop.
+//! A parameter `sarg(SIZE)` is a pointer to SIZE bytes that belong to the callee. Before each call with such parameters
+//! the bytes are copied to a stack slot, and the slot's address is passed instead. One slot serves all calls of a
+//! function for the parameters of the same size that stand at the same place in order: a copy is dead when its call
+//! returns. Nothing is known of the pointer's alignment, so a copy is made of accesses whose alignment the analyses
+//! find out. Up to [`UNROLLED`] bytes they stand one after the other, beyond that in a loop.
 //!
-//! Tail calls with structures, structures larger than local memory, and pointers of another type than i64 have been refused by [`super::signatures`].
+//! Tail calls with structures, structures larger than local memory, and pointers of another type than i64 have been
+//! refused by [`super::signatures`].
 
 use super::signatures::has_structures;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};

@@ -1,7 +1,7 @@
 //! What a function has in it, found in one look at its instructions.
 //!
-//! Most steps of the preparation rewrite operations that few functions have. Each asks here first, so that the common function is not walked
-//! once for every step. Takes any function; what is said holds until the function changes.
+//! Most steps of the preparation rewrite operations that few functions have. Each asks here first, so that the common
+//! function is not walked once for every step. Takes any function; what is said holds until the function changes.
 
 use cranelift_codegen::ir::{Function, Opcode, Type, Value};
 use std::sync::LazyLock;

@@ -2,10 +2,12 @@
 //!
 //! Takes a function after verification; leaves no conversion with an i128 in it.
 //!
-//! - To a float: the integer is shifted up until its leading bit is bit 127; the upper 64 bits, with a bit for all that is below them, round
-//!   to the float once, which then is multiplied by a power of two. f16 holds nothing above 2^16, so there a word is enough.
-//! - From a float, which f64 holds exactly: the upper half is the integral part of x / 2^64, the lower what is left over of x. Both limit
-//!   themselves to their range; beyond 2^128 the lower one has to be told. Signed conversions take the magnitude and put the sign back.
+//! - To a float: the integer is shifted up until its leading bit is bit 127; the upper 64 bits, with a bit for all that
+//!   is below them, round to the float once, which then is multiplied by a power of two. f16 holds nothing above 2^16,
+//!   so there a word is enough.
+//! - From a float, which f64 holds exactly: the upper half is the integral part of x / 2^64, the lower what is left
+//!   over of x. Both limit themselves to their range; beyond 2^128 the lower one has to be told. Signed conversions
+//!   take the magnitude and put the sign back.
 //! - The trapping ones check first, for NaN and then for the range.
 
 use super::contents::Contents;

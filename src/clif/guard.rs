@@ -1,8 +1,8 @@
 //! Calls into code that is known to panic on some valid inputs.
 //!
 //! Cranelift's mid-end cannot build constants of integer vectors that are not 128 bits wide (`isub v1, v1` on i16x4 is
-//! enough), and its text reader asserts what some malformed texts break. Neither may end the process, nor print anything:
-//! the panic is caught and becomes a value.
+//! enough), and its text reader asserts what some malformed texts break. Neither may end the process, nor print
+//! anything: the panic is caught and becomes a value.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

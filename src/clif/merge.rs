@@ -1,12 +1,14 @@
 //! Merges equal calls of pure intrinsics and drops everything that nothing needs.
 //!
-//! To Cranelift's mid-end every call is opaque, so it neither merges `call ex2(v1)` with an equal call before it nor drops
-//! one whose result is unused. This pass does both, with the same scoped table over the dominator tree that value numbering
-//! uses: a call is replaced by an equal one that dominates it. Constant operands compare by their value, since the mid-end
-//! makes a copy of a constant in every block that uses it. It runs before the mid-end, where calls are barriers to its
-//! alias analysis, and after it, when more operands have become equal. Convergent calls are left alone.
+//! To Cranelift's mid-end every call is opaque, so it neither merges `call ex2(v1)` with an equal call before it nor
+//! drops one whose result is unused. This pass does both, with the same scoped table over the dominator tree that value
+//! numbering uses: a call is replaced by an equal one that dominates it. Constant operands compare by their value,
+//! since the mid-end makes a copy of a constant in every block that uses it. It runs before the mid-end, where calls
+//! are barriers to its alias analysis, and after it, when more operands have become equal. Convergent calls are left
+//! alone.
 //!
-//! Instructions without effect whose results are unused go too, so that nothing keeps a call alive that is unused itself.
+//! Instructions without effect whose results are unused go too, so that nothing keeps a call alive that is unused
+//! itself.
 
 use crate::analysis::uses::{for_each_operand, has_effect};
 use crate::constants;
@@ -38,8 +40,8 @@ enum Operand {
 /// A call: which intrinsic (by the address of its row), of what.
 type Key = (*const Intrinsic, SmallVec<[Operand; 4]>);
 
-/// Merges and drops, if there is any call to merge. The dominator tree must be up to date and stays so. Aliases are resolved on
-/// return if anything has changed.
+/// Merges and drops, if there is any call to merge. The dominator tree must be up to date and stays so. Aliases are
+/// resolved on return if anything has changed.
 pub fn merge_calls(
     func: &mut Function,
     domtree: &DominatorTree,

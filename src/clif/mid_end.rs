@@ -2,11 +2,12 @@
 //!
 //! Takes a verified function; leaves none of the following. What takes their place costs no instruction.
 //!
-//! - `band`, `bor`, `bxor`, `bnot` and `bitselect` on floats or vectors of them: rules that make constants (`bxor v1, v1` is one) fail on
-//!   their types. They become operations on integers between casts.
-//! - `fmin` and `fmax` of f16: of constants, one of them a zero, the mid-end takes the wrong one, since to it a zero of that type equals
-//!   every number. They become operations on vectors of two equal lanes, which it does not compute.
-//! - `swiden_low` and its like from two lanes to one, which is a number: rules make a `splat` of that type. They become the extension of the lane.
+//! - `band`, `bor`, `bxor`, `bnot` and `bitselect` on floats or vectors of them: rules that make constants
+//!   (`bxor v1, v1` is one) fail on their types. They become operations on integers between casts.
+//! - `fmin` and `fmax` of f16: of constants, one of them a zero, the mid-end takes the wrong one, since to it a zero of
+//!   that type equals every number. They become operations on vectors of two equal lanes, which it does not compute.
+//! - `swiden_low` and its like from two lanes to one, which is a number: rules make a `splat` of that type. They become
+//!   the extension of the lane.
 
 use super::contents::Contents;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};

@@ -1,10 +1,10 @@
 //! From CLIF text to a function that is ready to be lowered.
 //!
-//! [`source`] reads a file; [`Preparer::prepare`] then takes an `ir::Function` through the steps that do not depend on the
-//! machine, and returns it as [`Prepared`]: verified, with its [`intrinsics`] found and checked, private stack slots in SSA
-//! form, optimised by Cranelift's mid-end, free of aliases and unreachable blocks, and with its control flow computed.
-//! Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread ids and shared
-//! addresses are i32, which a 64-bit ISA would refuse.
+//! [`source`] reads a file; [`Preparer::prepare`] then takes an `ir::Function` through the steps that do not depend on
+//! the machine, and returns it as [`Prepared`]: verified, with its [`intrinsics`] found and checked, private stack
+//! slots in SSA form, optimised by Cranelift's mid-end, free of aliases and unreachable blocks, and with its control
+//! flow computed. Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread
+//! ids and shared addresses are i32, which a 64-bit ISA would refuse.
 
 pub mod accesses;
 pub mod atomics;
@@ -54,8 +54,8 @@ pub enum Step {
     Verify,
     /// Intrinsics found and checked, thread and launch values rewritten.
     Resolve,
-    /// Structures passed by value copied, atomics and conversions that the machine lacks expanded, what the mid-end fails on put in other words, unreachable blocks gone, stack
-    /// slots in SSA form, equal intrinsic calls merged.
+    /// Structures passed by value copied, atomics and conversions that the machine lacks expanded, what the mid-end
+    /// fails on put in other words, unreachable blocks gone, stack slots in SSA form, equal intrinsic calls merged.
     Promote,
     /// Cranelift's mid-end, then the merging again.
     Optimize,
@@ -65,8 +65,8 @@ pub enum Step {
     Rewrite,
     /// Wide divisions and operations on lanes rewritten.
     Legalize,
-    /// One return per device function, no more block parameters than registers hold, aliases resolved, adjacent accesses merged, places for lanes to
-    /// meet.
+    /// One return per device function, no more block parameters than registers hold, aliases resolved, adjacent
+    /// accesses merged, places for lanes to meet.
     Finish,
 }
 
@@ -132,7 +132,8 @@ impl Options<'_> {
     };
 }
 
-/// A function that is ready to be analysed and lowered. It is large, so it comes in a box, which [`Preparer::recycle`] takes back.
+/// A function that is ready to be analysed and lowered. It is large, so it comes in a box, which [`Preparer::recycle`]
+/// takes back.
 pub struct Prepared {
     /// The function: verified, without aliases and unreachable blocks.
     pub func: Function,
@@ -202,7 +203,8 @@ impl Preparer {
     /// Takes `func` through all steps; `observe` sees the function after each.
     ///
     /// # Errors
-    /// Everything the verifier finds, a kernel that returns something, unsupported signatures, and all wrong uses of intrinsics.
+    /// Everything the verifier finds, a kernel that returns something, unsupported signatures, and all wrong uses of
+    /// intrinsics.
     pub fn prepare(
         &mut self,
         func: Function,
@@ -460,8 +462,9 @@ fn has_branches(func: &Function) -> bool {
     func.layout.entry_block() != func.layout.last_block()
 }
 
-/// Removes block parameters that are always the same value, and resolves all aliases, if there are any besides (`has_aliases`). Cranelift's passes
-/// look at every instruction, so they run only where there is something to find (*measured*: 4 % of the preparation).
+/// Removes block parameters that are always the same value, and resolves all aliases, if there are any besides
+/// (`has_aliases`). Cranelift's passes look at every instruction, so they run only where there is something to find
+/// (*measured*: 4 % of the preparation).
 fn remove_constant_parameters(context: &mut Context, has_aliases: bool) -> Result<(), Errors> {
     let func = &context.func;
     let mut blocks = func.layout.blocks().skip(1);
@@ -480,7 +483,8 @@ fn remove_constant_parameters(context: &mut Context, has_aliases: bool) -> Resul
     Ok(())
 }
 
-/// Registers less than half of them that the parameters of a block may fill (*assumed*): what aligned runs may leave unused.
+/// Registers less than half of them that the parameters of a block may fill (*assumed*): what aligned runs may leave
+/// unused.
 const SPARE: u32 = 2;
 
 fn internal_error(message: &str) -> Errors {

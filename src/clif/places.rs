@@ -1,7 +1,8 @@
-//! Places for lanes to meet: blocks of a function whose lanes wait for other threads are split where lanes may have to come together.
+//! Places for lanes to meet: blocks of a function whose lanes wait for other threads are split where lanes may have to
+//! come together.
 //!
-//! Lanes meet at the starts of blocks. Behind a lock's release, or before a barrier, in the middle of a block, there is no such place, and
-//! [`crate::analysis::meeting`] asks for one. Functions that do not poll stay as they are.
+//! Lanes meet at the starts of blocks. Behind a lock's release, or before a barrier, in the middle of a block, there is
+//! no such place, and [`crate::analysis::meeting`] asks for one. Functions that do not poll stay as they are.
 
 use crate::analysis::calls::Callees;
 use crate::analysis::control_flow::ControlFlow;

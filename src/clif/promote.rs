@@ -1,19 +1,20 @@
 //! Turns stack slots whose address goes nowhere into SSA values.
 //!
-//! A slot qualifies part by part. Its address may only be the base of loads and stores, directly or with constants added.
-//! Each range of bytes that is always accessed whole becomes a variable, called a cell here; ranges that overlap without
-//! being equal, atomics, big-endian accesses and vector-extending loads stay in memory, while the slot's other cells are
-//! still promoted. A slot whose address goes anywhere else, out of its bounds or into a stack map stays altogether.
-//! Accesses of one cell with different types of the same size are joined by `bitcast`, narrow ones by extension and
-//! reduction. A read before any write gives zero.
+//! A slot qualifies part by part. Its address may only be the base of loads and stores, directly or with constants
+//! added. Each range of bytes that is always accessed whole becomes a variable, called a cell here; ranges that overlap
+//! without being equal, atomics, big-endian accesses and vector-extending loads stay in memory, while the slot's other
+//! cells are still promoted. A slot whose address goes anywhere else, out of its bounds or into a stack map stays
+//! altogether. Accesses of one cell with different types of the same size are joined by `bitcast`, narrow ones by
+//! extension and reduction. A read before any write gives zero.
 //!
-//! The construction is the classical one: parameters are placed on the iterated dominance frontier of the stores, pruned by
-//! liveness ([`placement`]; Cytron et al., "Efficiently Computing Static Single Assignment Form and the Control Dependence Graph"), then
-//! one walk over the dominator tree renames. Parameters with a single source go in Cranelift's constant-phi pass. Parameters that would not
-//! fit into registers are not made: n slots that live through n nested loops would need n^2 of them. Such a cell stays in memory.
+//! The construction is the classical one: parameters are placed on the iterated dominance frontier of the stores,
+//! pruned by liveness ([`placement`]; Cytron et al., "Efficiently Computing Static Single Assignment Form and the
+//! Control Dependence Graph"), then one walk over the dominator tree renames. Parameters with a single source go in
+//! Cranelift's constant-phi pass. Parameters that would not fit into registers are not made: n slots that live through
+//! n nested loops would need n^2 of them. Such a cell stays in memory.
 //!
-//! Takes a function without unreachable blocks. A slot with nothing left in it gets size 0, so that it takes no place in
-//! the frame. CLIF 0.135 has no `stack_load` and `stack_store`; all accesses go through `stack_addr`.
+//! Takes a function without unreachable blocks. A slot with nothing left in it gets size 0, so that it takes no place
+//! in the frame. CLIF 0.135 has no `stack_load` and `stack_store`; all accesses go through `stack_addr`.
 
 mod placement;
 
@@ -37,8 +38,8 @@ pub struct Promoted {
     pub cells: usize,
 }
 
-/// Promotes what can be promoted, as long as the parameters of a block take at most `words` words. The graph and the dominator tree must be up to
-/// date and stay so.
+/// Promotes what can be promoted, as long as the parameters of a block take at most `words` words. The graph and the
+/// dominator tree must be up to date and stay so.
 pub fn promote(
     func: &mut Function,
     cfg: &ControlFlowGraph,
@@ -211,8 +212,8 @@ fn constant_offset(func: &Function, inst: Inst) -> Option<(Value, i64)> {
         .or_else(|| integer(func, a).map(|offset| (b, offset)))
 }
 
-/// Position of the address among the operands, offset, type in memory, and kind of a load or store; the kind is `None` if
-/// the access must stay in memory.
+/// Position of the address among the operands, offset, type in memory, and kind of a load or store; the kind is `None`
+/// if the access must stay in memory.
 fn memory_access(func: &Function, inst: Inst) -> Option<(usize, i64, Type, Option<Kind>)> {
     let dfg = &func.dfg;
     let (position, offset, opcode, flags, value) = match dfg.insts[inst] {
@@ -520,8 +521,8 @@ fn remove_dead_addresses(func: &mut Function) {
     }
 }
 
-/// Takes the size of slots that no instruction names; how many those are now. None, if an address points behind its slot: such code
-/// counts on the slots standing one behind the other.
+/// Takes the size of slots that no instruction names; how many those are now. None, if an address points behind its
+/// slot: such code counts on the slots standing one behind the other.
 fn drop_unused_slots(func: &mut Function) -> usize {
     if addresses_leave_slots(func) {
         return 0;

@@ -1,9 +1,9 @@
 //! One return for a device function.
 //!
-//! A divergent branch reconverges at its post-dominator. If lanes could return from different places, they would come back
-//! to the caller one group after the other, and the caller's code behind the call would run once per group. With a single
-//! return block every branch that does not leave the function otherwise has a post-dominator. Kernels are left alone: their
-//! returns end lanes, nobody waits for them.
+//! A divergent branch reconverges at its post-dominator. If lanes could return from different places, they would come
+//! back to the caller one group after the other, and the caller's code behind the call would run once per group. With a
+//! single return block every branch that does not leave the function otherwise has a post-dominator. Kernels are left
+//! alone: their returns end lanes, nobody waits for them.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{BlockArg, Function, Inst, InstBuilder, Opcode, Type, Value};

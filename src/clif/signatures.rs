@@ -1,8 +1,8 @@
 //! Which calling conventions and argument purposes a function may declare; `docs/clif.md` has the table.
 //!
-//! Takes a verified function. Guarantees on success: the function, and everything that it calls, has a convention that means this target's own,
-//! or `tail`; nothing is called in a way that has no meaning here; structures passed by value are pointers of 64 bits, to no
-//! more bytes than local memory has, in calls that return.
+//! Takes a verified function. Guarantees on success: the function, and everything that it calls, has a convention that
+//! means this target's own, or `tail`; nothing is called in a way that has no meaning here; structures passed by value
+//! are pointers of 64 bits, to no more bytes than local memory has, in calls that return.
 
 use crate::abi;
 use crate::error::{Error, ErrorList, Errors, Place, Problem};

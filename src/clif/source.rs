@@ -1,10 +1,10 @@
 //! Reads a `.clif` file: header lines, functions, kernel marks, run lines, and the line of every instruction.
 //!
-//! The header (`test …`, `set …`, `target …`, `feature …`) is taken out before `cranelift_reader` sees the text, because
-//! that reader knows neither this target nor its settings; the lines stay, blank, so that line numbers hold. Kernels are
-//! marked by the last comment before their `function`, if it begins `; kernel`. Instructions get their line as source
-//! location, unless the text has source locations of its own, so that every later message and the line table can name
-//! lines.
+//! The header (`test …`, `set …`, `target …`, `feature …`) is taken out before `cranelift_reader` sees the text,
+//! because that reader knows neither this target nor its settings; the lines stay, blank, so that line numbers hold.
+//! Kernels are marked by the last comment before their `function`, if it begins `; kernel`. Instructions get their line
+//! as source location, unless the text has source locations of its own, so that every later message and the line table
+//! can name lines.
 
 mod mark;
 mod read;

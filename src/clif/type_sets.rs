@@ -5,7 +5,8 @@ use cranelift_codegen::ir::instructions::ResolvedConstraint;
 use cranelift_codegen::ir::types::{F16, F32, F32X4, F64, I8, I16, I32, I32X4, I64, I128};
 use cranelift_codegen::ir::{Function, Inst};
 
-/// A message of the verifier with the types that an operation takes, where it shows how Cranelift represents a set of them.
+/// A message of the verifier with the types that an operation takes, where it shows how Cranelift represents a set of
+/// them.
 pub fn with_types_listed(func: &Function, inst: Inst, message: String) -> String {
     const SET: &str = "ValueTypeSet {";
     let Some((before, set)) = message.split_once(SET) else {

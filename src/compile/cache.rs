@@ -1,11 +1,13 @@
 //! Compiled code kept in a folder from one run to the next.
 //!
-//! A [`CacheKey`] is the SHA-256 of all that decides what comes out: of a file as a whole, or of one function of those that an embedding compiles
-//! one by one. An entry is a file under its key, with a checksum of its own. It is written to
-//! a temporary file and then renamed, so that several processes may share a folder: each reads whole entries or none. What cannot be read as what
-//! it should be is removed and counts as not there. When the entries take more than the limit, those that were used longest ago go.
+//! A [`CacheKey`] is the SHA-256 of all that decides what comes out: of a file as a whole, or of one function of those
+//! that an embedding compiles one by one. An entry is a file under its key, with a checksum of its own. It is written
+//! to a temporary file and then renamed, so that several processes may share a folder: each reads whole entries or
+//! none. What cannot be read as what it should be is removed and counts as not there. When the entries take more than
+//! the limit, those that were used longest ago go.
 //!
-//! A cache never makes a compilation fail: where the folder cannot be written, a message goes to the log, and the code is compiled.
+//! A cache never makes a compilation fail: where the folder cannot be written, a message goes to the log, and the code
+//! is compiled.
 
 use super::unit::Compiled;
 use super::{Code, Compiler, FunctionInput, SourceFile, Summaries};
@@ -68,9 +70,10 @@ impl Hasher {
 }
 
 impl Compiler {
-    /// Looks for code in a cache from now on before it is compiled, and keeps it there; or no longer. Files are kept as a whole
-    /// ([`Compiler::file`] and what is made of it), functions that are compiled one by one each by itself ([`Compiler::compile_function`],
-    /// [`Compiler::compile_module`], and so those of a `GpuModule`). With dumps everything is compiled.
+    /// Looks for code in a cache from now on before it is compiled, and keeps it there; or no longer. Files are kept as
+    /// a whole ([`Compiler::file`] and what is made of it), functions that are compiled one by one each by itself
+    /// ([`Compiler::compile_function`], [`Compiler::compile_module`], and so those of a `GpuModule`). With dumps
+    /// everything is compiled.
     pub fn use_cache(&mut self, cache: Option<Arc<Cache>>) {
         self.cache = cache;
     }
@@ -127,9 +130,10 @@ impl Compiler {
         Ok(compiled)
     }
 
-    /// The key of what compiling these functions together gives: their CLIF as text, the symbols of the functions and data objects that they refer
-    /// to, kernel marks, linkage, the settings, and this build of the compiler. Lines of the source count where they come out again: in line
-    /// tables, remarks and cycles. What data objects hold decides nothing: code has their addresses only.
+    /// The key of what compiling these functions together gives: their CLIF as text, the symbols of the functions and
+    /// data objects that they refer to, kernel marks, linkage, the settings, and this build of the compiler. Lines of
+    /// the source count where they come out again: in line tables, remarks and cycles. What data objects hold decides
+    /// nothing: code has their addresses only.
     pub fn cache_key(&self, functions: &[FunctionInput<'_>]) -> CacheKey {
         let mut hasher = Hasher(Sha256::new());
         if self.shows_places() {
@@ -140,8 +144,8 @@ impl Compiler {
         CacheKey(hasher.0.finalize().into())
     }
 
-    /// The key of what compiling one function of a unit gives, before the numbers of its lines are places: beside the function, what is known of
-    /// its callees, and the registers that launch bounds leave it.
+    /// The key of what compiling one function of a unit gives, before the numbers of its lines are places: beside the
+    /// function, what is known of its callees, and the registers that launch bounds leave it.
     fn function_key(&self, function: &FunctionInput<'_>, summaries: &Summaries) -> CacheKey {
         let mut hasher = Hasher(Sha256::new());
         hasher.part("function");
@@ -258,7 +262,8 @@ impl Cache {
         })
     }
 
-    /// The code under a key. A bad entry is removed, and so is what is no regular file; one that is larger than the limit counts as not there.
+    /// The code under a key. A bad entry is removed, and so is what is no regular file; one that is larger than the
+    /// limit counts as not there.
     pub fn get(&self, key: &CacheKey) -> Option<Code> {
         self.take(key, |contents: Contents| {
             let object = Object::read(&contents.object).ok()?;
@@ -364,8 +369,8 @@ impl Cache {
         self.folder.join(format!("{key}.{ENTRY}"))
     }
 
-    /// Removes entries until all take no more than the limit, first those that were used longest ago; `newest` stays. Gives the bytes that are
-    /// left.
+    /// Removes entries until all take no more than the limit, first those that were used longest ago; `newest` stays.
+    /// Gives the bytes that are left.
     fn evict(&self, newest: &CacheKey) -> io::Result<u64> {
         let kept = self.path(newest);
         let mut entries: Vec<(SystemTime, PathBuf, u64)> = Vec::new();

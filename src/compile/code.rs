@@ -63,13 +63,14 @@ impl Code {
         &self.warnings
     }
 
-    /// How long the blocks of each function take by the scheduler's model ([`crate::sched::model`]), if it was asked for
-    /// ([`super::Compiler::model_cycles`]).
+    /// How long the blocks of each function take by the scheduler's model ([`crate::sched::model`]), if it was asked
+    /// for ([`super::Compiler::model_cycles`]).
     pub fn cycles(&self) -> &[FunctionCycles] {
         &self.cycles
     }
 
-    /// What could have been done and was not, function by function, if it was asked for ([`super::Compiler::collect_remarks`]).
+    /// What could have been done and was not, function by function, if it was asked for
+    /// ([`super::Compiler::collect_remarks`]).
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks
     }

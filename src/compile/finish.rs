@@ -19,12 +19,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Unit {
-    /// Puts the functions together, with those of the library that they call, and counts what kernels need with all that they call.
+    /// Puts the functions together, with those of the library that they call, and counts what kernels need with all
+    /// that they call.
     ///
     /// # Errors
-    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local memory than there is; of
-    /// units that were compiled apart, more constants than there is room for, and kernels that call what needs more registers than their launch
-    /// bounds leave.
+    /// A name that is defined twice; a kernel that is called or whose address is taken; a kernel that needs more local
+    /// memory than there is; of units that were compiled apart, more constants than there is room for, and kernels that
+    /// call what needs more registers than their launch bounds leave.
     pub fn finish(mut self) -> Result<Code, Errors> {
         complete(&mut self)?;
         let constants = self.place_constants()?;
@@ -110,7 +111,8 @@ impl Unit {
         Ok(all)
     }
 
-    /// Functions that call a kernel or take its address: a kernel ends its lanes and has its parameters from the launch.
+    /// Functions that call a kernel or take its address: a kernel ends its lanes and has its parameters from the
+    /// launch.
     fn uses_of_kernels(&self) -> Vec<Error> {
         let kernels: HashSet<&str> = self
             .functions

@@ -1,8 +1,9 @@
-//! Functions that front ends call by name without defining them: the C library's memory functions and mathematics, the conversions of f16, and
-//! Cranelift's own library calls.
+//! Functions that front ends call by name without defining them: the C library's memory functions and mathematics, the
+//! conversions of f16, and Cranelift's own library calls.
 //!
-//! They are CLIF (`library/FAMILY.clif`), compiled when a unit calls or takes the address of one that it does not define, with what they call in
-//! turn. A function of the unit goes first. The line above a function may be a comment of its other names, with commas between them.
+//! They are CLIF (`library/FAMILY.clif`), compiled when a unit calls or takes the address of one that it does not
+//! define, with what they call in turn. A function of the unit goes first. The line above a function may be a comment
+//! of its other names, with commas between them.
 
 use crate::clif::source::{SourceFile, SourceFunction};
 pub use crate::locations::LIBRARY;

@@ -1,9 +1,10 @@
 //! Many functions on several threads.
 //!
-//! Threads take functions from one list, a few at a time, and each has a compiler of its own. What functions do to each other's lanes is known before
-//! (`summaries`), so the order in which they are compiled decides nothing but one thing: which jump tables find room in the constant bank. All are
-//! compiled as if the bank were theirs, and put into the unit in the order of the list; those that find less room then are compiled again, as one
-//! thread would have compiled them in the first place. So the unit is the same whatever the number of threads.
+//! Threads take functions from one list, a few at a time, and each has a compiler of its own. What functions do to each
+//! other's lanes is known before (`summaries`), so the order in which they are compiled decides nothing but one thing:
+//! which jump tables find room in the constant bank. All are compiled as if the bank were theirs, and put into the unit
+//! in the order of the list; those that find less room then are compiled again, as one thread would have compiled them
+//! in the first place. So the unit is the same whatever the number of threads.
 
 use super::{Compiled, Compiler, FunctionInput, Summaries, Unit};
 use crate::error::{ErrorList, Errors};
@@ -11,7 +12,8 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Functions that a thread takes at a time (*assumed*: enough that threads do not wait for each other, few enough that none is left with many).
+/// Functions that a thread takes at a time (*assumed*: enough that threads do not wait for each other, few enough that
+/// none is left with many).
 const TAKEN: usize = 8;
 /// Stack of a thread in bytes: what the main thread has on Linux, because passes recurse into what is nested.
 const STACK: usize = 8 << 20;
@@ -19,8 +21,8 @@ const STACK: usize = 8 << 20;
 type Outcome = Result<Compiled, Errors>;
 
 impl Compiler {
-    /// Compiles functions, which may call each other, into `unit` on so many threads, this one included. What comes out is the same whatever their
-    /// number. With dumps one thread does everything, so that texts come in order.
+    /// Compiles functions, which may call each other, into `unit` on so many threads, this one included. What comes out
+    /// is the same whatever their number. With dumps one thread does everything, so that texts come in order.
     ///
     /// # Errors
     /// Everything that is wrong or unsupported in any of the functions, in their order; the others are in `unit` then.

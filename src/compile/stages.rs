@@ -28,7 +28,8 @@ pub(super) struct Analyzed<'a> {
 }
 
 impl<'a> Analyzed<'a> {
-    /// Analyses a function, in the memory of the one before. Data objects live in global memory, never in a constant bank.
+    /// Analyses a function, in the memory of the one before. Data objects live in global memory, never in a constant
+    /// bank.
     pub fn of(prepared: &'a Prepared, facts: &'a mut Facts) -> Self {
         facts.recompute(&prepared.subject());
         Self { prepared, facts }

@@ -1,8 +1,8 @@
 //! What the functions of a module do to the lanes that call them, known before any of them is compiled.
 //!
-//! Takes functions as they come, before preparation; gives [`Summary`]s. What a function does by itself is one look at each instruction,
-//! and for those with atomics a search for cycles that poll; the rest spreads from callees to callers until nothing changes. A function
-//! that nobody has announced is taken to do everything.
+//! Takes functions as they come, before preparation; gives [`Summary`]s. What a function does by itself is one look at
+//! each instruction, and for those with atomics a search for cycles that poll; the rest spreads from callees to callers
+//! until nothing changes. A function that nobody has announced is taken to do everything.
 
 use super::{FunctionInput, library};
 use crate::analysis::calls::{Callee, Callees, Summary};
@@ -26,7 +26,8 @@ fn bounds(kernel: KernelOptions) -> Option<u8> {
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
     known: HashMap<String, Summary>,
-    /// All functions that an indirect call may call: those of the module, whose addresses may be taken in code and data.
+    /// All functions that an indirect call may call: those of the module, whose addresses may be taken in code and
+    /// data.
     any: Option<Summary>,
     /// Functions that are to come, and those whose summary rests on theirs.
     tentative: HashSet<String>,
@@ -67,8 +68,8 @@ impl Summaries {
         self.registers = self.registers.into_iter().chain(limit).min();
     }
 
-    /// The registers that a function may use: a kernel what its own bounds say, another one what all bounds of the module say, since it
-    /// may be called by every kernel.
+    /// The registers that a function may use: a kernel what its own bounds say, another one what all bounds of the
+    /// module say, since it may be called by every kernel.
     pub fn register_limit(&self, kernel: Option<KernelOptions>) -> u8 {
         let limit = match kernel {
             Some(kernel) => bounds(kernel),
@@ -135,8 +136,8 @@ impl Summaries {
         });
     }
 
-    /// Adds what `find` says of each function of `some`, callees first, and again of those that call one of which it said more than before, until
-    /// nothing changes. `some` holds all device functions that call.
+    /// Adds what `find` says of each function of `some`, callees first, and again of those that call one of which it
+    /// said more than before, until nothing changes. `some` holds all device functions that call.
     fn settle(
         &mut self,
         inputs: &[FunctionInput<'_>],
@@ -227,7 +228,8 @@ impl Summaries {
     }
 }
 
-/// What `look` says of a function with atomics, given its control flow. Nobody calls kernels, so it is a device function.
+/// What `look` says of a function with atomics, given its control flow. Nobody calls kernels, so it is a device
+/// function.
 fn closer_look(
     func: &Function,
     callees: &Callees,

@@ -1,7 +1,8 @@
 //! When every pass ran, over which function and in which thread.
 //!
-//! A [`TimeTrace`] serializes in the Chrome trace format: a row for each thread, on it a slice for each function, and in that a slice for each
-//! pass. Nothing is kept, and no clock is read, unless it is asked for ([`super::Compiler::record_passes`]).
+//! A [`TimeTrace`] serializes in the Chrome trace format: a row for each thread, on it a slice for each function, and
+//! in that a slice for each pass. Nothing is kept, and no clock is read, unless it is asked for
+//! ([`super::Compiler::record_passes`]).
 
 use super::Pass;
 use crate::chrome;

@@ -63,9 +63,9 @@ impl Unit {
         Self::default()
     }
 
-    /// Tells of functions that are compiled into this unit later, or linked with it, before those that call them are compiled: what they do
-    /// to the lanes that call them decides where those lanes meet. Of functions that nobody told of everything is assumed: lanes may come
-    /// back from them one by one.
+    /// Tells of functions that are compiled into this unit later, or linked with it, before those that call them are
+    /// compiled: what they do to the lanes that call them decides where those lanes meet. Of functions that nobody told
+    /// of everything is assumed: lanes may come back from them one by one.
     pub fn announce(&mut self, functions: &[FunctionInput<'_>]) {
         self.summaries.announce(functions);
     }
@@ -93,8 +93,8 @@ impl Unit {
         MAX_CONSTANTS.saturating_sub(self.constant_bytes)
     }
 
-    /// Adds everything of another unit behind what is here. Functions of either that call those of the other should have been
-    /// [announced](Unit::announce) there before their callers were compiled.
+    /// Adds everything of another unit behind what is here. Functions of either that call those of the other should
+    /// have been [announced](Unit::announce) there before their callers were compiled.
     pub fn append(&mut self, other: Unit) {
         self.constant_bytes += other.constant_bytes;
         self.functions.extend(other.functions);

@@ -24,10 +24,11 @@ pub struct Dump<'a> {
     pub pass: Pass,
     /// Name of the function.
     pub function: &'a str,
-    /// Its text. With sources ([`super::Compiler::dump_sources`]) the line of an instruction that has a place in the source begins with its
-    /// number, as Cranelift writes it: `@001f`.
+    /// Its text. With sources ([`super::Compiler::dump_sources`]) the line of an instruction that has a place in the
+    /// source begins with its number, as Cranelift writes it: `@001f`.
     pub text: &'a str,
-    /// What there is to see of it, if that was asked for ([`super::Compiler::draw_code`]); after [`Pass::Control`] only.
+    /// What there is to see of it, if that was asked for ([`super::Compiler::draw_code`]); after [`Pass::Control`]
+    /// only.
     pub picture: Option<&'a Picture>,
 }
 

@@ -1,8 +1,8 @@
 //! Values that go to kernels: numbers by value, buffers by address.
 //!
-//! A parameter takes what has its kind and size: an integer parameter integers, of either sign, a float parameter floats. Who passes an address
-//! to an i64 may do so, since CLIF has no type for addresses. A vector parameter takes whatever has its size, but no address. Of a kernel whose
-//! object does not name types, only sizes are checked.
+//! A parameter takes what has its kind and size: an integer parameter integers, of either sign, a float parameter
+//! floats. Who passes an address to an i64 may do so, since CLIF has no type for addresses. A vector parameter takes
+//! whatever has its size, but no address. Of a kernel whose object does not name types, only sizes are checked.
 
 use super::buffer::{Buffer, DevicePointer, Memory};
 use crate::object::{Parameter, ParameterKind};

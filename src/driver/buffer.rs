@@ -1,7 +1,8 @@
 //! Memory on a device, as elements of a type.
 //!
-//! A [`Buffer`] is a part of an allocation, at first all of it; slices and casts are others of the same allocation, which is given back with
-//! the last of them. Elements are what [`Pod`] says: plain bytes, in the order of the host, which is the device's (little-endian).
+//! A [`Buffer`] is a part of an allocation, at first all of it; slices and casts are others of the same allocation,
+//! which is given back with the last of them. Elements are what [`Pod`] says: plain bytes, in the order of the host,
+//! which is the device's (little-endian).
 
 use super::error::DeviceError;
 use super::no_room;
@@ -105,8 +106,8 @@ impl<T: Pod> Buffer<T> {
         &self.memory.shared
     }
 
-    /// Its address, and the care for its allocation: nobody gives the memory back until [`super::Device::free`] is called with the address
-    /// where the allocation begins. Other buffers of the allocation stay usable until then.
+    /// Its address, and the care for its allocation: nobody gives the memory back until [`super::Device::free`] is
+    /// called with the address where the allocation begins. Other buffers of the allocation stay usable until then.
     pub fn into_raw(self) -> DevicePointer {
         self.memory.owned.store(false, Ordering::Relaxed);
         DevicePointer(self.address())
@@ -265,8 +266,8 @@ impl<T: Pod> Buffer<T> {
         Ok(elements)
     }
 
-    /// Copies its elements to another buffer of as many, on the same device or another one. Where both have the same memory, it is as if all
-    /// were read before anything is written.
+    /// Copies its elements to another buffer of as many, on the same device or another one. Where both have the same
+    /// memory, it is as if all were read before anything is written.
     ///
     /// # Errors
     /// When the other has more or fewer; when a device fails.

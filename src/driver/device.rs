@@ -1,6 +1,7 @@
 //! A device and its memory.
 //!
-//! What it loads, and its streams, are methods of it beside [`super::Module`] and [`super::Stream`], which are made of devices.
+//! What it loads, and its streams, are methods of it beside [`super::Module`] and [`super::Stream`], which are made of
+//! devices.
 
 #[cfg(feature = "sim")]
 use super::Simulator;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 
 /// A device. Clones are the same device.
 ///
-/// Its life ends with its last clone, module or kernel. A buffer that is left then stays usable, but counts as forgotten
-/// ([`Device::check_leaks`]).
+/// Its life ends with its last clone, module or kernel. A buffer that is left then stays usable, but counts as
+/// forgotten ([`Device::check_leaks`]).
 #[derive(Clone)]
 pub struct Device {
     shared: Arc<Shared>,
@@ -55,13 +56,14 @@ impl Device {
         &self.shared.queue
     }
 
-    /// All that is allocated, in the order in which it was: buffers, data of modules, and what [`Buffer::into_raw`] gave away.
+    /// All that is allocated, in the order in which it was: buffers, data of modules, and what [`Buffer::into_raw`]
+    /// gave away.
     pub fn live_allocations(&self) -> Vec<Allocation> {
         self.shared.allocations().list()
     }
 
-    /// Whether the device, when its last handle goes, logs a warning for everything that is still allocated. Off at first. Drop buffers
-    /// before the device then: what lives longer is reported as what was forgotten.
+    /// Whether the device, when its last handle goes, logs a warning for everything that is still allocated. Off at
+    /// first. Drop buffers before the device then: what lives longer is reported as what was forgotten.
     pub fn check_leaks(&self, check: bool) {
         self.shared.allocations().check = check;
     }
@@ -76,7 +78,8 @@ impl Device {
         self.driver().properties()
     }
 
-    /// New memory that nobody has written. Its bytes are zero; a kernel that reads them relies on that, which a checking simulator finds.
+    /// New memory that nobody has written. Its bytes are zero; a kernel that reads them relies on that, which a
+    /// checking simulator finds.
     ///
     /// # Errors
     /// When there is not so much.
@@ -155,8 +158,8 @@ impl Device {
     /// Waits until all launches have ended that were asked for until now, on all streams.
     ///
     /// # Errors
-    /// When the device failed; the oldest fault of a stream that nobody has got yet. The stream is clean then; others may have another one,
-    /// which the next call returns.
+    /// When the device failed; the oldest fault of a stream that nobody has got yet. The stream is clean then; others
+    /// may have another one, which the next call returns.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.queue().synchronize()?;
         Ok(self.driver().synchronize()?)

@@ -7,7 +7,8 @@ use crate::text;
 use std::fmt;
 use thiserror::Error;
 
-/// What went wrong with a device, a module or a launch. Prints the same as `Debug`, which is what `main` and `unwrap` show.
+/// What went wrong with a device, a module or a launch. Prints the same as `Debug`, which is what `main` and `unwrap`
+/// show.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum DeviceError {

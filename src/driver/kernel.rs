@@ -168,7 +168,8 @@ impl Kernel {
         self.entry().kernel.max_threads
     }
 
-    /// How many of its blocks a multiprocessor of its device holds, if they have so many threads and so many bytes of dynamic shared memory.
+    /// How many of its blocks a multiprocessor of its device holds, if they have so many threads and so many bytes of
+    /// dynamic shared memory.
     pub fn occupancy(&self, threads: u32, dynamic_shared: u32) -> Occupancy {
         let Entry {
             kernel, resources, ..

@@ -24,8 +24,8 @@ impl Grid {
         Grid { blocks, threads }
     }
 
-    /// At least one thread an element, in one dimension, `threads` to a CTA. No elements give one CTA; what is no number of elements, such as −1,
-    /// gives more CTAs than there may be, so that the launch is refused.
+    /// At least one thread an element, in one dimension, `threads` to a CTA. No elements give one CTA; what is no
+    /// number of elements, such as −1, gives more CTAs than there may be, so that the launch is refused.
     pub fn for_elems(elements: impl TryInto<u64>, threads: u32) -> Grid {
         let blocks = elements
             .try_into()
@@ -89,8 +89,8 @@ impl Launch<'_> {
         self
     }
 
-    /// How long it may run, by the host's clock; the time before it begins does not count. Where it takes longer it ends with the fault
-    /// [`crate::launch::FaultKind::TimeLimit`].
+    /// How long it may run, by the host's clock; the time before it begins does not count. Where it takes longer it
+    /// ends with the fault [`crate::launch::FaultKind::TimeLimit`].
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
@@ -120,8 +120,8 @@ impl Launch<'_> {
     /// Puts it on a stream, and does not wait.
     ///
     /// # Errors
-    /// Arguments that do not match the parameters; a stream of another device. What is wrong with the launch itself comes from
-    /// [`Pending::wait`].
+    /// Arguments that do not match the parameters; a stream of another device. What is wrong with the launch itself
+    /// comes from [`Pending::wait`].
     pub fn enqueue(mut self, stream: &Stream) -> Result<Pending, DeviceError> {
         let kernel = self.kernel.name().to_string();
         if self.kernel.device().identity() != stream.device().identity() {

@@ -16,13 +16,15 @@
 //! # }
 //! ```
 //!
-//! A device is used from any number of threads. One launch runs at a time, in the order in which they were asked for; memory is allocated and
-//! copied meanwhile. [`Launch::run`] waits for its launch, [`Launch::enqueue`] puts it on a [`Stream`] and gives a [`Pending`] to wait for.
+//! A device is used from any number of threads. One launch runs at a time, in the order in which they were asked for;
+//! memory is allocated and copied meanwhile. [`Launch::run`] waits for its launch, [`Launch::enqueue`] puts it on a
+//! [`Stream`] and gives a [`Pending`] to wait for.
 //!
-//! Below it is the object-safe [`Driver`]: the simulator is one, hardware can be another. Loading an object ([`link`]) places its data
-//! in device memory, its functions one behind the other, and fills in the addresses. Arguments are checked against the kernel's
-//! parameters before anything runs ([`argument`]). A device knows what is allocated on it, how large and where in the host's program
-//! ([`Allocation`]), and says at its end what was forgotten ([`Device::check_leaks`]).
+//! Below it is the object-safe [`Driver`]: the simulator is one, hardware can be another. Loading an object ([`link`])
+//! places its data in device memory, its functions one behind the other, and fills in the addresses. Arguments are
+//! checked against the kernel's parameters before anything runs ([`argument`]). A device knows what is allocated on it,
+//! how large and where in the host's program ([`Allocation`]), and says at its end what was forgotten
+//! ([`Device::check_leaks`]).
 
 mod allocations;
 pub mod argument;
@@ -80,9 +82,9 @@ pub enum DriverError {
 
 /// What a device can do. Addresses are those of its global memory. Every operation is complete when it returns.
 ///
-/// Several threads call at the same time. A [`Device`] asks for one launch at a time, and goes on to allocate, copy, load and free while it
-/// runs: a driver that locks its memory for a whole launch holds up all of these. What a launch and a copy do to the same bytes at the same
-/// time is the program's affair, and no more than a mixture of both.
+/// Several threads call at the same time. A [`Device`] asks for one launch at a time, and goes on to allocate, copy,
+/// load and free while it runs: a driver that locks its memory for a whole launch holds up all of these. What a launch
+/// and a copy do to the same bytes at the same time is the program's affair, and no more than a mixture of both.
 pub trait Driver: Send + Sync {
     /// What it is, for reports.
     fn name(&self) -> String;
@@ -103,7 +105,8 @@ pub trait Driver: Send + Sync {
     /// When there is not so much.
     fn allocate(&self, bytes: u64) -> Result<u64, DriverError>;
 
-    /// Lets kernels only read an allocation from now on: a store is a fault. The host goes on to write. A device that cannot do this need not.
+    /// Lets kernels only read an allocation from now on: a store is a fault. The host goes on to write. A device that
+    /// cannot do this need not.
     ///
     /// # Errors
     /// When no allocation begins there.

@@ -1,11 +1,12 @@
 //! The order of a device's launches.
 //!
-//! Whoever asks for a launch takes a number under the queue's lock; launches run one at a time in the order of their numbers, also those that
-//! ended in a fault before, or that are skipped, take their turn. [`Queue::run`] waits for its turn and runs in the thread that asks. What is
-//! put on a stream goes to a list, and a thread of the queue's own, which exists while the list has entries, takes its turns.
+//! Whoever asks for a launch takes a number under the queue's lock; launches run one at a time in the order of their
+//! numbers, also those that ended in a fault before, or that are skipped, take their turn. [`Queue::run`] waits for its
+//! turn and runs in the thread that asks. What is put on a stream goes to a list, and a thread of the queue's own,
+//! which exists while the list has entries, takes its turns.
 //!
-//! A stream fails with the first error of its launches. What is on it then, or is put on it before somebody has got the error, does not run:
-//! the number of its *era*, which ends when the error is got, is that of a failed one.
+//! A stream fails with the first error of its launches. What is on it then, or is put on it before somebody has got the
+//! error, does not run: the number of its *era*, which ends when the error is got, is that of a failed one.
 
 use super::{DeviceError, DriverError};
 use crate::launch::Report;
@@ -274,7 +275,8 @@ impl Queue {
                     state
                 }
                 Work::Launch { kernel, body, slot } => {
-                    // Either way the launch gives up its buffers before it counts as ended, which asks the driver as well.
+                    // Either way the launch gives up its buffers before it counts as ended, which asks the driver as
+                    // well.
                     let launch = || {
                         if skips {
                             drop(body);

@@ -24,7 +24,8 @@ struct Modules {
     next: u64,
 }
 
-/// What a lock holds. A thread that panicked while it held the lock left a valid state: everything that can panic comes before a change.
+/// What a lock holds. A thread that panicked while it held the lock left a valid state: everything that can panic comes
+/// before a change.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 /// A queue of launches: each begins when those before it have ended.
 ///
-/// All streams of a device share it: one launch runs at a time, in the order in which they were enqueued, whatever their streams. Streams are
-/// apart in what a fault does. It skips what is behind it on its stream, until somebody gets it: [`Pending::wait`] of the launch, or
-/// `synchronize` of the stream or the device, whichever is called first. Then the stream is clean, and what is put on it from then on runs.
+/// All streams of a device share it: one launch runs at a time, in the order in which they were enqueued, whatever
+/// their streams. Streams are apart in what a fault does. It skips what is behind it on its stream, until somebody gets
+/// it: [`Pending::wait`] of the launch, or `synchronize` of the stream or the device, whichever is called first. Then
+/// the stream is clean, and what is put on it from then on runs.
 ///
 /// Launches stay on a stream that is dropped, and run.
 pub struct Stream {
@@ -71,8 +72,8 @@ impl Drop for Stream {
     }
 }
 
-/// A launch on a stream. It keeps its module and the buffers among its arguments alive until it has ended. Dropped, it runs all the same, and
-/// an error stays with the stream.
+/// A launch on a stream. It keeps its module and the buffers among its arguments alive until it has ended. Dropped, it
+/// runs all the same, and an error stays with the stream.
 #[must_use = "wait for it, or the stream keeps its error"]
 pub struct Pending {
     pub(super) queue: Arc<Queue>,
@@ -95,8 +96,8 @@ impl Pending {
     /// Waits until it has ended.
     ///
     /// # Errors
-    /// Its fault, or why it could not be launched; that a fault before it on the stream has skipped it; that a `synchronize` has returned its
-    /// error already.
+    /// Its fault, or why it could not be launched; that a fault before it on the stream has skipped it; that a
+    /// `synchronize` has returned its error already.
     pub fn wait(self) -> Result<Report, DeviceError> {
         self.queue.outcome(self.stream, &self.kernel, &self.slot)
     }
@@ -111,8 +112,8 @@ impl Pending {
         self.queue.is_ended(&self.slot)
     }
 
-    /// Asks it to end, with the fault [`crate::launch::FaultKind::Cancelled`]. If it has not begun it does nothing when its turn comes. It may end
-    /// before it sees this.
+    /// Asks it to end, with the fault [`crate::launch::FaultKind::Cancelled`]. If it has not begun it does nothing when
+    /// its turn comes. It may end before it sees this.
     pub fn cancel(&self) {
         self.progress.cancel();
     }

@@ -1,8 +1,9 @@
 //! What a function keeps in constant bank 3: its jump tables.
 //!
-//! The entries of a table are code offsets that are known when the function is emitted, so its place is reserved first and filled then. Tables that
-//! the bank has no room for go to the module's data, in global memory. Places count from the start of the function's own constants; where those
-//! stand among the module's is known when all functions are ([`Places`]), and relocations say which words depend on it.
+//! The entries of a table are code offsets that are known when the function is emitted, so its place is reserved first
+//! and filled then. Tables that the bank has no room for go to the module's data, in global memory. Places count from
+//! the start of the function's own constants; where those stand among the module's is known when all functions are
+//! ([`Places`]), and relocations say which words depend on it.
 
 use crate::abi::MAX_CONSTANTS;
 use serde::{Deserialize, Serialize};
@@ -68,8 +69,8 @@ impl Constants {
         }
     }
 
-    /// Reserves zeroed room for a jump table of so many entries: in the bank, or behind its end in the data object [`TABLES`]; see
-    /// [`Constants::in_data`].
+    /// Reserves zeroed room for a jump table of so many entries: in the bank, or behind its end in the data object
+    /// [`TABLES`]; see [`Constants::in_data`].
     ///
     /// # Errors
     /// When the tables of the function need more bytes than 32 bits can tell.
@@ -85,7 +86,8 @@ impl Constants {
         Ok(place as u32)
     }
 
-    /// The offset in the data object [`TABLES`] of a place that [`Constants::reserve_table`] gave; none when it is in the bank.
+    /// The offset in the data object [`TABLES`] of a place that [`Constants::reserve_table`] gave; none when it is in
+    /// the bank.
     pub fn in_data(place: u32) -> Option<u32> {
         place.checked_sub(MAX_CONSTANTS)
     }

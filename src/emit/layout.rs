@@ -1,9 +1,9 @@
 //! From blocks with terminators to instructions in their final order.
 //!
-//! Takes allocated code and makes [`Linear`]: empty blocks are threaded away, blocks ordered ([`super::order`]), and each terminator becomes
-//! the branches that the order needs. A branch to a block that only exits or traps becomes a guarded EXIT or TRAP, a jump to a block that only
-//! returns becomes RET. Jumps carry no arguments any more: allocation has turned them into moves. Instructions are not moved: the
-//! branches are put behind those of allocation.
+//! Takes allocated code and makes [`Linear`]: empty blocks are threaded away, blocks ordered ([`super::order`]), and
+//! each terminator becomes the branches that the order needs. A branch to a block that only exits or traps becomes a
+//! guarded EXIT or TRAP, a jump to a block that only returns becomes RET. Jumps carry no arguments any more: allocation
+//! has turned them into moves. Instructions are not moved: the branches are put behind those of allocation.
 
 use super::order::{BlockTraits, block_order};
 use crate::analysis::graph::Graph;
@@ -176,7 +176,8 @@ impl Layout<'_> {
         }
     }
 
-    /// Edges between the blocks that will be laid out; the successor of a branch that should follow directly comes last.
+    /// Edges between the blocks that will be laid out; the successor of a branch that should follow directly comes
+    /// last.
     fn graph(&self) -> Graph {
         let mut graph = Graph::new(self.code.blocks.len());
         for (block, data) in self.code.blocks.iter() {

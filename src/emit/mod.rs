@@ -1,7 +1,8 @@
 //! Emission: block layout, branches, words, relocations.
 //!
-//! [`layout::layout`] brings allocated code into its final order, [`crate::sched::control`] adds the control bits, [`emit`] makes words:
-//! it encodes, fills in the distances of labels, collects what linking fills in, and writes jump tables into the function's constants.
+//! [`layout::layout`] brings allocated code into its final order, [`crate::sched::control`] adds the control bits,
+//! [`emit`] makes words: it encodes, fills in the distances of labels, collects what linking fills in, and writes jump
+//! tables into the function's constants.
 
 pub mod constants;
 pub mod layout;
@@ -55,7 +56,8 @@ pub struct Code {
     pub tables: Vec<(u32, Vec<u32>)>,
     /// Parts of its frame that nothing may use.
     pub redzones: Vec<crate::abi::Redzone>,
-    /// Where some of its accesses to memory are ordered, all that others may see, in ascending order: what CLIF says of them.
+    /// Where some of its accesses to memory are ordered, all that others may see, in ascending order: what CLIF says of
+    /// them.
     pub accesses: Vec<Noted>,
     /// What it needs.
     pub resources: Resources,
@@ -98,8 +100,8 @@ pub fn layout(code: VCode<PReg>, scratch: &mut Scratch) -> Result<Linear, Layout
     layout::layout(code, &mut scratch.layout)
 }
 
-/// Makes the words of a function and fills its jump tables in `constants`. Instructions are held to be legal unless `verify` or this is a
-/// debug build.
+/// Makes the words of a function and fills its jump tables in `constants`. Instructions are held to be legal unless
+/// `verify` or this is a debug build.
 ///
 /// # Errors
 /// See [`EmitError`].
@@ -183,7 +185,8 @@ fn word(
                 .push((at, targets.iter().map(|&t| start_of(t)).collect()));
         }
         Target::Symbol(symbol) => {
-            // Lowering writes a number there that no other form of the operation says. Zero stands for what linking fills in, also in texts.
+            // Lowering writes a number there that no other form of the operation says. Zero stands for what linking
+            // fills in, also in texts.
             if matches!(
                 symbol.kind,
                 SymbolKind::AbsoluteLow | SymbolKind::AbsoluteHigh

@@ -1,7 +1,8 @@
 //! The order of blocks.
 //!
-//! Reverse postorder from the entry, in which a loop's blocks stand together and before what comes after the loop; loops are rotated so that
-//! one branch at the bottom both tests and repeats; blocks that rarely run stand last. Any order is correct, this one saves branches.
+//! Reverse postorder from the entry, in which a loop's blocks stand together and before what comes after the loop;
+//! loops are rotated so that one branch at the bottom both tests and repeats; blocks that rarely run stand last. Any
+//! order is correct, this one saves branches.
 
 use crate::analysis::graph::{Dominators, Graph, Loop, Loops, NodeSet};
 use smallvec::SmallVec;
@@ -50,8 +51,8 @@ fn by_warmth(blocks: &[usize], traits: &[BlockTraits]) -> (Vec<usize>, Vec<usize
     (blocks.iter()).partition(|&&block| block == 0 || !traits[block].cold)
 }
 
-/// Reverse postorder; of the successors of a block those that leave more loops, and cold ones, come later. `depth` is the number of loops
-/// around a block.
+/// Reverse postorder; of the successors of a block those that leave more loops, and cold ones, come later. `depth` is
+/// the number of loops around a block.
 fn depth_first(graph: &Graph, depth: impl Fn(usize) -> u32, traits: &[BlockTraits]) -> Vec<usize> {
     let sorted = |node: usize| {
         let mut list: SmallVec<[usize; 2]> = graph.successors(node).collect();

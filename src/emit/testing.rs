@@ -121,7 +121,8 @@ pub fn jump<R>(target: usize) -> Terminator<R> {
     }
 }
 
-/// A random terminator of a kernel of `blocks` blocks; jump tables go to `table`, which makes a place for that many targets.
+/// A random terminator of a kernel of `blocks` blocks; jump tables go to `table`, which makes a place for that many
+/// targets.
 pub fn random_terminator(
     random: &mut Random,
     blocks: usize,

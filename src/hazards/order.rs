@@ -1,15 +1,18 @@
 //! Whether finished words keep the orders of memory that CLIF promises (`docs/memory.md`).
 //!
-//! A second derivation that shares nothing with what places fences (`analysis::ordering`) or keeps instructions in order and has them wait
-//! (`sched`). Two halves:
+//! A second derivation that shares nothing with what places fences (`analysis::ordering`) or keeps instructions in
+//! order and has them wait (`sched`). Two halves:
 //!
-//! - *program order*: no access has come to the other side of an ordered one or a fence since it was lowered ([`super::program`]);
-//! - *machine order*: what is ordered in the program is ordered by the machine. All paths through the words are followed with the accesses
-//!   that may not have been performed, or not for everybody, on the worst of them; each pair that the page orders must have been brought in
-//!   order by a scoreboard that was waited for, a MEMBAR, a meeting, or because both are atomic operations of one space.
+//! - *program order*: no access has come to the other side of an ordered one or a fence since it was lowered
+//!   ([`super::program`]);
+//! - *machine order*: what is ordered in the program is ordered by the machine. All paths through the words are
+//!   followed with the accesses that may not have been performed, or not for everybody, on the worst of them; each pair
+//!   that the page orders must have been brought in order by a scoreboard that was waited for, a MEMBAR, a meeting, or
+//!   because both are atomic operations of one space.
 //!
-//! What of an access CLIF says is no part of a word, so that stands beside them ([`Code::accesses`]). A MEMBAR under a guard counts for what
-//! has the same guard. An access that the program has on another side of a branch than the later one is not before it.
+//! What of an access CLIF says is no part of a word, so that stands beside them ([`Code::accesses`]). A MEMBAR under a
+//! guard counts for what has the same guard. An access that the program has on another side of a branch than the later
+//! one is not before it.
 
 use super::program::{Crossing, Event, Pairs, Program, crossings};
 use super::verify::{Op, offset, operations};
@@ -55,7 +58,8 @@ impl fmt::Display for DisorderKind {
 pub struct Disorder {
     /// What.
     pub kind: DisorderKind,
-    /// Byte offset of the earlier one; none if it is one of another function, before this one was called or by one that it calls.
+    /// Byte offset of the earlier one; none if it is one of another function, before this one was called or by one that
+    /// it calls.
     pub earlier: Option<u32>,
     /// Byte offset of the later one.
     pub offset: u32,
@@ -122,7 +126,52 @@ fn guard_number((reg, negated): (Option<PReg>, bool)) -> Option<usize> {
     Some(2 * usize::from(reg.number()) + usize::from(negated))
 }
 
-/// An earlier access on a path: what is open, and what of that fences have settled for lanes with a guard.
+/// The guard that is true where this one is not.
+fn opposite(guard: usize) -> usize {
+    guard ^ 1
+}
+
+/// Which guards are true wherever another one is: a set for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Implications([u16; GUARDS]);
+
+impl Implications {
+    /// Whether a guard is true wherever `guard` is.
+    fn has(&self, guard: usize, other: usize) -> bool {
+        guard == other || self.0[guard] >> other & 1 != 0
+    }
+
+    /// The guards that are false wherever `guard` is.
+    fn narrower(self, guard: usize) -> impl Iterator<Item = usize> {
+        (0..GUARDS).filter(move |&other| self.has(other, guard))
+    }
+
+    /// A predicate gets a value that is true only where these guards are.
+    fn define(&mut self, predicate: PReg, implied: &[usize]) {
+        let Some(guard) = guard_number((Some(predicate), false)) else {
+            return;
+        };
+        let both = 1 << guard | 1 << opposite(guard);
+        self.0.iter_mut().for_each(|set| *set &= !both);
+        (self.0[guard], self.0[opposite(guard)]) = (0, 0);
+        for &wider in implied.iter().filter(|&&wider| both >> wider & 1 == 0) {
+            self.0[guard] |= 1 << wider | self.0[wider];
+            // Where the wider one is false, this one is.
+            let nowhere = self.0[opposite(guard)] | 1 << opposite(guard);
+            self.0[opposite(wider)] |= nowhere;
+        }
+    }
+
+    /// Keeps what holds on another path as well; whether that is less.
+    fn join(&mut self, other: &Implications) -> bool {
+        let old = *self;
+        (self.0.iter_mut().zip(other.0)).for_each(|(set, other)| *set &= other);
+        *self != old
+    }
+}
+
+/// An earlier access on a path: what is open, and what of that is settled for lanes with a guard, by fences or because
+/// they have not made the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flight {
     open: Open,
@@ -145,6 +194,15 @@ impl Flight {
         }
     }
 
+    /// Something is settled for lanes with a guard. A guard and its opposite are all lanes.
+    fn settle(&mut self, guard: usize, settled: Open, implications: Implications) {
+        for guard in implications.narrower(guard) {
+            self.settled[guard] = self.settled[guard].and(settled);
+            let everywhere = self.settled[guard].0 & self.settled[opposite(guard)].0;
+            self.open = self.open.without(Open(everywhere));
+        }
+    }
+
     /// A predicate gets a value that is true only where these guards were.
     fn define(&mut self, predicate: PReg, implied: &[usize]) {
         let settled = implied.iter().map(|&guard| self.settled[guard]);
@@ -158,7 +216,8 @@ impl Flight {
     }
 }
 
-/// The guards that are true wherever the predicate is that an instruction defines: inputs of a table that has no other rows.
+/// The guards that are true wherever the predicate is that an instruction defines: inputs of a table that has no other
+/// rows.
 fn implied(inst: &PInst) -> SmallVec<[usize; 3]> {
     let table = inst.number(Role::Lut).filter(|_| inst.is_unguarded());
     let (Form::PLOP3_X, Some(table)) = (inst.form(), table) else {
@@ -176,8 +235,13 @@ fn implied(inst: &PInst) -> SmallVec<[usize; 3]> {
     needed.filter_map(|(role, _)| guard(*role)).collect()
 }
 
-/// The earlier accesses, by the number of the instruction; [`OTHERS`] are those of other functions.
-type State = BTreeMap<usize, Flight>;
+/// What is known where a path has come to.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// The earlier accesses, by the number of the instruction; [`OTHERS`] are those of other functions.
+    flights: BTreeMap<usize, Flight>,
+    implications: Implications,
+}
 
 /// Number of the accesses of other functions.
 const OTHERS: usize = usize::MAX;
@@ -353,9 +417,9 @@ fn in_machine(code: &Code, ops: &[Op], lowered: Option<&Program>) -> BTreeSet<Di
         pairs: lowered.map(Program::pairs),
         seen,
     };
-    let mut start = State::new();
+    let mut start = State::default();
     if !matches!(code.kind, FunctionKind::Kernel(_)) {
-        start.insert(OTHERS, check.others());
+        start.flights.insert(OTHERS, check.others());
     }
     check.follow(start, &mut found);
     found
@@ -436,7 +500,7 @@ impl Check<'_> {
     fn step(&self, index: usize, state: &mut State, found: &mut BTreeSet<Disorder>) {
         let op = &self.ops[index];
         let inst = &op.inst;
-        for (&earlier, flight) in state.iter_mut() {
+        for (&earlier, flight) in &mut state.flights {
             let board = self.ops.get(earlier).and_then(|op| op.control.write);
             if op.waits_for(board) {
                 flight.open = flight.open.without(Open::ISSUED);
@@ -445,7 +509,7 @@ impl Check<'_> {
         let guard = inst.guard();
         let seen = self.seen[index];
         let part = Part::of(inst);
-        for (&earlier, flight) in state.iter() {
+        for (&earlier, flight) in &state.flights {
             let open = flight.open_for(guard);
             let kind = match (seen, part) {
                 (Some(later), Some(Part::Load | Part::Store | Part::Atomic(_))) => {
@@ -476,19 +540,25 @@ impl Check<'_> {
         if part == Some(Part::Fence) {
             self.fence(index, state);
         } else if let Some(seen) = seen {
-            let flight = Flight::new(self.opened(inst, &seen));
-            merge_one(state, index, flight);
+            let mut flight = Flight::new(self.opened(inst, &seen));
+            if let Some(guard) = guard_number(guard) {
+                // Other lanes do not make it.
+                flight.settle(opposite(guard), flight.open, state.implications);
+            }
+            merge_one(&mut state.flights, index, flight);
         }
         if inst.optype().info().effects.contains(Effects::CALL) {
-            merge_one(state, OTHERS, self.others());
+            merge_one(&mut state.flights, OTHERS, self.others());
         }
         let implied = implied(inst);
         for defined in inst.definitions() {
-            state
-                .values_mut()
-                .for_each(|flight| flight.define(defined, &implied));
+            let flights = state.flights.values_mut();
+            flights.for_each(|flight| flight.define(defined, &implied));
+            state.implications.define(defined, &implied);
         }
-        state.retain(|_, flight| flight.open != Open::default());
+        state
+            .flights
+            .retain(|_, flight| flight.open != Open::default());
     }
 
     /// Whether the program has an access before another on some way. Of what is not known it is assumed.
@@ -547,23 +617,23 @@ impl Check<'_> {
             true => Open(u8::MAX),
             false => Open::ISSUED,
         };
-        for flight in state.values_mut() {
+        for flight in state.flights.values_mut() {
             match guard_number(inst.guard()) {
                 None if inst.is_unguarded() => flight.open = flight.open.without(settled),
                 None => {}
-                Some(guard) => flight.settled[guard] = flight.settled[guard].and(settled),
+                Some(guard) => flight.settle(guard, settled, state.implications),
             }
         }
         if !device && self.stores {
-            merge_one(state, index, Flight::new(Open::RELAYED));
+            merge_one(&mut state.flights, index, Flight::new(Open::RELAYED));
         }
     }
 }
 
 /// Adds a flight to those of an access.
-fn merge_one(state: &mut State, index: usize, flight: Flight) -> bool {
-    let Some(old) = state.get_mut(&index) else {
-        state.insert(index, flight);
+fn merge_one(flights: &mut BTreeMap<usize, Flight>, index: usize, flight: Flight) -> bool {
+    let Some(old) = flights.get_mut(&index) else {
+        flights.insert(index, flight);
         return true;
     };
     let both = |guard: usize| Open(old.settled[guard].0 & flight.settled[guard].0);
@@ -581,9 +651,9 @@ fn merge(into: &mut Option<State>, from: &State) -> bool {
         *into = Some(from.clone());
         return true;
     };
-    let mut changed = false;
-    for (&index, &flight) in from {
-        changed |= merge_one(old, index, flight);
+    let mut changed = old.implications.join(&from.implications);
+    for (&index, &flight) in &from.flights {
+        changed |= merge_one(&mut old.flights, index, flight);
     }
     changed
 }

@@ -1,11 +1,13 @@
 //! The order of accesses to memory as a program has it, to be compared before and after passes.
 //!
-//! A [`Program`] is a control flow graph with the accesses that take part in orders, each under the label that it got when it was lowered.
-//! [`crossings`] finds those that have come to the other side of an ordered access or a fence. Two programs are compared as partial orders: what
-//! comes before what on a way without back edges, and who meets again in a loop. Where the one program has no way between two accesses (they are
-//! on two sides of a branch) the other may have them in any order, as guards do.
+//! A [`Program`] is a control flow graph with the accesses that take part in orders, each under the label that it got
+//! when it was lowered. [`crossings`] finds those that have come to the other side of an ordered access or a fence. Two
+//! programs are compared as partial orders: what comes before what on a way without back edges, and who meets again in
+//! a loop. Where the one program has no way between two accesses (they are on two sides of a branch) the other may have
+//! them in any order, as guards do.
 //!
-//! The time grows with the number of ordered accesses times that of all: it is for debug builds, tests and `--set verify=true`.
+//! The time grows with the number of ordered accesses times that of all: it is for debug builds, tests and
+//! `--set verify=true`.
 
 use crate::analysis::graph::{Dominators, Graph, NodeSet};
 use crate::isa::VReg;

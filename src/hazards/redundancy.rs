@@ -1,9 +1,9 @@
 //! What finished words wait for without need.
 //!
-//! A bit of a wait mask, or a scoreboard that an instruction signals, is redundant when the code is still verified without it
-//! ([`super::verify`]). Most need no trial: one pass over all paths finds the bits that are the only thing between two instructions that
-//! touch the same register. What is left is taken away one at a time, in the order of the code; what can be done without stays away,
-//! so that of two that stand in for each other one is reported.
+//! A bit of a wait mask, or a scoreboard that an instruction signals, is redundant when the code is still verified
+//! without it ([`super::verify`]). Most need no trial: one pass over all paths finds the bits that are the only thing
+//! between two instructions that touch the same register. What is left is taken away one at a time, in the order of the
+//! code; what can be done without stays away, so that of two that stand in for each other one is reported.
 //!
 //! Shares nothing with the computation of the control bits. Meant for tests: a trial follows all paths.
 
@@ -53,7 +53,8 @@ impl fmt::Display for Redundancy {
     }
 }
 
-/// What a function waits for, or signals, without need, in the order of the code. Nothing where the verifier finds hazards.
+/// What a function waits for, or signals, without need, in the order of the code. Nothing where the verifier finds
+/// hazards.
 pub fn redundancies(code: &Code) -> Vec<Redundancy> {
     let mut hazards = BTreeSet::new();
     let mut ops = operations(code, &mut hazards);
@@ -85,7 +86,8 @@ pub fn redundancies(code: &Code) -> Vec<Redundancy> {
     found
 }
 
-/// The bits of an instruction that might be redundant. Scoreboards first: who waits for one that nobody signals need not.
+/// The bits of an instruction that might be redundant. Scoreboards first: who waits for one that nobody signals need
+/// not.
 fn kinds(op: &Op) -> Vec<RedundancyKind> {
     let control = op.control;
     let boards = [

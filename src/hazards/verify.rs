@@ -1,9 +1,10 @@
 //! Whether the control bits of finished words keep instructions apart.
 //!
-//! A second derivation that shares nothing with the computation of the control bits but the latency table: it decodes the words, finds the
-//! control flow in them, and follows for each *instruction* on its way how long ago, at least, it was issued. An instruction is on its way until
-//! its cycles have passed or a scoreboard that it signals has been waited for; results of variable latency never arrive by time alone. Reported is
-//! whatever touches a register too early on some path, and whatever is still on its way when control leaves for other code.
+//! A second derivation that shares nothing with the computation of the control bits but the latency table: it decodes
+//! the words, finds the control flow in them, and follows for each *instruction* on its way how long ago, at least, it
+//! was issued. An instruction is on its way until its cycles have passed or a scoreboard that it signals has been
+//! waited for; results of variable latency never arrive by time alone. Reported is whatever touches a register too
+//! early on some path, and whatever is still on its way when control leaves for other code.
 
 use crate::emit::Code;
 use crate::isa::control::Scoreboard;
@@ -290,8 +291,8 @@ fn cells(inst: &PInst, latency: LatencyInfo, effects: Effects) -> Cells {
     (reads, late, writes)
 }
 
-/// Follows all paths until nothing new is found: shows `visit` each instruction with what is on its way before it, on the worst of the
-/// paths that are known so far, for it to bring that up to date.
+/// Follows all paths until nothing new is found: shows `visit` each instruction with what is on its way before it, on
+/// the worst of the paths that are known so far, for it to bring that up to date.
 pub(super) fn follow(ops: &[Op], mut visit: impl FnMut(usize, &mut State)) {
     if ops.is_empty() {
         return;

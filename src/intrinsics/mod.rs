@@ -1,9 +1,9 @@
 //! The one table of the `%gpu_NAME` intrinsics: name, signature, effect, uniformity, lowering and reference semantics.
 //!
 //! An intrinsic is a call to `%gpu_NAME`, or to a function that the embedding declares under that name. Everything that
-//! the compiler asks about an intrinsic comes from its row: the check of a call ([`resolve`]), what may be merged
-//! or dropped ([`crate::clif::merge`]), the uniformity of its result ([`crate::analysis::uniformity`]), and the instruction
-//! that selection emits ([`Lowering`]).
+//! the compiler asks about an intrinsic comes from its row: the check of a call ([`resolve`]), what may be merged or
+//! dropped ([`crate::clif::merge`]), the uniformity of its result ([`crate::analysis::uniformity`]), and the
+//! instruction that selection emits ([`Lowering`]).
 
 use crate::abi::bank0;
 use crate::isa::generated::{
@@ -24,8 +24,8 @@ pub use table::TABLE;
 /// Prefix of every intrinsic's function name.
 pub const PREFIX: &str = "gpu_";
 
-/// Name, after [`PREFIX`], of the symbol for the kernel's shared memory: a value of type i32 is the byte offset, of type
-/// i64 the generic address. It is no row of the table because it is an address, not an operation.
+/// Name, after [`PREFIX`], of the symbol for the kernel's shared memory: a value of type i32 is the byte offset, of
+/// type i64 the generic address. It is no row of the table because it is an address, not an operation.
 pub const SHARED: &str = "shared";
 
 /// What the mid-end and the schedulers may do with a call.
@@ -163,7 +163,8 @@ pub struct Intrinsic {
 }
 
 impl Intrinsic {
-    /// Byte offset in constant bank 0 of the value that it reads, if it stands there: reading it costs no more than a constant operand.
+    /// Byte offset in constant bank 0 of the value that it reads, if it stands there: reading it costs no more than a
+    /// constant operand.
     pub fn launch_offset(&self) -> Option<u32> {
         match self.lowering {
             Lowering::Special(register) => launch_size(register),

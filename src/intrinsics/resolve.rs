@@ -1,10 +1,10 @@
-//! Finds the intrinsics among a function's external names, checks their use, and turns the thread and launch values into
-//! pure instructions.
+//! Finds the intrinsics among a function's external names, checks their use, and turns the thread and launch values
+//! into pure instructions.
 //!
 //! Takes a verified function. Guarantees on success: every `%gpu_NAME` is a row of [`super::TABLE`] with its exact
-//! signature, called only by `call`, with its constant operand a constant in range; every `symbol %gpu_NAME` is a thread
-//! or launch value read as i32, or the shared memory as i32 or i64. Calls of the nullary pure intrinsics have become
-//! `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end merges and hoists them.
+//! signature, called only by `call`, with its constant operand a constant in range; every `symbol %gpu_NAME` is a
+//! thread or launch value read as i32, or the shared memory as i32 or i64. Calls of the nullary pure intrinsics have
+//! become `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end merges and hoists them.
 
 use super::{Intrinsic, Lowering, PREFIX, SHARED, lookup, similar_names};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
@@ -341,8 +341,8 @@ fn first_use(func: &Function, callee: FuncRef) -> Option<Inst> {
     })
 }
 
-/// Replaces calls of the thread and launch values by `symbol_value.i32`, and makes all reads of one value go through one
-/// global value, whatever the text declared.
+/// Replaces calls of the thread and launch values by `symbol_value.i32`, and makes all reads of one value go through
+/// one global value, whatever the text declared.
 fn rewrite_special_values(func: &mut Function, found: &mut Intrinsics) {
     let mut values: HashMap<&'static str, GlobalValue> = HashMap::new();
     for gv in func.global_values.keys() {
@@ -385,8 +385,8 @@ fn rewrite_special_values(func: &mut Function, found: &mut Intrinsics) {
     }
 }
 
-/// Takes promises about parameters from the calls that every execution makes before anything else: the calls go, so that Cranelift's mid-end, to which
-/// every call may write memory, does not meet them.
+/// Takes promises about parameters from the calls that every execution makes before anything else: the calls go, so
+/// that Cranelift's mid-end, to which every call may write memory, does not meet them.
 fn collect_promises(func: &mut Function, found: &mut Intrinsics) {
     let aligned =
         |row: &Option<&Intrinsic>| row.is_some_and(|row| row.lowering == Lowering::Aligned);

@@ -8,7 +8,8 @@ pub const SCOREBOARDS: u8 = 6;
 /// Code of "no scoreboard".
 const NONE: u64 = 7;
 
-/// A scoreboard: a counter that is raised at issue and lowered when the result is written or the sources have been read.
+/// A scoreboard: a counter that is raised at issue and lowered when the result is written or the sources have been
+/// read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scoreboard(u8);
 

@@ -1,4 +1,5 @@
-//! Generated from `src/isa/description` by `tools/isagen`: forms, enumerations, typed fields and the types of the semantics.
+//! Generated from `src/isa/description` by `tools/isagen`: forms, enumerations, typed fields and the types of the
+//! semantics.
 
 #![allow(
     dead_code,

@@ -7,9 +7,10 @@ use std::marker::PhantomData;
 
 /// A machine instruction whose registers are of phase `R`.
 ///
-/// Modifiers and immediates are in [`Inst::word`] at their final bits. Every 32-bit register of an operand has an entry of its own at
-/// the place that the form gives the operand ([`OperandInfo::first`]); an entry is none where the register is hard-wired (RZ, PT, URZ) –
-/// then its number is in the word – and where the operand is narrower than its largest width.
+/// Modifiers and immediates are in [`Inst::word`] at their final bits. Every 32-bit register of an operand has an entry
+/// of its own at the place that the form gives the operand ([`OperandInfo::first`]); an entry is none where the
+/// register is hard-wired (RZ, PT, URZ) – then its number is in the word – and where the operand is narrower than its
+/// largest width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst<R> {
     form: Form,
@@ -168,8 +169,8 @@ impl<R: Register> Inst<R> {
         self.word = self.info().fields[index as usize].set(self.word, value);
     }
 
-    /// The field of a documents' name, if the form has it: for a modifier that several operations have, and for text. Operands are found by
-    /// their role ([`Inst::operand`], [`Inst::number`]), and made by [`super::build`].
+    /// The field of a documents' name, if the form has it: for a modifier that several operations have, and for text.
+    /// Operands are found by their role ([`Inst::operand`], [`Inst::number`]), and made by [`super::build`].
     pub fn find_field(&self, name: &str) -> Option<&'static FieldInfo> {
         self.info().fields.iter().find(|f| f.name == name)
     }
@@ -210,7 +211,8 @@ impl<R: Register> Inst<R> {
     /// Sets the registers of an operand, low word first. `None` entries mean the hard-wired register.
     ///
     /// # Panics
-    /// When the operand is no register, or `regs` has not the operand's width, or is mixed of registers and hard-wired ones.
+    /// When the operand is no register, or `regs` has not the operand's width, or is mixed of registers and hard-wired
+    /// ones.
     pub fn set_regs(&mut self, operand: &OperandInfo, regs: &[Option<R>]) {
         assert!(operand.class.is_some(), "a register operand");
         assert_eq!(
@@ -246,7 +248,8 @@ impl<R: Register> Inst<R> {
         };
     }
 
-    /// Sets the registers of an operand, none of them hard-wired, low word first: [`Inst::set_regs`] for what selection emits.
+    /// Sets the registers of an operand, none of them hard-wired, low word first: [`Inst::set_regs`] for what selection
+    /// emits.
     ///
     /// # Panics
     /// When the operand is no register, or `regs` has not the operand's width.
@@ -343,8 +346,8 @@ impl<R: Register> Inst<R> {
         })
     }
 
-    /// Whether every entry that its operand is too narrow for is empty, as [`Inst::set_regs`] leaves it. A width changed afterwards
-    /// could break it.
+    /// Whether every entry that its operand is too narrow for is empty, as [`Inst::set_regs`] leaves it. A width
+    /// changed afterwards could break it.
     pub fn has_clean_entries(&self) -> bool {
         let mut used = [false; MAX_REGISTERS];
         for o in self.operands() {

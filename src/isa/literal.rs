@@ -1,8 +1,8 @@
 //! Numbers of the assembly text: immediates written and read.
 //!
-//! Integers are decimal from −9 to 9, else hexadecimal. Floating-point immediates are the shortest decimal that reads back; `-0`,
-//! `+INF`, `-INF`; a NaN is written as its bits. A hexadecimal literal of a floating-point operand is always the bit pattern. Reading
-//! rounds once, from the decimal to the format, to nearest with ties to even.
+//! Integers are decimal from −9 to 9, else hexadecimal. Floating-point immediates are the shortest decimal that reads
+//! back; `-0`, `+INF`, `-INF`; a NaN is written as its bits. A hexadecimal literal of a floating-point operand is
+//! always the bit pattern. Reading rounds once, from the decimal to the format, to nearest with ties to even.
 
 #[cfg(feature = "asm")]
 mod read;
@@ -39,7 +39,8 @@ pub enum ImmediateFormat {
 impl ImmediateFormat {
     /// The format of a floating-point field in `word`; none for other fields.
     ///
-    /// Where the description lets another field decide (`CvtFImm(vb, hfmt_v2)`), the name of that field's member says it: `BF16_V2`.
+    /// Where the description lets another field decide (`CvtFImm(vb, hfmt_v2)`), the name of that field's member says
+    /// it: `BF16_V2`.
     pub fn of(info: &FormInfo, field: &FieldInfo, word: u128) -> Option<ImmediateFormat> {
         let usual = match field.ty {
             FieldType::Float32 => ImmediateFormat::Scalar(FloatFormat::F32),
@@ -119,7 +120,8 @@ pub enum LiteralError {
 }
 
 impl FloatFormat {
-    /// The shortest decimal of a bit pattern; none for what only bits can say: NaN, and 16-bit formats with other bits above.
+    /// The shortest decimal of a bit pattern; none for what only bits can say: NaN, and 16-bit formats with other bits
+    /// above.
     fn text(self, bits: u32) -> Option<String> {
         if matches!(self, FloatFormat::F16 | FloatFormat::Bf16) && bits >> 16 != 0 {
             return None;
@@ -198,8 +200,8 @@ impl FloatFormat {
 
     /// The 16 bits nearest to a decimal, whose nearest f64 is known.
     ///
-    /// A decimal just beside the middle of two halves becomes that middle in f64. So where the neighbours of the f64 round
-    /// differently, the decimal itself decides.
+    /// A decimal just beside the middle of two halves becomes that middle in f64. So where the neighbours of the f64
+    /// round differently, the decimal itself decides.
     fn half(self, text: &str, nearest: f64) -> u32 {
         if nearest == 0.0 || !nearest.is_finite() {
             return self.rounded(nearest);

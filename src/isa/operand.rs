@@ -1,8 +1,9 @@
 //! Operands as arguments of the generated builders, [`crate::isa::build`].
 //!
-//! A register operand takes a register, or registers, low word first, or the name of the one that is hard-wired: [`RZ`], [`URZ`],
-//! [`PT`]. A predicate that is read takes these with their negation. Which class and how many registers an operand has is in the type of
-//! the argument; where the number depends on a modifier, [`Inst::set_regs`] checks it.
+//! A register operand takes a register, or registers, low word first, or the name of the one that is hard-wired:
+//! [`RZ`], [`URZ`], [`PT`]. A predicate that is read takes these with their negation. Which class and how many
+//! registers an operand has is in the type of the argument; where the number depends on a modifier, [`Inst::set_regs`]
+//! checks it.
 //!
 //! ```text
 //! build::iadd_ri(iadd::Options::new(IExt::NoX), a, PT, b, -1, !PT)        IADD R4, R5, -1
@@ -359,7 +360,8 @@ impl<R: Register> Inst<R> {
         self.set_field(operand.field, value);
     }
 
-    /// The operand of a role if it holds no register but a number: an immediate, an address, a label, a place in constant memory.
+    /// The operand of a role if it holds no register but a number: an immediate, an address, a label, a place in
+    /// constant memory.
     pub fn number_operand(&self, role: Role) -> Option<&'static OperandInfo> {
         let has_field = |o: &&OperandInfo| usize::from(o.field) < self.info().fields.len();
         self.operand(role)

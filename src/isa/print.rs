@@ -1,9 +1,9 @@
 //! The text of one instruction, for every form and every phase, from the form's syntax.
 //!
-//! Takes an [`Inst`] of virtual or allocated registers and gives `@!P0 IADD R0, R1, -R2`; with [`Inst::assembly`] also the control
-//! suffix and the final `;`. Modifiers come in the order of the documents' `__Syntax`. An optional modifier or operand is left out
-//! when it holds its default, unless the text would then be read as another one. What is printed for an encodable instruction, the
-//! assembler reads back to the same word.
+//! Takes an [`Inst`] of virtual or allocated registers and gives `@!P0 IADD R0, R1, -R2`; with [`Inst::assembly`] also
+//! the control suffix and the final `;`. Modifiers come in the order of the documents' `__Syntax`. An optional modifier
+//! or operand is left out when it holds its default, unless the text would then be read as another one. What is printed
+//! for an encodable instruction, the assembler reads back to the same word.
 
 use super::control::Control;
 use super::encode::mode_of;
@@ -16,8 +16,8 @@ use std::fmt::{self, Write};
 
 /// An instruction with the texts that stand for some of its fields.
 ///
-/// `symbols` maps a field index to what is written instead of its number: the label of a branch, the part of an address that linking
-/// fills in.
+/// `symbols` maps a field index to what is written instead of its number: the label of a branch, the part of an address
+/// that linking fills in.
 pub struct InstText<'a, R> {
     inst: &'a Inst<R>,
     symbols: &'a dyn Fn(u8) -> Option<String>,
@@ -59,7 +59,8 @@ impl<R: Register> fmt::Display for InstText<'_, R> {
             }
         }
         f.write_str(inst.optype().info().mnemonic)?;
-        // No line of the syntax has these modifiers: an instruction that does not encode, shown for whoever looks for the mistake.
+        // No line of the syntax has these modifiers: an instruction that does not encode, shown for whoever looks for
+        // the mistake.
         let Some(mode) = mode_of(inst.info(), inst.word()) else {
             return write!(f, "<no syntax, word {:#x}>", inst.word());
         };

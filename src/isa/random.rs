@@ -1,8 +1,8 @@
 //! Random legal instructions, built from the tables: for tests, fuzzing and benchmarks.
 //!
-//! A mode of the form is chosen, each of its modifiers gets one of its codes, each operand a register, number or address of the right
-//! kind and alignment; what the mode does not show keeps its default. Documented exceptions are respected by trying again. The
-//! encoder is not asked, so that it can be tested with these.
+//! A mode of the form is chosen, each of its modifiers gets one of its codes, each operand a register, number or
+//! address of the right kind and alignment; what the mode does not show keeps its default. Documented exceptions are
+//! respected by trying again. The encoder is not asked, so that it can be tested with these.
 
 use super::control::{Control, SCOREBOARDS, Scoreboard};
 use super::generated::{Form, MAX_REGISTERS};

@@ -1,7 +1,7 @@
 //! How values reach the semantics of pure operations and leave them.
 //!
-//! The generated types (`imad::Sources`, …) name operands by [`Role`]; a simulator implements [`Gather`] and [`Scatter`] for one lane and
-//! runs any operation through [`PureOperation`].
+//! The generated types (`imad::Sources`, …) name operands by [`Role`]; a simulator implements [`Gather`] and
+//! [`Scatter`] for one lane and runs any operation through [`PureOperation`].
 
 use super::generated::{Form, Optype, Role, Semantics};
 

@@ -1,7 +1,7 @@
 //! Types of the generated instruction tables.
 //!
-//! `tools/isagen` turns the description into `static` values of these types; everything that knows about an instruction (encoder,
-//! decoder, printer, parser, allocator, simulator) reads them.
+//! `tools/isagen` turns the description into `static` values of these types; everything that knows about an instruction
+//! (encoder, decoder, printer, parser, allocator, simulator) reads them.
 
 use super::generated::{Form, Optype, Role};
 use super::register::RegisterClass;
@@ -135,8 +135,8 @@ impl Effects {
         self.0 & other.0 != 0
     }
 
-    /// Everything by which an instruction does more than read memory and registers and write those of its operands, stores aside: control,
-    /// waiting for others, and registers that only the run knows.
+    /// Everything by which an instruction does more than read memory and registers and write those of its operands,
+    /// stores aside: control, waiting for others, and registers that only the run knows.
     pub const CONTROL: Effects = Effects::BARRIER
         .union(Effects::CONVERGENCE)
         .union(Effects::BRANCH)
@@ -177,7 +177,8 @@ pub struct FormInfo {
     pub modes: &'static [ModeInfo],
     /// Forbidden combinations.
     pub exceptions: &'static [ExceptionInfo],
-    /// For each entry of [`super::Inst`]'s register array in use the lowest bit of its number in the word; none behind an operand's first.
+    /// For each entry of [`super::Inst`]'s register array in use the lowest bit of its number in the word; none behind
+    /// an operand's first.
     pub register_bits: &'static [Option<u8>],
     /// Entries of the register array that belong to operands that are read, a bit each.
     pub reads: u16,
@@ -189,7 +190,8 @@ pub struct FormInfo {
     pub roles: [u8; Role::COUNT],
     /// Fields that are shown under a condition.
     pub conditional: &'static [u8],
-    /// Fields that must hold one of their type's members: the field, and the legal codes as a set of bits, those below 64 and the others.
+    /// Fields that must hold one of their type's members: the field, and the legal codes as a set of bits, those below
+    /// 64 and the others.
     pub legal_codes: &'static [(u8, u64, &'static [u64])],
 }
 

@@ -168,8 +168,8 @@ pub enum FaultKind {
         /// Blocks of the launch.
         blocks: u64,
     },
-    /// Every thread that has begun does the same again and again, or waits for those that do, and none of them changes memory. Found under
-    /// checks.
+    /// Every thread that has begun does the same again and again, or waits for those that do, and none of them changes
+    /// memory. Found under checks.
     #[error(
         "endless: no thread of {} can go on, {ended} of {blocks} have ended{}",
         count(*running, "block"), no_room(*next, blocks - ended - running)
@@ -317,7 +317,8 @@ pub struct Fault {
     pub calls: Vec<Frame>,
     /// How many calls the thread is in.
     pub depth: usize,
-    /// Where a launch that could not go on was: who waited for whom, at most 64. Places in memory are known to checks only.
+    /// Where a launch that could not go on was: who waited for whom, at most 64. Places in memory are known to checks
+    /// only.
     pub waits: Vec<Wait>,
 }
 

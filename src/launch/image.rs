@@ -5,7 +5,8 @@
 use crate::abi::Redzone;
 use crate::locations::{Location, Spoken, name_of};
 
-/// Places that the source of an address names, the inlined calls among them (*assumed*: of a deeper chain the rest says nothing new).
+/// Places that the source of an address names, the inlined calls among them (*assumed*: of a deeper chain the rest says
+/// nothing new).
 const SHOWN_CALLS: usize = 16;
 
 /// Linked code.
@@ -59,7 +60,8 @@ impl Image {
         (line.location.line != 0).then_some(line)
     }
 
-    /// The source of a code address in words, `line 3, column 9 of k.clif`, with the calls that were inlined around it; none when it is unknown.
+    /// The source of a code address in words, `line 3, column 9 of k.clif`, with the calls that were inlined around it;
+    /// none when it is unknown.
     pub fn source_at(&self, address: u32) -> Option<String> {
         let place = self.line_at(address)?.location;
         let call = |place: &Location| {

@@ -1,7 +1,7 @@
 //! What a device is asked, and what it answers: linked code, launches, their progress, reports and faults.
 //!
-//! Nothing here runs anything. A [`Driver`](crate::driver::Driver) takes an [`Image`] and a [`LaunchRequest`] and returns a [`Report`];
-//! the simulator is one, hardware can be another, and what they say is the same.
+//! Nothing here runs anything. A [`Driver`](crate::driver::Driver) takes an [`Image`] and a [`LaunchRequest`] and
+//! returns a [`Report`]; the simulator is one, hardware can be another, and what they say is the same.
 
 mod calls;
 mod fault;

@@ -1,8 +1,8 @@
 //! Where the cycles of a launch went: counts for each instruction, and what every warp did in every cycle.
 //!
-//! Both are made by a driver that counts cycles, when it is asked to. A cycle of a warp from its start to its end is either an issue of an
-//! instruction or a stall of the one that it would issue next, for one reason of a closed list ([`Stall`]); so for each instruction
-//! issues and stalls together are the time that warps spent at it.
+//! Both are made by a driver that counts cycles, when it is asked to. A cycle of a warp from its start to its end is
+//! either an issue of an instruction or a stall of the one that it would issue next, for one reason of a closed list
+//! ([`Stall`]); so for each instruction issues and stalls together are the time that warps spent at it.
 
 use crate::isa::Optype;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -15,8 +15,8 @@ pub const BANKS: usize = 32;
 
 /// Why a warp does not issue an instruction in a cycle.
 ///
-/// The first four are the machine's; behind them comes a reason for every class of the latency table that scoreboards signal: the instruction waits
-/// for one of that class, for its result or until it has read its sources.
+/// The first four are the machine's; behind them comes a reason for every class of the latency table that scoreboards
+/// signal: the instruction waits for one of that class, for its result or until it has read its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stall(u8);
 

@@ -1,7 +1,7 @@
 //! How far a launch is, for other threads to see, and their wish that it ends.
 //!
-//! The launch counts after each turn of a block, some ten thousand instructions at most, and looks for the wish after each of a warp, a
-//! thousand. Nothing here changes what a launch computes.
+//! The launch counts after each turn of a block, some ten thousand instructions at most, and looks for the wish after
+//! each of a warp, a thousand. Nothing here changes what a launch computes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,7 +59,8 @@ impl Progress {
         self.state.blocks.store(blocks, Ordering::Relaxed);
     }
 
-    /// For devices: so many blocks have ended, so many instructions have been issued. Of counts that several threads give the greatest holds.
+    /// For devices: so many blocks have ended, so many instructions have been issued. Of counts that several threads
+    /// give the greatest holds.
     pub fn count(&self, finished: u64, instructions: u64) {
         self.state.finished.fetch_max(finished, Ordering::Relaxed);
         self.state

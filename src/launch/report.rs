@@ -122,8 +122,8 @@ pub enum FindingKind {
         /// Size of the access.
         bytes: u32,
     },
-    /// Two threads used the same byte, at least one writing and not both atomically, with nothing that orders them. The finding's other
-    /// place is the earlier access.
+    /// Two threads used the same byte, at least one writing and not both atomically, with nothing that orders them. The
+    /// finding's other place is the earlier access.
     Race {
         /// Global or shared memory.
         window: Window,
@@ -134,7 +134,8 @@ pub enum FindingKind {
         /// What the earlier one does.
         earlier: AccessKind,
     },
-    /// A uniform register was written in only a part of the warp's live lanes: the others were elsewhere, or their guard was false.
+    /// A uniform register was written in only a part of the warp's live lanes: the others were elsewhere, or their
+    /// guard was false.
     DivergentUniformWrite {
         /// The register.
         register: Resource,
@@ -143,7 +144,8 @@ pub enum FindingKind {
         /// The live lanes.
         live: u32,
     },
-    /// BAR.SYNC was passed by a part of the block: the other threads had left before. The finding's other place is where the first left.
+    /// BAR.SYNC was passed by a part of the block: the other threads had left before. The finding's other place is
+    /// where the first left.
     PartialBarrier {
         /// Threads at the barrier.
         arrived: u32,
@@ -172,16 +174,16 @@ pub enum FindingKind {
         /// Number of the barrier.
         barrier: u8,
     },
-    /// An access to local memory below the stack pointer: to the frame of a function that has returned. The finding's other place is where it
-    /// returned.
+    /// An access to local memory below the stack pointer: to the frame of a function that has returned. The finding's
+    /// other place is where it returned.
     DeadStack {
         /// What it does.
         access: AccessKind,
         /// Size of the access.
         bytes: u32,
     },
-    /// An access by an address of another thread's stack, which means the own stack here. The finding's other place is where the other thread
-    /// gave the address away.
+    /// An access by an address of another thread's stack, which means the own stack here. The finding's other place is
+    /// where the other thread gave the address away.
     ForeignStack {
         /// What it does.
         access: AccessKind,
@@ -315,7 +317,8 @@ pub struct Finding {
     pub kind: FindingKind,
     /// Where.
     pub place: Place,
-    /// Where the other thread was, if two are involved: the earlier access of a race, the thread that left before a barrier.
+    /// Where the other thread was, if two are involved: the earlier access of a race, the thread that left before a
+    /// barrier.
     pub other: Option<Place>,
 }
 

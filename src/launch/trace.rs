@@ -69,8 +69,8 @@ pub struct Event {
 
 /// What the warps of a launch did.
 ///
-/// It serializes as an object of the Chrome trace format, which Perfetto reads too: a process for each block, a thread for each warp and each
-/// scoreboard that it raised, one microsecond a cycle.
+/// It serializes as an object of the Chrome trace format, which Perfetto reads too: a process for each block, a thread
+/// for each warp and each scoreboard that it raised, one microsecond a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The kernel.

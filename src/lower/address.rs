@@ -173,9 +173,9 @@ impl Lower<'_> {
         self.with_uniform(address)
     }
 
-    /// The address with a pointer in uniform registers that is added to a computed offset left to the access, which saves the carry chain: a
-    /// parameter, or a value that lives there. An offset that is a product or a shift is better added to a parameter by its own operation,
-    /// which reads the parameter as it is.
+    /// The address with a pointer in uniform registers that is added to a computed offset left to the access, which
+    /// saves the carry chain: a parameter, or a value that lives there. An offset that is a product or a shift is
+    /// better added to a parameter by its own operation, which reads the parameter as it is.
     pub(super) fn with_uniform(&mut self, address: Address) -> Address {
         if let Some(uniform) = self.uniform_pointer(address.base) {
             return Address {

@@ -1,11 +1,13 @@
-//! Values that are bytes of others, moved: what a tree of shifts, masks and the like is when every byte of it is zero, a byte of some value or the sign
-//! of one.
+//! Values that are bytes of others, moved: what a tree of shifts, masks and the like is when every byte of it is zero,
+//! a byte of some value or the sign of one.
 //!
-//! [`Lower::bytes_of`] follows the definition of a value downwards, a bounded way; PRMT puts a word together from the bytes of two words, so so
-//! many words need one PRMT less than they are, and one at least. [`Lower::byte_map`] compares that with what the operations of the tree would take that
-//! nobody else reads, and gives the map where it is less. Bytes that are computed (sums with carries, masks within a byte) are leaves.
+//! [`Lower::bytes_of`] follows the definition of a value downwards, a bounded way; PRMT puts a word together from the
+//! bytes of two words, so so many words need one PRMT less than they are, and one at least. [`Lower::byte_map`]
+//! compares that with what the operations of the tree would take that nobody else reads, and gives the map where it is
+//! less. Bytes that are computed (sums with carries, masks within a byte) are leaves.
 //!
-//! The costs are those of the rules for single operations: estimates, right for common types (*assumed*: what they miss costs an instruction at most).
+//! The costs are those of the rules for single operations: estimates, right for common types (*assumed*: what they miss
+//! costs an instruction at most).
 
 mod limits;
 mod word;
@@ -20,7 +22,8 @@ use word::{BYTES, Source, sources, values};
 
 /// How far a tree is followed.
 const DEPTH: u32 = 8;
-/// How many operations of it are looked at (*assumed*: a word of four bytes, each shifted, masked, extended and joined, has twenty).
+/// How many operations of it are looked at (*assumed*: a word of four bytes, each shifted, masked, extended and joined,
+/// has twenty).
 const OPERATIONS: u32 = 32;
 
 /// A value as its bytes, and what it takes to compute it otherwise.
@@ -215,7 +218,8 @@ impl Lower<'_> {
             if self.signed_constant_of(least).is_some_and(|n| n >= 0))
     }
 
-    /// A value as what its operation makes of the bytes of others. `alone`: nobody else reads it, so it need not be computed.
+    /// A value as what its operation makes of the bytes of others. `alone`: nobody else reads it, so it need not be
+    /// computed.
     fn operation(&self, value: Value, depth: u32, budget: &mut u32, alone: bool) -> Option<Part> {
         *budget = budget.saturating_sub(1);
         let ty = self.type_of(value);

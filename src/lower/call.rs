@@ -93,7 +93,8 @@ impl<'f> Lower<'f> {
         self.builder.end_unit();
     }
 
-    /// A kernel's parameter in registers. One below a word that does not start at one is no constant operand: LDC reads it.
+    /// A kernel's parameter in registers. One below a word that does not start at one is no constant operand: LDC reads
+    /// it.
     fn load_parameter(&mut self, value: Value, parameter: Parameter) -> Regs {
         if parameter.offset.is_multiple_of(4) {
             let src = self.src(value);
@@ -109,7 +110,8 @@ impl<'f> Lower<'f> {
         self.emit_ldc_with(LdcOptions::new(size), bank, Word::imm(0), offset)
     }
 
-    /// The uniform registers that hold the pointer parameter at an offset of constant bank 0. Entry loads it, where all lanes are together.
+    /// The uniform registers that hold the pointer parameter at an offset of constant bank 0. Entry loads it, where all
+    /// lanes are together.
     pub(super) fn uniform_parameter(&mut self, offset: u32) -> Regs {
         if let Some(&(_, regs)) = self.uniform_parameters.iter().find(|p| p.0 == offset) {
             return regs;
@@ -322,8 +324,8 @@ impl<'f> Lower<'f> {
         (self.input.names)(&self.func.dfg.ext_funcs[func_ref].name)
     }
 
-    /// Puts arguments into their registers and stores those of the stack: of a call below the frame's own data, of a jump where this
-    /// function's own arguments were (`incoming`; they have been read at entry).
+    /// Puts arguments into their registers and stores those of the stack: of a call below the frame's own data, of a
+    /// jump where this function's own arguments were (`incoming`; they have been read at entry).
     fn place_arguments(
         &mut self,
         signature: &ir::Signature,
@@ -349,8 +351,8 @@ impl<'f> Lower<'f> {
         uses
     }
 
-    /// Bytes of the caller's frame that belong to a function: its stack arguments, and for the tail-call convention at least what the
-    /// functions it jumps to may need.
+    /// Bytes of the caller's frame that belong to a function: its stack arguments, and for the tail-call convention at
+    /// least what the functions it jumps to may need.
     fn argument_area(signature: &ir::Signature) -> u32 {
         let stack = Self::stack_bytes(&signature.params);
         match signature.call_conv {
@@ -373,7 +375,8 @@ impl<'f> Lower<'f> {
             return Terminator::Exit;
         }
         if Self::stack_bytes(&signature.params) > Self::argument_area(&self.func.signature) {
-            // The caller left no room for so many arguments: call, and hand the results on. It takes stack where a jump would not.
+            // The caller left no room for so many arguments: call, and hand the results on. It takes stack where a jump
+            // would not.
             self.frame.has_calls = true;
             let outputs = self.call_with(inst, callee, signature);
             return self.return_outputs(&outputs, &signature.returns);

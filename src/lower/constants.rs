@@ -4,7 +4,8 @@ use crate::isa::VReg;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-/// Immediates with their registers, in the order in which they were asked for. Most blocks have few, which a list finds fastest.
+/// Immediates with their registers, in the order in which they were asked for. Most blocks have few, which a list finds
+/// fastest.
 #[derive(Clone, Default)]
 pub(super) struct Constants {
     list: SmallVec<[(u32, VReg); 4]>,

@@ -3,8 +3,8 @@
 use crate::isa::generated::FCMPOp;
 use cranelift_codegen::ir::Type;
 
-/// What does not fit an integer of `bits` bits after truncation: numbers less than the first (or equal to it, as the comparison says), and
-/// at or above the last. Both are numbers of a format of `precision` bits.
+/// What does not fit an integer of `bits` bits after truncation: numbers less than the first (or equal to it, as the
+/// comparison says), and at or above the last. Both are numbers of a format of `precision` bits.
 pub(super) fn limits(bits: u32, signed: bool, precision: u32) -> (FCMPOp, f64, f64) {
     let power = |n: u32| 2f64.powi(n as i32);
     if !signed {

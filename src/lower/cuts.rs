@@ -1,17 +1,19 @@
 //! Covers of bitwise operations by LOP3: which operations each of them makes.
 //!
-//! A cut of an operation is a set of at most three values that it is a function of; LOP3 makes any such function. Of every operation the cheapest cuts
-//! are kept, made of those of its operands (priority cuts: Mishchenko, Cho, Chatterjee, Brayton, *Combinational and sequential mapping with priority
-//! cuts*, 2007). The cost of a cut is one LOP3 and what its leaves cost, which several users share. Operations that one other reads are part of its
-//! tree; those that a few bitwise operations of the block read may be made again in each of them, where none has asked for them yet: then nobody
-//! does. Every operation is looked at once, so the search is linear. Trees of three leaves need none.
+//! A cut of an operation is a set of at most three values that it is a function of; LOP3 makes any such function. Of
+//! every operation the cheapest cuts are kept, made of those of its operands (priority cuts: Mishchenko, Cho,
+//! Chatterjee, Brayton, *Combinational and sequential mapping with priority cuts*, 2007). The cost of a cut is one LOP3
+//! and what its leaves cost, which several users share. Operations that one other reads are part of its tree; those
+//! that a few bitwise operations of the block read may be made again in each of them, where none has asked for them
+//! yet: then nobody does. Every operation is looked at once, so the search is linear. Trees of three leaves need none.
 
 use super::Lower;
 use super::logic::{INPUTS, LEAVES, Leaves};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value};
 use smallvec::SmallVec;
 
-/// Operations of a tree that is looked at as a whole (*assumed*: trees with three leaves have no more, and whatever has is searched).
+/// Operations of a tree that is looked at as a whole (*assumed*: trees with three leaves have no more, and whatever has
+/// is searched).
 const SMALL: usize = 8;
 
 /// Cuts that are kept of an operation (*assumed*; with twice as many no golden changes).
@@ -133,7 +135,8 @@ impl Lower<'_> {
         self.is_used_once(value) && !self.is_truth(value) && self.bitwise(value).is_some()
     }
 
-    /// The operands of an operation that all of its few users, bitwise ones of this block, may make again, if none has asked for it.
+    /// The operands of an operation that all of its few users, bitwise ones of this block, may make again, if none has
+    /// asked for it.
     fn made_again(&self, value: Value) -> Option<(u8, [Value; 2])> {
         let users = self.input.facts.users.of(value);
         if !(2..=FEW).contains(&users.len()) || self.homes[value].is_asked() {
@@ -154,7 +157,8 @@ impl Lower<'_> {
         free.then_some((table, args))
     }
 
-    /// The table and the leaves of the tree of a root, if they are no more than LOP3 takes and nothing among them may be made again.
+    /// The table and the leaves of the tree of a root, if they are no more than LOP3 takes and nothing among them may
+    /// be made again.
     pub(super) fn whole_tree(&self, root: Value) -> Option<(u8, Leaves)> {
         let mut leaves = Leaves::new();
         let mut budget = SMALL;

@@ -1,7 +1,9 @@
-//! Dot products: sums of products of the bytes of two words, or of the halves of one with bytes of another, which IDP adds up at once.
+//! Dot products: sums of products of the bytes of two words, or of the halves of one with bytes of another, which IDP
+//! adds up at once.
 //!
-//! The sum may be in any order with other summands between; its inner sums must have no other users. Factors are bytes of a word, extended by zeros or
-//! by their sign however that is said (module `bytes`). All sums are modulo 2^32, as are those of the machine.
+//! The sum may be in any order with other summands between; its inner sums must have no other users. Factors are bytes
+//! of a word, extended by zeros or by their sign however that is said (module `bytes`). All sums are modulo 2^32, as
+//! are those of the machine.
 
 use super::Lower;
 use super::bytes::Byte;

@@ -1,5 +1,6 @@
-//! What rules rely on about how other rules leave their results: which values live in predicates, and above which narrow values there are
-//! zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the one place that says it.
+//! What rules rely on about how other rules leave their results: which values live in predicates, and above which
+//! narrow values there are zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the
+//! one place that says it.
 
 use super::Lower;
 use crate::intrinsics::Lowering;
@@ -37,7 +38,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and `vany_true`.
+    /// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and
+    /// `vany_true`.
     fn gives_truth(&self, opcode: Opcode, inst: Inst, result: Value) -> bool {
         match opcode {
             Opcode::VanyTrue => true,
@@ -55,7 +57,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether the predicate of a truth holds the opposite: the carry of `a + ~b + 1` is set where `a - b` does not borrow.
+    /// Whether the predicate of a truth holds the opposite: the carry of `a + ~b + 1` is set where `a - b` does not
+    /// borrow.
     pub(super) fn holds_opposite(&self, truth: Value) -> bool {
         let Some(inst) = self.def_of(truth) else {
             return false;

@@ -1,7 +1,7 @@
 //! Bitwise logic: truth tables of LOP3, and trees of CLIF operations that are one.
 //!
-//! A table is what its function gives for `TABLE_A`, `TABLE_B` and `TABLE_C`. Inputs that are complemented or known are worked into it,
-//! which no pattern over instructions can do.
+//! A table is what its function gives for `TABLE_A`, `TABLE_B` and `TABLE_C`. Inputs that are complemented or known are
+//! worked into it, which no pattern over instructions can do.
 
 use super::Lower;
 use super::context::generated_code::Context;
@@ -21,7 +21,8 @@ pub const TABLE_C: u8 = 0xaa;
 /// The tables that hand an input on: the rows of the table in which it is set.
 pub(super) const INPUTS: [u8; 3] = [TABLE_A, TABLE_B, TABLE_C];
 
-/// The truth table when two inputs, the first of them in front of the second, change places: so do the rows in which only one of them is set.
+/// The truth table when two inputs, the first of them in front of the second, change places: so do the rows in which
+/// only one of them is set.
 fn exchanged(table: u8, first: usize, second: usize) -> u8 {
     let only_first = INPUTS[first] & !INPUTS[second];
     let only_second = INPUTS[second] & !INPUTS[first];
@@ -54,8 +55,8 @@ pub(super) fn only_input(table: u8) -> Option<usize> {
 /// Most leaves of a tree of bitwise operations that one LOP3 takes.
 pub(super) const LEAVES: usize = 3;
 
-/// How deep a tree of truths may be that is made of comparisons one behind the other (*assumed*: 2^3 comparisons that each wait for the one
-/// before; a deeper one is made in parts).
+/// How deep a tree of truths may be that is made of comparisons one behind the other (*assumed*: 2^3 comparisons that
+/// each wait for the one before; a deeper one is made in parts).
 pub(super) const JOINED: u32 = 3;
 
 /// The leaves of a tree, as they are found.
@@ -103,8 +104,8 @@ impl Lower<'_> {
         self.emit_lop3(&combine, a, b, c, table.into(), other)
     }
 
-    /// Whether a truth is computed for one reader in this block only, and is a comparison that takes another truth as its input, or a tree by
-    /// `opcode` of such up to a depth.
+    /// Whether a truth is computed for one reader in this block only, and is a comparison that takes another truth as
+    /// its input, or a tree by `opcode` of such up to a depth.
     pub(super) fn is_comparison_for(&mut self, value: Value, opcode: Opcode, depth: u32) -> bool {
         let Some(inst) = self.def_of(value) else {
             return false;

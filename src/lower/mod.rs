@@ -1,12 +1,14 @@
 //! From CLIF to machine instructions: `ir::Function` and the facts about it in, [`VCode`] of virtual registers out.
 //!
-//! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its value was asked for. The
-//! selection is ISLE (`isle/lower/*.isle`, one file per family), sequences as well as single instructions. Rules hand typed operands over – a
-//! value with the modifiers peeled off that an instruction can apply – and a generated constructor for each way to write an operation picks
-//! the form (module `operation`). Rust is what the rules ask (module `context` and those that it names), and the few terms that emit and are no
-//! pattern: trees and tables of LOP3, accesses in pieces, calls; `docs/lowering.md` lists them.
+//! As in Cranelift: blocks in postorder, each bottom-up; an instruction is lowered only if it has an effect or its
+//! value was asked for. The selection is ISLE (`isle/lower/*.isle`, one file per family), sequences as well as single
+//! instructions. Rules hand typed operands over – a value with the modifiers peeled off that an instruction can apply –
+//! and a generated constructor for each way to write an operation picks the form (module `operation`). Rust is what the
+//! rules ask (module `context` and those that it names), and the few terms that emit and are no pattern: trees and
+//! tables of LOP3, accesses in pieces, calls; `docs/lowering.md` lists them.
 //!
-//! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on jumps only.
+//! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on
+//! jumps only.
 
 mod address;
 mod blocks;
@@ -222,12 +224,14 @@ impl Lower<'_> {
             .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
     }
 
-    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind, and adds nothing to a loop.
+    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind, and adds
+    /// nothing to a loop.
     fn is_used_once(&self, value: Value) -> bool {
         self.input.facts.users.of(value).len() == 1 && !self.is_from_outside_the_loop(value)
     }
 
-    /// Whether the value is computed in fewer turns than what is being lowered, which would compute it in each of its own.
+    /// Whether the value is computed in fewer turns than what is being lowered, which would compute it in each of its
+    /// own.
     fn is_from_outside_the_loop(&self, value: Value) -> bool {
         let flow = &self.input.facts.flow;
         let home = (self.func.dfg.value_def(value).inst())
@@ -240,8 +244,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted for the whole function when
-    /// somebody asks for the first time: only chains of insertions into vectors do.
+    /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted
+    /// for the whole function when somebody asks for the first time: only chains of insertions into vectors do.
     fn is_used_in_one_effect(&self, value: Value) -> bool {
         let facts = &self.input.facts;
         let count = || UseCounts::compute(self.func, facts.flow, facts.intrinsics);
@@ -303,7 +307,8 @@ impl Lower<'_> {
         self.builder.end_block(params);
     }
 
-    /// Asks for the operands of an instruction that is not lowered, so that what is unsupported among them is reported too.
+    /// Asks for the operands of an instruction that is not lowered, so that what is unsupported among them is reported
+    /// too.
     fn ask_operands(&mut self, inst: Inst) {
         for &value in self.func.dfg.inst_args(inst) {
             let ty = self.type_of(value);
@@ -313,7 +318,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The MEMBAR that the order of accesses asks for directly before an instruction. Blocks are lowered backwards, so it comes now.
+    /// The MEMBAR that the order of accesses asks for directly before an instruction. Blocks are lowered backwards, so
+    /// it comes now.
     fn fence_before(&mut self, inst: Inst) {
         if let Some(scope) = self.input.facts.ordering.fence_before(inst) {
             self.builder.set_line(self.line_of(inst));

@@ -8,7 +8,8 @@ use crate::isa::VReg;
 use crate::isa::generated::LoadSize;
 use cranelift_codegen::ir::{self, Value};
 
-/// How many immediates of loops are loaded before the loop in one function (assumed: more would cost more registers than it saves).
+/// How many immediates of loops are loaded before the loop in one function (assumed: more would cost more registers
+/// than it saves).
 const HOISTED: u32 = 8;
 
 impl Lower<'_> {
@@ -53,7 +54,8 @@ impl Lower<'_> {
         reg
     }
 
-    /// Loads the immediates that the block's instructions asked for, or leaves it to the dominator when the block is in a loop.
+    /// Loads the immediates that the block's instructions asked for, or leaves it to the dominator when the block is in
+    /// a loop.
     pub(super) fn load_constants(&mut self, block: ir::Block) {
         let flow = self.input.facts.flow;
         for (value, reg) in std::mem::take(&mut self.constants[block]) {

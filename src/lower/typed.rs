@@ -1,7 +1,8 @@
 //! Typed operands and results of the constructors that rules use.
 //!
-//! A source says what it may be: a plain word cannot carry a sign that its instruction does not apply, and a part can be taken of plain words
-//! only. A result says what it is. All are thin wrappers; the choice of operand kinds sees [`Src`] and [`PSrc`].
+//! A source says what it may be: a plain word cannot carry a sign that its instruction does not apply, and a part can
+//! be taken of plain words only. A result says what it is. All are thin wrappers; the choice of operand kinds sees
+//! [`Src`] and [`PSrc`].
 
 use super::operation::{Outputs, Source};
 use super::source::{InstOutput, Output, PSrc, Regs, Src};

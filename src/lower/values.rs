@@ -98,7 +98,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The uniform registers that hold a value: one that lives there, or an immediate or parameter that is loaded where it is defined.
+    /// The uniform registers that hold a value: one that lives there, or an immediate or parameter that is loaded where
+    /// it is defined.
     pub(super) fn uniform_of(&mut self, value: Value) -> Regs {
         let run = match self.homes[value].uniform {
             Some(run) => run,
@@ -315,8 +316,8 @@ impl Lower<'_> {
         }
     }
 
-    /// An operand of a packed half operation: `fneg`, `fabs`, `splat` and the lane of a vector become modifiers. A scalar f16 is read as
-    /// its low half in both lanes.
+    /// An operand of a packed half operation: `fneg`, `fabs`, `splat` and the lane of a vector become modifiers. A
+    /// scalar f16 is read as its low half in both lanes.
     pub(super) fn half_src(&self, value: Value) -> Src {
         let src = self.float_src(value);
         let scalar = !self.type_of(value).is_vector();

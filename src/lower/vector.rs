@@ -141,7 +141,8 @@ macro_rules! vector_methods {
         fn pair_below(&mut self, lanes: Insertions, word: u32) -> Word64 {
             Word64::new(self.words_below(lanes, word, 2))
         }
-        // I2IP's format for the lanes of a word, if each is inserted and the limited form of a word, all with limits of one signedness.
+        // I2IP's format for the lanes of a word, if each is inserted and the limited form of a word, all with limits of
+        // one signedness.
         fn limits_of_lanes(&mut self, lanes: Insertions, word: u32) -> Option<I2IPDType> {
             let per_word = 32 / lanes.bits;
             let first = word * per_word;

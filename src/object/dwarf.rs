@@ -1,7 +1,8 @@
 //! DWARF of an object: its functions, and the lines of their instructions, for debuggers and `addr2line`.
 //!
-//! Made from the object's own line tables when a file is written, and not read back. One unit of DWARF 5 holds everything: a file's sections are
-//! never joined with those of others, because linking makes them anew. Without addresses, places in code are relocations to functions.
+//! Made from the object's own line tables when a file is written, and not read back. One unit of DWARF 5 holds
+//! everything: a file's sections are never joined with those of others, because linking makes them anew. Without
+//! addresses, places in code are relocations to functions.
 
 use super::{Linkage, Object, ObjectFunction, Relocation, RelocationKind};
 use gimli::constants::{
@@ -29,7 +30,8 @@ pub(super) struct DebugSection {
     pub relocations: Vec<Relocation>,
 }
 
-/// The debug information of an object; nothing if it has no lines. With `addresses`, one for each function, places in code are final.
+/// The debug information of an object; nothing if it has no lines. With `addresses`, one for each function, places in
+/// code are final.
 pub(super) fn sections(object: &Object, addresses: Option<&[u64]>) -> Result<Vec<DebugSection>> {
     if object.functions.iter().all(|f| f.lines.is_empty()) {
         return Ok(Vec::new());

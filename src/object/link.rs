@@ -129,7 +129,8 @@ fn signed(value: i128) -> String {
     format!("{sign}{:#x}", value.unsigned_abs())
 }
 
-/// What does not link: all that was found, at least one. Prints one per line, also as `Debug`, which is what `main` and `unwrap` show.
+/// What does not link: all that was found, at least one. Prints one per line, also as `Debug`, which is what `main` and
+/// `unwrap` show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LinkErrors(Vec<LinkError>);
 
@@ -254,7 +255,8 @@ pub(crate) fn constant_read(inst: &PInst) -> Option<i64> {
     (bank == u64::from(crate::abi::CONSTANT_BANK)).then(|| operand.offset(inst.word()))
 }
 
-/// The word with another byte offset in its constant bank; none when it has no operand there or the offset does not fit.
+/// The word with another byte offset in its constant bank; none when it has no operand there or the offset does not
+/// fit.
 pub(crate) fn with_constant(word: u128, offset: i64) -> Option<u128> {
     let (inst, _) = decode(word).ok()?;
     let (_, operand) = ConstantOperand::of(&inst)?;
@@ -383,10 +385,12 @@ impl Relocation {
             .ok_or_else(|| self.out_of_range(owner, value.into()))
     }
 
-    /// The address that goes into data at the relocation's offset; `owner` names the data object of `size` bytes in errors.
+    /// The address that goes into data at the relocation's offset; `owner` names the data object of `size` bytes in
+    /// errors.
     ///
     /// # Errors
-    /// When the symbol is undefined, the place is outside the object, or the symbol's address and the addend together are no address.
+    /// When the symbol is undefined, the place is outside the object, or the symbol's address and the addend together
+    /// are no address.
     pub fn link_data(
         &self,
         owner: &str,
@@ -409,7 +413,8 @@ impl Relocation {
 }
 
 impl Object {
-    /// The code address of each function, in their order, where the object is loaded alone: one behind the other from [`CODE_START`] on.
+    /// The code address of each function, in their order, where the object is loaded alone: one behind the other from
+    /// [`CODE_START`] on.
     pub fn code_addresses(&self) -> Vec<u64> {
         let mut next = CODE_START;
         let mut place = |function: &ObjectFunction| {

@@ -1,8 +1,9 @@
 //! Several objects as one.
 //!
-//! The functions, constants and data of all objects stand one behind the other in the order in which the objects were added. A name is looked for
-//! in the object that uses it, then among the global names of all; a local name stays its object's: where an earlier object has it, it gets a
-//! number (`helper.2`). What kernels need is counted over the whole call graph ([`Object::count_resources`]).
+//! The functions, constants and data of all objects stand one behind the other in the order in which the objects were
+//! added. A name is looked for in the object that uses it, then among the global names of all; a local name stays its
+//! object's: where an earlier object has it, it gets a number (`helper.2`). What kernels need is counted over the whole
+//! call graph ([`Object::count_resources`]).
 
 use super::link::Owner;
 use super::{
@@ -66,8 +67,9 @@ impl Linker {
     /// Puts the objects together.
     ///
     /// # Errors
-    /// Every name that two objects define for all, and every one that none defines, where a function uses it first; functions that use another object's kernel; more constants
-    /// than the bank holds; kernels that need more local memory than there is, or more registers than their launch bounds leave.
+    /// Every name that two objects define for all, and every one that none defines, where a function uses it first;
+    /// functions that use another object's kernel; more constants than the bank holds; kernels that need more local
+    /// memory than there is, or more registers than their launch bounds leave.
     pub fn link(self) -> Result<Object, LinkErrors> {
         let mut errors = Vec::new();
         let globals = self.globals(&mut errors);

@@ -1,9 +1,10 @@
 //! Relocatable code: what the compiler and the assembler make, what the loader takes, and its file format.
 //!
-//! [`Object`] is the model. [`Object::write`] turns it into an ELF64 file (little-endian, machine number [`MACHINE`], type `ET_REL`)
-//! and [`Object::read`] takes it back; the same object always gives the same bytes. Sections: `.text.NAME` for each function, `.const` for
-//! constant bank 3, `.data.NAME`, `.rodata.NAME` and `.bss.NAME` for each data object, `.symtab`, relocations with addends, the note
-//! `thisgpu` with the resources in MessagePack ([`metadata`]), and the lines of the source. All numbers are *assigned*.
+//! [`Object`] is the model. [`Object::write`] turns it into an ELF64 file (little-endian, machine number [`MACHINE`],
+//! type `ET_REL`) and [`Object::read`] takes it back; the same object always gives the same bytes. Sections:
+//! `.text.NAME` for each function, `.const` for constant bank 3, `.data.NAME`, `.rodata.NAME` and `.bss.NAME` for each
+//! data object, `.symtab`, relocations with addends, the note `thisgpu` with the resources in MessagePack
+//! ([`metadata`]), and the lines of the source. All numbers are *assigned*.
 
 mod dwarf;
 mod link;
@@ -201,8 +202,8 @@ pub enum RelocationKind {
     Rel = 3,
     /// `ABS64`: the address, in data.
     Abs64 = 4,
-    /// `CONST`: the byte offset in constant bank 3 of the object's constants and the addend, in the offset of an operand in constant memory:
-    /// that of `c[bank][offset]`, and of an address in a bank.
+    /// `CONST`: the byte offset in constant bank 3 of the object's constants and the addend, in the offset of an
+    /// operand in constant memory: that of `c[bank][offset]`, and of an address in a bank.
     Const = 5,
 }
 

@@ -12,7 +12,8 @@ use object::elf;
 use std::fmt;
 use thiserror::Error;
 
-/// Why a file is no object of ours. Nothing in a file makes the reader panic. Prints the same as `Debug`, which is what `main` and `unwrap` show.
+/// Why a file is no object of ours. Nothing in a file makes the reader panic. Prints the same as `Debug`, which is what
+/// `main` and `unwrap` show.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ReadError {

@@ -1,9 +1,10 @@
 //! What functions need of the machine with everything they call.
 //!
-//! Registers are the maximum over the call graph, local memory is the deepest chain of frames. A call through an address may reach
-//! every function whose address is taken, in code or data. Where calls form a cycle the depth is unknown: local memory is then
-//! [`RECURSION_BYTES`] more. The graph is that of the object's own functions: what others define counts when they are linked, and only then
-//! it is known whether a kernel keeps its launch bounds ([`BeyondBounds`]).
+//! Registers are the maximum over the call graph, local memory is the deepest chain of frames. A call through an
+//! address may reach every function whose address is taken, in code or data. Where calls form a cycle the depth is
+//! unknown: local memory is then [`RECURSION_BYTES`] more. The graph is that of the object's own functions: what others
+//! define counts when they are linked, and only then it is known whether a kernel keeps its launch bounds
+//! ([`BeyondBounds`]).
 
 use super::{Object, ObjectFunction, OwnResources, RelocationKind, Resources};
 use hashbrown::{HashMap, HashSet};
@@ -23,8 +24,9 @@ pub(crate) struct Needs {
     pub barriers: u32,
 }
 
-/// A kernel needs more registers, with what it calls, than its launch bounds leave a thread: fewer blocks would be resident than it promises,
-/// or not even one. What is compiled with the kernel is compiled within its bounds, so this is of functions that were compiled apart.
+/// A kernel needs more registers, with what it calls, than its launch bounds leave a thread: fewer blocks would be
+/// resident than it promises, or not even one. What is compiled with the kernel is compiled within its bounds, so this
+/// is of functions that were compiled apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BeyondBounds {
@@ -193,7 +195,8 @@ impl Reached {
     }
 }
 
-/// Of all that a function may lead to, itself included, the one that needs most registers by itself; of several, the first that is met.
+/// Of all that a function may lead to, itself included, the one that needs most registers by itself; of several, the
+/// first that is met.
 fn neediest(nodes: &[Node], from: usize) -> usize {
     let mut seen: HashSet<usize> = HashSet::from_iter([from]);
     let (mut open, mut most) = (vec![from], from);
@@ -207,8 +210,9 @@ fn neediest(nodes: &[Node], from: usize) -> usize {
     most
 }
 
-/// What each function needs with all that it calls, by Tarjan's strongly connected components (*Depth-first search and linear graph
-/// algorithms*): a component is finished after all that it calls, and its members need the same. Of the frames of a cycle the largest counts.
+/// What each function needs with all that it calls, by Tarjan's strongly connected components (*Depth-first search and
+/// linear graph algorithms*): a component is finished after all that it calls, and its members need the same. Of the
+/// frames of a cycle the largest counts.
 fn reached(nodes: &[Node]) -> Vec<Reached> {
     const NEW: usize = usize::MAX;
     let mut found = vec![Reached::default(); nodes.len()];

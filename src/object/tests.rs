@@ -360,7 +360,8 @@ fn lines() {
     );
 }
 
-/// More sections than the 16 bits of a symbol can number: their numbers stand in `.symtab_shndx`, their count in the first section header.
+/// More sections than the 16 bits of a symbol can number: their numbers stand in `.symtab_shndx`, their count in the
+/// first section header.
 #[test]
 fn more_functions_than_sections_have_numbers() {
     use object::read::elf::{FileHeader as _, SectionHeader as _};

@@ -67,8 +67,8 @@ impl Object {
     }
 
     /// The bytes of an ELF file with addresses: its functions stand where loading this object alone puts them
-    /// ([`Object::code_addresses`]), and their words have these addresses. Data gets its addresses when it is loaded, so the relocations are
-    /// there as well; [`Object::read`] takes the file like any other.
+    /// ([`Object::code_addresses`]), and their words have these addresses. Data gets its addresses when it is loaded,
+    /// so the relocations are there as well; [`Object::read`] takes the file like any other.
     ///
     /// # Errors
     /// As for [`Object::write`]; functions whose addresses do not fit into the words.

@@ -1,7 +1,8 @@
 //! An allocation: a register for every operand entry of a function, and the copies between its instructions.
 //!
-//! Both allocators end here, and [`super::write`] knows nothing else. Copies are kept as steps in the order in which they run: regalloc2
-//! hands over sequences, and the colouring's parallel copies are put in order when all its registers are known ([`super::parallel`]).
+//! Both allocators end here, and [`super::write`] knows nothing else. Copies are kept as steps in the order in which
+//! they run: regalloc2 hands over sequences, and the colouring's parallel copies are put in order when all its
+//! registers are known ([`super::parallel`]).
 
 use super::parallel::Step;
 use crate::isa::{PReg, Register, RegisterClass};
@@ -10,8 +11,8 @@ use cranelift_codegen::entity::EntityRef;
 
 /// A place between the instructions of a function.
 ///
-/// Each block's instructions and its terminator have numbers in order; the entry of the function, where arguments are in the registers of
-/// the convention, is number 0. (These are regalloc2's numbers too.)
+/// Each block's instructions and its terminator have numbers in order; the entry of the function, where arguments are
+/// in the registers of the convention, is number 0. (These are regalloc2's numbers too.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Point(u32);
 
@@ -30,7 +31,8 @@ impl Point {
     }
 }
 
-/// The number of instruction `index` of [`crate::vcode::VCode::insts`], which is in `block`; the terminator's index is the end of the block's range.
+/// The number of instruction `index` of [`crate::vcode::VCode::insts`], which is in `block`; the terminator's index is
+/// the end of the block's range.
 pub(super) fn number(block: Block, index: u32) -> u32 {
     index + 1 + block.index() as u32
 }
@@ -38,8 +40,9 @@ pub(super) fn number(block: Block, index: u32) -> u32 {
 /// See the module. Kept between functions.
 #[derive(Debug, Default)]
 pub(super) struct Allocation {
-    /// A register for each entry of [`crate::isa::Inst::regs`] that names a value and then for each predicate that is packed, instruction
-    /// after instruction; behind those of a block the registers that its terminator reads in places of its own: guard, index, or low and high word of an address.
+    /// A register for each entry of [`crate::isa::Inst::regs`] that names a value and then for each predicate that is
+    /// packed, instruction after instruction; behind those of a block the registers that its terminator reads in places
+    /// of its own: guard, index, or low and high word of an address.
     pub registers: Vec<PReg>,
     /// What runs between the instructions, in order.
     pub steps: Vec<(Point, Step)>,

@@ -1,9 +1,9 @@
 //! The colouring: one register for every value, and the copies that operands need beyond that.
 //!
-//! Blocks in reverse postorder, so every definition comes before what it dominates; inside a block forwards. At each definition the
-//! registers of the values alive there are known, and any other will do (the interference graph of SSA form is chordal). What one register
-//! per value cannot express becomes a [`Site`]: a parallel copy before or behind the instruction and operands in other registers than
-//! their values'.
+//! Blocks in reverse postorder, so every definition comes before what it dominates; inside a block forwards. At each
+//! definition the registers of the values alive there are known, and any other will do (the interference graph of SSA
+//! form is chordal). What one register per value cannot express becomes a [`Site`]: a parallel copy before or behind
+//! the instruction and operands in other registers than their values'.
 
 use super::RegallocError;
 use super::constrain::pressure::{Pressure, stack_pointer};
@@ -74,7 +74,8 @@ impl Colouring {
 /// Colours `code`.
 ///
 /// # Errors
-/// [`RegallocError::TooFew`] where the registers do not suffice, [`RegallocError::Order`] for code that is not in SSA form.
+/// [`RegallocError::TooFew`] where the registers do not suffice, [`RegallocError::Order`] for code that is not in SSA
+/// form.
 pub(super) fn colour(
     code: &VCode<VReg>,
     live: &Liveness,
@@ -185,8 +186,8 @@ pub(super) fn colour(
     Ok(())
 }
 
-/// A divergent block in which an instruction wants a uniform value in another register than its own: in a pair beside another, say.
-/// Such a copy would be lost to the lanes that are elsewhere.
+/// A divergent block in which an instruction wants a uniform value in another register than its own: in a pair beside
+/// another, say. Such a copy would be lost to the lanes that are elsewhere.
 fn uniform_copy(code: &VCode<VReg>, sites: &[(u32, Site)]) -> Option<Block> {
     let mut sites = sites.iter().peekable();
     code.blocks.iter().find_map(|(block, data)| {
@@ -360,8 +361,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// A run for an operand that is read while the registers `targets` are being written: none where it is well where it is. Values
-    /// that are not alive behind the instruction have been released; `avoid` is never chosen.
+    /// A run for an operand that is read while the registers `targets` are being written: none where it is well where
+    /// it is. Values that are not alive behind the instruction have been released; `avoid` is never chosen.
     fn away_from(
         &self,
         values: &[VReg],

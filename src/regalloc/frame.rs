@@ -1,9 +1,9 @@
 //! The frame in local memory: its layout, prologue and epilogues, and the offsets that lowering left open.
 //!
-//! From R1 upwards: outgoing stack arguments, spill slots and saved registers, stack slots; behind the frame the incoming stack arguments.
-//! A device function lowers R1 by the frame's size and raises it before it returns; a kernel derives R1 from its initial value in constant
-//! bank 0, if anything uses it. Lowering refers to stack slots and incoming arguments by two symbols ([`SLOTS`], [`INCOMING`]) that are
-//! resolved here.
+//! From R1 upwards: outgoing stack arguments, spill slots and saved registers, stack slots; behind the frame the
+//! incoming stack arguments. A device function lowers R1 by the frame's size and raises it before it returns; a kernel
+//! derives R1 from its initial value in constant bank 0, if anything uses it. Lowering refers to stack slots and
+//! incoming arguments by two symbols ([`SLOTS`], [`INCOMING`]) that are resolved here.
 
 use super::check::ADDED;
 use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
@@ -24,8 +24,8 @@ struct Saved {
     offset: u32,
 }
 
-/// Lays out the frame of allocated code, which names the registers `named`, and completes the report. `origin`, where it is kept, has an
-/// entry for each instruction.
+/// Lays out the frame of allocated code, which names the registers `named`, and completes the report. `origin`, where
+/// it is kept, has an entry for each instruction.
 pub(super) fn finish(
     mut code: VCode<PReg>,
     mut named: RegisterSet,

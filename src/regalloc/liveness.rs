@@ -1,11 +1,11 @@
 //! Which values are alive at the borders of blocks, and where each value's life ends.
 //!
-//! The sets are lists, because few of the values of a long function are alive at any one border: from every use outside of the block that defines a value
-//! the walk goes backwards to the definition (liveness by use), so the work is the size of the result. Inside a
-//! block everything follows from the sets and one walk.
+//! The sets are lists, because few of the values of a long function are alive at any one border: from every use outside
+//! of the block that defines a value the walk goes backwards to the definition (liveness by use), so the work is the
+//! size of the result. Inside a block everything follows from the sets and one walk.
 //!
-//! A *position* orders all places of a function: a block's entry, its instructions and its terminator, block after block. It is the
-//! measure for "defined while alive" questions of the colouring.
+//! A *position* orders all places of a function: a block's entry, its instructions and its terminator, block after
+//! block. It is the measure for "defined while alive" questions of the colouring.
 
 use crate::isa::{Register, VReg};
 use crate::vcode::{Block, Terminator, VCode};
@@ -86,8 +86,8 @@ impl Liveness {
         self.find_sets(code);
     }
 
-    /// Finds definitions, uses, and with `POSITIONS` where the uses are. Blocks are in reverse postorder, so that a definition comes before
-    /// its uses.
+    /// Finds definitions, uses, and with `POSITIONS` where the uses are. Blocks are in reverse postorder, so that a
+    /// definition comes before its uses.
     fn walk<const POSITIONS: bool>(&mut self, code: &VCode<VReg>) {
         self.known.clear();
         let unknown = Value {
@@ -311,8 +311,8 @@ impl Liveness {
         self.known[v.index()].uses == 0
     }
 
-    /// Whether `v` is alive behind `position`, which is in `block`: it is used later or leaves the block. True is meant as "holds a
-    /// value that is still needed", so a use at `position` itself does not count.
+    /// Whether `v` is alive behind `position`, which is in `block`: it is used later or leaves the block. True is meant
+    /// as "holds a value that is still needed", so a use at `position` itself does not count.
     pub fn is_live_after<R: Register>(
         &self,
         code: &VCode<R>,

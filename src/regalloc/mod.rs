@@ -1,20 +1,21 @@
 //! Register allocation: virtual registers become machine registers.
 //!
-//! In: a [`VCode<VReg>`] in SSA form, blocks in reverse postorder, critical edges split. Out: a [`VCode<PReg>`] without block arguments,
-//! with copies, spill code, prologue and epilogue.
+//! In: a [`VCode<VReg>`] in SSA form, blocks in reverse postorder, critical edges split. Out: a [`VCode<PReg>`] without
+//! block arguments, with copies, spill code, prologue and epilogue.
 //!
-//! 1. [`constrain`] brings the number of values alive at once down to what the machine has, in SSA form: predicates and uniform values
-//!    become GPRs, constants are made again, the rest goes to local memory.
-//! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos, "Optimal register
-//!    allocation for SSA-form programs in polynomial time"), with webs of values that copies would join, and aligned runs for wide
-//!    operands.
-//!    Functions without wide operands and guarded results need none for regalloc2.
-//! 3. An [`Allocation`] is made: by regalloc2 below the number of registers that the pressure or the colouring needs, only wide operands
-//!    and guarded results in the registers of the colouring ([`backtracking`]), or from the colouring alone ([`single_pass`]). [`write`]
-//!    writes the code of either; [`unpack`] lets predicates come back together where they can.
+//! 1. [`constrain`] brings the number of values alive at once down to what the machine has, in SSA form: predicates and
+//!    uniform values become GPRs, constants are made again, the rest goes to local memory.
+//! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos,
+//!    "Optimal register allocation for SSA-form programs in polynomial time"), with webs of values that copies would
+//!    join, and aligned runs for wide operands. Functions without wide operands and guarded results need none for
+//!    regalloc2.
+//! 3. An [`Allocation`] is made: by regalloc2 below the number of registers that the pressure or the colouring needs,
+//!    only wide operands and guarded results in the registers of the colouring ([`backtracking`]), or from the
+//!    colouring alone ([`single_pass`]). [`write`] writes the code of either; [`unpack`] lets predicates come back
+//!    together where they can.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
-//! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code to the
-//!    definition of the value that it read before.
+//! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code
+//!    to the definition of the value that it read before.
 //! 6. [`wide_moves`] makes MOV.64 of two moves.
 
 mod allocation;
@@ -83,7 +84,8 @@ impl Default for Options {
     }
 }
 
-/// The smallest [`Options::gpr_limit`]: the registers of the calling convention, and what the widest instruction needs at once.
+/// The smallest [`Options::gpr_limit`]: the registers of the calling convention, and what the widest instruction needs
+/// at once.
 pub const MIN_GPRS: u8 = 24;
 
 /// What the allocation needs.
@@ -186,7 +188,8 @@ pub enum RegallocError {
     Check(String),
 }
 
-/// Instructions beyond which a function is not handed to regalloc2, whose time an instruction grows (*measured*: docs/measured.md).
+/// Instructions beyond which a function is not handed to regalloc2, whose time an instruction grows (*measured*:
+/// docs/measured.md).
 pub const MOST_WORK: usize = 20_000;
 
 /// Memory that is kept between functions.
@@ -253,7 +256,8 @@ fn assign(
     Ok(code)
 }
 
-/// Writes the allocated code and adds the frame. Returned with each instruction's origin in the code that came, where that is recorded.
+/// Writes the allocated code and adds the frame. Returned with each instruction's origin in the code that came, where
+/// that is recorded.
 fn finish(code: Constrained, allocation: &Allocation) -> (VCode<PReg>, Report, Option<Vec<u32>>) {
     let Constrained { code, origins } = code;
     let mut report = Report {
@@ -277,8 +281,9 @@ fn has_packs(code: &VCode<VReg>) -> bool {
     attachments.any(|a| matches!(a, Attachment::Pack(_)))
 }
 
-/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if the function needs one. Packed
-/// predicates have them too: regalloc2 would bring them back to other registers than those where they were, which an R2P cannot do.
+/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if the function needs
+/// one. Packed predicates have them too: regalloc2 would bring them back to other registers than those where they were,
+/// which an R2P cannot do.
 fn backtrack(
     mut code: Constrained,
     survey: &survey::Survey,
@@ -324,7 +329,8 @@ fn backtrack(
             calls: survey.calls,
         };
         match backtracking.allocate(&request, &guide, classes, options, allocation) {
-            // Its liveness is that of one thread: what it moves to a uniform register where lanes are elsewhere would be lost to them.
+            // Its liveness is that of one thread: what it moves to a uniform register where lanes are elsewhere would
+            // be lost to them.
             Ok(()) if classes[UNIFORM] && writes_divergent_uniform(&code.code, allocation) => {
                 excluded[UNIFORM] = true;
             }
@@ -382,11 +388,12 @@ fn refuse_divergent_writes(
     Ok(())
 }
 
-/// Rounds of spilling for one class until its values fit; a second one is needed where copies on edges need registers themselves.
+/// Rounds of spilling for one class until its values fit; a second one is needed where copies on edges need registers
+/// themselves.
 const ROUNDS: u32 = 3;
 
-/// Spills until everything fits, and, if `coloured`, until a colouring exists, which is left in `scratch`. Uniform values first, then
-/// predicates, because both go to GPRs.
+/// Spills until everything fits, and, if `coloured`, until a colouring exists, which is left in `scratch`. Uniform
+/// values first, then predicates, because both go to GPRs.
 fn fit(
     original: Constrained,
     coloured: bool,

@@ -10,7 +10,8 @@ use crate::isa::operand::{Constant, PT, RZ, not};
 use crate::isa::{Inst, PInst, PReg, Register, RegisterClass, Role, VInst, VReg, build};
 use smallvec::SmallVec;
 
-/// Truth table of PLOP3 and LOP3 for "the first operand" and "the exclusive or of the first two" (documents 002, LOP3: bit 4a + 2b + c).
+/// Truth table of PLOP3 and LOP3 for "the first operand" and "the exclusive or of the first two" (documents 002, LOP3:
+/// bit 4a + 2b + c).
 const FIRST: u8 = 0xf0;
 const XOR: u8 = 0x3c;
 /// "Both of the first two".

@@ -1,8 +1,9 @@
 //! Colouring of one instruction: wide operands, guarded results, ordinary results.
 //!
-//! Before the instruction its wide sources are gathered, and results under a guard get registers that hold the values kept; both at a time
-//! when all its sources are alive. Ordinary results come when the values that end here are gone. Where no aligned run is free, values that
-//! have nothing to do with the instruction move away for its duration, and results are copied to registers of their own behind it.
+//! Before the instruction its wide sources are gathered, and results under a guard get registers that hold the values
+//! kept; both at a time when all its sources are alive. Ordinary results come when the values that end here are gone.
+//! Where no aligned run is free, values that have nothing to do with the instruction move away for its duration, and
+//! results are copied to registers of their own behind it.
 
 use super::colouring::{Scan, Site};
 use super::liveness::position;
@@ -122,7 +123,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The same for an instruction without wide operands and values kept: its results take the place of the values that end in it.
+    /// The same for an instruction without wide operands and values kept: its results take the place of the values that
+    /// end in it.
     fn plain_instruction(
         &mut self,
         block: Block,
@@ -146,7 +148,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Registers for results that keep other values when the guard is false: those of the values kept, where they end here.
+    /// Registers for results that keep other values when the guard is false: those of the values kept, where they end
+    /// here.
     fn guarded_result(
         &mut self,
         now: &mut Current<'_>,
@@ -229,8 +232,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Makes the values of a wide operand consecutive and aligned: where they are not, they are copied to a run of registers that are
-    /// free, or hold values that are needed for nothing but this operand. As many as possible stay where they are.
+    /// Makes the values of a wide operand consecutive and aligned: where they are not, they are copied to a run of
+    /// registers that are free, or hold values that are needed for nothing but this operand. As many as possible stay
+    /// where they are.
     fn gather_run(
         &mut self,
         now: &mut Current<'_>,
@@ -297,8 +301,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// An aligned run that may be written before the instruction: a free one, or one whose values are put elsewhere before the
-    /// instruction and back behind it. Values that the instruction reads are left alone.
+    /// An aligned run that may be written before the instruction: a free one, or one whose values are put elsewhere
+    /// before the instruction and back behind it. Values that the instruction reads are left alone.
     fn make_room(
         &mut self,
         now: &mut Current<'_>,

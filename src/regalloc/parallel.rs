@@ -22,8 +22,8 @@ pub(super) enum Step {
     Swap(PReg, PReg),
 }
 
-/// Orders `copies`, whose targets differ. `busy` holds the registers that must keep their values; a free one below `available` breaks
-/// cycles, without one the values are exchanged in place.
+/// Orders `copies`, whose targets differ. `busy` holds the registers that must keep their values; a free one below
+/// `available` breaks cycles, without one the values are exchanged in place.
 ///
 /// Every copy and every register is looked at a constant number of times.
 pub(super) fn sequence(

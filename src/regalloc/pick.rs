@@ -1,8 +1,9 @@
 //! Choosing a register for a value, or an aligned run for several.
 //!
-//! Preferences in order: the register of the value's web, its place in its run, the register that the calling convention wants, the
-//! lowest register that no web or run will want while the value lives, the lowest at all. Registers beside taken ones come first, so that
-//! aligned pairs stay whole. The first value of a web or run chooses for all of it, as if they were alive already.
+//! Preferences in order: the register of the value's web, its place in its run, the register that the calling
+//! convention wants, the lowest register that no web or run will want while the value lives, the lowest at all.
+//! Registers beside taken ones come first, so that aligned pairs stay whole. The first value of a web or run chooses
+//! for all of it, as if they were alive already.
 
 use super::constrain::pressure::Pressure;
 use super::liveness::{Liveness, edge_arguments, end_position};
@@ -42,7 +43,8 @@ pub(super) struct Picker<'a> {
     /// Where to look, by class.
     areas: [Areas; 3],
     tables: &'a mut Tables,
-    /// Blocks that pass values to the start of a loop for its next round; none where there are more than [`MOST_ROUNDS`].
+    /// Blocks that pass values to the start of a loop for its next round; none where there are more than
+    /// [`MOST_ROUNDS`].
     rounds: SmallVec<[Block; MOST_ROUNDS]>,
 }
 
@@ -230,7 +232,8 @@ impl<'a> Picker<'a> {
             }
         };
         let hint = self.webs.hint(v);
-        // A web that lives across calls has a register that callees keep, where that is free: all of it, or a loop copies in every turn.
+        // A web that lives across calls has a register that callees keep, where that is free: all of it, or a loop
+        // copies in every turn.
         let hinted = if open.is_empty() { free } else { open };
         if hint != NONE && hinted.contains(hint) && self.is_clear(v, hint, now) {
             return Ok(hint);
@@ -270,8 +273,9 @@ impl<'a> Picker<'a> {
         Err(NoRegister(class))
     }
 
-    /// Registers in which `v` would change places with other values when a loop goes round: it is passed to a parameter whose register holds
-    /// what moves on to these. A value that only moves costs one copy less than one that changes places.
+    /// Registers in which `v` would change places with other values when a loop goes round: it is passed to a parameter
+    /// whose register holds what moves on to these. A value that only moves costs one copy less than one that changes
+    /// places.
     fn rivals(&self, v: VReg) -> Numbers {
         let mut moved_on = Numbers::default();
         // One that chooses for others, too, has more to see to.
@@ -363,7 +367,8 @@ impl<'a> Picker<'a> {
         Err(NoRegister(class))
     }
 
-    /// First register for a run of which `now` is being defined, such that the members of all its webs will find their places free.
+    /// First register for a run of which `now` is being defined, such that the members of all its webs will find their
+    /// places free.
     fn choose_base(&self, run: u32, now: &[(VReg, Numbers)]) -> Option<u8> {
         let info = *self.webs.run_info(run);
         if info.base != NONE {

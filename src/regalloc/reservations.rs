@@ -1,4 +1,5 @@
-//! Which registers are spoken for: by values to come whose webs or runs have theirs already, and by the calling convention.
+//! Which registers are spoken for: by values to come whose webs or runs have theirs already, and by the calling
+//! convention.
 
 use super::liveness::Liveness;
 use super::webs::Webs;
@@ -87,8 +88,8 @@ pub(super) fn life(live: &Liveness, webs: &Webs, v: VReg) -> Reservation {
     }
 }
 
-/// Whether one of `list` begins during a life, or ends in it after it has begun behind the position `now`: what begins before that has its
-/// register, be it this one or not. Two that begin at once are in each other's way.
+/// Whether one of `list` begins during a life, or ends in it after it has begun behind the position `now`: what begins
+/// before that has its register, be it this one or not. Two that begin at once are in each other's way.
 pub(super) fn disturbs(list: &[Reservation], life: Reservation, now: u32) -> bool {
     if list.is_empty() {
         return false;

@@ -8,7 +8,8 @@ use crate::vcode::{Callee, Terminator, VCode};
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Survey {
-    /// Whether values must be in registers that only a colouring can choose: pairs and quads, guarded results, addresses that are called.
+    /// Whether values must be in registers that only a colouring can choose: pairs and quads, guarded results,
+    /// addresses that are called.
     pub needs_colouring: bool,
     /// Whether it calls.
     pub calls: bool,

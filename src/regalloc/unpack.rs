@@ -1,8 +1,9 @@
 //! R2P: one instruction for predicates that come back next to each other from the bits of one GPR.
 //!
-//! In: allocated code in which some instructions are known to test a bit each of a packed register ([`super::constrain`]). Where two or more
-//! tests of one register stand next to each other and write the predicates of their bits' numbers, one R2P takes their place, first of them
-//! all. The document can be read so that the predicates that an R2P does not select become false, so no other may be alive there.
+//! In: allocated code in which some instructions are known to test a bit each of a packed register
+//! ([`super::constrain`]). Where two or more tests of one register stand next to each other and write the predicates of
+//! their bits' numbers, one R2P takes their place, first of them all. The document can be read so that the predicates
+//! that an R2P does not select become false, so no other may be alive there.
 
 use super::moves;
 use crate::isa::table::Effects;
@@ -17,7 +18,8 @@ type Set = u8;
 /// Predicates that exist.
 const ALL: Set = (1 << RegisterClass::Predicate.hardwired()) - 1;
 
-/// Puts R2P in place of `tests`, indices of instructions in order. `origins` loses the entries of the instructions that go.
+/// Puts R2P in place of `tests`, indices of instructions in order. `origins` loses the entries of the instructions that
+/// go.
 pub(super) fn unpack(code: &mut VCode<PReg>, tests: &[u32], mut origins: Option<&mut Vec<u32>>) {
     let groups = groups(code, tests);
     if groups.is_empty() {

@@ -1,14 +1,14 @@
 //! Values that want the same register (webs) and webs that want neighbouring ones (runs).
 //!
-//! A web holds block parameters with their arguments and guarded results with the values that they keep, as long as no member is alive
-//! where another is defined: then all of them can have one register and the copies between them vanish. A run holds the webs of the values
-//! of wide operands at their offsets in an aligned pair or quad. Since it holds webs, an address that a loop carries in two words is a pair
-//! in the parameters, in what is added to them and in the arguments, and accumulators that are stored together at the end stand side by
-//! side from the start.
+//! A web holds block parameters with their arguments and guarded results with the values that they keep, as long as no
+//! member is alive where another is defined: then all of them can have one register and the copies between them vanish.
+//! A run holds the webs of the values of wide operands at their offsets in an aligned pair or quad. Since it holds
+//! webs, an address that a loop carries in two words is a pair in the parameters, in what is added to them and in the
+//! arguments, and accumulators that are stored together at the end stand side by side from the start.
 //!
-//! What would put two webs at one place of a run joins these webs, and does not happen where they interfere: half of a pair in the right
-//! register is worth nothing. Both are wishes: what the colouring cannot grant costs a copy. So those of the innermost loops come first
-//! ([`super::wishes`] collects them).
+//! What would put two webs at one place of a run joins these webs, and does not happen where they interfere: half of a
+//! pair in the right register is worth nothing. Both are wishes: what the colouring cannot grant costs a copy. So those
+//! of the innermost loops come first ([`super::wishes`] collects them).
 
 use super::constrain::pressure::stack_pointer;
 use super::liveness::Liveness;
@@ -20,7 +20,8 @@ use smallvec::SmallVec;
 /// No register.
 pub(super) const NONE: u8 = u8::MAX;
 const NO_RUN: u32 = u32::MAX;
-/// Largest product of the sizes of two webs that are compared member by member (*assumed*; keeps the work linear in practice).
+/// Largest product of the sizes of two webs that are compared member by member (*assumed*; keeps the work linear in
+/// practice).
 const MERGE_WORK: u32 = 4096;
 
 /// Webs for one aligned run of registers.
@@ -156,7 +157,8 @@ impl Webs {
         }
     }
 
-    /// Gives the webs of a wide operand's values consecutive places in one run, as far as that agrees with the runs that they are in.
+    /// Gives the webs of a wide operand's values consecutive places in one run, as far as that agrees with the runs
+    /// that they are in.
     fn join_tuple(&mut self, meets: &Interference<'_>, tuple: &Tuple) {
         let mut roots = SmallVec::<[VReg; 4]>::new();
         for v in tuple.regs() {
@@ -300,8 +302,8 @@ impl Webs {
                 .any(|x| self.members(b).any(|y| meets.interfere(x, y)))
     }
 
-    /// Lets a value that ends where another one with a hint begins have the same hint: what is computed from it in steps can stay in
-    /// one register.
+    /// Lets a value that ends where another one with a hint begins have the same hint: what is computed from it in
+    /// steps can stay in one register.
     fn pass_hints_on(&mut self, code: &VCode<VReg>, live: &Liveness) {
         if self.hinted.is_empty() {
             return;

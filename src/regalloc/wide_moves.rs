@@ -1,8 +1,10 @@
 //! MOV.64: one instruction for two moves to the registers of an aligned pair.
 //!
-//! In: allocated code. Zeros of neighbouring accumulators and halves of constants are words of their own until they have registers. Where two moves of
-//! one block write both registers of a pair, from RZ or from the registers of a pair in the same order, and what stands between them lets one of them
-//! go to the other's place, MOV.64 takes their place; a register that holds zero is RZ here. One walk over each block: of every register it is known where it was last read or written.
+//! In: allocated code. Zeros of neighbouring accumulators and halves of constants are words of their own until they
+//! have registers. Where two moves of one block write both registers of a pair, from RZ or from the registers of a pair
+//! in the same order, and what stands between them lets one of them go to the other's place, MOV.64 takes their place;
+//! a register that holds zero is RZ here. One walk over each block: of every register it is known where it was last
+//! read or written.
 //!
 //! Guarded moves and moves across a call stay; so do immediates, which MOV.64 does not take.
 

@@ -110,7 +110,8 @@ impl Wishes {
     }
 }
 
-/// Calls `add` with every value that the calling convention has a register for, that register, and how much that matters.
+/// Calls `add` with every value that the calling convention has a register for, that register, and how much that
+/// matters.
 pub(super) fn hints(code: &VCode<VReg>, mut add: impl FnMut(VReg, u8, u32)) {
     for (v, r) in &code.entry {
         add(*v, r.number(), 0);

@@ -1,4 +1,5 @@
-//! Writes the allocated code: every operand in its register, copies as instructions between them, packed predicates with their bits.
+//! Writes the allocated code: every operand in its register, copies as instructions between them, packed predicates
+//! with their bits.
 
 use super::allocation::{Allocation, Point, number};
 use super::check::ADDED;
@@ -17,8 +18,9 @@ use smallvec::SmallVec;
 use std::iter::Copied;
 use std::slice::Iter;
 
-/// Writes `code` as `allocation` says. `origins` gets for each instruction its index in `code`, or [`ADDED`], if anyone wants to know. Also
-/// returned: the registers that the written code names, and the indices of instructions that test a bit of packed predicates.
+/// Writes `code` as `allocation` says. `origins` gets for each instruction its index in `code`, or [`ADDED`], if anyone
+/// wants to know. Also returned: the registers that the written code names, and the indices of instructions that test a
+/// bit of packed predicates.
 ///
 /// # Panics
 /// When the allocation is not of this code.

@@ -1,8 +1,8 @@
 //! What an instruction reads and writes, as the scheduler sees it.
 //!
-//! Where a function has ordered accesses, what must have been performed before something else is issued is a resource, too ([`Memory`]): an access
-//! with a result writes one, those that stay behind it read that, and so its scoreboard is waited for. Two writes of one are no matter, and a
-//! fence does what the wait would do.
+//! Where a function has ordered accesses, what must have been performed before something else is issued is a resource,
+//! too ([`Memory`]): an access with a result writes one, those that stay behind it read that, and so its scoreboard is
+//! waited for. Two writes of one are no matter, and a fence does what the wait would do.
 
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role};
@@ -11,7 +11,8 @@ use crate::vcode::{AtomicSpace, Entry, MemoryOrder, Part};
 use std::fmt;
 use std::ops::Range;
 
-/// A 32-bit register, a predicate, a convergence barrier, or what is to be performed in [`Memory`], numbered through all files.
+/// A 32-bit register, a predicate, a convergence barrier, or what is to be performed in [`Memory`], numbered through
+/// all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource(u16);
 
@@ -355,7 +356,8 @@ impl AccessLists {
         }
     }
 
-    /// Adds what is no register operand: convergence barriers, the set of all predicates, registers known only at run time.
+    /// Adds what is no register operand: convergence barriers, the set of all predicates, registers known only at run
+    /// time.
     fn add_special(&mut self, inst: &PInst, latency: &LatencyInfo) {
         let info = inst.info();
         for operand in info.operands.iter().filter(|o| o.class.is_none()) {

@@ -1,16 +1,18 @@
 //! Computing ahead of a branch what stands behind it.
 //!
-//! A branch waits for its condition, a predicate, longer than anything else of fixed latency takes. What only computes and stands behind the branch
-//! can be computed in that time, before it is known whether it will be needed: of a loop the condition of the next branch, of a kernel the addresses
-//! behind the test of its bounds.
+//! A branch waits for its condition, a predicate, longer than anything else of fixed latency takes. What only computes
+//! and stands behind the branch can be computed in that time, before it is known whether it will be needed: of a loop
+//! the condition of the next branch, of a kernel the addresses behind the test of its bounds.
 //!
-//! An instruction of a block goes to the end of its only predecessor, if that is going to branch there most of the time – the other way leaves the loop,
-//! ends the function or is rare – and if it issues there before the branch could: nothing waits longer than it did. It needs no more registers than
-//! the function does anyway, up to the step in which they are given out. What accesses memory, traps, or writes a register that the warp shares stays;
-//! so does what a loop hands on where that replaces something that is still read behind the branch, which would cost a copy in every turn.
+//! An instruction of a block goes to the end of its only predecessor, if that is going to branch there most of the time
+//! – the other way leaves the loop, ends the function or is rare – and if it issues there before the branch could:
+//! nothing waits longer than it did. It needs no more registers than the function does anyway, up to the step in which
+//! they are given out. What accesses memory, traps, or writes a register that the warp shares stays; so does what a
+//! loop hands on where that replaces something that is still read behind the branch, which would cost a copy in every
+//! turn.
 //!
-//! Every instruction of a block that is looked at is looked at once for each of at most as many issues as a predicate takes cycles; blocks whose predecessor has no
-//! cycle to spare are not.
+//! Every instruction of a block that is looked at is looked at once for each of at most as many issues as a predicate
+//! takes cycles; blocks whose predecessor has no cycle to spare are not.
 
 use super::alive::Pressure;
 use super::dependence::{Renewals, latency_of};
@@ -53,7 +55,8 @@ struct Arrival {
     cycle: u32,
     /// The block that it is written in.
     home: u32,
-    /// Written by what takes an unknown time, or by whom is not known. In other blocks than [`Arrival::block`] it may have to be waited for.
+    /// Written by what takes an unknown time, or by whom is not known. In other blocks than [`Arrival::block`] it may
+    /// have to be waited for.
     slow: bool,
 }
 
@@ -75,7 +78,8 @@ pub(super) struct Scratch {
     readers: Vec<(u32, u32)>,
 }
 
-/// Whether an instruction may run where it is not needed, and where lanes are together that are not later, or the other way round.
+/// Whether an instruction may run where it is not needed, and where lanes are together that are not later, or the other
+/// way round.
 fn only_computes(entry: &Entry<VReg>, divergent: bool) -> bool {
     let inst = &entry.inst;
     let shared = |r: VReg| r.class() == RegisterClass::Uniform;
@@ -168,8 +172,8 @@ impl Scratch {
         }
     }
 
-    /// Looks for what to compute ahead in a pair; `room` are the values that may be alive at the end of the first block beside those that are.
-    /// What has been found moves when [`Scratch::finish`] is called.
+    /// Looks for what to compute ahead in a pair; `room` are the values that may be alive at the end of the first block
+    /// beside those that are. What has been found moves when [`Scratch::finish`] is called.
     pub(super) fn look(
         &mut self,
         code: &VCode<VReg>,
@@ -231,7 +235,8 @@ impl Scratch {
         }
     }
 
-    /// Whether nobody behind the branch reads the values that those of an instruction there, at `index`, replace in the next turn of a loop.
+    /// Whether nobody behind the branch reads the values that those of an instruction there, at `index`, replace in the
+    /// next turn of a loop.
     fn replaces_nothing(
         &self,
         code: &VCode<VReg>,
@@ -300,7 +305,8 @@ impl Scratch {
         at + 1
     }
 
-    /// When a value is there, in cycles of the first block of a pair, if it is computed there or before and that is known.
+    /// When a value is there, in cycles of the first block of a pair, if it is computed there or before and that is
+    /// known.
     fn arrival(&self, v: VReg, pair: Pair) -> Option<u32> {
         let arrival = &self.arrivals[v.index()];
         if arrival.block == pair.from.index() as u32 + 1 {

@@ -1,8 +1,9 @@
 //! Which scoreboard each instruction of variable latency signals.
 //!
-//! One walk over the code in its final order with an estimate of the time. A result takes a scoreboard that nobody has to wait for any more; if
-//! there is none, that whose last result arrives nearest in time, so that who waits for one waits little for the other. A scoreboard whose
-//! results have arrived, but which has not been waited for, is no better: who waits for it would wait for the new result. Any choice is correct.
+//! One walk over the code in its final order with an estimate of the time. A result takes a scoreboard that nobody has
+//! to wait for any more; if there is none, that whose last result arrives nearest in time, so that who waits for one
+//! waits little for the other. A scoreboard whose results have arrived, but which has not been waited for, is no
+//! better: who waits for it would wait for the new result. Any choice is correct.
 
 use super::access::{AccessLists, Accesses, Resource};
 use super::state::State;
@@ -22,8 +23,8 @@ pub struct Scratch {
     needed: Vec<Needed>,
 }
 
-/// Finds the scoreboards of all instructions. `wishes` gets them, by position, with the stalls and wait masks of code that runs
-/// from its first instruction to its last and leaves the function only there. `state` is empty before.
+/// Finds the scoreboards of all instructions. `wishes` gets them, by position, with the stalls and wait masks of code
+/// that runs from its first instruction to its last and leaves the function only there. `state` is empty before.
 pub fn assign(
     code: &Linear,
     accesses: &AccessLists,
@@ -122,8 +123,8 @@ const NEVER: u32 = u32::MAX;
 impl Scratch {
     /// Finds what the instructions of a block must signal.
     ///
-    /// One walk backwards knows for each resource the next write and the next access in the block, which decides most cases; only where nothing
-    /// happens until the end of the block are the paths behind it looked at.
+    /// One walk backwards knows for each resource the next write and the next access in the block, which decides most
+    /// cases; only where nothing happens until the end of the block are the paths behind it looked at.
     fn find_needed(&mut self, code: &Linear, accesses: &AccessLists, block: usize) {
         let Scratch { next, needed } = self;
         let range = code.positions(block);
@@ -254,9 +255,9 @@ impl Next {
     }
 }
 
-/// Whether the instruction at a position of a block needs no read scoreboard beside its write scoreboard, `results`: on all paths who overwrites
-/// a source comes behind a wait for the results. `wishes` have the wait masks as they have become; more instructions wait for a scoreboard
-/// than those that use the results, since scoreboards are shared.
+/// Whether the instruction at a position of a block needs no read scoreboard beside its write scoreboard, `results`: on
+/// all paths who overwrites a source comes behind a wait for the results. `wishes` have the wait masks as they have
+/// become; more instructions wait for a scoreboard than those that use the results, since scoreboards are shared.
 pub fn needs_no_read_board(
     code: &Linear,
     accesses: &AccessLists,
@@ -272,8 +273,8 @@ pub fn needs_no_read_board(
     })
 }
 
-/// Whether a path from a position in a block on comes to a `hit` before it comes to a `stop`; at one instruction the stop counts first.
-/// Says so too where that is not found out within [`LOOK_AHEAD`] instructions.
+/// Whether a path from a position in a block on comes to a `hit` before it comes to a `stop`; at one instruction the
+/// stop counts first. Says so too where that is not found out within [`LOOK_AHEAD`] instructions.
 fn reaches(
     code: &Linear,
     accesses: &AccessLists,

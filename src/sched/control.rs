@@ -1,14 +1,15 @@
 //! Control bits: stalls, wait masks and scoreboards.
 //!
-//! Takes code in its final order. What is still on its way at each point, on the worst path to it, is found by forward dataflow over the
-//! blocks ([`State`]); each instruction then waits for what it needs of that: a stall on the instruction before it for results of fixed
-//! latency (RAW, and WAW so that results arrive in the order of the writes), its wait mask for results of variable latency and for sources
-//! that slow instructions still read (WAR). Which scoreboards are signalled is decided before ([`super::boards`]).
+//! Takes code in its final order. What is still on its way at each point, on the worst path to it, is found by forward
+//! dataflow over the blocks ([`State`]); each instruction then waits for what it needs of that: a stall on the
+//! instruction before it for results of fixed latency (RAW, and WAW so that results arrive in the order of the writes),
+//! its wait mask for results of variable latency and for sources that slow instructions still read (WAR). Which
+//! scoreboards are signalled is decided before ([`super::boards`]).
 //!
-//! Before control leaves for other code (CALL, RET, tail calls) everything is waited for, and the code that is entered, or come back
-//! to, relies on that. Nothing is waited for before EXIT and TRAP: results on their way belong to nobody then. Nor before BAR and MEMBAR:
-//! they see to what was issued before them themselves. An access that has to be performed behind an ordered one waits for that one's
-//! scoreboard, as if it read its result ([`super::access`]).
+//! Before control leaves for other code (CALL, RET, tail calls) everything is waited for, and the code that is entered,
+//! or come back to, relies on that. Nothing is waited for before EXIT and TRAP: results on their way belong to nobody
+//! then. Nor before BAR and MEMBAR: they see to what was issued before them themselves. An access that has to be
+//! performed behind an ordered one waits for that one's scoreboard, as if it read its result ([`super::access`]).
 
 use super::Scheduled;
 use super::access::{AccessLists, Accesses};
@@ -155,8 +156,8 @@ impl Scratch {
         }
     }
 
-    /// Takes away the read scoreboards that nobody needs, now that it is known where the write scoreboards are waited for. No wait becomes
-    /// needless: each is there for an instruction that nothing else tells of.
+    /// Takes away the read scoreboards that nobody needs, now that it is known where the write scoreboards are waited
+    /// for. No wait becomes needless: each is there for an instruction that nothing else tells of.
     fn drop_read_boards(&mut self, code: &Linear) {
         for block in 0..code.block_count() {
             for position in code.positions(block) {

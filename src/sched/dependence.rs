@@ -1,7 +1,8 @@
 //! What must stay in order within a run of instructions before allocation.
 //!
-//! Everything is indexed by node (position in the run) or by the values that the run names, numbered as they come; the lists are kept from
-//! run to run, so a graph costs no allocation once they have grown, and nothing that grows with the function.
+//! Everything is indexed by node (position in the run) or by the values that the run names, numbered as they come; the
+//! lists are kept from run to run, so a graph costs no allocation once they have grown, and nothing that grows with the
+//! function.
 
 use super::alive::{Alive, Pressure};
 use crate::isa::table::{Direction, Effects};
@@ -171,15 +172,15 @@ fn part<'a, T>(list: &'a [T], range: &Range<u32>) -> &'a [T] {
 
 /// Whether an instruction keeps its place: everything before it stays before it, everything behind it behind.
 ///
-/// These are calls and whatever changes which lanes run together (a uniform register must not be written before lanes have met), waits for
-/// other warps, or names registers that are not in its operands.
+/// These are calls and whatever changes which lanes run together (a uniform register must not be written before lanes
+/// have met), waits for other warps, or names registers that are not in its operands.
 pub fn keeps_its_place(inst: &Inst<VReg>) -> bool {
     let fixed = Effects::CONTROL.union(Effects::PREDICATES);
     inst.optype().info().effects.intersects(fixed)
 }
 
-/// Whether nothing moves across an instruction. A barrier of the CTA keeps its place, but what only computes may move across it: it only keeps memory
-/// in order.
+/// Whether nothing moves across an instruction. A barrier of the CTA keeps its place, but what only computes may move
+/// across it: it only keeps memory in order.
 pub fn is_fence(inst: &Inst<VReg>) -> bool {
     inst.optype() != Optype::BAR && keeps_its_place(inst)
 }
@@ -225,8 +226,8 @@ pub(super) fn latency_of(inst: &Inst<VReg>, reg: VReg) -> u32 {
 }
 
 impl Dependences {
-    /// Makes the graph of `run`; `behind` is alive behind it. What renews a value stays behind the reads of the old one, unless that is
-    /// alive behind the run anyway: one register will do for both.
+    /// Makes the graph of `run`; `behind` is alive behind it. What renews a value stays behind the reads of the old
+    /// one, unless that is alive behind the run anyway: one register will do for both.
     pub fn build(
         &mut self,
         code: &VCode<VReg>,
@@ -334,7 +335,8 @@ impl Dependences {
         *number
     }
 
-    /// Notes a read by a node, whose uses and edges begin at `uses` and `edges`; true if it is the node's first of the register.
+    /// Notes a read by a node, whose uses and edges begin at `uses` and `edges`; true if it is the node's first of the
+    /// register.
     fn read(
         &mut self,
         node: u32,
@@ -400,7 +402,8 @@ impl Dependences {
         }
     }
 
-    /// Adds the edges that keep a node on its side of the barriers of the CTA, or a barrier behind what stands before it.
+    /// Adds the edges that keep a node on its side of the barriers of the CTA, or a barrier behind what stands before
+    /// it.
     fn keep_side(&mut self, start: usize, node: u32, inst: &Inst<VReg>) {
         if inst.optype() == Optype::BAR {
             for i in 0..self.sided.len() {
@@ -415,7 +418,8 @@ impl Dependences {
         self.sided.push(node);
     }
 
-    /// Adds the edges that keep an access on its side of ordered ones, whatever their spaces, or an ordered one behind what stands before it.
+    /// Adds the edges that keep an access on its side of ordered ones, whatever their spaces, or an ordered one behind
+    /// what stands before it.
     fn keep_order(&mut self, start: usize, node: u32, ordered: bool) {
         if ordered {
             for i in 0..self.seen.len() {
@@ -429,8 +433,8 @@ impl Dependences {
         self.seen.push(node);
     }
 
-    /// Adds the edges that keep an access to memory in order with earlier ones: a write with every access that may be to the same place
-    /// since the write before, a read with the last write.
+    /// Adds the edges that keep an access to memory in order with earlier ones: a write with every access that may be
+    /// to the same place since the write before, a read with the last write.
     fn access(&mut self, start: usize, node: u32, effects: Effects) {
         let writes = effects.intersects(Effects::STORE.union(Effects::ATOMIC));
         if !writes && !effects.contains(Effects::LOAD) || !effects.intersects(ANY_SPACE) {

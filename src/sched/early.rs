@@ -1,13 +1,16 @@
 //! Computing early what costs no register, before the order is looked for.
 //!
-//! Cranelift's mid-end computes a value as late as it can: in a block that ends in a jump, what it hands on is computed behind everything else, also behind
-//! the barriers. Where that keeps operands alive for long (a tile of a matrix product has all its operands loaded before the first is used), this pass
-//! computes what only computes as soon as its operands are there, if that leaves no more values alive than before. So the list scheduling behind it,
-//! which looks at runs of limited length and never needs more registers than the order that it is given, begins with few.
+//! Cranelift's mid-end computes a value as late as it can: in a block that ends in a jump, what it hands on is computed
+//! behind everything else, also behind the barriers. Where that keeps operands alive for long (a tile of a matrix
+//! product has all its operands loaded before the first is used), this pass computes what only computes as soon as its
+//! operands are there, if that leaves no more values alive than before. So the list scheduling behind it, which looks
+//! at runs of limited length and never needs more registers than the order that it is given, begins with few.
 //!
-//! Only what changes how many warps are resident counts: fewer registers than that give the order behind it less room to hide latencies.
+//! Only what changes how many warps are resident counts: fewer registers than that give the order behind it less room
+//! to hide latencies.
 //!
-//! Every instruction is issued once and looked at once for each of its operands: the time is linear. What is not moved up keeps its order.
+//! Every instruction is issued once and looked at once for each of its operands: the time is linear. What is not moved
+//! up keeps its order.
 
 use super::alive::{Alive, Pressure};
 use super::dependence::{crosses_barriers, is_fence};
@@ -98,8 +101,8 @@ fn operands(code: &VCode<VReg>, entry: &Entry<VReg>) -> Values {
 }
 
 impl Scratch {
-    /// Reorders the instructions of a block where that makes room for more warps, and says whether it did. What is `alive` goes from behind them to
-    /// before them.
+    /// Reorders the instructions of a block where that makes room for more warps, and says whether it did. What is
+    /// `alive` goes from behind them to before them.
     pub fn compute_early(
         &mut self,
         code: &mut VCode<VReg>,
@@ -128,7 +131,8 @@ impl Scratch {
         changed
     }
 
-    /// Reorders instructions without a fence among them, if that is worth it. What is alive goes from behind them to before them.
+    /// Reorders instructions without a fence among them, if that is worth it. What is alive goes from behind them to
+    /// before them.
     fn part(&mut self, code: &mut VCode<VReg>, range: Range<usize>, alive: &mut Alive) -> bool {
         let insts = &code.insts[range.clone()];
         self.read_by(code, insts, alive);

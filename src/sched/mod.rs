@@ -1,8 +1,8 @@
 //! Scheduling: the order of instructions, and the control bits that make the machine wait for what is not there yet.
 //!
-//! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls, scoreboards and wait
-//! masks for code in its final order; [`crate::hazards`] checks them in the finished words. [`model`] says how long the blocks take,
-//! [`picture`] what there is to see.
+//! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls,
+//! scoreboards and wait masks for code in its final order; [`crate::hazards`] checks them in the finished words.
+//! [`model`] says how long the blocks take, [`picture`] what there is to see.
 
 pub mod access;
 mod ahead;

@@ -1,13 +1,15 @@
 //! How long blocks take, as the control bits and the latency table say.
 //!
-//! Takes code with control bits. The model is one warp alone on its scheduler: an instruction issues when the stall of the one before it is over and
-//! the scoreboards that it waits for are zero, and a scoreboard is zero when the latest of what signals it has had the latency of the table – for
-//! memory an assumption, since no cache and no contention is in it. Waiting at a barrier for other warps takes no time. That is the model of the timed
-//! simulator with one warp, so that code without branches takes exactly as long there if no guard is false in all lanes: then nothing is
-//! signalled late. Several warps fill each other's gaps; a block takes between the sum of what they issue and what the model says of one.
+//! Takes code with control bits. The model is one warp alone on its scheduler: an instruction issues when the stall of
+//! the one before it is over and the scoreboards that it waits for are zero, and a scoreboard is zero when the latest
+//! of what signals it has had the latency of the table – for memory an assumption, since no cache and no contention is
+//! in it. Waiting at a barrier for other warps takes no time. That is the model of the timed simulator with one warp,
+//! so that code without branches takes exactly as long there if no guard is false in all lanes: then nothing is
+//! signalled late. Several warps fill each other's gaps; a block takes between the sum of what they issue and what the
+//! model says of one.
 //!
-//! A block by itself begins with nothing on its way. A loop's turn is that on its longest path, and is what each of many turns takes: what is on its
-//! way at the end of a turn is waited for in the next.
+//! A block by itself begins with nothing on its way. A loop's turn is that on its longest path, and is what each of
+//! many turns takes: what is on its way at the end of a turn is waited for in the next.
 
 use super::Scheduled;
 use super::access::{AccessLists, Accesses};
@@ -20,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// Turns that are walked until one takes as long as all that follow (*measured*: the second does in all files of tests).
+/// Turns that are walked until one takes as long as all that follow (*measured*: the second does in all files of
+/// tests).
 const TURNS: usize = 4;
 
 /// How long a block of a function takes.
@@ -32,7 +35,8 @@ pub struct BlockCycles {
     pub line: u32,
     /// Its instructions.
     pub instructions: u32,
-    /// Cycles from the issue of its first instruction until the first of the next block could issue, if nothing is on its way at the start.
+    /// Cycles from the issue of its first instruction until the first of the next block could issue, if nothing is on
+    /// its way at the start.
     pub cycles: u32,
     /// Of the first block of an innermost loop in the order of the code: the cycles of a turn on the longest path.
     pub turn: Option<u32>,
@@ -108,7 +112,8 @@ pub fn cycles(scheduled: &Scheduled) -> FunctionCycles {
     }
 }
 
-/// The longest way through a loop from its header to an edge back there, by what its blocks take by themselves. `order` are its nodes in reverse postorder.
+/// The longest way through a loop from its header to an edge back there, by what its blocks take by themselves. `order`
+/// are its nodes in reverse postorder.
 fn longest_path(
     scheduled: &Scheduled,
     l: &Loop,

@@ -150,7 +150,8 @@ fn straight_code_takes_as_long_as_in_the_timed_simulator() {
     }
 }
 
-/// A kernel of random arithmetic between loads and stores, of 32 and 64 bits, integers, floats and special functions; the same for the same seed.
+/// A kernel of random arithmetic between loads and stores, of 32 and 64 bits, integers, floats and special functions;
+/// the same for the same seed.
 fn random_straight(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = |end: usize| {

@@ -1,8 +1,9 @@
 //! Control bits of real and random kernels are weakened one at a time: who notices?
 //!
-//! Three judges that share no code: the verifier looks at all paths, the timed machine at those that run, and [`InOrder`] follows the lanes of a
-//! recorded run one by one, which decides whether a mutation's hazard lies on a path that was executed. The run does not depend on
-//! control bits, so it is recorded once. `THISGPU_HEAVY=1` tries thousands of mutations.
+//! Three judges that share no code: the verifier looks at all paths, the timed machine at those that run, and
+//! [`InOrder`] follows the lanes of a recorded run one by one, which decides whether a mutation's hazard lies on a path
+//! that was executed. The run does not depend on control bits, so it is recorded once. `THISGPU_HEAVY=1` tries
+//! thousands of mutations.
 
 use super::control::Waiting;
 use super::tests::{InOrder, mutate};

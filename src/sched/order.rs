@@ -2,13 +2,14 @@
 //!
 //! Long blocks are looked at first for what is better computed early ([`early`]).
 //!
-//! List scheduling on the dependence graph ([`super::dependence`]): of the instructions whose operands are there that on the longest path to
-//! the end of the block goes first, so that loads are issued early and what is independent fills the time until they arrive. When as many
-//! values are alive as the function needs anyway (up to the step in which registers are given out), the instruction that frees most goes first
-//! instead: more registers would mean fewer warps, which hide more than an order can. The new order is kept only if it is estimated to be
-//! faster than the old one and needs no more registers. What a loop hands on stays behind the last read of what it replaces
-//! ([`Renewals`]), because a copy in every iteration costs more than the time that would be filled. What only computes moves
-//! across barriers of the CTA, which keep memory in order.
+//! List scheduling on the dependence graph ([`super::dependence`]): of the instructions whose operands are there that
+//! on the longest path to the end of the block goes first, so that loads are issued early and what is independent fills
+//! the time until they arrive. When as many values are alive as the function needs anyway (up to the step in which
+//! registers are given out), the instruction that frees most goes first instead: more registers would mean fewer warps,
+//! which hide more than an order can. The new order is kept only if it is estimated to be faster than the old one and
+//! needs no more registers. What a loop hands on stays behind the last read of what it replaces ([`Renewals`]), because
+//! a copy in every iteration costs more than the time that would be filled. What only computes moves across barriers of
+//! the CTA, which keep memory in order.
 
 use super::ahead;
 use super::alive::{Alive, Pressure};
@@ -22,11 +23,13 @@ use std::ops::Range;
 
 /// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.
 const FREE: [u32; 3] = [0, 32, 4];
-/// The same where they are counted at last: an order that aims at [`FREE`] may need more for a moment. What there are without one to copy with.
+/// The same where they are counted at last: an order that aims at [`FREE`] may need more for a moment. What there are
+/// without one to copy with.
 const ALL_FREE: [u32; 3] = [0, 32, 6];
 /// Registers of a step that are left to the gaps of aligned operands (*assumed*).
 const GAPS: u32 = 2;
-/// How often an order is looked for, each time with so many registers less to aim at (*measured*: a third time finds next to nothing).
+/// How often an order is looked for, each time with so many registers less to aim at (*measured*: a third time finds
+/// next to nothing).
 const TRIES: u32 = 2;
 const ROOM: u32 = 2;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
@@ -209,8 +212,8 @@ struct Ready {
 }
 
 impl Scratch {
-    /// The most values that may be alive at once: what the function needs anyway, up to the step in which registers are given out. `peak` is
-    /// the most that are, where that is known.
+    /// The most values that may be alive at once: what the function needs anyway, up to the step in which registers are
+    /// given out. `peak` is the most that are, where that is known.
     fn limit(&mut self, code: &VCode<VReg>, peak: Option<Pressure>) -> Pressure {
         if let Some(limit) = self.limit {
             return limit;
@@ -281,7 +284,8 @@ impl Scratch {
         peak
     }
 
-    /// Looks for a better order of a run and leaves it, as positions in the run, in `order`; false when the old one is as good.
+    /// Looks for a better order of a run and leaves it, as positions in the run, in `order`; false when the old one is
+    /// as good.
     fn order_run(&mut self, code: &VCode<VReg>, range: Range<usize>) -> bool {
         let run = &code.insts[range];
         if run.len() < SHORTEST_RUN {
@@ -326,15 +330,16 @@ impl Scratch {
             if self.walk.peak.fits(most) {
                 return false;
             }
-            // It went beyond what it aimed at. Results that are written while their operands are alive are the reason, so a little room will do.
+            // It went beyond what it aimed at. Results that are written while their operands are alive are the reason,
+            // so a little room will do.
             let words = &mut aim.0[RegisterClass::Gpr as usize];
             *words = words.saturating_sub(ROOM);
         }
         false
     }
 
-    /// Issues what is ready, one after the other, until all of the run is: an order that ends before `end` and never has more than `most`
-    /// values alive, or false. `limit` is what it aims at.
+    /// Issues what is ready, one after the other, until all of the run is: an order that ends before `end` and never
+    /// has more than `most` values alive, or false. `limit` is what it aims at.
     fn list_schedule(&mut self, limit: Pressure, end: u32, most: Pressure) -> bool {
         let Scratch {
             graph,
@@ -412,8 +417,8 @@ fn choose(walk: &Walk, changes: &[[i32; 3]], ready: &[Ready], limit: Pressure) -
     })
 }
 
-/// The position in `ready` of the instruction with the least change; then that which waits least at `now`, that on the longest path, and the
-/// first.
+/// The position in `ready` of the instruction with the least change; then that which waits least at `now`, that on the
+/// longest path, and the first.
 fn least(now: u32, ready: &[Ready], change: impl Fn(u32) -> i32) -> usize {
     let key = |next: &Ready| {
         let wait = i64::from(next.earliest.saturating_sub(now));

@@ -1,4 +1,5 @@
-//! Reordered blocks keep what depends on each other in order, use no more registers than allowed, and are found faster where they are.
+//! Reordered blocks keep what depends on each other in order, use no more registers than allowed, and are found faster
+//! where they are.
 
 use super::dependence::keeps_its_place;
 use super::order::{Scratch, order};
@@ -216,8 +217,8 @@ fn loads_are_issued_before_the_first_waits() {
     assert_eq!(kinds[..2], [Optype::LDG, Optype::LDG]);
 }
 
-/// A loop that loads a word, works on it, stores it at an address and adds to the address; the next iteration gets `next` for the address,
-/// and the sum in any case.
+/// A loop that loads a word, works on it, stores it at an address and adds to the address; the next iteration gets
+/// `next` for the address, and the sum in any case.
 fn stepping(next: u32) -> VCode<VReg> {
     let reg = |n| VReg::new(RegisterClass::Gpr, n);
     let add = |result, a, b| testing::add(reg(result), reg(a), reg(b));

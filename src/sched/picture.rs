@@ -1,10 +1,12 @@
-//! Finished code as a picture needs it: blocks and how they hang together, registers alive, and when instructions issue.
+//! Finished code as a picture needs it: blocks and how they hang together, registers alive, and when instructions
+//! issue.
 //!
-//! Takes code with control bits ([`Scheduled`]) and what the calls and ends of the function read and write by convention ([`Conventions`],
-//! which only allocated code still says). Makes a [`Picture`], which serializes. Nothing of the code depends on it.
+//! Takes code with control bits ([`Scheduled`]) and what the calls and ends of the function read and write by
+//! convention ([`Conventions`], which only allocated code still says). Makes a [`Picture`], which serializes. Nothing
+//! of the code depends on it.
 //!
-//! Registers are alive by a backward flow over the final words, since moves and waits were added after allocation. A guarded write keeps the
-//! old value where its guard is false, so it ends no life.
+//! Registers are alive by a backward flow over the final words, since moves and waits were added after allocation. A
+//! guarded write keeps the old value where its guard is false, so it ends no life.
 
 use super::Scheduled;
 use super::access::{AccessLists, Accesses, Resource};

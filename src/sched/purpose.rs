@@ -40,8 +40,8 @@ impl Purpose {
     }
 }
 
-/// Whether it copies registers and does nothing else. What brings constants and parameters to registers copies nothing, and neither does what moves
-/// values from one class to another.
+/// Whether it copies registers and does nothing else. What brings constants and parameters to registers copies nothing,
+/// and neither does what moves values from one class to another.
 fn is_copy(inst: &PInst) -> bool {
     let mut read =
         (inst.operands()).filter(|operand| inst.info().reads >> operand.info.first & 1 == 1);

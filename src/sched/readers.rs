@@ -1,7 +1,8 @@
 //! Slow readers that may still read their sources, by what tells that they have.
 //!
-//! Two scoreboards can tell it: the one for the sources, and the one for the results, which arrive later. An instruction that overwrites a
-//! source need not wait for the first where it waits for the second anyway, so both are kept together.
+//! Two scoreboards can tell it: the one for the sources, and the one for the results, which arrive later. An
+//! instruction that overwrites a source need not wait for the first where it waits for the second anyway, so both are
+//! kept together.
 
 use super::access::Resource;
 use super::wish::Boards;
@@ -10,7 +11,8 @@ use crate::isa::control::SCOREBOARDS;
 /// Place of "no scoreboard" in a [`Ways`].
 const NONE: u32 = SCOREBOARDS as u32;
 
-/// A set of pairs of scoreboards, for the sources and for the results of an instruction; either may be missing, not both.
+/// A set of pairs of scoreboards, for the sources and for the results of an instruction; either may be missing, not
+/// both.
 ///
 /// Bit `8 * sources + results`, 6 for a scoreboard that is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +44,8 @@ impl Ways {
         Ways(self.0 & Ways::none_of(zero).0)
     }
 
-    /// Scoreboards that must be waited for, beside those of `wait`, until all is complete; none of them can be left out.
+    /// Scoreboards that must be waited for, beside those of `wait`, until all is complete; none of them can be left
+    /// out.
     pub fn missing(self, wait: u8) -> u8 {
         if self.0 == 0 {
             return 0;
@@ -125,8 +128,8 @@ impl Readers {
     }
 }
 
-/// Merges what is known of resources on another path, in ascending order, into what is known on this one; whether anything changed.
-/// `worse` joins what is known on both.
+/// Merges what is known of resources on another path, in ascending order, into what is known on this one; whether
+/// anything changed. `worse` joins what is known on both.
 pub fn merge<T: Copy + PartialEq>(
     mine: &mut Vec<(Resource, T)>,
     theirs: &[(Resource, T)],

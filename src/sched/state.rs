@@ -1,7 +1,8 @@
 //! What is still on its way at a point of the program, for the worst of all paths to it.
 //!
-//! [`State`] is a table by resource that is walked through the code; [`Border`] is the short list of what is in it between blocks. Both are
-//! emptied at the cost of what they hold, so that they can be used for one function after the other.
+//! [`State`] is a table by resource that is walked through the code; [`Border`] is the short list of what is in it
+//! between blocks. Both are emptied at the cost of what they hold, so that they can be used for one function after the
+//! other.
 
 use super::access::{Accesses, Resource};
 use super::readers::{Readers, merge};

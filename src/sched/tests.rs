@@ -107,7 +107,8 @@ pub(super) struct InOrder {
 }
 
 impl InOrder {
-    /// Issues an instruction; whether it came too early for anything before it. Where its guard is false it only waits and reads the guard.
+    /// Issues an instruction; whether it came too early for anything before it. Where its guard is false it only waits
+    /// and reads the guard.
     pub(super) fn issue(&mut self, inst: &PInst, control: Control, guard: bool) -> bool {
         let now = self.now;
         let latency = inst.optype().info().latency;
@@ -301,13 +302,14 @@ fn computed_control_bits_hold_on_every_path() {
             "round {round}\n{code}"
         );
     }
-    // Where a loop waits for what an earlier turn left, what comes behind it may wait again: rare even in such dense code.
+    // Where a loop waits for what an earlier turn left, what comes behind it may wait again: rare even in such dense
+    // code.
     println!("{waits} waits, {redundant} of them redundant");
     assert!(redundant * 500 < waits, "{redundant} of {waits} waits");
 }
 
-/// Weakens the control bits of one instruction: a shorter stall, a wait less, a scoreboard less or another one. Says whether anything was
-/// changed.
+/// Weakens the control bits of one instruction: a shorter stall, a wait less, a scoreboard less or another one. Says
+/// whether anything was changed.
 pub(super) fn mutate(code: &mut Code, random: &mut Random) -> bool {
     let index = random.below(code.words.len() as u64) as usize;
     let (inst, mut control) = decode(code.words[index]).unwrap();
@@ -348,8 +350,8 @@ fn the_verifier_finds_what_a_path_finds() {
         reported += usize::from(found);
         seen += usize::from(on_path);
     }
-    // Much of what is taken away was needed (not: waits on one of several paths, scoreboards that nobody waits for), and nearly all of what is
-    // reported can be met in a few random runs.
+    // Much of what is taken away was needed (not: waits on one of several paths, scoreboards that nobody waits for),
+    // and nearly all of what is reported can be met in a few random runs.
     assert!(
         seen * 5 > planted && seen * 10 > reported * 8,
         "{planted} planted, {reported} reported, {seen} met"

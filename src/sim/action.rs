@@ -1,7 +1,7 @@
 //! What instructions do: the choice of an [`Action`] for a word.
 //!
-//! Pure operations become lane loops ([`super::specialised`]). The others are the device's own; their windows, sizes and offsets
-//! are read off the description's effects, enumerations and fields.
+//! Pure operations become lane loops ([`super::specialised`]). The others are the device's own; their windows, sizes
+//! and offsets are read off the description's effects, enumerations and fields.
 
 use super::atomic;
 use super::lane_loop::LaneLoop;
@@ -44,7 +44,8 @@ pub struct Atomic {
 }
 
 impl Atomic {
-    /// Its kind if those of this kind leave the same in memory whatever their order: exact ones that combine what is there with what they bring.
+    /// Its kind if those of this kind leave the same in memory whatever their order: exact ones that combine what is
+    /// there with what they bring.
     pub fn commutes(self) -> Option<(AtomOp, Option<AtomType>, u8)> {
         let (op, ty) = self.op.filter(|(op, _)| *op != AtomOp::Exch)?;
         let exact = !matches!(ty, AtomType::F32 | AtomType::F16V2);

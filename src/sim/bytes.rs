@@ -1,6 +1,7 @@
 //! Bytes that cost nothing until they are written, with a mark for each that was.
 //!
-//! Zeros come from the operating system when they are touched, and pages of marks exist only where the marks differ from the rest.
+//! Zeros come from the operating system when they are touched, and pages of marks exist only where the marks differ
+//! from the rest.
 
 /// Words of a page of marks.
 const MARK_WORDS: usize = 64;

@@ -1,13 +1,15 @@
 //! The calls that threads are in: for faults.
 //!
-//! Code keeps its return addresses where it likes, so nothing in registers or memory says reliably where calls came from. The simulator notes the
-//! place of each call that a thread makes, and forgets it with the next return. Jumps to other functions are no calls.
+//! Code keeps its return addresses where it likes, so nothing in registers or memory says reliably where calls came
+//! from. The simulator notes the place of each call that a thread makes, and forgets it with the next return. Jumps to
+//! other functions are no calls.
 
 use super::decoded::WORD_BYTES;
 use super::registers::{LANES, lanes};
 use crate::launch::{Frame, Image};
 
-/// Calls of a thread that are kept (*assumed*: a stack of the usual size has no room for more); of deeper ones only how many there are.
+/// Calls of a thread that are kept (*assumed*: a stack of the usual size has no room for more); of deeper ones only how
+/// many there are.
 const KEPT: usize = 1 << 14;
 /// Calls that a fault has (*assumed*: of a deeper recursion the rest is alike).
 const TOLD: usize = 256;

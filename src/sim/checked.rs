@@ -1,7 +1,7 @@
 //! Loads and stores of a warp under `--check` whose lanes are all in one memory, judged and done for all lanes at once.
 //!
-//! What needs a finding about a register or about what was never written, accesses to parts of words, strong ones and local memory are left to the
-//! lane by lane way of [`super::access`].
+//! What needs a finding about a register or about what was never written, accesses to parts of words, strong ones and
+//! local memory are left to the lane by lane way of [`super::access`].
 
 use super::action::{Access, Action};
 use super::bytes::Bytes;

@@ -1,7 +1,8 @@
 //! A CTA: its warps, their shared memory and their barrier.
 //!
-//! Functional mode gives every warp that can run a turn of [`WARP_TURN`] instructions; timed mode lets the clock choose. A CTA gives
-//! control back after a turn of all its warps, so that CTAs that wait for each other can take turns too.
+//! Functional mode gives every warp that can run a turn of [`WARP_TURN`] instructions; timed mode lets the clock
+//! choose. A CTA gives control back after a turn of all its warps, so that CTAs that wait for each other can take turns
+//! too.
 
 use super::SimConfig;
 use super::bytes::Bytes;
@@ -106,7 +107,8 @@ pub struct Cta {
     random: Option<Random>,
 }
 
-/// The number of each warp of 32 threads, once for each of its pieces, and the lanes of the piece ([`SimConfig::warp_lanes`]).
+/// The number of each warp of 32 threads, once for each of its pieces, and the lanes of the piece
+/// ([`SimConfig::warp_lanes`]).
 pub(super) fn pieces(run: &Run) -> impl Iterator<Item = (u32, u32)> {
     let threads = run.shape.threads() as usize;
     let width = run.config.warp_lanes.clamp(1, LANES as u32) as usize;
@@ -179,7 +181,8 @@ impl Cta {
         self.warps.iter().map(|warp| warp.issued).sum()
     }
 
-    /// Runs for a while, at most `limit` instructions. Where the launch is to end early, that is less; what it did is no turn then.
+    /// Runs for a while, at most `limit` instructions. Where the launch is to end early, that is less; what it did is
+    /// no turn then.
     ///
     /// # Errors
     /// The first fault.
@@ -386,7 +389,8 @@ impl Cta {
     }
 }
 
-/// Opens the barrier when every live warp waits at it; finds warps that nothing can help. Returns whether all threads have ended.
+/// Opens the barrier when every live warp waits at it; finds warps that nothing can help. Returns whether all threads
+/// have ended.
 fn settle(warps: &mut [Warp], checker: Option<&mut Checker>) -> Result<bool, Stopped> {
     if let Some(index) = warps.iter().position(|w| w.state() == WarpState::Stuck) {
         let warp = &warps[index];

@@ -1,8 +1,8 @@
 //! Programs decoded once, before they run.
 //!
-//! In: words. Out: for each word an [`Op`] whose operands are resolved to columns, predicates and broadcasts, whose branch target is an
-//! instruction index, and whose [`Action`] says what to do; for pure operations that is a lane loop with its modifiers decoded. A word
-//! that is no instruction becomes an action that faults when it is reached.
+//! In: words. Out: for each word an [`Op`] whose operands are resolved to columns, predicates and broadcasts, whose
+//! branch target is an instruction index, and whose [`Action`] says what to do; for pure operations that is a lane loop
+//! with its modifiers decoded. A word that is no instruction becomes an action that faults when it is reached.
 
 use super::action::{Access, Action, action};
 use super::execute::Banks;
@@ -41,7 +41,8 @@ pub struct Program {
     pub is_ordered: bool,
     /// Whether some of the atomics are longer than a word.
     pub wide_atomics: bool,
-    /// Whether anything but the barriers of blocks can order accesses of threads of a block: WARPSYNC, and strong accesses that read.
+    /// Whether anything but the barriers of blocks can order accesses of threads of a block: WARPSYNC, and strong
+    /// accesses that read.
     pub orders_threads: bool,
 }
 
@@ -346,7 +347,8 @@ fn is_unset_uniform_predicate(inst: &Inst<PReg>, info: &OperandInfo) -> bool {
     matches!(field.ty, FieldType::UniformPredicate) && field.get(inst.word()) != PT as u64
 }
 
-/// The words of a source that is the same for all lanes; none for what is no value (labels, barriers, uniform predicates, codes).
+/// The words of a source that is the same for all lanes; none for what is no value (labels, barriers, uniform
+/// predicates, codes).
 fn sources(inst: &Inst<PReg>, info: &OperandInfo, words: u8) -> Option<Vec<BroadcastSource>> {
     let field = &inst.info().fields[info.field as usize];
     let raw = field.get(inst.word());

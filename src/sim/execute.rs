@@ -1,8 +1,8 @@
 //! One instruction of one warp.
 //!
-//! [`Warp::step`] issues the next instruction of the warp's current group in all its lanes whose guard holds, and leaves the warp at the
-//! next one. Families with more to say have their own files: memory in [`super::access`], lanes among each other in [`super::convergent`], control
-//! in [`super::warp`].
+//! [`Warp::step`] issues the next instruction of the warp's current group in all its lanes whose guard holds, and
+//! leaves the warp at the next one. Families with more to say have their own files: memory in [`super::access`], lanes
+//! among each other in [`super::convergent`], control in [`super::warp`].
 
 use super::action::{Action, NOWHERE};
 use super::bytes::Bytes;
@@ -170,7 +170,8 @@ impl Warp {
         Ok(())
     }
 
-    /// Issues instructions until it cannot go on or has issued `limit`, and counts them. As many [`Warp::step`]s would do the same.
+    /// Issues instructions until it cannot go on or has issued `limit`, and counts them. As many [`Warp::step`]s would
+    /// do the same.
     ///
     /// # Errors
     /// The fault of the instruction that its current group is at.
@@ -193,8 +194,8 @@ impl Warp {
         Ok(())
     }
 
-    /// Issues instructions when nobody looks on and all constants are there, until it cannot go on, has issued `limit` or is at one that is a fault
-    /// before it does anything.
+    /// Issues instructions when nobody looks on and all constants are there, until it cannot go on, has issued `limit`
+    /// or is at one that is a fault before it does anything.
     #[inline(always)]
     fn issue(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Step {
         if self.state() != WarpState::Ready {

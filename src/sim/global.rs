@@ -1,18 +1,19 @@
 //! Global memory: allocations far apart.
 //!
-//! The addresses are divided into regions of 2^41, an allocation has regions of its own, and a table gives the allocation of a region. So an
-//! access is found in constant time, and a wild one does not hit another allocation: not within 4 GiB, and not where a wrapped index of
-//! 32 bits takes it. `p[i - 1]` with an unsigned `i` of 0 lies 2^32 elements away, that is 2^32 times the size of an element; between two
-//! allocations lie more than 256 times 2^32 addresses ([`GUARD_GAP`]), so elements of up to 256 bytes hit nothing, whatever the offset in them.
-//! Larger ones meet nothing but by chance: allocations follow each other by the golden section of all regions, which keeps few of them as far
-//! apart as it can (the first ten more than 900,000 times 2^32), and each begins at a place of its region that a hash tells.
-//! The same program gets the same addresses.
+//! The addresses are divided into regions of 2^41, an allocation has regions of its own, and a table gives the
+//! allocation of a region. So an access is found in constant time, and a wild one does not hit another allocation: not
+//! within 4 GiB, and not where a wrapped index of 32 bits takes it. `p[i - 1]` with an unsigned `i` of 0 lies 2^32
+//! elements away, that is 2^32 times the size of an element; between two allocations lie more than 256 times 2^32
+//! addresses ([`GUARD_GAP`]), so elements of up to 256 bytes hit nothing, whatever the offset in them. Larger ones meet
+//! nothing but by chance: allocations follow each other by the golden section of all regions, which keeps few of them
+//! as far apart as it can (the first ten more than 900,000 times 2^32), and each begins at a place of its region that a
+//! hash tells. The same program gets the same addresses.
 //!
-//! An allocation begins shortly before a boundary of 2^32, so that code that forgets the carry into the high word of an address
-//! goes wrong. Regions are used again only when all others have been used.
+//! An allocation begins shortly before a boundary of 2^32, so that code that forgets the carry into the high word of an
+//! address goes wrong. Regions are used again only when all others have been used.
 //!
-//! The bytes of an allocation are shared ([`Words`]). A launch works on the [`Table`] as it was when the launch began, so that allocations
-//! come and go meanwhile: memory that is freed stays where it is for the launches that have it.
+//! The bytes of an allocation are shared ([`Words`]). A launch works on the [`Table`] as it was when the launch began,
+//! so that allocations come and go meanwhile: memory that is freed stays where it is for the launches that have it.
 
 use super::words::Words;
 use crate::abi::{LOCAL_WINDOW, SHARED_WINDOW};
@@ -22,7 +23,8 @@ pub use crate::abi::ALLOCATION_ALIGN;
 pub use crate::launch::MemoryError;
 /// Where a wrapped index of 32 bits may land for each byte of its element.
 const UNIT: u64 = 1 << 32;
-/// Unmapped addresses between allocations, at least (assigned): a wrapped index times 256, and once more for the offsets.
+/// Unmapped addresses between allocations, at least (assigned): a wrapped index times 256, and once more for the
+/// offsets.
 pub const GUARD_GAP: u64 = 257 * UNIT;
 /// Addresses of a region: 2 to this power. Half of it for the gap, half for places to begin at.
 const REGION_SHIFT: u32 = 41;
@@ -36,7 +38,8 @@ const LOW_REGIONS: usize = (SHARED_WINDOW >> REGION_SHIFT) as usize;
 const HIGH_REGIONS: usize = ((2 * LOCAL_WINDOW) >> REGION_SHIFT) as usize;
 /// Regions whose addresses are positive as signed numbers.
 const REGIONS: usize = 1 << (63 - REGION_SHIFT);
-/// From one allocation to the next, modulo the regions below the windows: their golden section, made odd so that all come.
+/// From one allocation to the next, modulo the regions below the windows: their golden section, made odd so that all
+/// come.
 const STEP: usize = (LOW_REGIONS as f64 * 0.618_033_988_749_895) as usize | 1;
 /// In the table of regions: no allocation.
 const NONE: u32 = u32::MAX;
@@ -148,7 +151,8 @@ impl Global {
         Ok(base)
     }
 
-    /// The first of `count` free regions in a row, those that were never used before all others, then those that were free the longest.
+    /// The first of `count` free regions in a row, those that were never used before all others, then those that were
+    /// free the longest.
     fn place(&mut self, count: usize) -> Option<usize> {
         let regions = &self.table.regions;
         let is_free = |region: usize| regions.get(region).is_none_or(|index| *index == NONE);
@@ -395,8 +399,8 @@ mod tests {
         (1..all.len()).map(move |i| all[i].0 - (all[i - 1].0 + all[i - 1].1))
     }
 
-    /// An index of 32 bits that wraps, times a size of up to 256 bytes and with whatever offset in the element, hits no other allocation;
-    /// neither do most of larger elements.
+    /// An index of 32 bits that wraps, times a size of up to 256 bytes and with whatever offset in the element, hits no
+    /// other allocation; neither do most of larger elements.
     #[test]
     fn wrapped_indices_hit_nothing() {
         let mut global = Global::new(1 << 60, false);

@@ -1,6 +1,7 @@
 //! The host's vector instructions that lane loops are compiled for.
 //!
-//! Results do not depend on them: what a host does otherwise than the portable code is exact in both, and tests hold one against the other.
+//! Results do not depend on them: what a host does otherwise than the portable code is exact in both, and tests hold
+//! one against the other.
 
 use super::semantics::{Fused, Reference};
 use crate::isa::generated::Semantics;

@@ -1,9 +1,11 @@
 //! The loops that run a pure operation over the lanes of a warp.
 //!
-//! A loop is compiled for an operation, a [`Choice`] of its modifiers and a [`Host`]: modifiers that the choice knows when it is compiled leave nothing
-//! of the cases that they exclude. Sources are columns, results go to columns beside the registers first and then to the lanes that
-//! run: so the compiler of the host sees loops without aliases that it makes vector instructions of, and keeps what is beside the registers in
-//! registers of its own. Predicates are read from and put together to masks. What an operation means is said by its semantics alone, whatever the choice and the host.
+//! A loop is compiled for an operation, a [`Choice`] of its modifiers and a [`Host`]: modifiers that the choice knows
+//! when it is compiled leave nothing of the cases that they exclude. Sources are columns, results go to columns beside
+//! the registers first and then to the lanes that run: so the compiler of the host sees loops without aliases that it
+//! makes vector instructions of, and keeps what is beside the registers in registers of its own. Predicates are read
+//! from and put together to masks. What an operation means is said by its semantics alone, whatever the choice and the
+//! host.
 
 use super::host::Host;
 use super::registers::{BITS, Column, DISCARD, LANES, Operand, Operands, PT, Registers, lanes};
@@ -22,7 +24,8 @@ pub trait LaneLoop: Send + Sync {
 
 /// What is known of an instruction when it is decoded.
 pub trait Choice<O: PureOperation>: Send + Sync + 'static {
-    /// Whether all lanes of a warp are computed at once, also those that do not run: worth it where that becomes vector instructions.
+    /// Whether all lanes of a warp are computed at once, also those that do not run: worth it where that becomes vector
+    /// instructions.
     const WHOLE: bool;
     /// The modifiers.
     fn modifiers(&self) -> O::Modifiers;
@@ -102,7 +105,8 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
         O::scatter(&results, &mut view);
     }
 
-    /// All lanes; those of `mask` are written. What the operation does not give is no variable of the loop when it is compiled.
+    /// All lanes; those of `mask` are written. What the operation does not give is no variable of the loop when it is
+    /// compiled.
     #[inline(always)]
     fn whole(&self, operands: &Operands, registers: &mut Registers, mask: u32) {
         let modifiers = self.choice.modifiers();
@@ -320,7 +324,8 @@ fn words(value: u128) -> [u32; WORDS] {
     [0, 32, 64, 96].map(|shift| (value >> shift) as u32)
 }
 
-/// One lane of the registers, seen through the operands of an instruction. `UNIFORM`: word results go to uniform registers.
+/// One lane of the registers, seen through the operands of an instruction. `UNIFORM`: word results go to uniform
+/// registers.
 struct Lane<'a, const UNIFORM: bool> {
     registers: &'a mut Registers,
     operands: &'a Operands,

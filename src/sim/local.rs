@@ -1,7 +1,7 @@
 //! The local memory of a warp's threads.
 //!
-//! In pages that come to be when they are written. The words of all lanes at one offset lie beside each other, as a register's do: lanes that use the same
-//! offset, as nearly all accesses do, use a column.
+//! In pages that come to be when they are written. The words of all lanes at one offset lie beside each other, as a
+//! register's do: lanes that use the same offset, as nearly all accesses do, use a column.
 
 use super::bytes::Marks;
 use super::registers::{Column, LANES};

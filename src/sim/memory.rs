@@ -1,7 +1,7 @@
 //! Memory: the windows of an address, bounds, alignment.
 //!
-//! A generic 64-bit address lies in shared memory from [`SHARED_BASE`], in local memory from [`LOCAL_BASE`], elsewhere in global memory.
-//! Values are little-endian.
+//! A generic 64-bit address lies in shared memory from [`SHARED_BASE`], in local memory from [`LOCAL_BASE`], elsewhere
+//! in global memory. Values are little-endian.
 
 use super::bytes::Bytes;
 use super::global::Table;

@@ -7,10 +7,12 @@
 //! In: an [`Image`], linked code with its constants, and a [`LaunchRequest`]. Out: a [`Report`] with counts, the
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
-//! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`], [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`], [`checked`],
-//! [`memory`], [`local`], [`global`], [`words`], [`strong`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`],
-//! with [`pending`], [`foreseen`] and [`profile`], look on, [`rounds`] finds warps that can never go on, [`waits`] says for whom they wait, [`Progress`]
-//! lets others look on.
+//! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`],
+//! [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`], [`checked`],
+//! [`memory`], [`local`], [`global`], [`words`], [`strong`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps
+//! take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`], with [`pending`], [`foreseen`]
+//! and [`profile`], look on, [`rounds`] finds warps that can never go on, [`waits`] says for whom they wait,
+//! [`Progress`] lets others look on.
 
 pub(crate) mod access;
 pub(crate) mod action;
@@ -59,11 +61,13 @@ pub use semantics::Reference;
 /// Switches of the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimConfig {
-    /// Warp instructions that a warp may issue in a launch. With `check`, [`SimConfig::BUDGET`] stands for [`SimConfig::CHECKED_BUDGET`].
+    /// Warp instructions that a warp may issue in a launch. With `check`, [`SimConfig::BUDGET`] stands for
+    /// [`SimConfig::CHECKED_BUDGET`].
     pub budget: u64,
-    /// Warp instructions that those blocks of a launch may have issued together which have not ended. What ends is not counted, so
-    /// that a launch of many blocks may be as long as it takes. With `check`, [`SimConfig::LAUNCH_BUDGET`] stands for
-    /// [`SimConfig::CHECKED_LAUNCH_BUDGET`], and an access that the lanes of a warp make one by one counts once for each word of each lane.
+    /// Warp instructions that those blocks of a launch may have issued together which have not ended. What ends is not
+    /// counted, so that a launch of many blocks may be as long as it takes. With `check`, [`SimConfig::LAUNCH_BUDGET`]
+    /// stands for [`SimConfig::CHECKED_LAUNCH_BUDGET`], and an access that the lanes of a warp make one by one counts
+    /// once for each word of each lane.
     pub launch_budget: u64,
     /// Count cycles and find hazards.
     pub timed: bool,
@@ -71,24 +75,27 @@ pub struct SimConfig {
     pub profile: bool,
     /// In timed mode, record so many events of the warps at most ([`Report::trace`]).
     pub trace_events: Option<usize>,
-    /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
+    /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent
+    /// code.
     pub check: bool,
     /// Perform accesses of memory out of order and let warps and blocks take turns at random, as the memory model
     /// allows; the same number, which is the seed, gives the same run. A mode of its own, on one thread of the host:
     /// `timed` and `check` count as off.
     pub weak: Option<u64>,
-    /// Lanes of a warp that run together, 1 to 32: a warp of 32 threads runs as pieces of so many lanes, each a warp of its own for everything
-    /// that lanes do together. Numbers of threads, lanes and warps stay as they are.
+    /// Lanes of a warp that run together, 1 to 32: a warp of 32 threads runs as pieces of so many lanes, each a warp of
+    /// its own for everything that lanes do together. Numbers of threads, lanes and warps stay as they are.
     pub warp_lanes: u32,
     /// Readings of the documents, and the seed that perturbs approximate instructions.
     pub semantics: semantics::Reference,
-    /// Threads of the host that run the blocks of a launch; 0: as many as it runs at a time. One with `timed`, and where blocks may wait
-    /// for each other (atomics on global memory), but without `deterministic`. What a launch writes and counts is the same, unless blocks race without atomics; with `check`
-    /// also then, and so is what is found.
+    /// Threads of the host that run the blocks of a launch; 0: as many as it runs at a time. One with `timed`, and
+    /// where blocks may wait for each other (atomics on global memory), but without `deterministic`. What a launch
+    /// writes and counts is the same, unless blocks race without atomics; with `check` also then, and so is what is
+    /// found.
     pub threads: u32,
-    /// The same launch on the same memory gives the same result. Without that, blocks of programs with atomics on global memory run on several
-    /// threads too (`threads`), and what depends on who comes first depends on the host: who gets a lock or which piece of work, sums of floating-point
-    /// numbers, counts, which fault is told. With `timed`, `check`, `weak` or `turns` it changes nothing.
+    /// The same launch on the same memory gives the same result. Without that, blocks of programs with atomics on
+    /// global memory run on several threads too (`threads`), and what depends on who comes first depends on the host:
+    /// who gets a lock or which piece of work, sums of floating-point numbers, counts, which fault is told. With
+    /// `timed`, `check`, `weak` or `turns` it changes nothing.
     pub deterministic: bool,
     /// Which vector instructions of the host pure operations may use. Results are the same.
     pub simd: Simd,
@@ -96,8 +103,8 @@ pub struct SimConfig {
     pub stack_bytes: u32,
     /// Bytes of device memory, at most.
     pub memory_bytes: u64,
-    /// A seed: which warp of a block issues next, which group of its lanes, and for how many instructions, is random, but for `timed`. The same seed
-    /// gives the same run. Without one, warps and groups take their turns in order.
+    /// A seed: which warp of a block issues next, which group of its lanes, and for how many instructions, is random,
+    /// but for `timed`. The same seed gives the same run. Without one, warps and groups take their turns in order.
     pub turns: Option<u64>,
 }
 

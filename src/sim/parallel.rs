@@ -1,8 +1,9 @@
 //! The blocks of a launch on several threads, with the outcome of running them one after another.
 //!
-//! Workers take blocks in the order of their numbers, a few at a time. What they count is added up in that order, so a launch that faults has the counts
-//! of the blocks before the faulting one and of that one up to the fault, and of several faults that of the lowest block is reported: all blocks below
-//! it have ended, since they were taken before it. What blocks behind it have written is not taken back.
+//! Workers take blocks in the order of their numbers, a few at a time. What they count is added up in that order, so a
+//! launch that faults has the counts of the blocks before the faulting one and of that one up to the fault, and of
+//! several faults that of the lowest block is reported: all blocks below it have ended, since they were taken before
+//! it. What blocks behind it have written is not taken back.
 
 use crate::launch::{Fault, Progress, Stats};
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use std::thread::available_parallelism;
 const TAKEN: u64 = 64;
 /// Times that each worker takes blocks, about, if all last as long: the more, the more evenly they end (assigned).
 const TIMES: u64 = 32;
-/// Instructions of warps that a launch issues before it has other threads: as long as it takes to start some (assigned).
+/// Instructions of warps that a launch issues before it has other threads: as long as it takes to start some
+/// (assigned).
 pub const ALONE: u64 = 1 << 14;
 
 /// The threads that a launch may have; 0 stands for as many as the host runs at a time.

@@ -1,20 +1,21 @@
 //! What is on its way in a warp, and which instruction comes too early for it.
 //!
-//! In: the instructions of a warp in the order in which they issue, with their lanes. Out: the pairs of instructions that the control bits
-//! do not keep apart on the path that each *lane* takes.
+//! In: the instructions of a warp in the order in which they issue, with their lanes. Out: the pairs of instructions
+//! that the control bits do not keep apart on the path that each *lane* takes.
 //!
-//! A lane's clock advances by the stalls of the instructions that its group issues (at least one cycle each, false guards included) and
-//! by nothing else. The cycles in which other warps or other groups issue, in which a fence or a barrier holds the warp, or which a
-//! scoreboard takes to become zero, are none that a program may count on: the same code must hold when they are not there. A wait for a
-//! scoreboard completes, for the lanes that wait, what signals that scoreboard, and tells nothing about anything else. This is what
-//! [`crate::hazards`] assumes of every path; here it is judged on the paths that run, register by register and lane by lane.
+//! A lane's clock advances by the stalls of the instructions that its group issues (at least one cycle each, false
+//! guards included) and by nothing else. The cycles in which other warps or other groups issue, in which a fence or a
+//! barrier holds the warp, or which a scoreboard takes to become zero, are none that a program may count on: the same
+//! code must hold when they are not there. A wait for a scoreboard completes, for the lanes that wait, what signals
+//! that scoreboard, and tells nothing about anything else. This is what [`crate::hazards`] assumes of every path; here
+//! it is judged on the paths that run, register by register and lane by lane.
 //!
-//! Lanes that run together share a clock (a [`Cohort`]); where a group splits, so does the cohort, and where lanes meet with different
-//! clocks, what is on its way is brought to one clock. Tables by register make an instruction cost what it touches: what has arrived is
-//! found out when its register is touched next, and a wait only notes its number.
+//! Lanes that run together share a clock (a [`Cohort`]); where a group splits, so does the cohort, and where lanes meet
+//! with different clocks, what is on its way is brought to one clock. Tables by register make an instruction cost what
+//! it touches: what has arrived is found out when its register is touched next, and a wait only notes its number.
 //!
-//! Uniform registers are followed lane by lane like all others. No control bits keep two groups apart that use a uniform register at the
-//! same time; that is for [`super::check`].
+//! Uniform registers are followed lane by lane like all others. No control bits keep two groups apart that use a
+//! uniform register at the same time; that is for [`super::check`].
 
 use super::decoded::Op;
 use super::foreseen::{Flight, NOTHING, States};
@@ -174,7 +175,8 @@ impl Folded {
     };
 }
 
-/// Instructions after which it is tried again to fold what could not be folded (assigned): about as long as results of fixed latency take.
+/// Instructions after which it is tried again to fold what could not be folded (assigned): about as long as results of
+/// fixed latency take.
 const PATIENCE: u32 = 8;
 
 impl Default for Pending {
@@ -211,7 +213,8 @@ impl Pending {
         }
     }
 
-    /// An instruction issues: adds the pairs for which it comes too early to `found`, which has none. What was found counts as complete.
+    /// An instruction issues: adds the pairs for which it comes too early to `found`, which has none. What was found
+    /// counts as complete.
     #[inline]
     pub fn issue(
         &mut self,
@@ -592,7 +595,8 @@ impl Iterator for Meeting {
     }
 }
 
-/// Shows what of a list is not complete in these lanes of a cohort to `early`; what it takes is over, and so is what is complete.
+/// Shows what of a list is not complete in these lanes of a cohort to `early`; what it takes is over, and so is what is
+/// complete.
 fn look(
     list: &mut Entries,
     cohort: &Cohort,

@@ -1,7 +1,7 @@
 //! The recorder of timed launches: counts for each instruction, and events of every warp.
 //!
-//! In: what issues, after which waits, and which places its lanes touch. Out: [`Counts`] by the index of the instruction, and a [`Trace`]'s events. A launch
-//! without a recorder does nothing of this.
+//! In: what issues, after which waits, and which places its lanes touch. Out: [`Counts`] by the index of the
+//! instruction, and a [`Trace`]'s events. A launch without a recorder does nothing of this.
 
 use super::SimConfig;
 use super::memory::Location;
@@ -147,7 +147,8 @@ impl Touches {
         counts.bank_conflicts += self.bank_conflicts();
     }
 
-    /// Sectors of global and local memory. Local memory has the words of 32 lanes at the same offset beside each other (*assumed*).
+    /// Sectors of global and local memory. Local memory has the words of 32 lanes at the same offset beside each other
+    /// (*assumed*).
     fn sectors(&self) -> u64 {
         let mut sectors: Vec<(bool, u64)> = Vec::with_capacity(self.count);
         for &(lane, place, address) in &self.places[..self.count] {

@@ -1,9 +1,9 @@
 //! The registers of a warp.
 //!
-//! A general register is a *column*, 32 lanes side by side. Sources that are no general registers have columns of their own, so that
-//! the lane loop reads every source the same way: immediates and constant memory are broadcast when the launch begins, as far as there are columns,
-//! uniform registers before each instruction. RZ is a column of zeros for readers and a column nobody reads for writers. Numbers of threads
-//! are columns too.
+//! A general register is a *column*, 32 lanes side by side. Sources that are no general registers have columns of their
+//! own, so that the lane loop reads every source the same way: immediates and constant memory are broadcast when the
+//! launch begins, as far as there are columns, uniform registers before each instruction. RZ is a column of zeros for
+//! readers and a column nobody reads for writers. Numbers of threads are columns too.
 
 use crate::isa::Role;
 

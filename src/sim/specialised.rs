@@ -1,7 +1,8 @@
 //! Which lane loop an instruction gets when it is decoded.
 //!
-//! Modifiers that are common have loops of their own, made from the same semantics with the modifiers as constants; all others have the loop that looks
-//! at them. Truth tables and byte selectors, which are immediates nearly always, are known to their loops as one number for all lanes.
+//! Modifiers that are common have loops of their own, made from the same semantics with the modifiers as constants; all
+//! others have the loop that looks at them. Truth tables and byte selectors, which are immediates nearly always, are
+//! known to their loops as one number for all lanes.
 
 use super::host::{Detected, Host, Portable, Simd};
 use super::lane_loop::{Any, Choice, LaneLoop, chosen};

@@ -1,4 +1,5 @@
-//! How the machine stops: the reason and the lane; the launch adds what it knows of the place ([`crate::launch::Fault`]).
+//! How the machine stops: the reason and the lane; the launch adds what it knows of the place
+//! ([`crate::launch::Fault`]).
 
 use crate::launch::FaultKind;
 

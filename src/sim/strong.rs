@@ -1,9 +1,10 @@
 //! Accesses with an order, where blocks on several threads of the host look at each other's memory.
 //!
-//! Strong loads and stores and atomics are performed at one time for all threads (`docs/memory.md`), and weak accesses around them are kept in the
-//! order that fences and they ask for. A word of the host does that by itself, sequentially consistent. Longer accesses are several words: where a
-//! program has some, all of its strong accesses take a lock of their place, the short ones too, which may be a part of a longer one. One lock for each
-//! place gives the same order: what a thread finds there happened before it, and no cycle of such steps is possible.
+//! Strong loads and stores and atomics are performed at one time for all threads (`docs/memory.md`), and weak accesses
+//! around them are kept in the order that fences and they ask for. A word of the host does that by itself, sequentially
+//! consistent. Longer accesses are several words: where a program has some, all of its strong accesses take a lock of
+//! their place, the short ones too, which may be a part of a longer one. One lock for each place gives the same order:
+//! what a thread finds there happened before it, and no cycle of such steps is possible.
 
 use super::words::{WORD, Words};
 use std::sync::atomic::{Ordering, fence};
@@ -93,8 +94,9 @@ impl Words {
         }
     }
 
-    /// Replaces the 1 to 8 bytes at an offset that is a multiple of them by what `change` makes of them, if anything, as one step for all who change as many
-    /// bytes there, under [`Concurrency::Wide`] for all strong accesses; what was there.
+    /// Replaces the 1 to 8 bytes at an offset that is a multiple of them by what `change` makes of them, if anything,
+    /// as one step for all who change as many bytes there, under [`Concurrency::Wide`] for all strong accesses; what
+    /// was there.
     pub(super) fn modify(
         &self,
         start: usize,
@@ -133,7 +135,8 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// Threads that change eight bytes, a half of them and a byte, by additions: none is lost, and nobody sees a part of a change.
+    /// Threads that change eight bytes, a half of them and a byte, by additions: none is lost, and nobody sees a part
+    /// of a change.
     #[test]
     fn accesses_of_all_sizes_meet() {
         const ROUNDS: u64 = 5000;

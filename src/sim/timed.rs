@@ -1,12 +1,12 @@
 //! Timed mode: when instructions issue, and whether their control bits keep them apart.
 //!
-//! One scheduler a CTA issues one instruction a cycle, warps in turn, each in order. A warp issues when its stall is over and the
-//! scoreboards it waits for are zero. This gives the cycles.
+//! One scheduler a CTA issues one instruction a cycle, warps in turn, each in order. A warp issues when its stall is
+//! over and the scoreboards it waits for are zero. This gives the cycles.
 //!
-//! Whether the control bits suffice is judged apart from that, by [`super::pending`], on clocks that only the stalls of a lane's own
-//! instructions advance: which warps run beside it, and how long they take, changes nothing. Found is a register read before its result
-//! has arrived (RAW), written while an earlier write would arrive at the same time or later (WAW), written while a slow reader may still
-//! read it (WAR).
+//! Whether the control bits suffice is judged apart from that, by [`super::pending`], on clocks that only the stalls of
+//! a lane's own instructions advance: which warps run beside it, and how long they take, changes nothing. Found is a
+//! register read before its result has arrived (RAW), written while an earlier write would arrive at the same time or
+//! later (WAW), written while a slow reader may still read it (WAR).
 //!
 //! The values that instructions compute never depend on this.
 
@@ -145,7 +145,8 @@ impl Timing {
         Some(index)
     }
 
-    /// Before the warp at `index` issues an instruction in the lanes of `mask`, those of its group being `active`: looks for hazards.
+    /// Before the warp at `index` issues an instruction in the lanes of `mask`, those of its group being `active`:
+    /// looks for hazards.
     #[inline]
     pub fn before(&mut self, index: usize, warp: &Warp, op: &Op, active: u32, mask: u32) {
         let pc = warp.group().pc;
@@ -176,7 +177,8 @@ impl Timing {
         }
     }
 
-    /// After the instruction at `pc` issued in the lanes of `mask`: its scoreboards are raised, and the warp's next instruction waits for its stall.
+    /// After the instruction at `pc` issued in the lanes of `mask`: its scoreboards are raised, and the warp's next
+    /// instruction waits for its stall.
     #[inline]
     pub fn after(
         &mut self,
@@ -245,7 +247,8 @@ impl Timing {
 }
 
 impl WarpTiming {
-    /// Tells why the instruction at `pc`, which waits for these scoreboards, did not issue between the one before and now.
+    /// Tells why the instruction at `pc`, which waits for these scoreboards, did not issue between the one before and
+    /// now.
     fn explain(&self, warp: u32, pc: u32, wait: u8, now: u64, recorder: &mut Recorder) {
         let past = &self.past;
         let mut from = past.since;

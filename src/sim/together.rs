@@ -1,8 +1,9 @@
 //! Loads and stores whose lanes are all in one memory, checked once for all lanes.
 //!
-//! This is what nearly all accesses are when nobody looks on. What is found wrong here, and what is elsewhere, is left to the lane by lane way of
-//! [`super::access`], which knows the first lane at fault and what the lanes before it have done. Lanes beside each other are one copy.
-//! Everything is inlined into code that is compiled for the host's vector instructions.
+//! This is what nearly all accesses are when nobody looks on. What is found wrong here, and what is elsewhere, is left
+//! to the lane by lane way of [`super::access`], which knows the first lane at fault and what the lanes before it have
+//! done. Lanes beside each other are one copy. Everything is inlined into code that is compiled for the host's vector
+//! instructions.
 
 use super::action::{Access, Action};
 use super::bytes::Bytes;
@@ -215,7 +216,8 @@ impl Repeats {
     /// Of the lanes of `mask` at these offsets, for accesses of `bytes` bytes each.
     #[inline(always)]
     pub fn of(offsets: &[u32; LANES], mask: u32, bytes: usize) -> Repeats {
-        // By the lowest bits of the place, the place that was met last, and how often. Places that share those bits cost time only.
+        // By the lowest bits of the place, the place that was met last, and how often. Places that share those bits
+        // cost time only.
         let mut last = [u32::MAX; LANES];
         let mut met = [0u8; LANES];
         let mut all = Repeats {
@@ -441,8 +443,8 @@ pub(super) fn window(access: Access, address: u64) -> (Window, u64) {
 }
 
 impl Warp {
-    /// The addresses of all lanes, also of those that do not run; none where a part of them cannot be found out, and where each lane's access has
-    /// an order.
+    /// The addresses of all lanes, also of those that do not run; none where a part of them cannot be found out, and
+    /// where each lane's access has an order.
     #[inline(always)]
     pub(super) fn addresses(
         &mut self,

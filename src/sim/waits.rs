@@ -1,7 +1,7 @@
 //! Who waits for whom, of the CTAs that a launch could not end.
 //!
-//! In: the CTAs that have begun and not ended, and what checks know of them. Out: the [`Wait`]s for the fault, threads that wait alike taken
-//! together: those at the same instruction for the same place, or at the same barrier.
+//! In: the CTAs that have begun and not ended, and what checks know of them. Out: the [`Wait`]s for the fault, threads
+//! that wait alike taken together: those at the same instruction for the same place, or at the same barrier.
 
 use super::check::Checker;
 use super::cta::Cta;
@@ -16,7 +16,8 @@ use hashbrown::HashMap;
 /// Waits of a fault, at most (assigned).
 const KEPT: usize = 64;
 
-/// What threads that wait alike have in common: their instruction, the kind of the wait, and its place, lanes or counts.
+/// What threads that wait alike have in common: their instruction, the kind of the wait, and its place, lanes or
+/// counts.
 type Alike = (u32, std::mem::Discriminant<Awaited>, (u64, u64));
 
 /// What tells waits of a kind apart, in the CTA of this number.

@@ -1,12 +1,12 @@
 //! A warp: its registers, and its lanes in groups with a program counter each.
 //!
-//! Lanes that run together are a *group*. A divergent branch splits the current group; convergence barriers put groups together again.
-//! One group runs at a time: until it waits or ends, at the latest until a backward jump or
+//! Lanes that run together are a *group*. A divergent branch splits the current group; convergence barriers put groups
+//! together again. One group runs at a time: until it waits or ends, at the latest until a backward jump or
 //! [`GROUP_TURN`] instructions, then the next one that can, so that no group starves.
 //!
-//! Every lane has its own view of the sixteen convergence barriers, the mask of lanes it entered the region with. Where all lanes of a
-//! mask agree, as in every program that sets a barrier before it waits, this is the barrier of the warp; where disjoint groups use the
-//! same number at the same time (two sides of a branch), they do not disturb each other.
+//! Every lane has its own view of the sixteen convergence barriers, the mask of lanes it entered the region with. Where
+//! all lanes of a mask agree, as in every program that sets a barrier before it waits, this is the barrier of the warp;
+//! where disjoint groups use the same number at the same time (two sides of a branch), they do not disturb each other.
 
 use super::calls::Calls;
 use super::decoded::{Broadcast, Program};
@@ -281,7 +281,8 @@ impl Warp {
         }
     }
 
-    /// Splits the lanes outside `mask` off the current group; they go on with the next instruction. Returns whether lanes are left.
+    /// Splits the lanes outside `mask` off the current group; they go on with the next instruction. Returns whether
+    /// lanes are left.
     pub fn narrow(&mut self, mask: u32) -> bool {
         let group = &mut self.groups[self.current];
         let rest = group.mask & !mask;
@@ -309,7 +310,8 @@ impl Warp {
         }
     }
 
-    /// Splits the lanes of `mask`, which are not all of the current group, off it; they execute the same instruction later.
+    /// Splits the lanes of `mask`, which are not all of the current group, off it; they execute the same instruction
+    /// later.
     pub fn leave_here(&mut self, mask: u32) {
         let group = &mut self.groups[self.current];
         let rest = group.mask & mask;
@@ -461,8 +463,9 @@ impl Warp {
             .fold(0, |m, g| m | g.mask)
     }
 
-    /// Those lanes of a group that waits at a barrier whose regions are complete: all live lanes of the region wait at it. A region is a
-    /// barrier's number and mask: a lane that waits at the same number for others (in a function that saved the barrier) is not there yet.
+    /// Those lanes of a group that waits at a barrier whose regions are complete: all live lanes of the region wait at
+    /// it. A region is a barrier's number and mask: a lane that waits at the same number for others (in a function that
+    /// saved the barrier) is not there yet.
     fn complete(&self, number: u8, mask: u32) -> u32 {
         let waiting = self.waiting_in(GroupState::AtBarrier(number));
         let (mut rest, mut free) = (mask, 0);
@@ -526,7 +529,8 @@ impl Warp {
         (self.group(), GROUP_TURN - self.turn)
     }
 
-    /// The current group is at an instruction, and may issue so many before another one has its turn; with none left that one has it.
+    /// The current group is at an instruction, and may issue so many before another one has its turn; with none left
+    /// that one has it.
     #[inline(always)]
     pub(super) fn set_position(&mut self, pc: u32, left: u32) {
         self.groups[self.current].pc = pc;

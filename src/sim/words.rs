@@ -1,10 +1,10 @@
 //! The bytes of an allocation, which the host and a launch may use at the same time.
 //!
-//! Words of 32 bits that are loaded and stored one by one, relaxed: whoever needs an order has one already, since a launch and whoever waits
-//! for its end meet at the driver's queue. An access of up to four bytes, aligned to its size, is one step; longer ones are a step a word.
-//! Accesses with an order have their own file ([`super::strong`]).
-//! Bytes beside those that are stored keep what another thread stores there meanwhile. Zeros come from the operating system when they are
-//! touched.
+//! Words of 32 bits that are loaded and stored one by one, relaxed: whoever needs an order has one already, since a
+//! launch and whoever waits for its end meet at the driver's queue. An access of up to four bytes, aligned to its size,
+//! is one step; longer ones are a step a word. Accesses with an order have their own file ([`super::strong`]). Bytes
+//! beside those that are stored keep what another thread stores there meanwhile. Zeros come from the operating system
+//! when they are touched.
 
 use super::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;
@@ -16,7 +16,8 @@ pub(super) const WORD: usize = size_of::<u32>();
 /// Bytes of the marks of a word of marks.
 const MARKS: usize = u64::BITS as usize;
 
-/// A mark for each byte that was written: bits, which cost nothing until one is set. Marks are never taken away while others look.
+/// A mark for each byte that was written: bits, which cost nothing until one is set. Marks are never taken away while
+/// others look.
 #[derive(Debug, Default)]
 struct Written {
     bits: Box<[AtomicU64]>,
@@ -157,7 +158,8 @@ impl Words {
         }
     }
 
-    /// Overwrites `N` words for each lane, one lane behind the other, from an offset that is a multiple of four, without marks.
+    /// Overwrites `N` words for each lane, one lane behind the other, from an offset that is a multiple of four,
+    /// without marks.
     #[inline(always)]
     pub(super) fn put_columns<const N: usize>(&self, start: usize, values: [&Column; N]) {
         let words = &self.words[start / WORD..][..N * LANES];
@@ -350,7 +352,8 @@ impl Words {
         }
     }
 
-    /// Overwrites a range that must be inside with zeros. Words that are zero are left alone: they may be memory that does not exist yet.
+    /// Overwrites a range that must be inside with zeros. Words that are zero are left alone: they may be memory that
+    /// does not exist yet.
     pub fn clear(&self, start: usize, bytes: usize) {
         for (index, before, count) in Self::parts(start, bytes) {
             if self.word(index) != 0 {

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// A set of blocks as ranges of their numbers. Regions are few ranges because blocks are in reverse postorder, however many blocks they hold.
+/// A set of blocks as ranges of their numbers. Regions are few ranges because blocks are in reverse postorder, however
+/// many blocks they hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockSet {
     /// Ascending, with a gap between any two.

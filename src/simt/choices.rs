@@ -1,14 +1,15 @@
 //! Choices become guards: what a select chooses is computed where it is wanted, into the register of the other value.
 //!
-//! Takes lowered code, in which each register is written once, and gives the same with fewer instructions, block by block:
+//! Takes lowered code, in which each register is written once, and gives the same with fewer instructions, block by
+//! block:
 //!
 //! * `t = op …; r = SEL t, k, P`, with nobody else reading `t`, is `@P r = op …` that keeps `k`;
 //! * `r = SEL v, 0, P; s = y + r` is `@P s = y + v` that keeps `y`, also where the choice is a guarded move of zero;
-//! * `t = op1 …; @P r = op2 x … else t; jump to the block of which x is a parameter, with r for it`: where the guard holds `t` may be `x`
-//!   as well, so `@!P t = op1 … else x; @P r = op2 t … else t`, and all three are one register.
+//! * `t = op1 …; @P r = op2 x … else t; jump to the block of which x is a parameter, with r for it`: where the guard
+//!   holds `t` may be `x` as well, so `@!P t = op1 … else x; @P r = op2 t … else t`, and all three are one register.
 //!
-//! What is kept must end there, or the instruction saved comes back as a copy. Other blocks are not searched for readers: a value that comes
-//! into a loop from outside is taken to live on.
+//! What is kept must end there, or the instruction saved comes back as a copy. Other blocks are not searched for
+//! readers: a value that comes into a loop from outside is taken to live on.
 
 use super::edit::Editor;
 use super::if_convert::count_uses;
@@ -57,7 +58,8 @@ struct Choices {
     uses: Vec<u32>,
     /// The same so far in the block at hand.
     read: Vec<u32>,
-    /// Where each register is made: the block, and the place in its body, in the block at hand before anything went elsewhere.
+    /// Where each register is made: the block, and the place in its body, in the block at hand before anything went
+    /// elsewhere.
     made: Vec<Option<(Block, u32)>>,
     /// Number of edges to each block.
     entered: Vec<u32>,
@@ -122,7 +124,8 @@ impl Choices {
         here && self.read[reg.index()] == self.uses[reg.index()]
     }
 
-    /// The instruction that makes `reg` for one reader in this block, if it can be made later, under a guard, and as soon.
+    /// The instruction that makes `reg` for one reader in this block, if it can be made later, under a guard, and as
+    /// soon.
     fn maker(&self, block: Block, reg: VReg) -> Option<(usize, Entry<VReg>)> {
         let (made_in, place) = self.made[reg.index()]?;
         if made_in != block || self.uses[reg.index()] != 1 {
@@ -309,7 +312,8 @@ impl Choices {
     }
 }
 
-/// Whether an instruction only computes, in all lanes, in a time that is known, so that it may stand further down and under a guard.
+/// Whether an instruction only computes, in all lanes, in a time that is known, so that it may stand further down and
+/// under a guard.
 fn is_movable(entry: &Entry<VReg>) -> bool {
     let info = entry.inst.optype().info();
     info.effects == Effects::default()

@@ -1,8 +1,10 @@
 //! Convergence barriers: lanes that part at a divergent branch go on together where their ways meet.
 //!
-//! Takes code after if-conversion and returns it with BSSY where a region starts and BSYNC where it ends ([`super::regions`]); edges that lack
-//! a place for them get a block first. A call is such a region too, because lanes may come back from it one by one: the callee of an indirect call may
-//! differ, and a callee may end in a tail call. Where lanes meet, if they do, is in the blocks ([`Meeting`]). Barriers are callee-saved: a device function puts aside those that it uses.
+//! Takes code after if-conversion and returns it with BSSY where a region starts and BSYNC where it ends
+//! ([`super::regions`]); edges that lack a place for them get a block first. A call is such a region too, because lanes
+//! may come back from it one by one: the callee of an indirect call may differ, and a callee may end in a tail call.
+//! Where lanes meet, if they do, is in the blocks ([`Meeting`]). Barriers are callee-saved: a device function puts
+//! aside those that it uses.
 
 use super::barriers::{Assignment, BARRIERS, Extent, LiveRange, assign};
 use super::edit::Editor;
@@ -145,7 +147,8 @@ fn split_at_calls(code: VCode<VReg>) -> VCode<VReg> {
     editor.finish()
 }
 
-/// Adds the blocks that regions lack, until all have a block to start at the end of and a meeting point that only they reach.
+/// Adds the blocks that regions lack, until all have a block to start at the end of and a meeting point that only they
+/// reach.
 fn make_places(
     mut code: VCode<VReg>,
     find: impl Fn(&Meetings) -> Regions,
@@ -167,8 +170,8 @@ fn make_places(
             by_target[index].push(place);
         }
         for mut places in by_target {
-            // Of regions in each other that lanes enter at one block, the outer ones begin before the place of the inner ones. What a new
-            // block changes for other regions there is seen in the next round.
+            // Of regions in each other that lanes enter at one block, the outer ones begin before the place of the
+            // inner ones. What a new block changes for other regions there is seen in the next round.
             let kind = places[0].kind;
             places.retain(|place| place.kind == kind);
             match kind {

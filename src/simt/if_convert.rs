@@ -1,13 +1,14 @@
 //! If-conversion: the short sides of a divergent branch run under a guard instead of behind it.
 //!
-//! Lanes that disagree run both sides one after the other anyway, and pay for the branch and the convergence barrier besides. Where both sides of
-//! a divergent branch go straight to the same block, are short, and may be guarded, their instructions move before the branch, which becomes a
-//! jump: what only computes runs in all lanes; what touches memory, and what depends on it, under the branch's guard, so that no register is
-//! read that was not written. A parameter of the join for which the sides have different arguments is chosen: the instruction that makes the one
-//! argument gets the guard and keeps the other where it is false, or there is a SEL (PLOP3 for predicates). If nothing else comes to the join
-//! it becomes part of the branching block, so that an outer branch can follow: what has a guard by then and keeps values where it is false only
-//! computes as well, the rest gets both guards as one (PLOP3). What both sides compute is computed once. Short sides of branches on which all
-//! lanes agree go the same way.
+//! Lanes that disagree run both sides one after the other anyway, and pay for the branch and the convergence barrier
+//! besides. Where both sides of a divergent branch go straight to the same block, are short, and may be guarded, their
+//! instructions move before the branch, which becomes a jump: what only computes runs in all lanes; what touches
+//! memory, and what depends on it, under the branch's guard, so that no register is read that was not written. A
+//! parameter of the join for which the sides have different arguments is chosen: the instruction that makes the one
+//! argument gets the guard and keeps the other where it is false, or there is a SEL (PLOP3 for predicates). If nothing
+//! else comes to the join it becomes part of the branching block, so that an outer branch can follow: what has a guard
+//! by then and keeps values where it is false only computes as well, the rest gets both guards as one (PLOP3). What
+//! both sides compute is computed once. Short sides of branches on which all lanes agree go the same way.
 //!
 //! Convergent instructions, calls and barriers are never touched.
 
@@ -24,17 +25,20 @@ use hashbrown::{HashMap, HashSet};
 use side::{Legality, Side, Treatment, has_only_results, only_computes, share};
 use smallvec::SmallVec;
 
-// The limits are *measured* in simulated cycles of loops of 64 turns around a branch with sides of dependent instructions, with eight warps and
-// the branch in place = 1. Where lanes disagree a guard always wins (0.60 for one instruction, 0.83 for 12). Where a warp's lanes happen to
-// agree, they pay for a side that they do not want: 0.75 for one instruction, 1.33 for four, 1.72 for six; both alike break even at the limits.
+// The limits are *measured* in simulated cycles of loops of 64 turns around a branch with sides of dependent
+// instructions, with eight warps and the branch in place = 1. Where lanes disagree a guard always wins (0.60 for one
+// instruction, 0.83 for 12). Where a warp's lanes happen to agree, they pay for a side that they do not want: 0.75 for
+// one instruction, 1.33 for four, 1.72 for six; both alike break even at the limits.
 
 /// Most instructions of one side.
 const SIDE: usize = 7;
 /// Most instructions of both sides and of the choices together.
 const TOTAL: usize = 12;
-/// Most accesses to memory of both sides (0.92 where lanes disagree; 1.15, 1.41, 1.67 for two, three, four where they do not want them).
+/// Most accesses to memory of both sides (0.92 where lanes disagree; 1.15, 1.41, 1.67 for two, three, four where they
+/// do not want them).
 const ACCESSES: usize = 3;
-/// Most instructions of one side where lanes are known to agree (0.87 and 1.00 for one, 0.83 and 1.48 for two); none of them accesses memory.
+/// Most instructions of one side where lanes are known to agree (0.87 and 1.00 for one, 0.83 and 1.48 for two); none of
+/// them accesses memory.
 const AGREED_SIDE: usize = 1;
 /// Most instructions of both sides and of the choices together there.
 const AGREED_TOTAL: usize = 3;
@@ -95,8 +99,8 @@ struct Conversion<'a> {
     partial: HashSet<VReg>,
     /// Registers that keep another one's value wherever they are not written, and that one.
     settled: HashMap<VReg, VReg>,
-    /// The block that became part of a block. Its instructions stay where they are until they are asked for, or a long row of merged
-    /// blocks would be moved again and again.
+    /// The block that became part of a block. Its instructions stay where they are until they are asked for, or a long
+    /// row of merged blocks would be moved again and again.
     behind: SecondaryMap<Block, Option<Block>>,
 }
 
@@ -483,8 +487,8 @@ impl Conversion<'_> {
         )
     }
 
-    /// Lets the instruction that makes `made`, which is for nothing but the choice, make the result and keep `kept` where its guard is false;
-    /// false if that cannot be done.
+    /// Lets the instruction that makes `made`, which is for nothing but the choice, make the result and keep `kept`
+    /// where its guard is false; false if that cannot be done.
     fn keeps_at_definition(
         &mut self,
         block: Block,
@@ -506,7 +510,8 @@ impl Conversion<'_> {
             return false;
         };
         let entry = body[place];
-        // What only computes can go to the end of the block: all that it reads is written once. The others stay in their order.
+        // What only computes can go to the end of the block: all that it reads is written once. The others stay in
+        // their order.
         let movable = only_computes(&entry.inst) && entry.attachment.is_none();
         let in_place =
             entry.inst.guard() == (Some(guard.reg), guard.negated) && self.partial.contains(&made);

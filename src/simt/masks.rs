@@ -14,7 +14,8 @@ use crate::isa::{RegisterClass, Role, VInst, VReg, build};
 use crate::vcode::{Attachment, Entry, Frame, SourceLine, SymbolKind, SymbolUse};
 use hashbrown::HashMap;
 
-/// Levels whose masks have registers (*assumed*: with what else a function has they fit into the registers that regalloc2 gives).
+/// Levels whose masks have registers (*assumed*: with what else a function has they fit into the registers that
+/// regalloc2 gives).
 pub(super) const IN_REGISTERS: u32 = 32;
 /// Bytes of a mask.
 const BYTES: u32 = 4;

@@ -1,7 +1,7 @@
 //! Where lanes that a divergent branch parts meet again, on machine code.
 //!
-//! `analysis::meeting` has decided, and the blocks carry it ([`Meeting`]): this is the control flow beside it, as the search for regions
-//! needs both.
+//! `analysis::meeting` has decided, and the blocks carry it ([`Meeting`]): this is the control flow beside it, as the
+//! search for regions needs both.
 
 use super::edit::control_flow;
 use crate::analysis::graph::{Dominators, Graph};

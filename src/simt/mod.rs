@@ -1,8 +1,8 @@
 //! What a machine function needs because its lanes run in groups.
 //!
-//! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), short sides of branches become guarded ([`if_convert`]), what is chosen
-//! is computed under guards ([`choices`]), and what is left of divergent branches gets convergence
-//! barriers ([`convergence`]).
+//! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), short sides of branches
+//! become guarded ([`if_convert`]), what is chosen is computed under guards ([`choices`]), and what is left of
+//! divergent branches gets convergence barriers ([`convergence`]).
 
 mod barriers;
 mod block_set;
@@ -49,8 +49,8 @@ pub enum SimtError {
     Convergence(#[from] ConvergenceError),
 }
 
-/// All passes of this module on lowered code; `if_convert` says whether short sides of branches become guarded; `remarks` hear of
-/// those that do not.
+/// All passes of this module on lowered code; `if_convert` says whether short sides of branches become guarded;
+/// `remarks` hear of those that do not.
 ///
 /// # Errors
 /// See [`SimtError`].

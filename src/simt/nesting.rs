@@ -1,18 +1,19 @@
 //! The regions of code in which they lie in each other, in time that grows with the code.
 //!
-//! A region is *closed* when it has been found: for the searches around it, it is one element that is entered at its entries and left for
-//! its meeting point. So each search sees its own level, and the work is the sum of the levels. Every block and every closed region knows
-//! the region that closed over it; the outermost one is found along compressed paths. A search that comes to a region by some of its entries
-//! alone would see too much.
+//! A region is *closed* when it has been found: for the searches around it, it is one element that is entered at its
+//! entries and left for its meeting point. So each search sees its own level, and the work is the sum of the levels.
+//! Every block and every closed region knows the region that closed over it; the outermost one is found along
+//! compressed paths. A search that comes to a region by some of its entries alone would see too much.
 //!
-//! A search ([`Walk`]) goes forward from the branches of one meeting point. When it comes to a branch whose region has not been found, it
-//! waits until it has, so inner regions come first whatever the order of the blocks is. What it walked block by block before it came to a branch
-//! of a region that holds those blocks counts as that region in the end. From the meeting point it then goes back over the
-//! edges that it went forward over.
+//! A search ([`Walk`]) goes forward from the branches of one meeting point. When it comes to a branch whose region has
+//! not been found, it waits until it has, so inner regions come first whatever the order of the blocks is. What it
+//! walked block by block before it came to a branch of a region that holds those blocks counts as that region in the
+//! end. From the meeting point it then goes back over the edges that it went forward over.
 //!
-//! Blocks from which no meeting point can be reached are in no region, nor is a region in them: no search goes there. Whatever else does
-//! not fit (a branch in a closed region whose lanes meet outside of it, a meeting point in one, lanes that end where others have regions)
-//! ends the search without a result, and all regions are found without closing any.
+//! Blocks from which no meeting point can be reached are in no region, nor is a region in them: no search goes there.
+//! Whatever else does not fit (a branch in a closed region whose lanes meet outside of it, a meeting point in one,
+//! lanes that end where others have regions) ends the search without a result, and all regions are found without
+//! closing any.
 
 use super::meeting::Meetings;
 use super::region::{Extents, Nesting, Region, Regions, enters_apart, is_entered, region};
@@ -216,7 +217,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Goes on until everything has been followed, or until another region has to be found first: then its meeting point.
+    /// Goes on until everything has been followed, or until another region has to be found first: then its meeting
+    /// point.
     fn advance(&mut self, walk: &mut Walk) -> Option<usize> {
         let graph = self.meetings.graph();
         while let Some(element) = walk.work.pop() {
@@ -402,7 +404,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// How the regions lie in each other, where they start included; none if some overlap in another way, or lack places.
+    /// How the regions lie in each other, where they start included; none if some overlap in another way, or lack
+    /// places.
     fn nesting(&self) -> Option<Nesting> {
         if !self.closed {
             return None;

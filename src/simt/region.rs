@@ -6,8 +6,8 @@ use crate::analysis::graph::NodeSet;
 
 /// A part of the control flow that lanes enter together and leave together.
 ///
-/// Lanes that enter go to the start of [`Region::meeting`] without a way round, or end, or all go elsewhere together. It may be entered at
-/// several places; who enters together leaves together.
+/// Lanes that enter go to the start of [`Region::meeting`] without a way round, or end, or all go elsewhere together.
+/// It may be entered at several places; who enters together leaves together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Lanes enter at the ends of these blocks.
@@ -51,8 +51,8 @@ pub struct Regions {
     pub apart: Vec<bool>,
 }
 
-/// Which blocks regions hold: those between, with those at whose end the region starts and those in which lanes from inside only end, as the
-/// others wait for them until then.
+/// Which blocks regions hold: those between, with those at whose end the region starts and those in which lanes from
+/// inside only end, as the others wait for them until then.
 #[derive(Clone, Debug)]
 pub enum Extents {
     /// Any two regions are apart, or one lies in the other.
@@ -87,7 +87,8 @@ impl Nesting {
     }
 }
 
-/// The region whose lanes enter at the starts of `entries` and meet at `meeting`; `inside` tells its blocks, and `search` is scratch.
+/// The region whose lanes enter at the starts of `entries` and meet at `meeting`; `inside` tells its blocks, and
+/// `search` is scratch.
 pub fn region(
     meetings: &Meetings,
     branches: &[Vec<usize>],
@@ -109,7 +110,8 @@ pub fn region(
         let arriving: Vec<usize> = (branches[entry].iter().copied())
             .filter(|&b| !inside(b) && (only_entry || !comes_past(b)))
             .collect();
-        // Lanes that meet at the entry do so before they enter: the region may start at its end, but not at that of a block before it.
+        // Lanes that meet at the entry do so before they enter: the region may start at its end, but not at that of a
+        // block before it.
         let start = start_before(meetings, entry, meeting, inside);
         if let Some(start) = start.filter(|&start| start == entry || arriving.is_empty()) {
             starts.push(start);
@@ -174,8 +176,8 @@ fn start_before(
     }
 }
 
-/// Whether lanes of `branch`, which is outside, enter the region apart from each other before they meet at `within`: then they are to leave it
-/// together too, so it must hold the branch. `search` is scratch.
+/// Whether lanes of `branch`, which is outside, enter the region apart from each other before they meet at `within`:
+/// then they are to leave it together too, so it must hold the branch. `search` is scratch.
 pub fn enters_apart(
     meetings: &Meetings,
     branch: usize,

@@ -1,8 +1,8 @@
 //! Between which blocks lanes must be kept track of: the regions of convergence barriers.
 //!
-//! Regions of structured code lie in each other, and are found level by level in time that grows with the function ([`super::nesting`]).
-//! Where some do not (several places where lanes enter, ways on which lanes end that have regions of their own) all are found one by one as
-//! sets of blocks, which takes the sum of their sizes.
+//! Regions of structured code lie in each other, and are found level by level in time that grows with the function
+//! ([`super::nesting`]). Where some do not (several places where lanes enter, ways on which lanes end that have regions
+//! of their own) all are found one by one as sets of blocks, which takes the sum of their sizes.
 
 use super::block_set::BlockSet;
 use super::meeting::Meetings;
@@ -12,9 +12,9 @@ use crate::analysis::graph::NodeSet;
 
 /// The regions of a function.
 ///
-/// Branches with the same meeting point share a region. It holds all ways from them to the meeting point, so it starts outside of every loop
-/// that the meeting point is outside of. A branch whose lanes do not meet gets none. No lane misses the meeting point: it
-/// post-dominates the branches, and so everything between.
+/// Branches with the same meeting point share a region. It holds all ways from them to the meeting point, so it starts
+/// outside of every loop that the meeting point is outside of. A branch whose lanes do not meet gets none. No lane
+/// misses the meeting point: it post-dominates the branches, and so everything between.
 pub fn regions(meetings: &Meetings) -> Regions {
     let branches = branches_by_meeting(meetings);
     nesting::search(meetings, &branches).unwrap_or_else(|| search_one_by_one(meetings, &branches))

@@ -1,8 +1,9 @@
 //! The code that reads jump tables.
 //!
-//! A branch by table needs the byte offset of its target in a register. Before allocation the index of a [`Terminator::Table`] is replaced
-//! by the entry that is read from a table in the function's constants, or in the module's data where the bank is full; the entries are filled in
-//! when the function is emitted, and where the function's constants stand in the bank when it is put together with others.
+//! A branch by table needs the byte offset of its target in a register. Before allocation the index of a
+//! [`Terminator::Table`] is replaced by the entry that is read from a table in the function's constants, or in the
+//! module's data where the bank is full; the entries are filled in when the function is emitted, and where the
+//! function's constants stand in the bank when it is put together with others.
 
 use super::edit::Editor;
 use crate::abi::CONSTANT_BANK;

@@ -139,8 +139,8 @@ pub(super) fn merely_end(code: &VCode<VReg>) -> Vec<bool> {
         .collect()
 }
 
-/// Writes into the blocks of a graph that came from no analysis where its lanes meet: at the immediate post-dominators, when ways to blocks
-/// that `end` lanes do not count, and endless loops are ends.
+/// Writes into the blocks of a graph that came from no analysis where its lanes meet: at the immediate post-dominators,
+/// when ways to blocks that `end` lanes do not count, and endless loops are ends.
 pub(super) fn meet_at_post_dominators(mut code: VCode<VReg>, ends: &[bool]) -> VCode<VReg> {
     let len = code.blocks.len();
     let lasting = |b: usize| -> Vec<usize> {
@@ -183,8 +183,9 @@ fn converged_by(barriers: u8, code: VCode<VReg>) -> VCode<VReg> {
     insert_barriers_around(meet_at_post_dominators(code, &ends), regions, barriers).unwrap()
 }
 
-/// Whether each block may run while some live lanes are elsewhere, by the definition of `analysis::uniformity`: it can be reached from a
-/// divergent branch without passing the branch's post-dominator, where successors that merely end lanes do not count.
+/// Whether each block may run while some live lanes are elsewhere, by the definition of `analysis::uniformity`: it can
+/// be reached from a divergent branch without passing the branch's post-dominator, where successors that merely end
+/// lanes do not count.
 fn divergent_blocks(code: &VCode<VReg>) -> Vec<bool> {
     let len = code.blocks.len();
     let successors = |b: usize| successors_of(code, b);

@@ -1,9 +1,10 @@
 //! What an instruction does, to the letter of documents 001 and 004.
 //!
-//! In order: the halves of each input are taken from its register, constant or immediate (a number of single precision is truncated to
-//! a half, and what becomes subnormal by that is a zero of its sign, whatever `.FTZ` says); absolute value and negation; subnormal inputs
-//! are flushed under `.FTZ` and `.FMZ`. HMUL2 multiplies exactly and rounds once, to nearest with ties to even; `.FMZ` makes the product
-//! of a zero and anything +0; a subnormal result is flushed, `.SAT` limits it to 0…1. A NaN result is 0x7fff, 0x7fffffff in single precision.
+//! In order: the halves of each input are taken from its register, constant or immediate (a number of single precision
+//! is truncated to a half, and what becomes subnormal by that is a zero of its sign, whatever `.FTZ` says); absolute
+//! value and negation; subnormal inputs are flushed under `.FTZ` and `.FMZ`. HMUL2 multiplies exactly and rounds once,
+//! to nearest with ties to even; `.FMZ` makes the product of a zero and anything +0; a subnormal result is flushed,
+//! `.SAT` limits it to 0…1. A NaN result is 0x7fff, 0x7fffffff in single precision.
 
 use super::{
     Bop, Bval, Cmp, Fmz, Ftz, Input, Instruction, Iswz, Ofmt, Operation, Sat, Sign, Source,
@@ -180,7 +181,8 @@ fn packed(low: u16, high: u16) -> u32 {
     u32::from(high) << 16 | u32::from(low)
 }
 
-/// Whether a comparison holds; without an order one of the two is NaN. With NaN the plain ones are false and those with U true.
+/// Whether a comparison holds; without an order one of the two is NaN. With NaN the plain ones are false and those with
+/// U true.
 fn holds(cmp: Cmp, order: Option<Ordering>) -> bool {
     let Some(order) = order else {
         use Cmp::*;

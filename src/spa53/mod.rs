@@ -1,16 +1,18 @@
-//! SPA 5.3, the predecessor of the instruction set: HSET2, HMUL2 and HMUL2_32I, read from text, executed, and carried over.
+//! SPA 5.3, the predecessor of the instruction set: HSET2, HMUL2 and HMUL2_32I, read from text, executed, and carried
+//! over.
 //!
-//! Users' old assembly is written in it. Its documents (001 and 004) give syntax and meaning but no bit positions, so there are no words
-//! and nothing is assigned: an [`Instruction`] is what a line says. The ways to write one are tables generated from
-//! `src/isa/description/spa53`. Three things are done with it:
+//! Users' old assembly is written in it. Its documents (001 and 004) give syntax and meaning but no bit positions, so
+//! there are no words and nothing is assigned: an [`Instruction`] is what a line says. The ways to write one are tables
+//! generated from `src/isa/description/spa53`. Three things are done with it:
 //!
 //! - [`read`] makes instructions of a text, and its `Display` is the way back;
 //! - [`execute`] runs them to the letter of their documents;
 //! - [`port`] writes instructions of this set that compute the same.
 //!
-//! What differs from this set's operations of the same name: inputs may be numbers of single precision that are truncated to halves,
-//! constants always are; results may be one half merged into the register, or one number of single precision; `.FMZ` makes zero times
-//! anything +0; immediates of HSET2 and HMUL2 have ten bits. The reading of the documents where they leave room is in `docs/spa53.md`.
+//! What differs from this set's operations of the same name: inputs may be numbers of single precision that are
+//! truncated to halves, constants always are; results may be one half merged into the register, or one number of single
+//! precision; `.FMZ` makes zero times anything +0; immediates of HSET2 and HMUL2 have ten bits. The reading of the
+//! documents where they leave room is in `docs/spa53.md`.
 
 pub mod execute;
 pub mod port;

@@ -17,13 +17,14 @@ const KEPT: Effects = Effects::CONTROL
 
 /// Collects instructions in reverse.
 ///
-/// Lowering walks a function from its end, because an instruction is selected only when its result was asked for. A register may be asked for
-/// before the instruction that defines it exists; [`VCodeBuilder::bind`] says later which register it is. Instructions and results that
-/// nobody reads are left out as they come. All vectors keep their capacity when the builder is used for the next function.
+/// Lowering walks a function from its end, because an instruction is selected only when its result was asked for. A
+/// register may be asked for before the instruction that defines it exists; [`VCodeBuilder::bind`] says later which
+/// register it is. Instructions and results that nobody reads are left out as they come. All vectors keep their
+/// capacity when the builder is used for the next function.
 #[derive(Debug, Default)]
 pub struct VCodeBuilder {
-    /// Instructions of finished units and of the current one, the last unit of the function first. A unit is what one CLIF instruction became; its
-    /// instructions are in order.
+    /// Instructions of finished units and of the current one, the last unit of the function first. A unit is what one
+    /// CLIF instruction became; its instructions are in order.
     insts: Vec<Entry<VReg>>,
     /// Finished units: where in `insts` what is left of each stands.
     units: Vec<Range<u32>>,

@@ -1,9 +1,9 @@
 //! Functions as machine instructions in blocks, before (`VCode<VReg>`) and after (`VCode<PReg>`) register allocation.
 //!
-//! A block is a run of instructions and one [`Terminator`]; branches are no instructions until layout. Values travel between blocks only as
-//! arguments of [`Terminator::Jump`], so an edge that carries arguments leaves a block with one successor (critical edges are split
-//! when the blocks are made). What belongs to few instructions – values kept under a false guard, calls, symbols – is attached to
-//! them by index ([`Attachment`]), not stored in each.
+//! A block is a run of instructions and one [`Terminator`]; branches are no instructions until layout. Values travel
+//! between blocks only as arguments of [`Terminator::Jump`], so an edge that carries arguments leaves a block with one
+//! successor (critical edges are split when the blocks are made). What belongs to few instructions – values kept under
+//! a false guard, calls, symbols – is attached to them by index ([`Attachment`]), not stored in each.
 
 mod build;
 mod order;
@@ -31,7 +31,8 @@ entity_impl!(Block, "block");
 pub struct AttachmentId(u32);
 entity_impl!(AttachmentId, "attachment");
 
-/// A place in the source: the line of the CLIF text or whatever number the front end put into `srcloc`; 0 means unknown.
+/// A place in the source: the line of the CLIF text or whatever number the front end put into `srcloc`; 0 means
+/// unknown.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -101,7 +102,8 @@ pub struct Entry<R> {
     pub attachment: Option<AttachmentId>,
     /// How it takes part in the orders of memory, if it accesses any.
     pub order: MemoryOrder,
-    /// Its number among the accesses and fences as they were lowered, if there are ordered ones, to find it again; 0 otherwise.
+    /// Its number among the accesses and fences as they were lowered, if there are ordered ones, to find it again; 0
+    /// otherwise.
     pub label: u32,
 }
 
@@ -127,8 +129,8 @@ impl<R> Entry<R> {
 /// What belongs to one instruction beside its operands.
 #[derive(Clone, Debug)]
 pub enum Attachment<R> {
-    /// Values that the results hold when the guard is false, one for each register that the instruction defines, in the order of
-    /// [`Inst::definitions`]; none where the old value is dead.
+    /// Values that the results hold when the guard is false, one for each register that the instruction defines, in the
+    /// order of [`Inst::definitions`]; none where the old value is dead.
     Else(SmallVec<[Option<R>; 2]>),
     /// The operands that a call has by its convention.
     Call(Box<CallInfo<R>>),
@@ -136,7 +138,8 @@ pub enum Attachment<R> {
     Symbol(SymbolUse),
     /// The label field holds the distance to the start of a block (the meeting point of a BSSY).
     Label(Block),
-    /// The predicates that a P2R before register allocation writes to its result, each to the bit of the register that it will be in.
+    /// The predicates that a P2R before register allocation writes to its result, each to the bit of the register that
+    /// it will be in.
     Pack(SmallVec<[R; 6]>),
     /// The bit of one of them in the result, which a LOP3 before register allocation tests.
     Bit(Bit),
@@ -164,7 +167,8 @@ pub struct CallInfo<R> {
     pub meeting: Meeting,
 }
 
-/// Where lanes go on together that a block's end or a call parts; decided in `analysis::meeting`, used up by `simt::convergence`.
+/// Where lanes go on together that a block's end or a call parts; decided in `analysis::meeting`, used up by
+/// `simt::convergence`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Meeting {
     /// They do not part.
@@ -267,7 +271,8 @@ pub enum Terminator<R> {
         /// Without a `table` the 32-bit index; with one the code offset that was read from it.
         index: R,
         /// Byte offset of the table in the function's constants, or from the bank's end on in its data
-        /// ([`Constants::in_data`](crate::emit::Constants::in_data)), once the code that reads it exists (`simt::tables`).
+        /// ([`Constants::in_data`](crate::emit::Constants::in_data)), once the code that reads it exists
+        /// (`simt::tables`).
         table: Option<u32>,
         /// Successors by index; may repeat.
         targets: Vec<Block>,
@@ -281,7 +286,8 @@ pub enum Terminator<R> {
         /// Results in their registers.
         values: Vec<(R, PReg)>,
     },
-    /// Leave by jumping to another function with the arguments in their registers; the return address is among `values`.
+    /// Leave by jumping to another function with the arguments in their registers; the return address is among
+    /// `values`.
     TailCall {
         /// The callee's symbol, or the registers of its address.
         callee: Callee<R>,

@@ -1,7 +1,8 @@
 //! How instructions take part in the orders of memory (`docs/memory.md`).
 //!
-//! Lowering says of each access what CLIF says of it ([`MemoryOrder`]); every phase behind it keeps that beside the instruction
-//! ([`super::Entry::order`]), and [`Part`] is what it means for those that move instructions or decide what they wait for.
+//! Lowering says of each access what CLIF says of it ([`MemoryOrder`]); every phase behind it keeps that beside the
+//! instruction ([`super::Entry::order`]), and [`Part`] is what it means for those that move instructions or decide what
+//! they wait for.
 
 use super::Entry;
 use crate::isa::table::Effects;
@@ -18,7 +19,8 @@ pub enum MemoryOrder {
     Weak,
     /// An atomic one without an order of its own: as far as other addresses go, a plain one.
     Relaxed,
-    /// Sequentially consistent, and so a release, an acquire or both; of a MEMBAR, that it stands there for such an access.
+    /// Sequentially consistent, and so a release, an acquire or both; of a MEMBAR, that it stands there for such an
+    /// access.
     Ordered,
 }
 

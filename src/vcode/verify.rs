@@ -107,8 +107,9 @@ impl<R: Register> VCode<R> {
 }
 
 impl VCode<VReg> {
-    /// [`VCode::verify_shape`], and: registers are defined once, in a block that dominates the use as far as a forward walk tells, of the class
-    /// that arguments and parameters agree on; no uniform register is written in a divergent block.
+    /// [`VCode::verify_shape`], and: registers are defined once, in a block that dominates the use as far as a forward
+    /// walk tells, of the class that arguments and parameters agree on; no uniform register is written in a divergent
+    /// block.
     ///
     /// # Errors
     /// The first broken rule.

@@ -82,7 +82,8 @@ fn every_example_assembles_or_is_a_known_mistake() {
     }
 }
 
-/// Every refusal that docs/errata.md and the documents' exceptions ask for: entry, text, what the message says, what is marked.
+/// Every refusal that docs/errata.md and the documents' exceptions ask for: entry, text, what the message says, what is
+/// marked.
 #[test]
 fn refusals_of_the_errata() {
     let mut wrong = Vec::new();
@@ -323,7 +324,8 @@ fn refusals_of_the_errata() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every rule of the description is reached: some instruction breaks it and is refused by its name, in encoder and assembler.
+/// Every rule of the description is reached: some instruction breaks it and is refused by its name, in encoder and
+/// assembler.
 #[test]
 fn every_exception_is_refused_by_name() {
     let mut random = Random::new(11);

@@ -42,7 +42,8 @@ pub fn launch(
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same with a kernel that has no fault and of which the device says nothing; otherwise the test fails, and says `at`.
+/// The same with a kernel that has no fault and of which the device says nothing; otherwise the test fails, and says
+/// `at`.
 pub fn run(
     device: &Device,
     code: &impl AsRef<Object>,

@@ -2,10 +2,10 @@
 //! `docs/memory.md`.
 //!
 //! A second derivation of what the simulator does at random (`src/sim/weak`), of which it uses nothing. A [`State`]
-//! says how far each thread has come, which accesses it has issued that are not performed, and what memory is for whom. From
-//! each state all steps are tried: an access is performed, a weak store that was performed for a block is performed for
-//! the device, a MEMBAR.GL. To issue an access, to wait, a MEMBAR.CTA and a meeting change nothing that others see, and
-//! forbid nothing that could have come before: they happen as soon as they may.
+//! says how far each thread has come, which accesses it has issued that are not performed, and what memory is for whom.
+//! From each state all steps are tried: an access is performed, a weak store that was performed for a block is
+//! performed for the device, a MEMBAR.GL. To issue an access, to wait, a MEMBAR.CTA and a meeting change nothing that
+//! others see, and forbid nothing that could have come before: they happen as soon as they may.
 
 use crate::lane::Value;
 use crate::words::{Access, Kind, What, Words};

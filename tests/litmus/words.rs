@@ -1,8 +1,8 @@
 //! What the threads of a test do in memory, by the words of its code.
 //!
 //! One instance of the test is followed: a [`Lane`] of each thread, and which of them go together: those of a warp that
-//! have met. What an access reads is not known here; it is followed to where it is stored as a result. This
-//! shares nothing with the simulator. An instruction that it does not know, or a branch on what was read, ends the test.
+//! have met. What an access reads is not known here; it is followed to where it is stored as a result. This shares
+//! nothing with the simulator. An instruction that it does not know, or a branch on what was read, ends the test.
 
 use crate::lane::{DATA, Lane, Line, OUT, Value, number};
 use crate::shapes::{Placement, Program};

@@ -39,8 +39,8 @@ pub(super) fn saxpy_f16x2(s: &mut Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The fused operation, rounded once: product and sum of halves are exact in f64 unless the addends are far apart, where the smaller one
-/// only decides ties, which rounding to odd keeps.
+/// The fused operation, rounded once: product and sum of halves are exact in f64 unless the addends are far apart,
+/// where the smaller one only decides ties, which rounding to odd keeps.
 fn fma_f16(a: f16, b: f16, c: f16) -> f16 {
     let (product, c) = (a.to_f64() * b.to_f64(), c.to_f64());
     let sum = product + c;

@@ -1,7 +1,8 @@
 //! The kernels of `filetests/kernels` with their launches and references on the host.
 //!
-//! [`ALL`] names them; [`run`] launches one on a device of its own, holds every result against the reference, and returns what the launches cost. The
-//! inputs are reproducible, so the counts of two compilers, or of two settings, can be compared.
+//! [`ALL`] names them; [`run`] launches one on a device of its own, holds every result against the reference, and
+//! returns what the launches cost. The inputs are reproducible, so the counts of two compilers, or of two settings, can
+//! be compared.
 
 mod elementwise;
 mod loops;

@@ -1,4 +1,5 @@
-//! What there is to cover: every opcode with every type it can have ([`operations`]), and the conditions and the like under one opcode.
+//! What there is to cover: every opcode with every type it can have ([`operations`]), and the conditions and the like
+//! under one opcode.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::instructions::InstructionFormat;
@@ -14,7 +15,8 @@ pub struct Case {
     pub opcode: Opcode,
     /// The controlling type; invalid where there is none.
     pub ty: Type,
-    /// Types of the operands that the controlling type leaves free: amounts of shifts, sources of conversions, addresses, …
+    /// Types of the operands that the controlling type leaves free: amounts of shifts, sources of conversions,
+    /// addresses, …
     pub free: Vec<Type>,
     pub variant: Variant,
 }

@@ -1,10 +1,10 @@
 //! Every operation that is supported stands in a run file, and every other one is refused by name.
 //!
-//! The operations come from Cranelift's own constraints ([`operations`]), what is supported from the table in [`unsupported`].
-//! For each of them a function is written that holds it ([`probe`]) and compiled: what Cranelift's verifier refuses is no operation; what
-//! the table lists must be refused as `unsupported: OPCODE.TYPE` with its line; all the rest must compile, and must be
-//! in a function that a run line reaches. Types beyond those of the target (f128, more than 128 bits) need not be covered,
-//! but must not break anything either.
+//! The operations come from Cranelift's own constraints ([`operations`]), what is supported from the table in
+//! [`unsupported`]. For each of them a function is written that holds it ([`probe`]) and compiled: what Cranelift's
+//! verifier refuses is no operation; what the table lists must be refused as `unsupported: OPCODE.TYPE` with its line;
+//! all the rest must compile, and must be in a function that a run line reaches. Types beyond those of the target
+//! (f128, more than 128 bits) need not be covered, but must not break anything either.
 
 mod case;
 mod probe;

@@ -31,7 +31,8 @@ pub struct Place {
 /// The places of each form, by its name.
 pub type Seen = BTreeMap<&'static str, Vec<Place>>;
 
-/// Compiles the `.clif` files and the texts in the examples, each file with its own settings, and collects the forms of all words.
+/// Compiles the `.clif` files and the texts in the examples, each file with its own settings, and collects the forms of
+/// all words.
 ///
 /// Functions that do not compile (the files of errors have some) show nothing.
 pub fn forms_of_repository(root: &Path) -> Seen {

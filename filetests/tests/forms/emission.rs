@@ -1,9 +1,10 @@
-//! Which terms of the rules are Rust that emits instructions, and where else `src/lower` emits: a scan of both, compared with the lists of
-//! `docs/lowering.md`.
+//! Which terms of the rules are Rust that emits instructions, and where else `src/lower` emits: a scan of both,
+//! compared with the lists of `docs/lowering.md`.
 //!
-//! A Rust function emits if it calls a generated method (`emit_…`), the builder, or a term of the rules (`constructor_…`), or a function of
-//! `src/lower` that does. One without a mutable borrow of the lowering context (`Lower`) cannot, as the compiler sees to. The others are told
-//! apart by name only, so the scan errs on the side of emission.
+//! A Rust function emits if it calls a generated method (`emit_…`), the builder, or a term of the rules
+//! (`constructor_…`), or a function of `src/lower` that does. One without a mutable borrow of the lowering context
+//! (`Lower`) cannot, as the compiler sees to. The others are told apart by name only, so the scan errs on the side of
+//! emission.
 
 use crate::isle::{Node, parse};
 use crate::repository;
@@ -13,7 +14,8 @@ use std::path::Path;
 /// Most external constructors that may emit.
 const MOST: usize = 15;
 
-/// The functions of `src/lower` that borrow the context mutably: by name the names they call, and the files in which one emits by itself.
+/// The functions of `src/lower` that borrow the context mutably: by name the names they call, and the files in which
+/// one emits by itself.
 #[derive(Default)]
 struct Functions {
     calls: BTreeMap<String, BTreeSet<String>>,
@@ -147,7 +149,8 @@ fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
     list
 }
 
-/// What the ISLE files say: rules as pattern and right-hand side, and the Rust function behind each external constructor.
+/// What the ISLE files say: rules as pattern and right-hand side, and the Rust function behind each external
+/// constructor.
 struct Selection {
     rules: Vec<(String, BTreeSet<String>)>,
     external: BTreeMap<String, String>,

@@ -1,9 +1,10 @@
 //! Every documented form is shown by a golden or excused, and `docs/forms.md` says which.
 //!
-//! All functions of the repository are compiled and the forms of their words collected ([`corpus`]). What the compiler does not emit has a
-//! reason ([`excuses`]); the page is generated ([`page`]), with what reaches an operation by rules ([`rules`]). The kernels that show forms
-//! with constant and uniform operands run here ([`operands`]), because run lines cannot pass kernel parameters. What Rust emits beside the
-//! rules is compared with `docs/lowering.md` ([`emission`]).
+//! All functions of the repository are compiled and the forms of their words collected ([`corpus`]). What the compiler
+//! does not emit has a reason ([`excuses`]); the page is generated ([`page`]), with what reaches an operation by rules
+//! ([`rules`]). The kernels that show forms with constant and uniform operands run here ([`operands`]), because run
+//! lines cannot pass kernel parameters. What Rust emits beside the rules is compared with `docs/lowering.md`
+//! ([`emission`]).
 
 mod corpus;
 mod emission;
@@ -39,7 +40,8 @@ fn every_documented_form_is_shown_or_excused() {
     );
 }
 
-/// The check notices a form that nothing shows, one that is excused and emitted, and a function that does not show the form of its name.
+/// The check notices a form that nothing shows, one that is excused and emitted, and a function that does not show the
+/// form of its name.
 #[test]
 fn gaps_are_found() {
     let seen = corpus::forms_of_text(

@@ -1,5 +1,5 @@
-//! The kernels of `filetests/lower/constant_operands.clif`, and those of `uniform_operands.clif`, which read the same in a uniform register,
-//! against references on the host.
+//! The kernels of `filetests/lower/constant_operands.clif`, and those of `uniform_operands.clif`, which read the same
+//! in a uniform register, against references on the host.
 
 use crate::repository;
 use cranelift_thisgpu::compile::{Code, Compiler};
@@ -222,7 +222,8 @@ fn compile(file: &str) -> Code {
     compiled.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// Kernels without a sibling that reads a uniform register: half a register is an operand only where it is a vector operation's.
+/// Kernels without a sibling that reads a uniform register: half a register is an operand only where it is a vector
+/// operation's.
 const CONSTANT_ONLY: &[&str] = &["f2f_c", "f2i_c", "frnd_c", "mufu_c_half"];
 
 /// The kernel with a uniform operand that computes what one with a constant operand does.

@@ -20,8 +20,8 @@ pub fn documented_forms() -> impl Iterator<Item = &'static str> {
     documented().flat_map(|optype| optype.forms.iter().map(|form| form.info().name))
 }
 
-/// The golden that shows a form best: the function of its name, else one in which its words come from an operation, rather of CLIF than an
-/// intrinsic, and of those the shortest.
+/// The golden that shows a form best: the function of its name, else one in which its words come from an operation,
+/// rather of CLIF than an intrinsic, and of those the shortest.
 pub fn golden<'a>(form: &str, seen: &'a Seen) -> Option<&'a Place> {
     let goldens = seen.get(form)?.iter().filter(|place| place.golden);
     goldens.min_by_key(|place| {
@@ -163,8 +163,8 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     quoted.join(", ")
 }
 
-/// What is wrong: forms that nothing shows or excuses, excuses for forms that are emitted, excuses for what is no documented form or has
-/// two, functions that are named after a form and do not show it.
+/// What is wrong: forms that nothing shows or excuses, excuses for forms that are emitted, excuses for what is no
+/// documented form or has two, functions that are named after a form and do not show it.
 pub fn complaints(seen: &Seen) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut excused: BTreeMap<&str, usize> = BTreeMap::new();

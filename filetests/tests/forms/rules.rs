@@ -1,8 +1,9 @@
 //! Which CLIF operations reach an operation of the machine by rules: a scan of the ISLE files.
 //!
-//! A rule of `lower`, `lower_truth` or `lower_uniform` belongs to the CLIF operation at the root of its pattern, every other rule to its own term. What
-//! stands to the right of the pattern names terms; those that are an operation's constructors (its name, or the name, `_` and a suffix)
-//! count for it, the others lead on to their own rules. External constructors are Rust and end the search.
+//! A rule of `lower`, `lower_truth` or `lower_uniform` belongs to the CLIF operation at the root of its pattern, every
+//! other rule to its own term. What stands to the right of the pattern names terms; those that are an operation's
+//! constructors (its name, or the name, `_` and a suffix) count for it, the others lead on to their own rules. External
+//! constructors are Rust and end the search.
 
 use crate::isle::{Node, parse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +46,8 @@ impl Rules {
         }
     }
 
-    /// For each file the CLIF operations whose rules reach a constructor of `optype`; `optypes` are the names of all operations.
+    /// For each file the CLIF operations whose rules reach a constructor of `optype`; `optypes` are the names of all
+    /// operations.
     pub fn operations_reaching(
         &self,
         optype: &str,
@@ -74,7 +76,8 @@ impl Rules {
     }
 }
 
-/// The operation whose constructor a term is: the longest name of one that the term is or begins with. Options construct nothing.
+/// The operation whose constructor a term is: the longest name of one that the term is or begins with. Options
+/// construct nothing.
 fn constructs<'a>(term: &str, optypes: &[&'a str]) -> Option<&'a str> {
     let is = |name: &&&str| match term.strip_prefix(**name) {
         Some("") => true,

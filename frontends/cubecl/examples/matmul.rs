@@ -1,4 +1,5 @@
-//! `c = a b` of matrices of f16, two columns of `c` at a time: tiles of `a` and `b` in shared memory, sums in pairs of f16.
+//! `c = a b` of matrices of f16, two columns of `c` at a time: tiles of `a` and `b` in shared memory, sums in pairs of
+//! f16.
 
 use cubecl_core as cubecl;
 use cubecl_core::prelude::*;

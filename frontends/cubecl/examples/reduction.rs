@@ -1,4 +1,5 @@
-//! The sum of many numbers: within a plane by `plane_sum`, between the planes of a cube in shared memory, between cubes by an atomic.
+//! The sum of many numbers: within a plane by `plane_sum`, between the planes of a cube in shared memory, between cubes
+//! by an atomic.
 
 use cubecl_core as cubecl;
 use cubecl_core::prelude::*;

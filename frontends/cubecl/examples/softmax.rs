@@ -1,4 +1,5 @@
-//! The softmax of the rows of a matrix: a plane takes a row, and looks for its maximum first, so that nothing overflows.
+//! The softmax of the rows of a matrix: a plane takes a row, and looks for its maximum first, so that nothing
+//! overflows.
 
 use cubecl_core as cubecl;
 use cubecl_core::prelude::*;

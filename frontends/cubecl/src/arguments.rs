@@ -1,7 +1,9 @@
-//! What a launch passes to a kernel: the addresses of its buffers, its scalars and what is known of the buffers when it is launched.
+//! What a launch passes to a kernel: the addresses of its buffers, its scalars and what is known of the buffers when it
+//! is launched.
 //!
-//! CubeCL packs scalars, lengths and places of shapes into words of 64 bits, whose number the kernel fixes, and behind them shapes and strides, whose
-//! number it does not. The first are parameters of the kernel, so that they cost no load; the second are a small array on the device.
+//! CubeCL packs scalars, lengths and places of shapes into words of 64 bits, whose number the kernel fixes, and behind
+//! them shapes and strides, whose number it does not. The first are parameters of the kernel, so that they cost no
+//! load; the second are a small array on the device.
 
 use crate::translate::TranslateError;
 use cranelift_codegen::ir::{Type, types};

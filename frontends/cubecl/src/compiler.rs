@@ -33,7 +33,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Shared memory is given in pieces of so many bytes, the widest access: CubeCL's own kernels look at vectors that begin in the last of them.
+/// Shared memory is given in pieces of so many bytes, the widest access: CubeCL's own kernels look at vectors that
+/// begin in the last of them.
 const SHARED_STEP: u32 = 16;
 
 /// Translates and compiles kernels.
@@ -139,7 +140,8 @@ fn compile(kernel: KernelDefinition) -> Result<CompiledKernel, CompilationError>
     compile_module(&context, entry, &info, &settings)
 }
 
-/// CubeCL's own passes: those that make a kernel smaller, and those that express what the device has not by what it has.
+/// CubeCL's own passes: those that make a kernel smaller, and those that express what the device has not by what it
+/// has.
 fn run_passes(context: &mut Context, module: ModuleOp) -> Result<(), CompilationError> {
     let mut of_functions = OpPass::<FuncOp, Passes>::default();
     of_functions.add_pass(AllocateSharedMemoryBlockPass);

@@ -21,7 +21,8 @@ pub const DEVICE_VARIABLE: &str = "CUBECL_THISGPU_DEVICE";
 pub enum ThisgpuDevice {
     /// As fast as it can; the default.
     Plain,
-    /// Looks for races, reads of what nobody wrote, and barriers that only a part of a cube reaches; a finding is an error of the launch.
+    /// Looks for races, reads of what nobody wrote, and barriers that only a part of a cube reaches; a finding is an
+    /// error of the launch.
     Checking,
     /// Counts cycles, which profiles report; a hazard is an error of the launch.
     Timed,

@@ -8,10 +8,10 @@
 //! # Ok::<(), cubecl_server::server::ServerError>(())
 //! ```
 //!
-//! A kernel goes through CubeCL's own passes and is then translated operation by operation to a function of CLIF ([`compiler`]), which becomes machine
-//! code as every other function does. Buffers are memory of the device ([`storage`]): a launch passes their addresses and copies nothing. What goes
-//! wrong is an error of CubeCL: a kernel that cannot be compiled, or a fault of the device, is what a read of the buffers says that it would have
-//! written.
+//! A kernel goes through CubeCL's own passes and is then translated operation by operation to a function of CLIF
+//! ([`compiler`]), which becomes machine code as every other function does. Buffers are memory of the device
+//! ([`storage`]): a launch passes their addresses and copies nothing. What goes wrong is an error of CubeCL: a kernel
+//! that cannot be compiled, or a fault of the device, is what a read of the buffers says that it would have written.
 
 #![deny(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Time on the device, as the simulator's reports give it.
 //!
-//! A window measures the cycles of the launches in it on a device that counts them, and the instructions that warps issued on another; each stands for
-//! a nanosecond (*assumed*). The host's clock says nothing about the device.
+//! A window measures the cycles of the launches in it on a device that counts them, and the instructions that warps
+//! issued on another; each stands for a nanosecond (*assumed*). The host's clock says nothing about the device.
 
 use cranelift_thisgpu::Report;
 use cubecl_common::profile::{Duration, Instant, ProfileDuration, ProfileTicks};

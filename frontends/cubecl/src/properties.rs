@@ -21,7 +21,8 @@ const VECTOR_ELEMENTS: usize = 16;
 /// Cubes of a launch along x, y and z.
 const MOST_CUBES: (u32, u32, u32) = (i32::MAX as u32, u16::MAX as u32, u16::MAX as u32);
 
-/// What the device does and holds. What it does not name it cannot: matrix instructions, tensor maps, barriers in memory, clusters.
+/// What the device does and holds. What it does not name it cannot: matrix instructions, tensor maps, barriers in
+/// memory, clusters.
 pub fn device_properties(device: ThisgpuDevice) -> DeviceProperties {
     let hardware = Hardware::ASSIGNED;
     let memory = device.config().memory_bytes;

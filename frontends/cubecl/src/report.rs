@@ -4,7 +4,8 @@ use crate::compiler::CompiledKernel;
 use cranelift_thisgpu::Report;
 use std::sync::LazyLock;
 
-/// With this in the environment, every launch writes a line to standard error: kernel, cubes, units, what it needs and what it did.
+/// With this in the environment, every launch writes a line to standard error: kernel, cubes, units, what it needs and
+/// what it did.
 pub const REPORT_VARIABLE: &str = "CUBECL_THISGPU_REPORT";
 
 static IS_WANTED: LazyLock<bool> =

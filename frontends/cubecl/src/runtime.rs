@@ -62,7 +62,8 @@ impl DeviceService for ThisgpuServer {
     }
 }
 
-/// Whether elements lie one behind the other, the last dimension fastest. The stride of a dimension of one element does not count.
+/// Whether elements lie one behind the other, the last dimension fastest. The stride of a dimension of one element does
+/// not count.
 pub(crate) fn is_contiguous(shape: &Shape, strides: &Strides) -> bool {
     let mut expected = 1;
     let dimensions = shape.iter().zip(strides.iter()).rev();

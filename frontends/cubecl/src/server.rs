@@ -1,7 +1,7 @@
 //! The server: memory, copies, compilation, launches.
 //!
-//! It runs on a thread that CubeCL keeps for each device. A launch is complete when [`Server::launch`] returns; what went wrong stands with the buffers
-//! that it would have written, and is what a read of them gives.
+//! It runs on a thread that CubeCL keeps for each device. A launch is complete when [`Server::launch`] returns; what
+//! went wrong stands with the buffers that it would have written, and is what a read of them gives.
 
 use crate::compiler::{CompiledKernel, ThisgpuCompiler};
 use crate::profile::Profiler;

@@ -1,7 +1,7 @@
 //! Streams: each has memory of its own, and what failed on the device is known to all.
 //!
-//! Launches run when they come: CubeCL's server has a thread of its own, so that the caller does not wait. Streams are therefore in order by
-//! themselves, and keep apart what belongs to whom.
+//! Launches run when they come: CubeCL's server has a thread of its own, so that the caller does not wait. Streams are
+//! therefore in order by themselves, and keep apart what belongs to whom.
 
 use crate::storage::DeviceStorage;
 use cranelift_thisgpu::Device;
@@ -21,7 +21,8 @@ use std::sync::Arc;
 pub enum Sharing {
     /// In pages that CubeCL keeps and gives out again.
     Pages,
-    /// Each has an allocation of the device's for itself, new each time: an access beside it is found out, and a read of what nobody wrote.
+    /// Each has an allocation of the device's for itself, new each time: an access beside it is found out, and a read
+    /// of what nobody wrote.
     Nothing,
 }
 

@@ -178,7 +178,8 @@ fn long_arrays_begin_as_zeros() {
     }
 }
 
-/// The checking device keeps buffers apart, so that an access of a neighbour is found out, and sees that memory is new when it is given out again.
+/// The checking device keeps buffers apart, so that an access of a neighbour is found out, and sees that memory is new
+/// when it is given out again.
 #[test]
 fn buffers_are_checked_each_for_itself() {
     let client = ThisgpuRuntime::client(&ThisgpuDevice::Checking);

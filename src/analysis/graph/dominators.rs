@@ -1,8 +1,9 @@
 //! Dominators and post-dominators.
 //!
-//! Takes a [`Graph`] and a root, or exits; gives the tree of immediate dominators of what is in reach. They are found by semidominators with
-//! compressed paths, *semi-NCA* in Georgiadis, Tarjan and Werneck, *Finding Dominators in Practice*: nearly linear, also in deep and in
-//! irreducible graphs. Post-dominators are dominators of the reversed graph from a virtual exit.
+//! Takes a [`Graph`] and a root, or exits; gives the tree of immediate dominators of what is in reach. They are found
+//! by semidominators with compressed paths, *semi-NCA* in Georgiadis, Tarjan and Werneck, *Finding Dominators in
+//! Practice*: nearly linear, also in deep and in irreducible graphs. Post-dominators are dominators of the reversed
+//! graph from a virtual exit.
 
 use super::Graph;
 use std::ops::Range;
@@ -71,8 +72,8 @@ impl Dominators {
         &self.order
     }
 
-    /// Whether every path from the root to `node` passes through `dominator`; every node dominates itself. False when one of the two is
-    /// out of reach.
+    /// Whether every path from the root to `node` passes through `dominator`; every node dominates itself. False when
+    /// one of the two is out of reach.
     pub fn dominates(&self, dominator: usize, node: usize) -> bool {
         // Nodes out of reach have an empty range at 0, where the root stands.
         !self.below[node].is_empty() && self.below[dominator].contains(&self.below[node].start)
@@ -170,7 +171,8 @@ impl DepthFirst {
             }
             forest.semi[number] = semi;
         }
-        // The immediate dominator is the nearest common ancestor of the parent and the semidominator in the tree made so far.
+        // The immediate dominator is the nearest common ancestor of the parent and the semidominator in the tree made
+        // so far.
         let mut dominators = self.found_from.clone();
         for number in 1..len {
             let mut up = dominators[number];
@@ -195,7 +197,8 @@ struct Forest {
 }
 
 impl Forest {
-    /// The least semidominator on the path from `node` up to nodes above `done`: those behind `done` in preorder have theirs already.
+    /// The least semidominator on the path from `node` up to nodes above `done`: those behind `done` in preorder have
+    /// theirs already.
     fn least_semi(&mut self, node: u32, done: u32) -> u32 {
         if node <= done {
             return node;

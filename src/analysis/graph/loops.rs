@@ -1,6 +1,7 @@
 //! Natural loops.
 //!
-//! Takes a [`Graph`] and its [`Dominators`]; gives the loops, how they lie in each other, and the innermost one of each node.
+//! Takes a [`Graph`] and its [`Dominators`]; gives the loops, how they lie in each other, and the innermost one of each
+//! node.
 
 use super::{Dominators, Graph, NodeSet};
 
@@ -19,8 +20,8 @@ pub struct Loop {
 
 /// The natural loops of a graph, outer loops before inner ones.
 ///
-/// An edge to a node that dominates its origin closes a loop; edges to the same header close one loop. A cycle that can be entered at
-/// two places has no such edge and is no loop here.
+/// An edge to a node that dominates its origin closes a loop; edges to the same header close one loop. A cycle that can
+/// be entered at two places has no such edge and is no loop here.
 #[derive(Clone, Debug)]
 pub struct Loops {
     loops: Vec<Loop>,

@@ -157,7 +157,8 @@ fn loops_are_the_cycles_through_their_header() {
         let loops = Loops::new(&graph, &tree);
         for (i, l) in loops.all().iter().enumerate() {
             for node in 0..graph.len() {
-                // A node belongs to the loop if the header dominates it and it comes back to the header without leaving that.
+                // A node belongs to the loop if the header dominates it and it comes back to the header without leaving
+                // that.
                 let outside: Vec<usize> = (0..graph.len())
                     .filter(|&n| !tree.dominates(l.header, n) || n == l.header)
                     .collect();

@@ -1,7 +1,7 @@
 //! Where the ways of parted lanes come together (sync dependence).
 //!
-//! Takes a divergent branch and where its lanes meet; marks the blocks on the way as divergent, and the parameters of every block that lanes
-//! reach on two ways. Precisely by labels, or coarsely where that would take too long.
+//! Takes a divergent branch and where its lanes meet; marks the blocks on the way as divergent, and the parameters of
+//! every block that lanes reach on two ways. Precisely by labels, or coarsely where that would take too long.
 
 use super::{Analysis, Label};
 use cranelift_codegen::entity::EntityRef;
@@ -30,7 +30,8 @@ impl Analysis<'_> {
             .map(|(call, label)| (call.block(&dfg.value_lists), label))
             .filter(|(target, _)| lasting.contains(target))
             .collect();
-        // Blocks wait for their turn in reverse postorder; those behind the current one belong to the next round of a loop.
+        // Blocks wait for their turn in reverse postorder; those behind the current one belong to the next round of a
+        // loop.
         let mut waiting: BTreeSet<usize> = BTreeSet::new();
         let mut next_round: BTreeSet<usize> = BTreeSet::new();
         for (target, label) in edges {
@@ -115,8 +116,9 @@ impl Analysis<'_> {
             .for_each(|pair| self.mark_params(pair[0]));
     }
 
-    /// The coarse form of [`Self::label_joins`]: all blocks in reach are divergent and all joins among them too. If the lanes run `apart`
-    /// where their ways come together, nothing that is computed there is uniform elsewhere: each group may read memory at another time.
+    /// The coarse form of [`Self::label_joins`]: all blocks in reach are divergent and all joins among them too. If the
+    /// lanes run `apart` where their ways come together, nothing that is computed there is uniform elsewhere: each
+    /// group may read memory at another time.
     pub(super) fn reach_joins(&mut self, block: Block, meeting: Option<Block>, apart: bool) {
         // Without a meeting point the reach of one branch is part of another's, and need not be walked again.
         let shared = meeting.is_none() || self.search.visits_left == 0;

@@ -1,6 +1,8 @@
-//! What follows when lanes part: at a divergent branch, at a call from which they come back apart, where some of them leave for good.
+//! What follows when lanes part: at a divergent branch, at a call from which they come back apart, where some of them
+//! leave for good.
 //!
-//! Takes the block at whose end they part; marks what is divergent on all their ways, by [`super::joins`] and [`super::rounds`].
+//! Takes the block at whose end they part; marks what is divergent on all their ways, by [`super::joins`] and
+//! [`super::rounds`].
 
 use super::super::meeting::Meeting;
 use super::Analysis;
@@ -62,8 +64,9 @@ impl Analysis<'_> {
         passed.into_iter().for_each(|lp| self.left[lp] = next);
     }
 
-    /// Some lanes go from `block` to blocks where they only end. They may do so at any later time: what they read must stay, so the others
-    /// write no uniform register from here on, and what changes from round to round is not uniform for them.
+    /// Some lanes go from `block` to blocks where they only end. They may do so at any later time: what they read must
+    /// stay, so the others write no uniform register from here on, and what changes from round to round is not uniform
+    /// for them.
     pub(super) fn end_apart(&mut self, block: Block) {
         let mut stack: Vec<Block> = self
             .flow

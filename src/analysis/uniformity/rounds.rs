@@ -1,7 +1,7 @@
 //! Values that lanes have from different rounds of a cycle (temporal divergence).
 //!
-//! Takes the blocks between a divergent branch and where its lanes meet; the uses of what they define are divergent outside of the scope in which every lane
-//! computes it anew. Coarsely that scope is the block.
+//! Takes the blocks between a divergent branch and where its lanes meet; the uses of what they define are divergent
+//! outside of the scope in which every lane computes it anew. Coarsely that scope is the block.
 
 use super::super::control_flow::ControlFlow;
 use super::{Analysis, BLOCK_SCOPE};
@@ -45,7 +45,8 @@ impl Analysis<'_> {
                 continue;
             }
             let scope = self.flow.outermost_loop_without(block, meeting);
-            // Values are live at the meeting point if their block dominates it; out of a loop they may also be passed along an edge.
+            // Values are live at the meeting point if their block dominates it; out of a loop they may also be passed
+            // along an edge.
             let carried = meeting.is_none_or(|meeting| self.flow.dominates(block, meeting));
             if scope.is_none() && !carried {
                 continue;

@@ -1,12 +1,12 @@
 //! Constants inside addresses move to the offsets of accesses: `base + ((i + 1) << 2)` is `base + (i << 2)` and 4.
 //!
-//! An address is a tree of sums, differences, and products and shifts by constants, all modulo 2^n, so a constant in it can be taken out exactly. Behind an
-//! extension it can where the sum below does not wrap, which [`greatest`] has to show. What is left is the *rest*. It is computed where the address was, before
-//! it, so that nothing moves into or out of a loop, and rests that are equal are computed once: accesses to `a[i - 1]`, `a[i]`
-//! and `a[i + 1]` have one base.
+//! An address is a tree of sums, differences, and products and shifts by constants, all modulo 2^n, so a constant in it
+//! can be taken out exactly. Behind an extension it can where the sum below does not wrap, which [`greatest`] has to
+//! show. What is left is the *rest*. It is computed where the address was, before it, so that nothing moves into or out
+//! of a loop, and rests that are equal are computed once: accesses to `a[i - 1]`, `a[i]` and `a[i + 1]` have one base.
 //!
-//! Addresses that others read, too, stay as they are: they would have to be computed beside the rest. So do those whose constants instructions have no
-//! room for.
+//! Addresses that others read, too, stay as they are: they would have to be computed beside the rest. So do those whose
+//! constants instructions have no room for.
 
 mod rests;
 
@@ -194,8 +194,8 @@ impl Split<'_> {
         found
     }
 
-    /// The sum of the constants in `value`, as it counts in `value`, modulo 2^n and with its sign. What is said first of a value stays true: the
-    /// rest is found by the same answers.
+    /// The sum of the constants in `value`, as it counts in `value`, modulo 2^n and with its sign. What is said first
+    /// of a value stays true: the rest is found by the same answers.
     fn constant(&mut self, func: &Function, value: Value, depth: u32) -> i64 {
         self.constant_and_depth(func, value, depth).0
     }
@@ -259,7 +259,8 @@ impl Split<'_> {
         }
     }
 
-    /// The constant in a word that is extended, if the sum is as it would be without bounds: zero or more, and below 2^32 or 2^31. The rest is below that anyway.
+    /// The constant in a word that is extended, if the sum is as it would be without bounds: zero or more, and below
+    /// 2^32 or 2^31. The rest is below that anyway.
     fn behind_extension(
         &mut self,
         func: &Function,

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 /// Sizes of wide accesses in bytes.
 const WIDTHS: [u32; 3] = [16, 8, 4];
 
-/// Instructions between the first and the last of accesses that become one (*assumed*: the registers of a quad are taken all the way).
+/// Instructions between the first and the last of accesses that become one (*assumed*: the registers of a quad are
+/// taken all the way).
 const DISTANCE: u32 = 128;
 
 /// Accesses to the same base that are looked at for one group (*assumed*: bounds the work).
@@ -139,7 +140,8 @@ impl Grouping<'_> {
             .iter()
             .any(|&number| piece(number).is_none_or(small))
         {
-            // Lanes below a word must be all alike. Of floats the operations read them where they are; others are moved down one by one.
+            // Lanes below a word must be all alike. Of floats the operations read them where they are; others are moved
+            // down one by one.
             let alike = members
                 .iter()
                 .all(|&number| piece(number) == first && is_lane(first));
@@ -151,7 +153,8 @@ impl Grouping<'_> {
         if !self.access(members[0]).store {
             return true;
         }
-        // What is stored has to be in registers side by side: a value that is there twice is copied, and so is zero, which needs no register alone.
+        // What is stored has to be in registers side by side: a value that is there twice is copied, and so is zero,
+        // which needs no register alone.
         let values: SmallVec<[Value; 16]> = (members.iter())
             .map(|&number| func.dfg.inst_args(self.access(number).inst)[0])
             .collect();
@@ -277,7 +280,8 @@ impl Grouping<'_> {
         }
     }
 
-    /// The constant low bits of a base: `(k, r)` if it is ≡ r mod 2^k. Accesses that promise to be aligned say more of it than is proven.
+    /// The constant low bits of a base: `(k, r)` if it is ≡ r mod 2^k. Accesses that promise to be aligned say more of
+    /// it than is proven.
     fn low_bits(&self, base: u32) -> (u32, u64) {
         let info = &self.segment.bases[base as usize];
         let proven = match info.base {

@@ -1,19 +1,21 @@
 //! Adjacent accesses to memory become one wide access: pairs of 8 bytes and quads of 16, whatever the pieces are.
 //!
-//! Before that, generic addresses of shared memory become words ([`narrow`]), and constants inside addresses become offsets ([`address`]), by which
-//! accesses side by side are known.
+//! Before that, generic addresses of shared memory become words ([`narrow`]), and constants inside addresses become
+//! offsets ([`address`]), by which accesses side by side are known.
 //!
-//! Takes a function whose operations are all legal; changes instructions, never blocks. A block is looked at in *segments*: runs of
-//! instructions in which nothing waits, traps, calls, or orders memory ([`scan`]). In a segment the accesses to places of one base at
-//! constant offsets are sorted, and those that tile an aligned window of 16 or 8 bytes without a gap are candidates ([`group`]). Loads go up to the first
-//! of them, stores down to the last, if no other access on the way may touch the same bytes. [`build`] then writes the wide access, and takes
-//! it apart or puts it together with lanes, which cost no instructions.
+//! Takes a function whose operations are all legal; changes instructions, never blocks. A block is looked at in
+//! *segments*: runs of instructions in which nothing waits, traps, calls, or orders memory ([`scan`]). In a segment the
+//! accesses to places of one base at constant offsets are sorted, and those that tile an aligned window of 16 or 8
+//! bytes without a gap are candidates ([`group`]). Loads go up to the first of them, stores down to the last, if no
+//! other access on the way may touch the same bytes. [`build`] then writes the wide access, and takes it apart or puts
+//! it together with lanes, which cost no instructions.
 //!
-//! Alignment must be proven: by [`crate::analysis::alignment`], or by another access of the segment that promises it for a place of the same base.
-//! Every access of a segment is executed whenever one of them is, or a fault ends the thread before.
+//! Alignment must be proven: by [`crate::analysis::alignment`], or by another access of the segment that promises it
+//! for a place of the same base. Every access of a segment is executed whenever one of them is, or a fault ends the
+//! thread before.
 //!
-//! What is not merged: accesses with gaps between them, since reading what the program does not read may fault or race; big-endian ones; accesses
-//! that are far apart, which would only keep registers.
+//! What is not merged: accesses with gaps between them, since reading what the program does not read may fault or race;
+//! big-endian ones; accesses that are far apart, which would only keep registers.
 
 mod address;
 mod build;
@@ -65,8 +67,8 @@ impl Facts {
     }
 }
 
-/// Makes generic addresses of shared memory words, and takes constants out of addresses, into the offsets of accesses; whether there were any. See
-/// [`narrow`] and [`address`].
+/// Makes generic addresses of shared memory words, and takes constants out of addresses, into the offsets of accesses;
+/// whether there were any. See [`narrow`] and [`address`].
 pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
     let mut changed = false;
     if narrow::concerns(func, given.intrinsics) {
@@ -80,8 +82,8 @@ pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
     address::split(func, given) || changed
 }
 
-/// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone. Loads that nobody reads and
-/// that cannot trap go first: they would make others wider.
+/// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone. Loads
+/// that nobody reads and that cannot trap go first: they would make others wider.
 pub fn merge(func: &mut Function, given: &Given, remarks: &mut Remarks) -> usize {
     super::merge::drop_unused(func, given.intrinsics);
     let facts = Facts::default();

@@ -1,11 +1,12 @@
 //! Generic addresses of shared memory become offsets in it: words instead of pairs of words.
 //!
-//! The shared window begins at a multiple of 2^32, so the offset is the low word of the address; and the low word of sums, differences, products and
-//! shifts by less than 32 is the same operation on low words. The symbol's own is a constant, which ends up in the offset of the access.
+//! The shared window begins at a multiple of 2^32, so the offset is the low word of the address; and the low word of
+//! sums, differences, products and shifts by less than 32 is the same operation on low words. The symbol's own is a
+//! constant, which ends up in the offset of the access.
 //!
-//! An address outside of the window faults, and its low word may be an offset inside. So an address is narrowed only if [`window`] shows that this
-//! cannot be. For that an index of which nothing is known is capped, by one `umin`: elements behind the cap fault as those before it do. What
-//! cannot be shown stays generic.
+//! An address outside of the window faults, and its low word may be an offset inside. So an address is narrowed only if
+//! [`window`] shows that this cannot be. For that an index of which nothing is known is capped, by one `umin`: elements
+//! behind the cap fault as those before it do. What cannot be shown stays generic.
 
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::provenance::{Provenance, Space};

@@ -22,12 +22,13 @@ pub(super) enum Base {
     Slot(StackSlot),
     /// Address 0: of shared memory, or of the generic address space.
     Absolute(Type),
-    /// An address so far from what it was computed from that it may have wrapped: this access is at no known distance from others.
+    /// An address so far from what it was computed from that it may have wrapped: this access is at no known distance
+    /// from others.
     Far(Value, Inst),
 }
 
-/// Largest distance from a base: two such places are apart by less than half of what 32 bits can say, so that bytes at different distances are different
-/// bytes, whatever wraps.
+/// Largest distance from a base: two such places are apart by less than half of what 32 bits can say, so that bytes at
+/// different distances are different bytes, whatever wraps.
 const FARTHEST: i64 = 1 << 30;
 
 /// What a mergeable access reads or writes.
@@ -55,7 +56,8 @@ pub(super) struct Access {
     pub piece: Option<Piece>,
     pub store: bool,
     pub flags: MemFlagsData,
-    /// Accesses to other bases before it that would stop it from moving: two accesses with the same count have none between.
+    /// Accesses to other bases before it that would stop it from moving: two accesses with the same count have none
+    /// between.
     pub others: u32,
 }
 
@@ -118,7 +120,8 @@ impl Counts {
 }
 
 impl Segment {
-    /// Takes the accesses of the first instructions of `insts`, up to one that no access may cross; the instructions behind that.
+    /// Takes the accesses of the first instructions of `insts`, up to one that no access may cross; the instructions
+    /// behind that.
     pub fn fill<'i>(
         &mut self,
         func: &Function,

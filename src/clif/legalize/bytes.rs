@@ -1,8 +1,8 @@
 //! Lanes of 8 and 16 bits, all lanes of a word at once.
 //!
-//! A sum or difference of words is one of lanes as long as no carry leaves a lane, so the sign bits are kept out of it and put right
-//! afterwards (Warren, "Hacker's Delight", 2-18 and 2-13). Every question about lanes ends in the sign bits of a vector; `sshr` by all other
-//! bits makes masks of them, which lowering does in one PRMT a word.
+//! A sum or difference of words is one of lanes as long as no carry leaves a lane, so the sign bits are kept out of it
+//! and put right afterwards (Warren, "Hacker's Delight", 2-18 and 2-13). Every question about lanes ends in the sign
+//! bits of a vector; `sshr` by all other bits makes masks of them, which lowering does in one PRMT a word.
 
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -119,7 +119,8 @@ impl Lanes<'_, '_> {
         self.pos.ins().bor(carried, difference)
     }
 
-    /// Sign bits of lanes with a < b. Below the sign a difference with a one in the place of the sign tells; the signs decide first.
+    /// Sign bits of lanes with a < b. Below the sign a difference with a one in the place of the sign tells; the signs
+    /// decide first.
     fn less(&mut self, a: Value, b: Value, signed: bool) -> Value {
         let low = self.below_sign();
         let high = self.pos.ins().bnot(low);

@@ -1,7 +1,8 @@
 //! What a lane is, where the vector was put together in sight.
 //!
-//! Operations on lanes take vectors apart that the operation before has put together, and constants that are the same in every lane. Looking through both
-//! leaves fewer instructions to lower, and constants where instructions can have them as immediates.
+//! Operations on lanes take vectors apart that the operation before has put together, and constants that are the same
+//! in every lane. Looking through both leaves fewer instructions to lower, and constants where instructions can have
+//! them as immediates.
 
 use cranelift_codegen::ir::{Endianness, Function, InstructionData, Opcode, Type, Value, ValueDef};
 

@@ -1,7 +1,8 @@
 //! Vectors lane by lane.
 //!
-//! A result is put together from its lanes: `scalar_to_vector` of lane 0, then `insertlane`s, which lowering turns into a few byte
-//! permutations. What lowering does on whole registers (bitwise operations, sums, `splat`, `shuffle`, packed halves, …) stays.
+//! A result is put together from its lanes: `scalar_to_vector` of lane 0, then `insertlane`s, which lowering turns into
+//! a few byte permutations. What lowering does on whole registers (bitwise operations, sums, `splat`, `shuffle`, packed
+//! halves, …) stays.
 
 use super::{bytes, known};
 use crate::constants::integer;
@@ -103,8 +104,8 @@ fn has_packed_halves(opcode: Opcode) -> bool {
     )
 }
 
-/// Whether each lane of the result is computed from the same lane of the operands, the first of which has type `ty`, and lowering has no
-/// rule for the whole vector.
+/// Whether each lane of the result is computed from the same lane of the operands, the first of which has type `ty`,
+/// and lowering has no rule for the whole vector.
 fn is_lane_wise(opcode: Opcode, ty: Type) -> bool {
     match opcode {
         _ if has_packed_halves(opcode) => ty != F16X2,

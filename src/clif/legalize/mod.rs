@@ -2,7 +2,8 @@
 //!
 //! - [`wide`]: division, remainder and high products of 128 bits. Division becomes a loop, so blocks are added.
 //! - [`bytes`]: operations on lanes of 8 and 16 bits that can be done on whole words.
-//! - [`lanes`]: operations on vectors whose lanes the machine treats one at a time. They become the scalar operation on each lane.
+//! - [`lanes`]: operations on vectors whose lanes the machine treats one at a time. They become the scalar operation on
+//!   each lane.
 //!
 //! What is left has a lowering rule, or is unsupported and says so there. Shapes over 128 bits are left alone.
 
@@ -55,8 +56,9 @@ pub fn legalize(func: &mut Function, contents: &Contents) -> bool {
                 }
             };
             changed = true;
-            // Those behind go where this one is now, one by one. What is inserted before the last instruction of a block costs the same however much it
-            // is; with others behind it those would have to be numbered again and again.
+            // Those behind go where this one is now, one by one. What is inserted before the last instruction of a
+            // block costs the same however much it is; with others behind it those would have to be numbered again and
+            // again.
             block = func.layout.inst_block(inst).unwrap_or(block);
             replace(func, inst, value);
             if !std::mem::replace(&mut alone, true) {

@@ -49,7 +49,8 @@ fn product(pos: &mut FuncCursor<'_>, x: Value, y: Value) -> Value {
     pos.ins().iconcat(low, high)
 }
 
-/// The high half of an unsigned product, by the school method on 64-bit digits. No sum overflows: (2^64 − 1)² + 2·(2^64 − 1) < 2^128.
+/// The high half of an unsigned product, by the school method on 64-bit digits. No sum overflows: (2^64 − 1)² + 2·(2^64
+/// − 1) < 2^128.
 fn high_product(pos: &mut FuncCursor<'_>, x: Value, y: Value) -> Value {
     let (x0, x1) = pos.ins().isplit(x);
     let (y0, y1) = pos.ins().isplit(y);
@@ -110,7 +111,8 @@ fn word_product(pos: &mut FuncCursor<'_>, word: Value, by: [Value; 4]) -> Value 
     of_words(pos, words)
 }
 
-/// A divisor made ready: shifted up until its highest bit is bit 126, if it was not above that, and the reciprocal of its upper half.
+/// A divisor made ready: shifted up until its highest bit is bit 126, if it was not above that, and the reciprocal of
+/// its upper half.
 struct Divisor {
     shift: Value,
     shifted: Value,
@@ -118,9 +120,9 @@ struct Divisor {
 }
 
 impl Divisor {
-    /// Let D be the upper half of the shifted divisor, plus one. From the quotient of 2^64 − 1 and the highest word plus one comes a lower
-    /// bound w of 2^126 / D, off by less than 2^-29 of it. One step of Newton's method, w + w·(2^126 − w·D) / 2^126, leaves
-    /// less than 2^-58, and a lower bound.
+    /// Let D be the upper half of the shifted divisor, plus one. From the quotient of 2^64 − 1 and the highest word
+    /// plus one comes a lower bound w of 2^126 / D, off by less than 2^-29 of it. One step of Newton's method, w +
+    /// w·(2^126 − w·D) / 2^126, leaves less than 2^-58, and a lower bound.
     fn new(pos: &mut FuncCursor<'_>, divisor: Value) -> Self {
         let zeros = pos.ins().clz(divisor);
         let zeros = pos.ins().ireduce(I32, zeros);
@@ -156,13 +158,15 @@ impl Divisor {
 
 /// Division by four digits of 32 bits, as on paper.
 ///
-/// Dividend and divisor are shifted up together. The remainder so far, r, is less than the divisor d; with the next digit u of the dividend it
-/// makes n = r·2^32 + u, and the digit of the quotient is n / d. The upper half of r times the reciprocal, cut to an integer, is that digit or
-/// one less: what is left out on the way is below 2^-26 in all. Hence n − q·d < 2·d, which has no more than 128 bits, as d is below
-/// 2^127, or n is below 2^128 when the divisor was not shifted. One comparison makes the digit exact. The words
-/// that the dividend leaves free take the digits of the quotient.
+/// Dividend and divisor are shifted up together. The remainder so far, r, is less than the divisor d; with the next
+/// digit u of the dividend it makes n = r·2^32 + u, and the digit of the quotient is n / d. The upper half of r times
+/// the reciprocal, cut to an integer, is that digit or one less: what is left out on the way is below 2^-26 in all.
+/// Hence n − q·d < 2·d, which has no more than 128 bits, as d is below 2^127, or n is below 2^128 when the divisor was
+/// not shifted. One comparison makes the digit exact. The words that the dividend leaves free take the digits of the
+/// quotient.
 ///
-/// The block is split before `inst`; the value returned is computed at the start of the second part, where the cursor is left.
+/// The block is split before `inst`; the value returned is computed at the start of the second part, where the cursor
+/// is left.
 fn divide(
     pos: &mut FuncCursor<'_>,
     inst: Inst,

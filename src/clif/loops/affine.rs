@@ -1,8 +1,8 @@
 //! Addresses that grow by the same constant in each turn.
 //!
-//! In copy k of a turn such an address is that of the first copy plus k times the constant, which the access takes as its offset. Sums, differences,
-//! and products with constants keep this modulo their width. An extension keeps it only if what it extends does not wrap from copy to
-//! copy, which [`Steady`] says of the counter.
+//! In copy k of a turn such an address is that of the first copy plus k times the constant, which the access takes as
+//! its offset. Sums, differences, and products with constants keep this modulo their width. An extension keeps it only
+//! if what it extends does not wrap from copy to copy, which [`Steady`] says of the counter.
 
 use super::count::{is_invariant, step};
 use super::shape::Body;

@@ -83,9 +83,9 @@ impl Copied {
         }
     }
 
-    /// Copies the blocks of `body`, the header's instructions to the end of `at`, whose parameters must have their places already, and the others to new
-    /// blocks before `before`. The branch of its one latch is left out; the block where it would stand is returned. `instead` may give the result of
-    /// an instruction of its own.
+    /// Copies the blocks of `body`, the header's instructions to the end of `at`, whose parameters must have their
+    /// places already, and the others to new blocks before `before`. The branch of its one latch is left out; the block
+    /// where it would stand is returned. `instead` may give the result of an instruction of its own.
     pub(super) fn turn(
         &mut self,
         func: &mut Function,

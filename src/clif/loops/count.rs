@@ -1,8 +1,9 @@
 //! How often a loop turns: counters, and the tests that they decide.
 //!
-//! Takes a loop that is left in one place only, where it also comes back to its header. A counter is a parameter of the header to which each turn adds the
-//! same constant, and which, or whose next value, is compared with something that does not change. All of this is arithmetic modulo the width
-//! of the counter, and nothing is assumed about wrapping: what [`Counter::limit`] says holds for all values.
+//! Takes a loop that is left in one place only, where it also comes back to its header. A counter is a parameter of the
+//! header to which each turn adds the same constant, and which, or whose next value, is compared with something that
+//! does not change. All of this is arithmetic modulo the width of the counter, and nothing is assumed about wrapping:
+//! what [`Counter::limit`] says holds for all values.
 
 use super::shape::{Body, Edge};
 use crate::constants::{integer, signed, unsigned};
@@ -134,7 +135,8 @@ impl Counter {
         })
     }
 
-    /// What has to hold of the counter for the test to succeed for it and for the `more` values behind it. None if that cannot be said.
+    /// What has to hold of the counter for the test to succeed for it and for the `more` values behind it. None if that
+    /// cannot be said.
     pub(super) fn limit(&self, more: u32) -> Option<Limit> {
         use IntCC::*;
         let way = self.step.checked_mul(i64::from(more))?;

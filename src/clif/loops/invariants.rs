@@ -2,14 +2,17 @@
 //!
 //! Cranelift's mid-end has moved most of it. It leaves, and this pass takes:
 //!
-//! - thread ids, which it copies into each block that reads them, and which S2R reads slowly. One read serves the function from where it stands;
+//! - thread ids, which it copies into each block that reads them, and which S2R reads slowly. One read serves the
+//!   function from where it stands;
 //! - calls of pure intrinsics, which it takes for calls of anything;
-//! - additions of constants and logic with them, which it repeats in every block. They stay where they cost nothing: as addresses, in other logic;
+//! - additions of constants and logic with them, which it repeats in every block. They stay where they cost nothing: as
+//!   addresses, in other logic;
 //! - what is computed from these.
 //!
-//! Operations that may trap, loads, and convergent ones stay. Constants do as well, since they become immediates; those that a moved operation reads
-//! are made again in front of it. An operation goes out of as many loops as its operands allow, to the end of the block that dominates the loop's
-//! header, perhaps before a branch around the loop. Each loop takes as many registers as its limit says ([`limit`]).
+//! Operations that may trap, loads, and convergent ones stay. Constants do as well, since they become immediates; those
+//! that a moved operation reads are made again in front of it. An operation goes out of as many loops as its operands
+//! allow, to the end of the block that dominates the loop's header, perhaps before a branch around the loop. Each loop
+//! takes as many registers as its limit says ([`limit`]).
 
 use super::Given;
 use super::shape::{is_constant, preheader, words};
@@ -47,8 +50,8 @@ pub(super) fn hoist(context: &mut Context, given: &Given<'_>) {
     }
 }
 
-/// Registers that values may take which are moved in front of a loop that hands `carried` registers from turn to turn: a third of the
-/// file is for them and those together.
+/// Registers that values may take which are moved in front of a loop that hands `carried` registers from turn to turn:
+/// a third of the file is for them and those together.
 fn limit(registers: u8, carried: u32) -> u32 {
     (u32::from(registers) / 3).saturating_sub(carried).min(MOST)
 }
@@ -131,7 +134,8 @@ impl Hoisting<'_> {
         self.remember(inst, key);
     }
 
-    /// What `inst` computes, if that is something to move: it depends on operands only, and the mid-end has not moved it.
+    /// What `inst` computes, if that is something to move: it depends on operands only, and the mid-end has not moved
+    /// it.
     fn key(&self, inst: Inst) -> Option<Key> {
         let func = &self.context.func;
         let intrinsics = self.given.intrinsics;

@@ -9,7 +9,8 @@
 //! - [`overlap`]: loads of several copies are under way at once;
 //! - [`renew`]: the next value of a counter is computed when this one is not needed any more.
 //!
-//! A function without loops is not looked at. Only natural loops are; what may be entered at several blocks stays as it is.
+//! A function without loops is not looked at. Only natural loops are; what may be entered at several blocks stays as it
+//! is.
 
 mod affine;
 mod copy;
@@ -45,8 +46,9 @@ pub struct Given<'a> {
     pub settings: &'a Options,
 }
 
-/// Improves the loops of the function in `context`, whose graph and dominator tree are up to date and stay so. Aliases are resolved before and
-/// after. If it returns true, the mid-end has something to fold; [`settle`] belongs behind it then.
+/// Improves the loops of the function in `context`, whose graph and dominator tree are up to date and stay so. Aliases
+/// are resolved before and after. If it returns true, the mid-end has something to fold; [`settle`] belongs behind it
+/// then.
 pub(super) fn improve(
     context: &mut Context,
     given: &Given<'_>,

@@ -1,11 +1,12 @@
 //! Loads of several turns before what is computed from the first.
 //!
-//! Takes a block of copied turns. The order pass fills the time until a load arrives, but gives up no registers for it that the function does not need anyway
-//! (`sched::order`). A load of the next copies is what there is to fill it with, so loads, and what their addresses are computed from, go first here, as many
-//! as [`ROOM`] registers hold; then what is left; and so on.
+//! Takes a block of copied turns. The order pass fills the time until a load arrives, but gives up no registers for it
+//! that the function does not need anyway (`sched::order`). A load of the next copies is what there is to fill it with,
+//! so loads, and what their addresses are computed from, go first here, as many as [`ROOM`] registers hold; then what
+//! is left; and so on.
 //!
-//! A load passes a store only if both are at known distances from the same pointer, and apart. It passes nothing else that writes, orders memory,
-//! acts on the active lanes or may end the kernel.
+//! A load passes a store only if both are at known distances from the same pointer, and apart. It passes nothing else
+//! that writes, orders memory, acts on the active lanes or may end the kernel.
 
 use super::shape::words;
 use crate::analysis::uses::{for_each_operand, has_effect};
@@ -14,8 +15,8 @@ use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value};
 
-/// Registers that loads fill before something is computed from them (*assumed*: with them a function is still below the 32 registers up to which as many
-/// warps as there can be have room).
+/// Registers that loads fill before something is computed from them (*assumed*: with them a function is still below the
+/// 32 registers up to which as many warps as there can be have room).
 const ROOM: u32 = 16;
 
 /// Bytes of memory: so many from so far behind a pointer on.

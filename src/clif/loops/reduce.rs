@@ -1,13 +1,14 @@
 //! Makes sums of what loops multiply: strength reduction.
 //!
-//! `base + (i * n + j) * 4`, where `i` counts turns and nothing else changes from turn to turn, grows by `n * 4` in each of them. On 64 bits a
-//! product takes three instructions, a sum two; so such a value becomes a counter of its own, which starts as what the value is in the first
-//! turn and grows by a stride that is computed in front of the loop. Everything is modulo 2^64, so wrapping changes nothing. Values of 32 bits
-//! stay: IMAD computes a product and a sum at once, and IMAD.WIDE an element's address.
+//! `base + (i * n + j) * 4`, where `i` counts turns and nothing else changes from turn to turn, grows by `n * 4` in
+//! each of them. On 64 bits a product takes three instructions, a sum two; so such a value becomes a counter of its
+//! own, which starts as what the value is in the first turn and grows by a stride that is computed in front of the
+//! loop. Everything is modulo 2^64, so wrapping changes nothing. Values of 32 bits stay: IMAD computes a product and a
+//! sum at once, and IMAD.WIDE an element's address.
 //!
-//! Takes innermost loops with one way in and one way back. A value is replaced if that saves [`LEAST`] instructions of a turn by the estimate of
-//! [`Reduction::cost`], and if registers are left for it. (The method is that of Cocke and Kennedy, An algorithm for reduction of operator strength,
-//! 1977, for trees of operations instead of single ones.)
+//! Takes innermost loops with one way in and one way back. A value is replaced if that saves [`LEAST`] instructions of
+//! a turn by the estimate of [`Reduction::cost`], and if registers are left for it. (The method is that of Cocke and
+//! Kennedy, An algorithm for reduction of operator strength, 1977, for trees of operations instead of single ones.)
 
 use super::Given;
 use super::count::is_invariant;
@@ -206,8 +207,8 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    /// About how many instructions of a turn go with `root`: those that compute it and nothing else. A sum takes a product or a shift as an
-    /// operand at no cost of its own (IMAD.WIDE's addend, LEA), and accesses take constants.
+    /// About how many instructions of a turn go with `root`: those that compute it and nothing else. A sum takes a
+    /// product or a shift as an operand at no cost of its own (IMAD.WIDE's addend, LEA), and accesses take constants.
     fn cost(&self, func: &Function, uses: &Uses, root: Inst) -> u32 {
         let mut cost = 0;
         let mut work: SmallVec<[(Value, bool); 8]> = SmallVec::new();

@@ -1,7 +1,8 @@
 //! Puts what a loop hands on behind the last read of what it replaces.
 //!
-//! The next value of a counter wants the register of this one. Where the counter is still read when the next value is there, each turn copies it. The
-//! order pass keeps such an order (`sched::order`) but does not make it, and a test at the end of a block asks for the next value early.
+//! The next value of a counter wants the register of this one. Where the counter is still read when the next value is
+//! there, each turn copies it. The order pass keeps such an order (`sched::order`) but does not make it, and a test at
+//! the end of a block asks for the next value early.
 
 use super::shape::{Body, Uses};
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Value};

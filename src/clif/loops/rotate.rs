@@ -1,18 +1,20 @@
 //! Puts the test of a loop at its end.
 //!
-//! A loop that is left only at its header, and comes back to it from elsewhere, has two branches in each turn, and its test is apart from the work. The
-//! header becomes the guard in front of the loop and its copy the end of the body, so that one branch is left, and test and work stand
-//! in one block, to be ordered together:
+//! A loop that is left only at its header, and comes back to it from elsewhere, has two branches in each turn, and its
+//! test is apart from the work. The header becomes the guard in front of the loop and its copy the end of the body, so
+//! that one branch is left, and test and work stand in one block, to be ordered together:
 //!
 //! ```text
 //! header: t = test(i); brif t, body, out     header: t = test(i); brif t, body, out
 //! body: i' = work(i); jump header(i')    →   body: i' = work(i); t' = test(i'); brif t', body, out
 //! ```
 //!
-//! What is executed, and in which order, stays the same, so anything may stand in the header, up to [`LARGEST`] instructions; but not operations on the active
-//! lanes, whose place says who takes part, nor atomic operations and calls, by which lanes may wait (`analysis/polling.rs` reads such loops as they are
-//! written). Only loops that hold no other are looked at, and only those that come back from one place: with more the test would be a block of its own
-//! again, and what is gained does not pay for the guard (*measured*: `collatz` 1.3 % fewer cycles for 29 instructions instead of 26).
+//! What is executed, and in which order, stays the same, so anything may stand in the header, up to [`LARGEST`]
+//! instructions; but not operations on the active lanes, whose place says who takes part, nor atomic operations and
+//! calls, by which lanes may wait (`analysis/polling.rs` reads such loops as they are written). Only loops that hold no
+//! other are looked at, and only those that come back from one place: with more the test would be a block of its own
+//! again, and what is gained does not pay for the guard (*measured*: `collatz` 1.3 % fewer cycles for 29 instructions
+//! instead of 26).
 
 use super::Given;
 use super::copy::Copied;
@@ -93,7 +95,8 @@ fn may_be_copied(func: &Function, given: &Given<'_>, inst: Inst) -> bool {
     !atomic && !opcode.is_call() && func.dfg.user_stack_map_entries(inst).is_none()
 }
 
-/// Copies the header to where the loop comes back to it, and returns the new one. `inner` is the way from it into the rest of the loop, which is `entered_once` or may have others.
+/// Copies the header to where the loop comes back to it, and returns the new one. `inner` is the way from it into the
+/// rest of the loop, which is `entered_once` or may have others.
 fn turn(
     func: &mut Function,
     uses: &mut Uses,
@@ -125,7 +128,8 @@ fn name(func: &mut Function, uses: &mut Uses, header: Block, entry: Edge) {
     entry.redirect(func, header, &[]);
 }
 
-/// Makes the block behind `inner`, which is returned, one that can be entered from two places: what the header defines and the loop reads becomes its parameters.
+/// Makes the block behind `inner`, which is returned, one that can be entered from two places: what the header defines
+/// and the loop reads becomes its parameters.
 fn enter(
     func: &mut Function,
     uses: &mut Uses,

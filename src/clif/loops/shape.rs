@@ -23,8 +23,8 @@ pub(super) fn words(ty: Type) -> u32 {
     ty.bits().div_ceil(32)
 }
 
-/// The block that is entered last before `lp`, whichever way it is entered, if it lies in no other loop: what stands at its end is
-/// computed once for all turns.
+/// The block that is entered last before `lp`, whichever way it is entered, if it lies in no other loop: what stands at
+/// its end is computed once for all turns.
 pub(super) fn preheader(context: &Context, lp: Loop) -> Option<Block> {
     let loops = &context.loop_analysis;
     let before = context.domtree.idom(loops.loop_header(lp))?;
@@ -256,8 +256,8 @@ pub(super) fn definitions(func: &Function, block: Block) -> Vec<Value> {
     params.chain(results).collect()
 }
 
-/// Lets everything that is read outside of `body` leave it as an argument of `exit`, the only way out. The block that `exit` leads to has no
-/// other way in then.
+/// Lets everything that is read outside of `body` leave it as an argument of `exit`, the only way out. The block that
+/// `exit` leads to has no other way in then.
 pub(super) fn close(func: &mut Function, uses: &mut Uses, body: &Body, exit: Edge, alone: bool) {
     let outside = |func: &Function, inst: Inst| {
         let block = func.layout.inst_block(inst);

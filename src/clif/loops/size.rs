@@ -1,7 +1,7 @@
 //! About how many machine instructions an operation becomes.
 //!
-//! Nothing more than an estimate for limits (*assumed*, from the sequences in `docs/lowering.md`): what it says of a whole loop is within a third of what
-//! selection makes of the kernels under `filetests/kernels`.
+//! Nothing more than an estimate for limits (*assumed*, from the sequences in `docs/lowering.md`): what it says of a
+//! whole loop is within a third of what selection makes of the kernels under `filetests/kernels`.
 
 use super::shape::words;
 use crate::intrinsics::resolve::Intrinsics;

@@ -1,4 +1,5 @@
-//! What is certainly the same in all lanes, read off a value's definition: the analysis proper (`analysis/uniformity.rs`) runs on the finished function.
+//! What is certainly the same in all lanes, read off a value's definition: the analysis proper
+//! (`analysis/uniformity.rs`) runs on the finished function.
 
 use super::Given;
 use crate::intrinsics::Uniformity;

@@ -1,12 +1,13 @@
 //! Copies the turns of a loop, so that fewer tests are made and more loads are on their way at once.
 //!
-//! Takes loops that hold no other, with one way out, at the end, that a counter decides ([`super::count`]). There are three ways:
+//! Takes loops that hold no other, with one way out, at the end, that a counter decides ([`super::count`]). There are
+//! three ways:
 //!
-//! - *completely*, if the number of turns is known and small: no loop is left, and the mid-end is run again to work the counters into
-//!   what is computed from them;
+//! - *completely*, if the number of turns is known and small: no loop is left, and the mid-end is run again to work the
+//!   counters into what is computed from them;
 //! - *by a divisor* of a known number of turns: no test is left between the copies;
-//! - *with the rolled loop behind*, if the number is only known when it runs. A guard asks whether so many turns are to come, and so does the test at
-//!   the end of the copies; else the loop as it was makes those that are left:
+//! - *with the rolled loop behind*, if the number is only known when it runs. A guard asks whether so many turns are to
+//!   come, and so does the test at the end of the copies; else the loop as it was makes those that are left:
 //!
 //! ```text
 //! guard: brif enough(i), copies(i), rolled(i)
@@ -15,12 +16,14 @@
 //! rolled(i): work(i); brif test(i+1), rolled(i+1), out
 //! ```
 //!
-//! A copy is entered only when its turn is sure to come, so nothing is speculated, and every test that is left out would have succeeded: `enough` is exact about
-//! wrapping (`Counter::limit`). Additions stay in their order. The counters of all copies are sums of the first one's and a constant, and so are addresses
-//! (`super::affine`), which accesses take as their offset.
+//! A copy is entered only when its turn is sure to come, so nothing is speculated, and every test that is left out
+//! would have succeeded: `enough` is exact about wrapping (`Counter::limit`). Additions stay in their order. The
+//! counters of all copies are sums of the first one's and a constant, and so are addresses (`super::affine`), which
+//! accesses take as their offset.
 //!
-//! Not unrolled are loops that wait for other threads: those are left by what was read from memory, which is no counter. Operations on the active
-//! lanes need all lanes to take the same number of turns; that number must then be a constant or come from a kernel's parameters.
+//! Not unrolled are loops that wait for other threads: those are left by what was read from memory, which is no
+//! counter. Operations on the active lanes need all lanes to take the same number of turns; that number must then be a
+//! constant or come from a kernel's parameters.
 
 mod build;
 mod plan;

@@ -1,12 +1,14 @@
 //! Where the variables of cells need block parameters: where stores of one meet while it is live.
 //!
-//! For each cell its live blocks are walked from its reads, then its iterated dominance frontier is found by walking down the dominator tree from its
-//! stores, deepest first (Sreedhar and Gao, "A Linear Time Algorithm for Placing phi-Nodes"). Only live blocks are gone into: from a block where the
-//! cell is dead no value gets to a join without passing another store, whose own walk comes there. No frontier is stored.
+//! For each cell its live blocks are walked from its reads, then its iterated dominance frontier is found by walking
+//! down the dominator tree from its stores, deepest first (Sreedhar and Gao, "A Linear Time Algorithm for Placing
+//! phi-Nodes"). Only live blocks are gone into: from a block where the cell is dead no value gets to a join without
+//! passing another store, whose own walk comes there. No frontier is stored.
 //!
-//! Two limits keep time and memory in proportion to the function. Parameters of a block take no more words than registers can hold – what does
-//! not fit would be sent through memory at every edge. And all walks together make [`STEPS`] steps for each block, beyond which only cells that need
-//! next to none are placed. A cell over a limit stays in memory; those with the most accesses go first.
+//! Two limits keep time and memory in proportion to the function. Parameters of a block take no more words than
+//! registers can hold – what does not fit would be sent through memory at every edge. And all walks together make
+//! [`STEPS`] steps for each block, beyond which only cells that need next to none are placed. A cell over a limit stays
+//! in memory; those with the most accesses go first.
 
 use super::{Cell, Cells, Kind, Params};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -21,7 +23,8 @@ const STEPS: usize = 256;
 const FREE_STEPS: usize = 1 << 16;
 const FREE_CELL_STEPS: usize = 16;
 
-/// Decides on the parameters, and takes the accesses of cells that are over a limit out of `cells`. Also gives the number of those that are not.
+/// Decides on the parameters, and takes the accesses of cells that are over a limit out of `cells`. Also gives the
+/// number of those that are not.
 pub(super) fn place(
     func: &Function,
     cfg: &ControlFlowGraph,
@@ -118,7 +121,8 @@ impl Accesses {
     }
 }
 
-/// Walks for one cell after the other. A mark says that a block has a property for the cell whose number, plus one, it is.
+/// Walks for one cell after the other. A mark says that a block has a property for the cell whose number, plus one, it
+/// is.
 struct Walk<'a> {
     cfg: &'a ControlFlowGraph,
     domtree: &'a DominatorTree,
@@ -152,7 +156,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The blocks that need a parameter for the cell; none when that takes more than `steps`, of which the steps made are taken off.
+    /// The blocks that need a parameter for the cell; none when that takes more than `steps`, of which the steps made
+    /// are taken off.
     fn joins(
         &mut self,
         cell: Cell,

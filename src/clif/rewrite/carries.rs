@@ -1,8 +1,8 @@
 //! Sums and differences that become those with a carry or a borrow, where a comparison says that it asks for it.
 //!
-//! A sum of unsigned numbers carries exactly if it is below either of them, and a difference borrows exactly if the first number is below the second.
-//! The machine's adder says so by itself. Both instructions must be in one block, since the carry is a predicate. What an address is computed from
-//! stays as it is: an access adds it up itself.
+//! A sum of unsigned numbers carries exactly if it is below either of them, and a difference borrows exactly if the
+//! first number is below the second. The machine's adder says so by itself. Both instructions must be in one block,
+//! since the carry is a predicate. What an address is computed from stays as it is: an access adds it up itself.
 
 use super::context::Rewriter;
 use cranelift_codegen::cursor::Cursor;

@@ -1,8 +1,10 @@
-//! Conjunctions and disjunctions of a block, by their operands without complements, so that one is found as the complement of another.
+//! Conjunctions and disjunctions of a block, by their operands without complements, so that one is found as the
+//! complement of another.
 //!
-//! `a | b` is `!(!a & !b)`: both are kept as conjunctions of operands that may be complemented, with a mark for the ones that are complements
-//! themselves. To compute the complement of a value takes no instruction where the next operation is bitwise; but only a value that more than one
-//! operation reads is there anyway, as one that is read once becomes a part of its user.
+//! `a | b` is `!(!a & !b)`: both are kept as conjunctions of operands that may be complemented, with a mark for the
+//! ones that are complements themselves. To compute the complement of a value takes no instruction where the next
+//! operation is bitwise; but only a value that more than one operation reads is there anyway, as one that is read once
+//! becomes a part of its user.
 
 use crate::analysis::uses::for_each_operand;
 use cranelift_codegen::entity::SecondaryMap;
@@ -43,7 +45,8 @@ impl Complements {
     }
 }
 
-/// The operands of an operation as a conjunction, in an order that is the same for all, and whether it is the complement of that.
+/// The operands of an operation as a conjunction, in an order that is the same for all, and whether it is the
+/// complement of that.
 fn conjunction(func: &Function, data: InstructionData) -> Option<([Literal; 2], bool)> {
     let InstructionData::Binary {
         opcode: opcode @ (Opcode::Band | Opcode::Bor),

@@ -1,11 +1,13 @@
 //! What CLIF can say in fewer instructions of the machine, and Cranelift's own rules leave as it is.
 //!
-//! Takes an optimised function without aliases and unreachable blocks. Every instruction is visited once, definitions before their users; a rule
-//! (`isle/clif_opt.isle`, by its root `rewrite`) gives another value for its result, made of new instructions in front of it. The new value is
-//! looked at again, [`AGAIN`] times at most. In the end nothing unused is left and aliases are resolved. Blocks and effects stay as they are.
+//! Takes an optimised function without aliases and unreachable blocks. Every instruction is visited once, definitions
+//! before their users; a rule (`isle/clif_opt.isle`, by its root `rewrite`) gives another value for its result, made of
+//! new instructions in front of it. The new value is looked at again, [`AGAIN`] times at most. In the end nothing
+//! unused is left and aliases are resolved. Blocks and effects stay as they are.
 //!
-//! Rules are pure patterns; what they ask of constants, types and definitions is in [`context`], what they need of other instructions of the same
-//! block (a sum that becomes one with a carry, the complement of what is there) in [`carries`] and [`complements`].
+//! Rules are pure patterns; what they ask of constants, types and definitions is in [`context`], what they need of
+//! other instructions of the same block (a sum that becomes one with a carry, the complement of what is there) in
+//! [`carries`] and [`complements`].
 
 mod carries;
 mod complements;

@@ -13,9 +13,11 @@ const KERNEL: &str = "kernel";
 pub struct KernelOptions {
     /// Bytes of static shared memory (`shared=BYTES`).
     pub shared_bytes: u32,
-    /// Threads of a block, at most (`max_threads=N`): a launch of more is refused, and registers are given out so that a block of so many fits.
+    /// Threads of a block, at most (`max_threads=N`): a launch of more is refused, and registers are given out so that
+    /// a block of so many fits.
     pub max_threads: Option<u32>,
-    /// Blocks that are to be resident together in a multiprocessor (`min_blocks=N`): registers are given out so that they fit.
+    /// Blocks that are to be resident together in a multiprocessor (`min_blocks=N`): registers are given out so that
+    /// they fit.
     pub min_blocks: Option<u32>,
 }
 

@@ -59,7 +59,8 @@ pub(super) fn split_header(text: &str) -> (Header, String) {
     (header, body)
 }
 
-/// Parses the functions of a text without a header. A function with a mistake is left out, and the mistake goes to `errors`.
+/// Parses the functions of a text without a header. A function with a mistake is left out, and the mistake goes to
+/// `errors`.
 pub(super) fn read_body(
     header: &Header,
     body: &str,
@@ -159,8 +160,8 @@ fn remedy(message: &str) -> String {
 /// Functions with mistakes that are left out of one text, at most.
 const MOST_FAULTS: usize = 50;
 
-/// The text with blank lines in place of the functions that cannot be read, `error` the first mistake; none if the rest cannot be read
-/// either.
+/// The text with blank lines in place of the functions that cannot be read, `error` the first mistake; none if the rest
+/// cannot be read either.
 fn without_faults(
     body: &str,
     error: Error,

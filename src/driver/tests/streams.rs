@@ -1,5 +1,5 @@
-//! Streams, threads, cancelling. Nothing here depends on how fast the host is: a launch that must be running for a while is one that ends
-//! when it is told to.
+//! Streams, threads, cancelling. Nothing here depends on how fast the host is: a launch that must be running for a
+//! while is one that ends when it is told to.
 
 use crate::driver::{
     Buffer, Device, DeviceError, Driver, Event, Grid, Kernel, Module, Pending, Stream,
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// `spin` waits until its word is not 0 and adds it to the next one; `add` adds 1 to a word; `wild` stores where nothing is.
+/// `spin` waits until its word is not 0 and adds it to the next one; `add` adds 1 to a word; `wild` stores where
+/// nothing is.
 const KERNELS: &str = "
 .kernel spin
 .param 8 ptr
@@ -38,8 +39,8 @@ again:
     EXIT ;
 ";
 
-/// What other threads do while a launch runs takes far less, also on a machine that does other things (six seconds of launch leave time for
-/// dozens of copies of a mebibyte).
+/// What other threads do while a launch runs takes far less, also on a machine that does other things (six seconds of
+/// launch leave time for dozens of copies of a mebibyte).
 const HELD_UP: Duration = Duration::from_secs(120);
 
 struct Bench {
@@ -65,8 +66,8 @@ impl Bench {
         self.module.kernel(name).unwrap()
     }
 
-    /// A launch that has begun and goes on until `flag` is not 0. If whoever writes that has to wait for it, it ends with a fault, and so do the
-    /// tests that expect none.
+    /// A launch that has begun and goes on until `flag` is not 0. If whoever writes that has to wait for it, it ends
+    /// with a fault, and so do the tests that expect none.
     fn spinning(&self, stream: &Stream, flag: &Buffer<u32>) -> Pending {
         let spin = self.kernel("spin");
         let launch = spin.launch(one()).arg(flag).time_limit(HELD_UP);
@@ -160,7 +161,8 @@ fn launches_run_in_the_order_of_submission() {
     assert_eq!(flag.to_vec().unwrap(), [11, 12]);
 }
 
-/// A fault skips what is behind it on its stream and nothing else; `wait` returns it once, and then the stream is clean.
+/// A fault skips what is behind it on its stream and nothing else; `wait` returns it once, and then the stream is
+/// clean.
 #[test]
 fn a_fault_skips_what_is_behind_it() {
     let bench = Bench::new(SimConfig::default());

@@ -1,7 +1,7 @@
 //! The context of the ISLE rules: what they ask of CLIF and of operands, and the few things that they leave to Rust.
 //!
-//! The generated trait is implemented here from macros by subject: of instructions and types, operands and results in this folder, the others
-//! next to what they need.
+//! The generated trait is implemented here from macros by subject: of instructions and types, operands and results in
+//! this folder, the others next to what they need.
 
 mod clif;
 mod operands;

@@ -1,4 +1,5 @@
-//! What the forms of a mode take for each source, worked out when the library is compiled: a choice between forms compares bits.
+//! What the forms of a mode take for each source, worked out when the library is compiled: a choice between forms
+//! compares bits.
 
 use crate::isa::table::{FieldType, FormInfo, Modifiers, OperandInfo};
 use crate::isa::{Form, Register, RegisterClass, Role};
@@ -61,7 +62,8 @@ impl Candidate {
     }
 }
 
-/// What the sources of an operation are: [`LANE`] bits for each, one of the kinds below and the modifiers. Nothing for a predicate, or a number in the word.
+/// What the sources of an operation are: [`LANE`] bits for each, one of the kinds below and the modifiers. Nothing for
+/// a predicate, or a number in the word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needs(u64);
 

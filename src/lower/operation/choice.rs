@@ -7,7 +7,8 @@ use crate::isa::table::{FieldType, FormInfo, OperandInfo};
 use crate::isa::{RegisterClass, Role};
 use crate::lower::source::{Base, Src};
 
-/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps. `needs` is what the sources are.
+/// The form that leaves the least to do; SrcA and SrcB change places where they may and that helps. `needs` is what the
+/// sources are.
 pub(super) fn choose(
     mode: &'static Mode,
     word: &mut u128,
@@ -91,8 +92,8 @@ fn cost(candidate: &'static Candidate, sources: &[Source]) -> Option<u32> {
     Some(total)
 }
 
-/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take it. The form is none that
-/// [`Candidate::never_takes`] it.
+/// Instructions that move a source to general registers, or apply its modifiers, before an operand of a form can take
+/// it. The form is none that [`Candidate::never_takes`] it.
 fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> Option<u32> {
     let modifiers = operand.modifiers.contain(src.modifiers());
     match operand.class {

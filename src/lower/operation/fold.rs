@@ -6,8 +6,8 @@ use crate::lower::source::{Base, Halves, Src};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 
 impl Lower<'_> {
-    /// An operand with copies looked through, its modifiers as they are: the words of extensions, concatenations, truncations and shifts by a
-    /// word are words of their operands.
+    /// An operand with copies looked through, its modifiers as they are: the words of extensions, concatenations,
+    /// truncations and shifts by a word are words of their operands.
     pub(in crate::lower) fn below_copies(&self, mut src: Src) -> Src {
         self.look_through_copies(&mut src);
         src
@@ -142,7 +142,8 @@ pub(super) fn fold(field: &FieldInfo, src: &Src) -> Option<u64> {
     }
 }
 
-/// A source of an operation that writes `-` where it means `~`. An immediate has its complement applied before a form is chosen.
+/// A source of an operation that writes `-` where it means `~`. An immediate has its complement applied before a form
+/// is chosen.
 pub(super) fn as_negated(src: Src) -> Src {
     let plain = Src {
         not: false,

@@ -1,8 +1,8 @@
 //! From an operation and its sources to one instruction: what every constructor of the rules does.
 //!
-//! The forms of the operation are tried in the order of the description; the one that leaves the fewest words to be moved to GPRs first wins
-//! ([`choice`]). Only then are registers asked for ([`operands`]), so a value that became an immediate, a constant operand or a modifier
-//! ([`fold`]) is not computed at all.
+//! The forms of the operation are tried in the order of the description; the one that leaves the fewest words to be
+//! moved to GPRs first wins ([`choice`]). Only then are registers asked for ([`operands`]), so a value that became an
+//! immediate, a constant operand or a modifier ([`fold`]) is not computed at all.
 
 mod candidate;
 mod choice;
@@ -16,7 +16,8 @@ use super::source::{PSrc, Regs, Src};
 use crate::isa::{Inst, Role, VReg};
 use candidate::Needs;
 
-/// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the description.
+/// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the
+/// description.
 #[derive(Debug)]
 pub struct Mode {
     /// The forms of the operation that have the mode, in the order of the description.
@@ -115,7 +116,8 @@ impl Lower<'_> {
     /// `word` has the modifiers behind the mnemonic at their bits; `sources` are in the order of [`Mode::sources`].
     ///
     /// # Panics
-    /// When no form takes the sources: a mistake of the description, since every operation has a form of registers only.
+    /// When no form takes the sources: a mistake of the description, since every operation has a form of registers
+    /// only.
     pub(super) fn emit(
         &mut self,
         mode: &'static Mode,

@@ -1,22 +1,26 @@
 //! Which values of a kernel live in uniform registers: decided before lowering, for the function as a whole.
 //!
-//! A value may live there if it is the same for all lanes wherever it is used and is computed wholly on the uniform datapath: from other
-//! such values, immediates, constant memory and special registers of the block. It is worth it under this cost model:
+//! A value may live there if it is the same for all lanes wherever it is used and is computed wholly on the uniform
+//! datapath: from other such values, immediates, constant memory and special registers of the block. It is worth it
+//! under this cost model:
 //!
-//! - every user can read a uniform register where it stands: on the uniform datapath, or as the one special operand that a vector instruction has.
-//!   What a rule would fuse into its user (a product into IMAD, a shift into LEA) costs nothing there, so it stays there;
-//! - a group of values that are computed from each other takes no more instructions than in general registers. 64-bit sums, shifts and
-//!   selections are one instruction instead of two, and a copy for all lanes costs no general register;
-//! - a result arrives after 6 cycles instead of 4 (latency.isa, *assumed*), so a chain of several that a loop carries from round to round must
-//!   be hidden by the loop's other instructions. UISETP in turn gives its predicate after 6 cycles, ISETP after 13.
+//! - every user can read a uniform register where it stands: on the uniform datapath, or as the one special operand
+//!   that a vector instruction has. What a rule would fuse into its user (a product into IMAD, a shift into LEA) costs
+//!   nothing there, so it stays there;
+//! - a group of values that are computed from each other takes no more instructions than in general registers. 64-bit
+//!   sums, shifts and selections are one instruction instead of two, and a copy for all lanes costs no general
+//!   register;
+//! - a result arrives after 6 cycles instead of 4 (latency.isa, *assumed*), so a chain of several that a loop carries
+//!   from round to round must be hidden by the loop's other instructions. UISETP in turn gives its predicate after 6
+//!   cycles, ISETP after 13.
 //!
-//! Parameters and immediates are better read from the bank and the instruction; they are loaded into uniform registers only for what has no
-//! other operand kind. A value of a block that runs with part of the warp is computed in the block above that does not ([`Plan::moved`]):
-//! its operands are there, and it cannot trap. Where the registers run out, allocation turns users to their siblings that read general
-//! registers.
+//! Parameters and immediates are better read from the bank and the instruction; they are loaded into uniform registers
+//! only for what has no other operand kind. A value of a block that runs with part of the warp is computed in the block
+//! above that does not ([`Plan::moved`]): its operands are there, and it cannot trap. Where the registers run out,
+//! allocation turns users to their siblings that read general registers.
 //!
-//! Only kernels without calls have such values: across a call they would have to be made again, and in a device function nothing says which
-//! lanes are together.
+//! Only kernels without calls have such values: across a call they would have to be made again, and in a device
+//! function nothing says which lanes are together.
 
 mod operations;
 mod passing;
@@ -32,7 +36,8 @@ use cranelift_codegen::ir::{Block, Inst, InstructionData, Type, Value, ValueDef,
 use passing::{Passing, loop_sizes};
 use smallvec::SmallVec;
 
-/// Words of a block's parameters in uniform registers, of which there are 63: all are taken at once where they are passed (*assumed*: half).
+/// Words of a block's parameters in uniform registers, of which there are 63: all are taken at once where they are
+/// passed (*assumed*: half).
 const PARAMETER_WORDS: u32 = 32;
 
 /// The decision.
@@ -84,8 +89,9 @@ pub(super) fn is_of_block(register: SReg) -> bool {
     matches!(register, SReg::SrCtaidX | SReg::SrCtaidY | SReg::SrCtaidZ)
 }
 
-/// The search. Candidates are only ever removed. What one's removal means for those it is computed from and into is looked at then, so that every
-/// operand and every argument is looked at a constant number of times; for all others it leaves a slot free or changes nothing.
+/// The search. Candidates are only ever removed. What one's removal means for those it is computed from and into is
+/// looked at then, so that every operand and every argument is looked at a constant number of times; for all others it
+/// leaves a slot free or changes nothing.
 struct Search<'a> {
     input: &'a Input<'a>,
     /// Values that may still live in uniform registers.
@@ -219,10 +225,12 @@ impl<'a> Search<'a> {
         receivers.all(|&v| self.is_candidate(v)) && users.all(|&user| self.takes(user, value))
     }
 
-    /// Removes a value, all that is computed from it, and if users are asked already, what it was computed from and nobody else takes.
+    /// Removes a value, all that is computed from it, and if users are asked already, what it was computed from and
+    /// nobody else takes.
     fn remove(&mut self, value: Value, asks_users: bool) {
         let mut work = vec![value];
-        // By instruction, none for a parameter, what was to be read there. Asked last: what goes until then leaves slots free.
+        // By instruction, none for a parameter, what was to be read there. Asked last: what goes until then leaves
+        // slots free.
         let mut reads: Vec<(Option<Inst>, Value)> = Vec::new();
         loop {
             while let Some(value) = work.pop() {

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 const LATENCY: usize = 6;
 /// Cycles of the shortest loop: a counter, its comparison and the branch (*assumed*).
 const SHORTEST_LOOP: usize = 2 * LATENCY;
-/// Operations in a chain and values side by side in it that are looked at: what is longer or wider counts as too long (*assumed*: generous).
+/// Operations in a chain and values side by side in it that are looked at: what is longer or wider counts as too long
+/// (*assumed*: generous).
 const DEEPEST: usize = 6;
 const WIDEST: usize = 16;
 

@@ -9,7 +9,8 @@ use crate::vcode::{FunctionKind, KernelInfo, Parameter};
 use cranelift_codegen::ir::{Function, Opcode, types};
 use std::fmt::Write;
 
-/// The kernel `(i64, i32, i32)` with these lines after v10, the number of the block, and v11, that of the thread: its plan and what it is for.
+/// The kernel `(i64, i32, i32)` with these lines after v10, the number of the block, and v11, that of the thread: its
+/// plan and what it is for.
 fn decide(lines: &str) -> (Function, Plan) {
     decide_with(lines, false)
 }
@@ -82,7 +83,8 @@ fn parameters((func, plan): &(Function, Plan)) -> usize {
 
 #[test]
 fn a_value_stays_when_many_that_are_made_of_it_go() {
-    // Stores need general registers: forty products go, and what they are made of is the other factor of a multiplication.
+    // Stores need general registers: forty products go, and what they are made of is the other factor of a
+    // multiplication.
     let mut lines = "v20 = iadd v10, v1\n".to_owned();
     for i in 0..40 {
         let (factor, product) = (100 + 2 * i, 101 + 2 * i);

@@ -1,5 +1,5 @@
-//! Which instructions read a uniform register where they stand: in the one special operand that forms of vector instructions have, or because they are
-//! on the uniform datapath themselves.
+//! Which instructions read a uniform register where they stand: in the one special operand that forms of vector
+//! instructions have, or because they are on the uniform datapath themselves.
 
 use super::Search;
 use crate::intrinsics::Lowering;
@@ -83,7 +83,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a value is compared with zero on the uniform datapath where it is a condition. LOP3 compares what it computes.
+    /// Whether a value is compared with zero on the uniform datapath where it is a condition. LOP3 compares what it
+    /// computes.
     fn tests(&self, block: Block, value: Value) -> bool {
         self.together[block] == Some(block) && !self.is_inner_logic(value)
     }

@@ -53,7 +53,8 @@ pub(super) struct Statement {
     pub fixed: u32,
     /// Results that are taken to their places behind regalloc2.
     pub results: Results,
-    /// regalloc2's number of each value that it knows; [`UNKNOWN`] of the others; of pinned values [`PINNED`] + register.
+    /// regalloc2's number of each value that it knows; [`UNKNOWN`] of the others; of pinned values [`PINNED`] +
+    /// register.
     number: Vec<u32>,
 }
 
@@ -273,7 +274,8 @@ impl Builder<'_> {
             .map(|(place, _)| place)
     }
 
-    /// The registers of entries that are not free to be anywhere: those of runs, of guarded results, of a call's return address.
+    /// The registers of entries that are not free to be anywhere: those of runs, of guarded results, of a call's return
+    /// address.
     fn fixed_places(
         &self,
         entry: &Entry<VReg>,

@@ -1,7 +1,8 @@
 //! The registers that regalloc2 may use, and what its slots are.
 //!
-//! It rotates through the registers that it is given, so only fewer of them bound the count: as many as the pressure needs, or those of the
-//! colouring where there is one. Operands may be in slots (`Any`), and a slot is one more register, so nothing is ever evicted to memory.
+//! It rotates through the registers that it is given, so only fewer of them bound the count: as many as the pressure
+//! needs, or those of the colouring where there is one. Operands may be in slots (`Any`), and a slot is one more
+//! register, so nothing is ever evicted to memory.
 
 use super::{Guide, Request};
 use crate::abi;
@@ -183,8 +184,8 @@ fn allocatable(
     }
 }
 
-/// `needed` registers and R1, of which `across` are kept by callees. A device function takes those first that it need not save, and at
-/// least up to the highest in which it is given or gives anything.
+/// `needed` registers and R1, of which `across` are kept by callees. A device function takes those first that it need
+/// not save, and at least up to the highest in which it is given or gives anything.
 fn by_pressure(request: &Request<'_>, needed: u32, across: u32, gpr_limit: u8) -> Numbers {
     let code = request.code;
     let all = Numbers::below(u32::from(gpr_limit));

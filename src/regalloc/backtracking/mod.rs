@@ -1,12 +1,14 @@
 //! regalloc2's allocation.
 //!
-//! Ordinary GPR operands are unconstrained (`Any`): a slot of regalloc2 becomes one more register behind the allocatable ones, so nothing is
-//! ever evicted. Entries of wide operands, and guarded results with the values they keep, are fixed to the registers of the colouring, which is
-//! how pairs and quads come out aligned; a function that has none needs no colouring. Predicates and uniform registers must be in
-//! registers. Calls overwrite what callees may overwrite, and where there are calls slots are registers that callees keep.
+//! Ordinary GPR operands are unconstrained (`Any`): a slot of regalloc2 becomes one more register behind the
+//! allocatable ones, so nothing is ever evicted. Entries of wide operands, and guarded results with the values they
+//! keep, are fixed to the registers of the colouring, which is how pairs and quads come out aligned; a function that
+//! has none needs no colouring. Predicates and uniform registers must be in registers. Calls overwrite what callees may
+//! overwrite, and where there are calls slots are registers that callees keep.
 //!
-//! Of the allocator's limits the following are kept to: no `Reuse`; one operand for equal values in equal fixed registers; blocks that
-//! pass arguments end in an instruction without operands; parameters are numbered last (its move insertion is quadratic in them otherwise).
+//! Of the allocator's limits the following are kept to: no `Reuse`; one operand for equal values in equal fixed
+//! registers; blocks that pass arguments end in an instruction without operands; parameters are numbered last (its move
+//! insertion is quadratic in them otherwise).
 
 mod build;
 mod machine;

@@ -1,7 +1,7 @@
 //! Values that stay in one register from the entry to the end, and that regalloc2 need not hear of.
 //!
-//! The stack pointer always; the return address in a function that does not call, where it comes and goes in the same registers. (*Measured*
-//! over small functions: two values with four operands less save regalloc2 a tenth of its work.)
+//! The stack pointer always; the return address in a function that does not call, where it comes and goes in the same
+//! registers. (*Measured* over small functions: two values with four operands less save regalloc2 a tenth of its work.)
 
 use super::{Guide, Request};
 use crate::abi;

@@ -3,7 +3,8 @@
 use regalloc2 as ra;
 use std::ops::Range;
 
-/// One instruction: where its operands are, and what it is. The entry of the function and terminators are instructions as well.
+/// One instruction: where its operands are, and what it is. The entry of the function and terminators are instructions
+/// as well.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction {
     pub first: u32,

@@ -1,8 +1,9 @@
 //! Results of the function that a loop makes.
 //!
-//! A value that must be in a register at the return is in that register for as long as regalloc2 can have it there. If it goes round a loop in which the
-//! register holds something else, as an address pair of the colouring, the two take turns in every iteration. So what a loop makes
-//! may be anywhere at the return, and copies behind regalloc2's take it to its place.
+//! A value that must be in a register at the return is in that register for as long as regalloc2 can have it there. If
+//! it goes round a loop in which the register holds something else, as an address pair of the colouring, the two take
+//! turns in every iteration. So what a loop makes may be anywhere at the return, and copies behind regalloc2's take it
+//! to its place.
 
 use crate::isa::{PReg, VReg};
 use crate::regalloc::allocation::{Allocation, Point};

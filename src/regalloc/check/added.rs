@@ -18,7 +18,8 @@ use smallvec::{SmallVec, smallvec};
 /// An effect on places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Each first place takes over what the second held: copies, stores and loads, and exchanges, which are three instructions.
+    /// Each first place takes over what the second held: copies, stores and loads, and exchanges, which are three
+    /// instructions.
     Move(Pairs),
     /// Predicates become bits of a register from `shift` on, those that `mask` names.
     Pack { to: PReg, shift: u8, mask: u8 },
@@ -39,7 +40,8 @@ pub(super) type Pairs = SmallVec<[(Place, Place); 4]>;
 
 /// Predicates that exist.
 const PREDICATES: u8 = RegisterClass::Predicate.hardwired();
-/// Truth tables of LOP3 and PLOP3 (document 002): the first operand, the exclusive or of the first two, and both of them.
+/// Truth tables of LOP3 and PLOP3 (document 002): the first operand, the exclusive or of the first two, and both of
+/// them.
 const FIRST: u64 = 0xf0;
 const XOR: u64 = 0x3c;
 const BOTH: u64 = 0xc0;
@@ -163,8 +165,8 @@ fn exchanged(inst: &PInst) -> Option<[PReg; 2]> {
     (registers[0] != registers[1]).then_some(registers)
 }
 
-/// Whether `rest` begins with three operations on `a` and `b` after which each has what the other had: a, b and a in turn get their exclusive or;
-/// in uniform registers a += b, b = a − b, a −= b.
+/// Whether `rest` begins with three operations on `a` and `b` after which each has what the other had: a, b and a in
+/// turn get their exclusive or; in uniform registers a += b, b = a − b, a −= b.
 fn exchange(rest: &[Entry<PReg>], a: PReg, b: PReg) -> bool {
     let step = |(to, minus): (PReg, bool)| -> PInst {
         match to.class() {
@@ -257,7 +259,8 @@ fn tested(inst: &PInst) -> Option<Action> {
     })
 }
 
-/// P2R and R2P with a mask in the word. What they leave as it is counts as lost, because the documents can be read in more than one way.
+/// P2R and R2P with a mask in the word. What they leave as it is counts as lost, because the documents can be read in
+/// more than one way.
 fn packed(inst: &PInst) -> Option<Action> {
     let mask = |inst: &PInst| {
         inst.number(Role::B)

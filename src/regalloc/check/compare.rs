@@ -18,8 +18,8 @@ pub(super) struct Same<'a> {
     pub folded: Option<OperandRef<'a, VReg>>,
 }
 
-/// The operands of `new`, which must do what `old` does: with the same form, or with another form of its operation in which uniform operands
-/// are GPRs, or in which the uniform part of an address is gone because it was added before.
+/// The operands of `new`, which must do what `old` does: with the same form, or with another form of its operation in
+/// which uniform operands are GPRs, or in which the uniform part of an address is gone because it was added before.
 ///
 /// # Errors
 /// The difference.
@@ -146,7 +146,8 @@ pub(super) fn resolved(
     (inst, false)
 }
 
-/// Whether `entry` accesses the frame from a place on that is in none of the function's stack slots: a constant has led it away from them.
+/// Whether `entry` accesses the frame from a place on that is in none of the function's stack slots: a constant has led
+/// it away from them.
 pub(super) fn is_outside_of_slots(before: &VCode<VReg>, entry: &Entry<VReg>) -> bool {
     match entry.attachment.map(|a| &before.attachments[a]) {
         Some(Attachment::Symbol(symbol)) if symbol.name == Frame::SLOTS => {
@@ -156,7 +157,8 @@ pub(super) fn is_outside_of_slots(before: &VCode<VReg>, entry: &Entry<VReg>) -> 
     }
 }
 
-/// Whether what is attached has stayed: symbols and labels as they were, a call's convention in its registers, values kept where the results are.
+/// Whether what is attached has stayed: symbols and labels as they were, a call's convention in its registers, values
+/// kept where the results are.
 pub(super) fn attachment(
     (before, old): (&VCode<VReg>, &Entry<VReg>),
     (after, new): (&VCode<PReg>, &Entry<PReg>),

@@ -1,14 +1,17 @@
-//! Checks an allocation: the function as it came, in virtual registers, against the code that leaves, frame and saved registers included.
+//! Checks an allocation: the function as it came, in virtual registers, against the code that leaves, frame and saved
+//! registers included.
 //!
-//! The check asks backwards. Every use in the allocated code needs its value in a place ([`place`]): a register, or a word of the frame. What
-//! wrote the place last tells whether it is there: the instruction that defines the value ends the question; a copy, a store, a load or a
-//! value that is kept under a false guard hands it on to another place; an instruction that the allocator repeats must be the value's one
-//! definition, and asks for its operands; anything else is a mistake. At the start of a block the question goes to all predecessors, where
-//! a parameter is the argument that each passes. A question is asked once for a block, so what is looked at is what is alive, and nothing
-//! is joined or iterated.
+//! The check asks backwards. Every use in the allocated code needs its value in a place ([`place`]): a register, or a
+//! word of the frame. What wrote the place last tells whether it is there: the instruction that defines the value ends
+//! the question; a copy, a store, a load or a value that is kept under a false guard hands it on to another place; an
+//! instruction that the allocator repeats must be the value's one definition, and asks for its operands; anything else
+//! is a mistake. At the start of a block the question goes to all predecessors, where a parameter is the argument that
+//! each passes. A question is asked once for a block, so what is looked at is what is alive, and nothing is joined or
+//! iterated.
 //!
-//! A value is the one that its definition gave last. A question that comes to the definition while it looks at another place is a
-//! mistake therefore: that place has the value of an earlier turn of the loop. Only a value that is the same at all times may be older.
+//! A value is the one that its definition gave last. A question that comes to the definition while it looks at another
+//! place is a mistake therefore: that place has the value of an earlier turn of the loop. Only a value that is the same
+//! at all times may be older.
 //!
 //! * [`layout`]: where the frame's areas are; nothing of the function touches the spill area.
 //! * [`added`]: what instructions do that the allocator has added.
@@ -16,10 +19,11 @@
 //! * [`scan`], [`exit`]: walk over each block; note what was [`written`] last, and ask.
 //! * [`trace`]: follows the questions.
 //!
-//! Also checked: wide operands lie in aligned, consecutive registers; a guarded result starts from the value it keeps; no uniform register
-//! is written in a divergent block; R1 is lowered at entry and raised before a return by the frame's size and is not written otherwise;
-//! registers of the caller hold on every return what they held; no register is above the limit; instructions that do more than
-//! give results are all there, in order. Nothing of the allocator is used, not even liveness.
+//! Also checked: wide operands lie in aligned, consecutive registers; a guarded result starts from the value it keeps;
+//! no uniform register is written in a divergent block; R1 is lowered at entry and raised before a return by the
+//! frame's size and is not written otherwise; registers of the caller hold on every return what they held; no register
+//! is above the limit; instructions that do more than give results are all there, in order. Nothing of the allocator is
+//! used, not even liveness.
 
 mod added;
 mod compare;
@@ -44,8 +48,8 @@ pub(super) const ADDED: u32 = u32::MAX;
 /// No index.
 const NONE: u32 = u32::MAX;
 
-/// Checks that `after` is an allocation of `before` in GPRs below `limit`. `origin` has for each instruction of `after` its index in
-/// `before`, or [`ADDED`].
+/// Checks that `after` is an allocation of `before` in GPRs below `limit`. `origin` has for each instruction of `after`
+/// its index in `before`, or [`ADDED`].
 ///
 /// # Errors
 /// The first mistake, with its place.
@@ -99,8 +103,8 @@ struct Checker<'a> {
     questions: Questions,
 }
 
-/// A place between instructions of the allocated code: twice the index of the one behind it. One less is where an instruction would stand that
-/// has been left out there.
+/// A place between instructions of the allocated code: twice the index of the one behind it. One less is where an
+/// instruction would stand that has been left out there.
 type Point = u32;
 
 fn definitions(before: &VCode<VReg>) -> Vec<u32> {
@@ -168,7 +172,8 @@ impl Checker<'_> {
         }
     }
 
-    /// `block3: \`IADD R4, R5, R6\`` for an instruction of the allocated code, by its index; for the end of a block its terminator.
+    /// `block3: \`IADD R4, R5, R6\`` for an instruction of the allocated code, by its index; for the end of a block its
+    /// terminator.
     fn describe(&self, block: Block, point: Point) -> String {
         let data = &self.after.blocks[block];
         if point / 2 < data.insts.end {

@@ -96,7 +96,8 @@ impl Content {
         What::Value(v).into()
     }
 
-    /// Whether a place of this kind can hold it at all. A lane's word never passes through a uniform register, which has one for all lanes.
+    /// Whether a place of this kind can hold it at all. A lane's word never passes through a uniform register, which
+    /// has one for all lanes.
     pub fn fits(self, place: Place) -> bool {
         let truth = match self.what {
             What::Value(v) => v.class() == RegisterClass::Predicate,

@@ -1,4 +1,5 @@
-//! Walks over the blocks of the allocated code from their starts: what each instruction is, what was written last, and what is needed.
+//! Walks over the blocks of the allocated code from their starts: what each instruction is, what was written last, and
+//! what is needed.
 
 use super::added::{self, Action};
 use super::place::{Content, Part, Place, What};
@@ -184,7 +185,8 @@ impl Checker<'_> {
         Ok(count as u32)
     }
 
-    /// Instructions before that are not in the allocated code, where they would stand at `point`: they may only give results.
+    /// Instructions before that are not in the allocated code, where they would stand at `point`: they may only give
+    /// results.
     fn left_out(&mut self, range: Range<u32>, point: Point) -> Result<(), String> {
         for number in range {
             let inst = &self.before.insts[number as usize].inst;
@@ -196,7 +198,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// An instruction that was there before, as `origin`; it must be one of `known`, of which those before it are left out.
+    /// An instruction that was there before, as `origin`; it must be one of `known`, of which those before it are left
+    /// out.
     fn original(
         &mut self,
         block: Block,
@@ -271,9 +274,9 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// An access of the function to its own frame does not touch the spill area. One that begins outside of the stack slots by its constant
-    /// may: a path that never runs has such constants, an unrolled turn behind the last one too. No frame makes it right, so all that can
-    /// be wrong here is its offset, which has been compared.
+    /// An access of the function to its own frame does not touch the spill area. One that begins outside of the stack
+    /// slots by its constant may: a path that never runs has such constants, an unrolled turn behind the last one too.
+    /// No frame makes it right, so all that can be wrong here is its offset, which has been compared.
     fn keeps_out(&self, old: &Entry<VReg>, expected: &VInst) -> Result<(), String> {
         let local = Effects::LOCAL;
         let astray = compare::is_outside_of_slots(self.before, old);
@@ -333,7 +336,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Asks whether `place` holds `content` for the instruction or terminator that stands at the current end of the walk.
+    /// Asks whether `place` holds `content` for the instruction or terminator that stands at the current end of the
+    /// walk.
     pub(super) fn need(
         &mut self,
         user: (Block, Point),

@@ -243,7 +243,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// An instruction of the function wrote the place: it must have defined the value. Where its guard is false the place has what it had.
+    /// An instruction of the function wrote the place: it must have defined the value. Where its guard is false the
+    /// place has what it had.
     fn at_original(&mut self, question: &Question, index: u32, origin: u32) -> Result<(), String> {
         let old = &self.before.insts[origin as usize];
         let new = &self.after.insts[index as usize];
@@ -314,7 +315,8 @@ impl Checker<'_> {
                 old.inst
             ));
         }
-        // The operands are those of the value: its definition comes before every place where it is needed, and they come before it.
+        // The operands are those of the value: its definition comes before every place where it is needed, and they
+        // come before it.
         for (number, (value, r)) in expected.uses().zip(new.inst.uses()).enumerate() {
             self.hand_on(question, index, number, r.into(), Content::value(value))?;
         }

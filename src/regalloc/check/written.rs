@@ -98,7 +98,8 @@ impl Written {
         self.actions.push(action);
     }
 
-    /// Notes what has written the places that instruction `index` reads, in the order in which [`Written::before`] counts them.
+    /// Notes what has written the places that instruction `index` reads, in the order in which [`Written::before`]
+    /// counts them.
     pub fn read(&mut self, index: u32, places: impl Iterator<Item = Place>) {
         self.steps[index as usize].1 = self.sources.len() as u32;
         for place in places {

@@ -1,4 +1,5 @@
-//! Values that are made again instead of being kept: constants, parameters, special registers, addresses in the frame and of symbols.
+//! Values that are made again instead of being kept: constants, parameters, special registers, addresses in the frame
+//! and of symbols.
 
 use super::pressure::stack_pointer;
 use crate::isa::generated::{MOVW, mov, uldc};
@@ -69,7 +70,8 @@ fn one_word(inst: &VInst, to: VReg) -> Option<VInst> {
     }
 }
 
-/// Whether an instruction gives the same results wherever it stands: it reads no register but the stack pointer, and nothing that changes.
+/// Whether an instruction gives the same results wherever it stands: it reads no register but the stack pointer, and
+/// nothing that changes.
 pub(super) fn is_repeatable(code: &VCode<VReg>, entry: &Entry<VReg>) -> bool {
     let inst = &entry.inst;
     if !inst.is_unguarded() || inst.uses().any(|v| Some(v) != stack_pointer(code)) {

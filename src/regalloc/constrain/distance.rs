@@ -1,8 +1,9 @@
 //! How far the next uses of values are.
 //!
-//! In instructions, along the nearest path; leaving a loop counts [`LOOP`] more, so that what a loop uses is nearer than anything behind
-//! it (Braun and Hack, "Register spilling and live-range splitting for SSA-form programs", CC 2009). An argument is used where the
-//! parameter is that it becomes. Kept for each block: the values of one class that are alive at its entry, and its parameters.
+//! In instructions, along the nearest path; leaving a loop counts [`LOOP`] more, so that what a loop uses is nearer
+//! than anything behind it (Braun and Hack, "Register spilling and live-range splitting for SSA-form programs", CC
+//! 2009). An argument is used where the parameter is that it becomes. Kept for each block: the values of one class that
+//! are alive at its entry, and its parameters.
 
 use super::flow::Flow;
 use crate::isa::{Register, VReg};

@@ -1,4 +1,5 @@
-//! What an edge needs at the end of its predecessor: values that come back for the successor, parameters that begin at their homes.
+//! What an edge needs at the end of its predecessor: values that come back for the successor, parameters that begin at
+//! their homes.
 
 use super::plan::NONE;
 use super::rewrite::Rewriter;
@@ -20,7 +21,8 @@ enum Source {
 }
 
 impl Rewriter<'_> {
-    /// The edge from `from` to `to`: brings back what is in registers there, stores parameters at their homes. Returns the arguments.
+    /// The edge from `from` to `to`: brings back what is in registers there, stores parameters at their homes. Returns
+    /// the arguments.
     pub(super) fn pass(&mut self, from: Block, to: Block, line: SourceLine) -> Vec<VReg> {
         let mut missing: Vec<VReg> = Vec::new();
         if self.flow.is_join(to) {
@@ -30,7 +32,8 @@ impl Rewriter<'_> {
             missing.dedup();
         }
         let stored = self.stored(from, to);
-        // What a store reads or overwrites comes back before it; the rest behind, where stores need no registers any more.
+        // What a store reads or overwrites comes back before it; the rest behind, where stores need no registers any
+        // more.
         let early = |this: &Self, v: VReg| {
             let slot = this.plan.slot[v.index()];
             let read = |arg: VReg| arg == v;
@@ -95,7 +98,8 @@ impl Rewriter<'_> {
         copy
     }
 
-    /// Stores arguments to the slots of parameters, all at the same time in effect. The values of `back` have just come back.
+    /// Stores arguments to the slots of parameters, all at the same time in effect. The values of `back` have just come
+    /// back.
     fn fill_slots(
         &mut self,
         from: Block,

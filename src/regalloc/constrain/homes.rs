@@ -1,9 +1,9 @@
 //! Where values are when they are not in registers, and where they are stored.
 //!
-//! A value is stored once: right behind its definition, or at a place where it leaves its register if that dominates all places where it
-//! comes back and does not run more often. A parameter that begins at its home is stored by the predecessors, unless its argument is
-//! there already: values that become one another share a home where their lives do not overlap. What is never stored at the same time
-//! shares a slot.
+//! A value is stored once: right behind its definition, or at a place where it leaves its register if that dominates
+//! all places where it comes back and does not run more often. A parameter that begins at its home is stored by the
+//! predecessors, unless its argument is there already: values that become one another share a home where their lives do
+//! not overlap. What is never stored at the same time shares a slot.
 
 use super::flow::Flow;
 use super::plan::{NONE, Plan, Point, Store};

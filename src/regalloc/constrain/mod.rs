@@ -1,13 +1,15 @@
 //! What both allocators need first: a function in SSA form in which everything has a chance of a register.
 //!
-//! In: a [`VCode<VReg>`]. Out: [`Constrained`], the same function with at most as many values of each class alive at once as the machine has
-//! registers, and for each of its instructions where it comes from. A uniform value or a predicate that has to leave its registers becomes
-//! a GPR value, what reads nothing is made again ([`again`]), the rest goes to local memory, each only where the registers do not suffice:
+//! In: a [`VCode<VReg>`]. Out: [`Constrained`], the same function with at most as many values of each class alive at
+//! once as the machine has registers, and for each of its instructions where it comes from. A uniform value or a
+//! predicate that has to leave its registers becomes a GPR value, what reads nothing is made again ([`again`]), the
+//! rest goes to local memory, each only where the registers do not suffice:
 //!
 //! 1. [`pressure`] tells whether all is well, which is the rule; the rest is not run then.
 //! 2. [`flow`] and [`distance`] find loops, dominators and how far next uses are.
 //! 3. [`spill`] walks through the blocks ([`walk`]) and decides where values are in registers: the [`plan`].
-//! 4. [`homes`] decides where they are otherwise, and where they are stored; predicates that leave together share a home ([`packs`]).
+//! 4. [`homes`] decides where they are otherwise, and where they are stored; predicates that leave together share a
+//!    home ([`packs`]).
 //! 5. [`rewrite`] writes the code, [`edges`] what stands between blocks, [`tidy`] leaves out what nobody reads.
 
 mod again;

@@ -1,15 +1,17 @@
 //! Predicates that leave their registers together share a home.
 //!
-//! One P2R writes the predicates of a pack to the bits of a GPR, each to the bit of its own register's number, which is known when registers
-//! are; until then the instruction names its predicates in an [attachment](crate::vcode::Attachment::Pack). A predicate that comes back by
-//! itself does so by a LOP3 that tests its bit, which costs no more than the ISETP that an own home would need. So a pack pays from two
-//! members on: one instruction instead of one each, and one GPR, which callees may have to keep. Nothing has to be in a certain
+//! One P2R writes the predicates of a pack to the bits of a GPR, each to the bit of its own register's number, which is
+//! known when registers are; until then the instruction names its predicates in an
+//! [attachment](crate::vcode::Attachment::Pack). A predicate that comes back by itself does so by a LOP3 that tests its
+//! bit, which costs no more than the ISETP that an own home would need. So a pack pays from two members on: one
+//! instruction instead of one each, and one GPR, which callees may have to keep. Nothing has to be in a certain
 //! register for that, so any allocator can do it.
 //!
-//! Several that come back at one place do so by one R2P if they are wanted where they were when they left, and nothing else is in a
-//! predicate: what an R2P does not select may be lost, as the document can be read in two ways. For that they come back at the first
-//! place in a block where one is needed, or before it; the colouring is told to prefer the registers where they were ([`super::super::wishes`]), and
-//! [`super::super::unpack`] replaces the tests where it has done so.
+//! Several that come back at one place do so by one R2P if they are wanted where they were when they left, and nothing
+//! else is in a predicate: what an R2P does not select may be lost, as the document can be read in two ways. For that
+//! they come back at the first place in a block where one is needed, or before it; the colouring is told to prefer the
+//! registers where they were ([`super::super::wishes`]), and [`super::super::unpack`] replaces the tests where it has
+//! done so.
 //!
 //! Predicates that become parameters at their homes have homes of their own: what they join is not one pack's.
 
@@ -98,7 +100,8 @@ impl Plan {
                 continue;
             }
             let insts = &code.blocks[block].insts;
-            // Where it is not defined it is in its register from the start: it cannot have come back before it is stored.
+            // Where it is not defined it is in its register from the start: it cannot have come back before it is
+            // stored.
             let first = match defined[value.index()] {
                 Some((there, first)) if there == block => first,
                 _ => insts.start,
@@ -117,8 +120,8 @@ impl Plan {
         ranges
     }
 
-    /// Lets members of a pack come back together, at the first place in a block where one is needed or before it: where no other
-    /// predicate is in a register, if there is room from there on.
+    /// Lets members of a pack come back together, at the first place in a block where one is needed or before it: where
+    /// no other predicate is in a register, if there is room from there on.
     fn bring_together(&mut self, code: &VCode<VReg>) {
         let mut stored = vec![None; self.packs as usize];
         for s in &self.stores {
@@ -178,7 +181,8 @@ impl Plan {
             .sort_by_key(|(v, at)| (at.block, place(*at), pack_of[v.index()]));
     }
 
-    /// The last place up to `at` in its block, and behind `stored`, where no predicate is in a register, with room for one more from there on.
+    /// The last place up to `at` in its block, and behind `stored`, where no predicate is in a register, with room for
+    /// one more from there on.
     fn empty_place(&self, code: &VCode<VReg>, at: Point, stored: Point) -> Option<Point> {
         let first = match stored.block == at.block {
             true => stored.index(),

@@ -1,7 +1,8 @@
 //! The stack pointer as an ordinary value.
 //!
-//! The value that is R1 lives there everywhere and takes part in no allocation. Operands of one register can name it; what is passed on,
-//! returned, kept under a guard, given to a callee or part of a pair must be a value like any other, so these read a copy.
+//! The value that is R1 lives there everywhere and takes part in no allocation. Operands of one register can name it;
+//! what is passed on, returned, kept under a guard, given to a callee or part of a pair must be a value like any other,
+//! so these read a copy.
 
 use super::Constrained;
 use super::pressure::stack_pointer;

@@ -68,7 +68,8 @@ impl Point {
     }
 }
 
-/// How many predicates are in registers around the instructions of a function, while they are being placed; by [`place`].
+/// How many predicates are in registers around the instructions of a function, while they are being placed; by
+/// [`place`].
 #[derive(Debug, Default)]
 pub(super) struct Crowds {
     /// Before what the instruction reads comes back.
@@ -306,8 +307,9 @@ impl Plan {
         params.filter(outside)
     }
 
-    /// Visits what has to come back at the end of `from` for the sake of its only successor `to`: values in registers there, or which
-    /// become parameters in registers there. A value may be visited more than once; the second is what it becomes.
+    /// Visits what has to come back at the end of `from` for the sake of its only successor `to`: values in registers
+    /// there, or which become parameters in registers there. A value may be visited more than once; the second is what
+    /// it becomes.
     pub(super) fn missing(
         &self,
         code: &VCode<VReg>,

@@ -1,9 +1,10 @@
 //! Writes a function as a plan has it.
 //!
-//! Blocks are rewritten in order with the name under which each value is in a register. A value that comes back does so under a new name;
-//! where names meet, a new block parameter joins them. Values that come back on an edge do so at the end of the predecessor, where
-//! parameters at their homes are stored as well, all of them at once in effect. Uses of a uniform value that is not in its register
-//! take the form that reads its GPR. What nobody reads in the end is left out again ([`super::tidy`]).
+//! Blocks are rewritten in order with the name under which each value is in a register. A value that comes back does so
+//! under a new name; where names meet, a new block parameter joins them. Values that come back on an edge do so at the
+//! end of the predecessor, where parameters at their homes are stored as well, all of them at once in effect. Uses of a
+//! uniform value that is not in its register take the form that reads its GPR. What nobody reads in the end is left out
+//! again ([`super::tidy`]).
 
 mod borders;
 

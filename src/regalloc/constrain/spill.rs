@@ -1,14 +1,15 @@
 //! Choosing where values of a class are in registers.
 //!
-//! Where more values are alive than there are registers, some must live elsewhere: a predicate or a uniform value in a GPR, a GPR value in
-//! local memory, a constant nowhere (it is made again). Blocks are walked in reverse postorder with the set of values that are in registers
-//! (Braun and Hack, "Register spilling and live-range splitting for SSA-form programs", CC 2009): a value that is used and not in the set
-//! is brought back, where the set is full the value with the farthest next use leaves it. At the header of a loop the set begins with
-//! what the loop uses; values that live through the loop unused get what its pressure leaves. Where paths meet, a value is in the set if
-//! it is in a register on all of them, or on some and there is room; the others bring it back at their ends.
+//! Where more values are alive than there are registers, some must live elsewhere: a predicate or a uniform value in a
+//! GPR, a GPR value in local memory, a constant nowhere (it is made again). Blocks are walked in reverse postorder with
+//! the set of values that are in registers (Braun and Hack, "Register spilling and live-range splitting for SSA-form
+//! programs", CC 2009): a value that is used and not in the set is brought back, where the set is full the value with
+//! the farthest next use leaves it. At the header of a loop the set begins with what the loop uses; values that live
+//! through the loop unused get what its pressure leaves. Where paths meet, a value is in the set if it is in a register
+//! on all of them, or on some and there is room; the others bring it back at their ends.
 //!
-//! The result is a [`Plan`]: sets at the borders of blocks and the places where values come back. [`super::homes`] decides where they
-//! come back from, [`super::rewrite`] writes the code.
+//! The result is a [`Plan`]: sets at the borders of blocks and the places where values come back. [`super::homes`]
+//! decides where they come back from, [`super::rewrite`] writes the code.
 
 use super::capacity::Capacity;
 use super::distance::NEVER;
@@ -23,12 +24,13 @@ use hashbrown::HashSet;
 
 pub(in crate::regalloc) use super::walk::Spiller;
 
-/// Walks with new knowledge of where values cannot come back, before the headers of loops start without registers (*assumed*).
+/// Walks with new knowledge of where values cannot come back, before the headers of loops start without registers
+/// (*assumed*).
 const PATIENCE: u32 = 6;
 
 impl Spiller {
-    /// Plans registers for the values of `class` so that at most `capacity` are in registers anywhere. `plan` is left empty if all
-    /// values can stay where they are.
+    /// Plans registers for the values of `class` so that at most `capacity` are in registers anywhere. `plan` is left
+    /// empty if all values can stay where they are.
     ///
     /// # Errors
     /// The block where one instruction needs more values than fit.
@@ -107,7 +109,8 @@ impl Spiller {
         Ok(())
     }
 
-    /// The most values of `class` alive at once in each loop; a call counts as if it took all registers that callees do not keep.
+    /// The most values of `class` alive at once in each loop; a call counts as if it took all registers that callees do
+    /// not keep.
     fn find_pressure(
         &mut self,
         code: &VCode<VReg>,
@@ -163,8 +166,8 @@ impl Spiller {
     }
 }
 
-/// Finds values that would have to be written to a uniform register where lanes are elsewhere: at the end of a divergent block where
-/// they would have to come back, or where names of theirs might meet.
+/// Finds values that would have to be written to a uniform register where lanes are elsewhere: at the end of a
+/// divergent block where they would have to come back, or where names of theirs might meet.
 fn ban(code: &VCode<VReg>, flow: &Flow, plan: &Plan, banned: &mut HashSet<(Block, VReg)>) {
     let mut returning: HashSet<VReg> = plan.reloads.iter().map(|(v, _)| *v).collect();
     let joins = || code.blocks.keys().filter(|b| flow.is_join(*b));

@@ -1,4 +1,5 @@
-//! Leaves out what a rewritten function does not need: new parameters that join one name only, and added instructions that nobody reads.
+//! Leaves out what a rewritten function does not need: new parameters that join one name only, and added instructions
+//! that nobody reads.
 
 use super::flow::Flow;
 use super::plan::NONE;
@@ -21,8 +22,9 @@ pub(super) struct Join {
     pub args: SmallVec<[VReg; 4]>,
 }
 
-/// Adds the parameters of `joins` that are needed and removes instructions nobody reads: added ones, stores to slots that are never
-/// loaded among them, and those for which `can_go` holds. Names from `first_new` on are new. Returns the origins of what is left.
+/// Adds the parameters of `joins` that are needed and removes instructions nobody reads: added ones, stores to slots
+/// that are never loaded among them, and those for which `can_go` holds. Names from `first_new` on are new. Returns the
+/// origins of what is left.
 pub(super) fn tidy(
     code: &mut VCode<VReg>,
     origin: Vec<u32>,

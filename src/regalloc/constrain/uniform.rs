@@ -20,8 +20,8 @@ pub(in crate::regalloc) fn has_divergent_parameters(code: &VCode<VReg>) -> bool 
         })
 }
 
-/// Whether an instruction can read its uniform operands from GPRs. An address is added up in GPRs, which is worth it only where
-/// nothing may be written to a uniform register.
+/// Whether an instruction can read its uniform operands from GPRs. An address is added up in GPRs, which is worth it
+/// only where nothing may be written to a uniform register.
 pub(in crate::regalloc) fn can_read_home(inst: &VInst, divergent: bool) -> bool {
     let mut uniform = inst
         .operands()
@@ -54,7 +54,8 @@ fn sibling(form: Form) -> Option<Form> {
     })
 }
 
-/// `inst` with the uniform operands in `homes` read from GPRs; none if there is no such form, or if other uniform operands stay.
+/// `inst` with the uniform operands in `homes` read from GPRs; none if there is no such form, or if other uniform
+/// operands stay.
 pub(in crate::regalloc) fn in_gprs(inst: &VInst, homes: &HashMap<VReg, VReg>) -> Option<VInst> {
     let mut uniform = inst
         .operands()
@@ -73,7 +74,8 @@ fn all_known<'a>(
     regs.all(|r| r.is_none_or(|r| homes.contains_key(&r)))
 }
 
-/// `inst` in another form of its operation: fields at the same bits keep their values, operands of the same role their registers.
+/// `inst` in another form of its operation: fields at the same bits keep their values, operands of the same role their
+/// registers.
 fn in_form(inst: &VInst, form: Form, rename: impl Fn(VReg) -> VReg) -> VInst {
     let mut out: VInst = Inst::new(form);
     let old: &FormInfo = inst.info();

@@ -10,8 +10,8 @@ use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::vcode::{Block, Entry, Terminator, VCode};
 use hashbrown::HashSet;
 
-/// How much farther away a value counts that has a home already, or gets it outside of the loops around (*measured* over all functions of
-/// `filetests` with 24 registers: fewer accesses the more, and nothing beyond this).
+/// How much farther away a value counts that has a home already, or gets it outside of the loops around (*measured*
+/// over all functions of `filetests` with 24 registers: fewer accesses the more, and nothing beyond this).
 const CLEAN: u64 = 8;
 
 /// From this distance on parameters of loops deserve a register alike (*assumed*).
@@ -193,7 +193,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Counts for every value on how many of the edges into `block` that are known it is in a register. Returns their number.
+    /// Counts for every value on how many of the edges into `block` that are known it is in a register. Returns their
+    /// number.
     fn count(&mut self, block: Block) -> u32 {
         let mut edges = 0;
         for from in self.flow.predecessors(block).filter(|p| *p < block) {
@@ -389,7 +390,8 @@ impl Walk<'_, '_> {
         early
     }
 
-    /// Takes values out of their registers, none of those that `needed` names, until at most `limit` are left beside `more` others.
+    /// Takes values out of their registers, none of those that `needed` names, until at most `limit` are left beside
+    /// `more` others.
     fn reduce(
         &mut self,
         limit: u32,

@@ -1,5 +1,5 @@
-//! Random functions in large numbers, each allocated and checked: `THISGPU_ALLOCATIONS=1000000 THISGPU_SEED=1 cargo test --profile checked --lib
-//! regalloc::tests::campaign -- --nocapture`.
+//! Random functions in large numbers, each allocated and checked: `THISGPU_ALLOCATIONS=1000000 THISGPU_SEED=1 cargo
+//! test --profile checked --lib regalloc::tests::campaign -- --nocapture`.
 
 use super::generate::{self, Random, Shape};
 use super::{interpret, reduce};
@@ -93,7 +93,8 @@ fn case(seed: u64) -> (Shape, Options) {
     (shape, options)
 }
 
-/// Allocates one function; returns what is wrong with the allocation. That one instruction needs more registers than there are is no mistake.
+/// Allocates one function; returns what is wrong with the allocation. That one instruction needs more registers than
+/// there are is no mistake.
 fn mistake(
     code: &VCode<VReg>,
     options: &Options,

@@ -14,7 +14,8 @@ use crate::vcode::{
 };
 use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 
-/// Values of the entry: R1, the return address, and two arguments in R4 and R5. What a function computes has higher numbers.
+/// Values of the entry: R1, the return address, and two arguments in R4 and R5. What a function computes has higher
+/// numbers.
 const POINTER: u32 = 0;
 const ADDRESS: [u32; 2] = [1, 2];
 const A: u32 = 3;
@@ -116,7 +117,8 @@ fn returned() -> Terminator<PReg> {
 /// An instruction of the allocated code with its index in the code before; none: added.
 type Placed = (PInst, Option<u32>);
 
-/// Checks blocks in registers against `code`. Where there is a spill area the frame is made at entry and given up in the last block.
+/// Checks blocks in registers against `code`. Where there is a spill area the frame is made at entry and given up in
+/// the last block.
 fn verdict(
     code: &VCode<VReg>,
     parts: Vec<(Vec<Placed>, Terminator<PReg>)>,
@@ -262,8 +264,8 @@ fn wide_spills_and_shared_slots() {
     wrong(run(12, 16), "spill area");
 }
 
-/// A constant may lead away from the slots, on a path that never runs: its access is what it was wherever it lies. One that lies there because
-/// the allocator says so is a mistake, and so is an outgoing argument behind the arguments.
+/// A constant may lead away from the slots, on a path that never runs: its access is what it was wherever it lies. One
+/// that lies there because the allocator says so is a mistake, and so is an outgoing argument behind the arguments.
 #[test]
 fn accesses_beside_the_slots() {
     let code = |addend: Option<i64>, offset: u32| {
@@ -323,7 +325,8 @@ fn addresses_and_sums_made_again() {
         )],
         &[(0, slot)],
     );
-    // The slots begin behind 16 bytes of spill area. The address is made twice, the sum in R7 too: once where it was, once behind.
+    // The slots begin behind 16 bytes of spill area. The address is made twice, the sum in R7 too: once where it was,
+    // once behind.
     let run = |offset: u32, other: u8| {
         let insts = [
             (add_number(r(6), r(1), 20), Some(0)),
@@ -349,7 +352,8 @@ fn addresses_and_sums_made_again() {
     wrong(straight(&code, &sunk[1..], 16), "%v10");
 }
 
-/// A loop that adds its second argument to the first until the sum is itself the second, and gives the value before the last.
+/// A loop that adds its second argument to the first until the sum is itself the second, and gives the value before the
+/// last.
 fn counted() -> VCode<VReg> {
     before(
         vec![

@@ -1,4 +1,5 @@
-//! Random functions in SSA form: correct by construction, because an operand is only ever picked among the values that are in scope.
+//! Random functions in SSA form: correct by construction, because an operand is only ever picked among the values that
+//! are in scope.
 
 use crate::abi;
 use crate::emit::testing::{add, load};

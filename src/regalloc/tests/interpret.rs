@@ -1,8 +1,8 @@
 //! Runs functions before and after allocation, and knows nothing of the allocator.
 //!
-//! Instructions that an allocator may add or use (moves, exclusive or, tests of bits, packed predicates, additions, selections, comparisons, local memory) do what they say;
-//! every other result is a hash of the instruction and its inputs. What is observed: the inputs of stores and calls, results, and
-//! registers of the caller that are not kept.
+//! Instructions that an allocator may add or use (moves, exclusive or, tests of bits, packed predicates, additions,
+//! selections, comparisons, local memory) do what they say; every other result is a hash of the instruction and its
+//! inputs. What is observed: the inputs of stores and calls, results, and registers of the caller that are not kept.
 
 use crate::abi;
 use crate::isa::generated::{CompOp, IExt, IType, MOVW, Role, iadd, isetp, uiadd};

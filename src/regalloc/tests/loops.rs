@@ -1,9 +1,10 @@
 //! Loops that use more values than there are registers, and how little spilling them can cost.
 //!
-//! The bound counts accesses to spill slots, each by eight for every loop around it. At a place where more values are alive than there
-//! are registers, as many as are too many are in memory. Each of them comes back in every round of the innermost loop around the
-//! place that uses it, and is stored in every round as well if that loop makes it; the cheapest may be those that are in memory. The
-//! dearest place counts, and once more the first stores of those that no loop stores.
+//! The bound counts accesses to spill slots, each by eight for every loop around it. At a place where more values are
+//! alive than there are registers, as many as are too many are in memory. Each of them comes back in every round of the
+//! innermost loop around the place that uses it, and is stored in every round as well if that loop makes it; the
+//! cheapest may be those that are in memory. The dearest place counts, and once more the first stores of those that no
+//! loop stores.
 
 use super::super::liveness::Liveness;
 use super::super::{Options, Scratch, allocate};

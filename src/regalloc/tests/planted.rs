@@ -1,5 +1,5 @@
-//! Mistakes are planted into allocated code: in what the writer does, the spiller and the frame. The check must find each that a run can show.
-//! Every third is tried, with `THISGPU_HEAVY=1` all.
+//! Mistakes are planted into allocated code: in what the writer does, the spiller and the frame. The check must find
+//! each that a run can show. Every third is tried, with `THISGPU_HEAVY=1` all.
 
 use super::generate::{self, Shape};
 use super::{interpret, plain};

@@ -4,8 +4,8 @@ use crate::isa::{Register, VReg};
 use crate::vcode::{Attachment, VCode};
 use hashbrown::HashMap;
 
-/// A smaller function for which `fails` holds, as it does for `code`: without instructions whose results nobody reads, or read from an operand
-/// as well.
+/// A smaller function for which `fails` holds, as it does for `code`: without instructions whose results nobody reads,
+/// or read from an operand as well.
 pub(super) fn reduced(mut code: VCode<VReg>, fails: impl Fn(&VCode<VReg>) -> bool) -> VCode<VReg> {
     loop {
         let before = code.insts.len();
@@ -32,7 +32,8 @@ pub(super) fn reduced(mut code: VCode<VReg>, fails: impl Fn(&VCode<VReg>) -> boo
     }
 }
 
-/// `code` without the instructions of a range. Who reads a result gets an operand of the same class instead; none where there is no such operand.
+/// `code` without the instructions of a range. Who reads a result gets an operand of the same class instead; none where
+/// there is no such operand.
 fn without(code: &VCode<VReg>, range: std::ops::Range<usize>) -> Option<VCode<VReg>> {
     let mut names: HashMap<VReg, Option<VReg>> = HashMap::new();
     for entry in &code.insts[range.clone()] {

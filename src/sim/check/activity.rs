@@ -1,8 +1,9 @@
 //! What threads read again and again, and who changed it last.
 //!
-//! Counts the instructions that change memory: a store of what is there already changes nothing. A launch in which all warps go round
-//! while this number stays can never go on ([`crate::sim::rounds`]). For the message: of each warp the places that it read since its state was kept,
-//! and of each place that atomics and strong stores changed the last one that did: the holder of a lock.
+//! Counts the instructions that change memory: a store of what is there already changes nothing. A launch in which all
+//! warps go round while this number stays can never go on ([`crate::sim::rounds`]). For the message: of each warp the
+//! places that it read since its state was kept, and of each place that atomics and strong stores changed the last one
+//! that did: the holder of a lock.
 
 use super::Spot;
 use crate::isa::generated::SReg;
@@ -13,7 +14,8 @@ use crate::sim::registers::LANES;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-/// Reads that are kept of a warp, at most (assigned): a loop that waits reads few places, but each lane may have its own.
+/// Reads that are kept of a warp, at most (assigned): a loop that waits reads few places, but each lane may have its
+/// own.
 const KEPT: usize = 8 + LANES;
 /// Plain ones of those, at most (assigned).
 const KEPT_PLAIN: usize = 8;
@@ -88,7 +90,8 @@ impl Activity {
         self.room = room;
     }
 
-    /// Before an instruction runs in the lanes of `mask`. One that stores changes memory, unless [`Activity::examine`] is told of every lane.
+    /// Before an instruction runs in the lanes of `mask`. One that stores changes memory, unless [`Activity::examine`]
+    /// is told of every lane.
     pub(super) fn before(&mut self, op: &Op, mask: u32) {
         self.pending = mask != 0 && matches!(op.action, Action::Store(_) | Action::Atomic(_));
         self.reads_clock = matches!(

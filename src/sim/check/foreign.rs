@@ -1,13 +1,16 @@
 //! Addresses of other threads' stacks.
 //!
-//! A generic address of local memory means the memory of the thread that uses it, and it is the same number in every thread. So a pointer to a slot that one
-//! thread gives to another means something else there. What tells is the high word, that of the window. A *mark* says which thread gave a high word away, and where:
-//! a store of such a word to shared or global memory makes one at the place, a load carries it into a register, and from there it goes through
-//! moves, sums, choices, shuffles, uniform registers and the own stack. An access by a marked address that is another thread's is a finding.
+//! A generic address of local memory means the memory of the thread that uses it, and it is the same number in every
+//! thread. So a pointer to a slot that one thread gives to another means something else there. What tells is the high
+//! word, that of the window. A *mark* says which thread gave a high word away, and where: a store of such a word to
+//! shared or global memory makes one at the place, a load carries it into a register, and from there it goes through
+//! moves, sums, choices, shuffles, uniform registers and the own stack. An access by a marked address that is another
+//! thread's is a finding.
 //!
-//! A mark goes on from an instruction only if its result is such a word and exactly one of its sources is; of SEL, the one that is chosen. Where two are, where an
-//! address is taken apart and put together otherwise, or passed on by an atomic, the mark is lost. Losing one hides a mistake, it never makes one up: comparing such addresses
-//! and keeping them for their owner is no access.
+//! A mark goes on from an instruction only if its result is such a word and exactly one of its sources is; of SEL, the
+//! one that is chosen. Where two are, where an address is taken apart and put together otherwise, or passed on by an
+//! atomic, the mark is lost. Losing one hides a mistake, it never makes one up: comparing such addresses and keeping
+//! them for their owner is no access.
 
 use super::{Checker, Spot, Touched};
 use crate::abi::LOCAL_WINDOW;
@@ -199,8 +202,8 @@ impl Checker {
         marks.coming = coming;
     }
 
-    /// Whether plain accesses to a memory that others see leave all marks as they are: it has none, and a store gives no
-    /// address of a stack away. Of a load there are no values.
+    /// Whether plain accesses to a memory that others see leave all marks as they are: it has none, and a store gives
+    /// no address of a stack away. Of a load there are no values.
     #[inline(always)]
     pub fn keeps_marks(&self, window: Window, values: &[&Column]) -> bool {
         let places = match window {

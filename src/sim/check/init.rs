@@ -1,8 +1,9 @@
 //! Reads of what nothing was written to.
 //!
-//! A register or byte is *defined* once something was written to it. Reading an undefined one is a finding, except by the instructions
-//! that only move values (MOV, PRMT, LDL, STL: saving registers that hold nothing, or copying a structure with gaps, is no error): they carry the
-//! mark along, word by word. A word of which some bytes are defined counts as defined, so a gap is never blamed on what lies beside it.
+//! A register or byte is *defined* once something was written to it. Reading an undefined one is a finding, except by
+//! the instructions that only move values (MOV, PRMT, LDL, STL: saving registers that hold nothing, or copying a
+//! structure with gaps, is no error): they carry the mark along, word by word. A word of which some bytes are defined
+//! counts as defined, so a gap is never blamed on what lies beside it.
 
 use super::Checker;
 use crate::isa::Optype;

@@ -1,8 +1,9 @@
 //! What the threads of a launch have found, put together.
 //!
-//! Each thread has run blocks of its own, in the order of their numbers, with a [`Checker`] of its own. Its findings are those of one thread
-//! that runs all blocks as long as no block uses what another one writes: then what a block finds does not depend on the others, and in the
-//! order of the blocks the first finding of each instruction, or pair of them, is the one that is told.
+//! Each thread has run blocks of its own, in the order of their numbers, with a [`Checker`] of its own. Its findings
+//! are those of one thread that runs all blocks as long as no block uses what another one writes: then what a block
+//! finds does not depend on the others, and in the order of the blocks the first finding of each instruction, or pair
+//! of them, is the one that is told.
 
 use super::shadow::Shadow;
 use super::{Checker, RawFinding, Undo};
@@ -21,8 +22,8 @@ pub enum Outcome {
 }
 
 impl Checker {
-    /// Puts together what the threads of a launch found up to the block `last`, the one with the fault if there is one. What was `cut` short
-    /// from outside is not taken back.
+    /// Puts together what the threads of a launch found up to the block `last`, the one with the fault if there is one.
+    /// What was `cut` short from outside is not taken back.
     pub fn merge(all: Vec<Checker>, last: u64, cut: bool, undo: &Undo, global: &Table) -> Outcome {
         let Some(grid) = all.first().map(|checker| checker.shape.grid) else {
             return Outcome::Found(Vec::new());

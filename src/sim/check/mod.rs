@@ -1,17 +1,20 @@
 //! Checks that can be switched on.
 //!
-//! In: every instruction before it runs, every access, every barrier. Out: [`RawFinding`]s, each instruction and kind once, races once for
-//! each pair of instructions. Nothing here changes what a program does. The detectors, after those of NVIDIA's compute-sanitizer:
+//! In: every instruction before it runs, every access, every barrier. Out: [`RawFinding`]s, each instruction and kind
+//! once, races once for each pair of instructions. Nothing here changes what a program does. The detectors, after those
+//! of NVIDIA's compute-sanitizer:
 //!
 //! - *memcheck* ([`stack`], [`foreign`]): accesses next to stack slots, to frames that have returned, to other threads'
 //!   stacks; what is outside of an allocation is a fault without checks too.
 //! - *initcheck* ([`init`]): reads of registers and memory that nothing was written to.
-//! - *racecheck* ([`shadow`] and [`race`], on the order of [`order`]): accesses to shared and global memory that nothing orders.
-//! - *synccheck* ([`sync`]): barriers that a part of the block reaches, BSYNC without BSSY, uniform writes in a part of the warp.
+//! - *racecheck* ([`shadow`] and [`race`], on the order of [`order`]): accesses to shared and global memory that
+//!   nothing orders.
+//! - *synccheck* ([`sync`]): barriers that a part of the block reaches, BSYNC without BSSY, uniform writes in a part of
+//!   the warp.
 //!
-//! One [`Checker`] lives as long as the launch, so that accesses of blocks that are not resident together are judged too; what belongs
-//! to a CTA begins anew with it. Where blocks run on several threads, each thread has one of its own ([`together`] is about the lanes of a
-//! warp, [`merge`] about those threads).
+//! One [`Checker`] lives as long as the launch, so that accesses of blocks that are not resident together are judged
+//! too; what belongs to a CTA begins anew with it. Where blocks run on several threads, each thread has one of its own
+//! ([`together`] is about the lanes of a warp, [`merge`] about those threads).
 
 mod activity;
 mod finding;
@@ -90,7 +93,8 @@ pub struct Checker {
     means: Means,
     /// What the launch writes can be taken back by this.
     undo: Option<Arc<Undo>>,
-    /// Accesses to words by one lane at a time since a CTA ended last: what takes the time of a launch that does not end.
+    /// Accesses to words by one lane at a time since a CTA ended last: what takes the time of a launch that does not
+    /// end.
     pub accesses: u64,
     /// Threads of different CTAs race.
     crossed: bool,
@@ -104,7 +108,8 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// The checks of a launch; `apart`: its CTAs run one after another. With `undo`, what they overwrite is saved there.
+    /// The checks of a launch; `apart`: its CTAs run one after another. With `undo`, what they overwrite is saved
+    /// there.
     pub fn new(
         shape: Shape,
         image: &Image,

@@ -1,20 +1,21 @@
 //! What happens before what: the order of the accesses of different threads.
 //!
-//! In: barriers, WARPSYNCs and strong accesses as they happen. Out: whether an earlier access of another thread is ordered before what a
-//! thread does now.
+//! In: barriers, WARPSYNCs and strong accesses as they happen. Out: whether an earlier access of another thread is
+//! ordered before what a thread does now.
 //!
-//! Happens-before is the one of FastTrack (Flanagan and Freund, PLDI 2009), with clocks that fit tens of thousands of threads. The launch
-//! has one counter, the *tick*, that grows with each release; an access is stamped with it. What a thread knows of the others is not kept
-//! thread by thread but by what it has synchronised *through*: the CTA's barrier (every access of the CTA with a stamp up to the
-//! barrier's tick is known), WARPSYNC (the same for the lanes of its mask), and the places used by strong accesses, with the tick up to
-//! which their releases are known ([`Clock`]). A strong store or atomic releases, a strong load or an atomic whose result is read acquires:
-//! memory is sequentially consistent here, so a missing MEMBAR is not found. An access of a thread is known through a place if the thread
-//! released there after the access and up to that tick: each warp keeps a log of its releases. A lock is one entry of a clock however
-//! many threads took it, while a vector clock would have one for each of them.
+//! Happens-before is the one of FastTrack (Flanagan and Freund, PLDI 2009), with clocks that fit tens of thousands of
+//! threads. The launch has one counter, the *tick*, that grows with each release; an access is stamped with it. What a
+//! thread knows of the others is not kept thread by thread but by what it has synchronised *through*: the CTA's barrier
+//! (every access of the CTA with a stamp up to the barrier's tick is known), WARPSYNC (the same for the lanes of its
+//! mask), and the places used by strong accesses, with the tick up to which their releases are known ([`Clock`]). A
+//! strong store or atomic releases, a strong load or an atomic whose result is read acquires: memory is sequentially
+//! consistent here, so a missing MEMBAR is not found. An access of a thread is known through a place if the thread
+//! released there after the access and up to that tick: each warp keeps a log of its releases. A lock is one entry of a
+//! clock however many threads took it, while a vector clock would have one for each of them.
 //!
-//! Everything that bounds the memory errs to the side of order, so that it may hide a race but never makes one up: a clock of more than
-//! [`CLOCK_ENTRIES`] places forgets the oldest and takes all up to there as known; of more than [`LOG_ENTRIES`] releases the oldest count
-//! as known to everybody.
+//! Everything that bounds the memory errs to the side of order, so that it may hide a race but never makes one up: a
+//! clock of more than [`CLOCK_ENTRIES`] places forgets the oldest and takes all up to there as known; of more than
+//! [`LOG_ENTRIES`] releases the oldest count as known to everybody.
 
 use crate::sim::registers::{LANES, lanes};
 use hashbrown::HashMap;
@@ -290,7 +291,8 @@ impl Order {
                 .any(|r| r.lanes >> lane & 1 != 0 && stamp <= r.until && r.tick <= known.get(r.key))
     }
 
-    /// A strong access to the word `key`: who `reads` acquires, who `writes` releases; what was known there stays known.
+    /// A strong access to the word `key`: who `reads` acquires, who `writes` releases; what was known there stays
+    /// known.
     pub fn strong(
         &mut self,
         threads: &mut Threads,

@@ -1,11 +1,12 @@
-//! Races: two accesses of different threads to the same byte, one of which writes and one of which is not atomic, with nothing that
-//! orders them.
+//! Races: two accesses of different threads to the same byte, one of which writes and one of which is not atomic, with
+//! nothing that orders them.
 //!
-//! Here are the cells whose accesses do not fit the records of [`super::shadow`]: accesses to parts of a word, strong ones, and reads of
-//! many threads where what they know of each other is followed one by one. Such a cell is a list of the accesses that a later one may race
-//! with: the last plain write, and the reads and strong accesses that none stands for. An access takes the place of an earlier one where
-//! whoever races with the earlier one and comes behind this one races with this one too: a plain write of all before it, a strong one of
-//! the strong ones that are ordered before it, a read of earlier reads of its own thread and of those before the CTA's last barrier.
+//! Here are the cells whose accesses do not fit the records of [`super::shadow`]: accesses to parts of a word, strong
+//! ones, and reads of many threads where what they know of each other is followed one by one. Such a cell is a list of
+//! the accesses that a later one may race with: the last plain write, and the reads and strong accesses that none
+//! stands for. An access takes the place of an earlier one where whoever races with the earlier one and comes behind
+//! this one races with this one too: a plain write of all before it, a strong one of the strong ones that are ordered
+//! before it, a read of earlier reads of its own thread and of those before the CTA's last barrier.
 
 use super::order::{Order, Threads};
 use crate::launch::AccessKind;
@@ -195,8 +196,8 @@ impl Cell {
         uses
     }
 
-    /// Notes an access of a lane to the bytes of the mask `bytes`, of which those in `same` keep their value; the earlier access that it
-    /// races with, if any.
+    /// Notes an access of a lane to the bytes of the mask `bytes`, of which those in `same` keep their value; the
+    /// earlier access that it races with, if any.
     pub fn touch(
         &mut self,
         now: &Now,
@@ -251,7 +252,8 @@ impl Cell {
             }
             let covered = touch.bytes & !bytes == 0;
             if now.wrote {
-                // Of strong ones those stay that are not ordered before this one: who comes behind this one need not come behind them.
+                // Of strong ones those stay that are not ordered before this one: who comes behind this one need not
+                // come behind them.
                 if covered {
                     touch.lanes = match relation {
                         Relation::Before => 0,

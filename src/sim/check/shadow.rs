@@ -1,15 +1,18 @@
 //! Shadow memory: for each word of a memory the accesses that a later one may race with.
 //!
-//! Arrays beside the memory, in pages that come to be when one of their words is first used. A word has three records of 32 bits (epochs,
-//! as in FastTrack): the last plain write, and two reads since then. A record is the number of an *event* and a lane; an event is a warp, an
-//! instruction and the time, and all lanes of an access have one. So words that lanes beside each other have used have consecutive records,
-//! and an access of a whole warp is compared with them at once.
+//! Arrays beside the memory, in pages that come to be when one of their words is first used. A word has three records
+//! of 32 bits (epochs, as in FastTrack): the last plain write, and two reads since then. A record is the number of an
+//! *event* and a lane; an event is a warp, an instruction and the time, and all lanes of an access have one. So words
+//! that lanes beside each other have used have consecutive records, and an access of a whole warp is compared with them
+//! at once.
 //!
-//! Two reads are enough where only the barriers of CTAs order anything and one CTA runs at a time ([`Means`]): a read of another CTA
-//! races with whoever writes later, and of two threads of the own CTA one is not the writer. Where this does not hold, and where parts of
-//! words or strong accesses are concerned, the word gets a [`Cell`], until a plain write of the whole word.
+//! Two reads are enough where only the barriers of CTAs order anything and one CTA runs at a time ([`Means`]): a read
+//! of another CTA races with whoever writes later, and of two threads of the own CTA one is not the writer. Where this
+//! does not hold, and where parts of words or strong accesses are concerned, the word gets a [`Cell`], until a plain
+//! write of the whole word.
 //!
-//! Events that no record names any more are dropped from time to time, so their number is bounded by that of the records.
+//! Events that no record names any more are dropped from time to time, so their number is bounded by that of the
+//! records.
 
 use super::race::{Cell, Earlier, Means, Now, Relation, Touch, Uses};
 use crate::launch::AccessKind;
@@ -153,7 +156,8 @@ fn kind_of(which: usize) -> AccessKind {
     }
 }
 
-/// Words `first..` of the lanes of a row have records of one event, each with its lane, or none: the first record, if that is so.
+/// Words `first..` of the lanes of a row have records of one event, each with its lane, or none: the first record, if
+/// that is so.
 #[inline(always)]
 fn row<const N: usize>(records: &[u32]) -> Option<u32> {
     let first = records[0];
@@ -307,8 +311,9 @@ impl Shadow {
         self.pages += 1;
     }
 
-    /// Notes a plain access of all lanes to `N` whole words each, one lane behind the other from a word on, if nothing speaks against
-    /// it: nobody else has used them since the last barrier in a way that could matter. If not, nothing is done.
+    /// Notes a plain access of all lanes to `N` whole words each, one lane behind the other from a word on, if nothing
+    /// speaks against it: nobody else has used them since the last barrier in a way that could matter. If not, nothing
+    /// is done.
     #[inline(always)]
     pub fn touch_row<const N: usize>(
         &mut self,
@@ -353,13 +358,14 @@ impl Shadow {
         true
     }
 
-    /// Whether two lanes of a warp that read a word stand for all that read it at once: nothing orders one of them that does not order all.
+    /// Whether two lanes of a warp that read a word stand for all that read it at once: nothing orders one of them that
+    /// does not order all.
     pub fn two_stand_for_all(&self) -> bool {
         self.means.apart && self.means.barriers
     }
 
-    /// Notes a plain access of a lane to a whole word; the earlier access that it races with, if any. `same`: whether the word keeps its
-    /// value.
+    /// Notes a plain access of a lane to a whole word; the earlier access that it races with, if any. `same`: whether
+    /// the word keeps its value.
     #[inline(always)]
     pub fn touch_word(
         &mut self,
@@ -420,8 +426,8 @@ impl Shadow {
         found
     }
 
-    /// Notes an access of a lane to the bytes of a mask of a word, of which those in `same` keep their value; the earlier access that it
-    /// races with, if any.
+    /// Notes an access of a lane to the bytes of a mask of a word, of which those in `same` keep their value; the
+    /// earlier access that it races with, if any.
     pub fn touch(
         &mut self,
         now: &Now,

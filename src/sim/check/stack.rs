@@ -1,12 +1,13 @@
 //! Accesses next to stack slots, and to frames that have returned.
 //!
-//! A function compiled with `stack_redzones` has gaps around its stack slots, and its object says where they are from R1 on. Nothing that
-//! the compiler makes itself (spills, saved registers, arguments) lies there, so every access to a gap comes from a slot that was overrun.
-//! Between prologue and epilogue R1 is the bottom of the frame; for the frames of callers it is kept from CALL to RET, lane by lane. What
-//! jumps over a gap is not found.
+//! A function compiled with `stack_redzones` has gaps around its stack slots, and its object says where they are from
+//! R1 on. Nothing that the compiler makes itself (spills, saved registers, arguments) lies there, so every access to a
+//! gap comes from a slot that was overrun. Between prologue and epilogue R1 is the bottom of the frame; for the frames
+//! of callers it is kept from CALL to RET, lane by lane. What jumps over a gap is not found.
 //!
-//! What lies below R1 is nobody's: an access there uses a slot of a function that has returned, by a pointer that outlived it. Which one is
-//! kept from RET on, until another frame takes the place. A slot whose place is a living frame's again is not told apart from that frame's.
+//! What lies below R1 is nobody's: an access there uses a slot of a function that has returned, by a pointer that
+//! outlived it. Which one is kept from RET on, until another frame takes the place. A slot whose place is a living
+//! frame's again is not told apart from that frame's.
 
 use super::{Checker, Spot, Touched};
 use crate::abi::{Redzone, STACK_POINTER};
@@ -67,7 +68,8 @@ impl Callers {
 /// The redzones of a module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Redzones {
-    /// Index of the first instruction and redzones of each function, in the order of the code; none when no function has redzones.
+    /// Index of the first instruction and redzones of each function, in the order of the code; none when no function
+    /// has redzones.
     functions: Vec<(u32, Vec<Redzone>)>,
     /// R1 of the present warp.
     pointers: Column,

@@ -1,7 +1,8 @@
 //! Plain accesses of a warp to words of one memory, all lanes at once.
 //!
-//! What is found does not differ from what it would be lane by lane: a warp that uses words that lie beside each other, in the order of its
-//! lanes, and that nobody else has used since, is one comparison; otherwise each lane looks at its words.
+//! What is found does not differ from what it would be lane by lane: a warp that uses words that lie beside each other,
+//! in the order of its lanes, and that nobody else has used since, is one comparison; otherwise each lane looks at its
+//! words.
 
 use super::race::{Earlier, Now};
 use super::shadow::{Present, Shadow};
@@ -105,8 +106,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// All lanes use `N` words each, one lane behind the other from a word on; `same`: whether a lane's word, by its number
-    /// in the row, keeps its value.
+    /// All lanes use `N` words each, one lane behind the other from a word on; `same`: whether a lane's word, by its
+    /// number in the row, keeps its value.
     #[inline(always)]
     fn row<const N: usize>(&mut self, first: usize, same: impl Fn(usize) -> bool) {
         let Judge {

@@ -1,8 +1,9 @@
 //! What global memory held before a launch wrote there.
 //!
-//! Blocks that are checked on several threads run as if nothing ordered them, which is right as long as none of them uses what another one
-//! writes. Where that turns out not to be so, the launch is taken back and run on one thread. Pages are saved when the first of their bytes
-//! is about to be written, whoever comes first. Only what the launch wrote is put back: the host may use the rest of a page meanwhile.
+//! Blocks that are checked on several threads run as if nothing ordered them, which is right as long as none of them
+//! uses what another one writes. Where that turns out not to be so, the launch is taken back and run on one thread.
+//! Pages are saved when the first of their bytes is about to be written, whoever comes first. Only what the launch
+//! wrote is put back: the host may use the rest of a page meanwhile.
 
 use super::shadow::Shadow;
 use crate::sim::global::Table;

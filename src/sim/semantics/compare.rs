@@ -1,4 +1,5 @@
-//! Comparison, minimum and maximum of floating-point numbers: one set of rules for all formats (document 000, HSETP2 and HMNMX2).
+//! Comparison, minimum and maximum of floating-point numbers: one set of rules for all formats (document 000, HSETP2
+//! and HMNMX2).
 
 use super::operands::*;
 use super::softfloat::Format;

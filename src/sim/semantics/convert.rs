@@ -1,5 +1,5 @@
-//! Saturating integer conversions: I2I and I2IP (document 002). Their source is always a signed word, so that a negative number
-//! becomes zero in an unsigned type.
+//! Saturating integer conversions: I2I and I2IP (document 002). Their source is always a signed word, so that a
+//! negative number becomes zero in an unsigned type.
 
 use super::operands::*;
 
@@ -16,11 +16,11 @@ pub fn i2i(m: &i2i::Modifiers, s: &i2i::Sources) -> i2i::Results {
     }
 }
 
-/// I2IP: `b` and `a`, both limited to the range of the narrow type, in the low bits, `b` lowest; above them the low bits of `c`
-/// (document 002, I2IP).
+/// I2IP: `b` and `a`, both limited to the range of the narrow type, in the low bits, `b` lowest; above them the low
+/// bits of `c` (document 002, I2IP).
 ///
-/// Both limits apply. (The pseudo-code's second assignment starts again from the unlimited value and would lose the lower one.)
-/// Only `.SAT` can be encoded.
+/// Both limits apply. (The pseudo-code's second assignment starts again from the unlimited value and would lose the
+/// lower one.) Only `.SAT` can be encoded.
 pub fn i2ip(m: &i2ip::Modifiers, s: &i2ip::Sources) -> i2ip::Results {
     let (size, signed) = match m.dsttype {
         I2IPDType::S2 => (2, true),

@@ -1,9 +1,10 @@
-//! Single and double precision: FADD FMUL FFMA FMNMX FSETP FSET FSEL, DADD DMUL DFMA DSETP DMNMX (companion instructions).
+//! Single and double precision: FADD FMUL FFMA FMNMX FSETP FSET FSEL, DADD DMUL DFMA DSETP DMNMX (companion
+//! instructions).
 //!
-//! They follow the half precision family: absolute value, then negation; `.FTZ` on subnormal inputs and, after `.SAT`, on the
-//! result. NaN results are the canonical NaN of the format (assigned: 0x7FC00000 and 0x7FF8000000000000, which Cranelift writes `+NaN`).
-//! All four directions are exact. The common one, to nearest, is the host's own: IEEE 754 leaves it no choice. The others go
-//! through [`super::softfloat`].
+//! They follow the half precision family: absolute value, then negation; `.FTZ` on subnormal inputs and, after `.SAT`,
+//! on the result. NaN results are the canonical NaN of the format (assigned: 0x7FC00000 and 0x7FF8000000000000, which
+//! Cranelift writes `+NaN`). All four directions are exact. The common one, to nearest, is the host's own: IEEE 754
+//! leaves it no choice. The others go through [`super::softfloat`].
 
 use super::compare;
 use super::operands::*;

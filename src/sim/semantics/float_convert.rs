@@ -1,7 +1,9 @@
-//! Conversions between floating-point formats and integers: F2F, F2FP, F2I, I2F, FRND (companion instructions), all exact.
+//! Conversions between floating-point formats and integers: F2F, F2FP, F2I, I2F, FRND (companion instructions), all
+//! exact.
 //!
-//! Every format widens to a double exactly, and the host rounds doubles to integers and to narrower formats once, so most conversions
-//! take that way. The directions other than to nearest, and integers that a double cannot hold, go through [`super::softfloat`].
+//! Every format widens to a double exactly, and the host rounds doubles to integers and to narrower formats once, so
+//! most conversions take that way. The directions other than to nearest, and integers that a double cannot hold, go
+//! through [`super::softfloat`].
 //!
 //! Results narrower than a register are extended to it: integers by their sign, everything else with zeros.
 
@@ -19,8 +21,8 @@ fn format(format: FloatFormat) -> Format {
     }
 }
 
-/// The source of a conversion: the half that `hsel` names for 16-bit formats, then absolute value, negation, and the flush of a
-/// subnormal F32.
+/// The source of a conversion: the half that `hsel` names for 16-bit formats, then absolute value, negation, and the
+/// flush of a subnormal F32.
 #[inline(always)]
 fn source(bits: u64, srcfmt: FloatFormat, hsel: HSel, abs: bool, neg: bool, ftz: FPFtz) -> u64 {
     let bits = match (srcfmt, hsel) {

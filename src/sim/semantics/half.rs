@@ -1,8 +1,9 @@
 //! Two-lane half precision: HADD2, HMUL2, HFMA2, HMNMX2, HSETP2, HSET2 (document 000), in f16 and bf16.
 //!
-//! The order of steps is that of HFMA2's pseudo-code, which holds for the whole family: select the halves (`hsel2`), absolute value, negation,
-//! flush subnormal inputs (`.FTZ`); compute and round once, to nearest with ties to even; `.SAT` (NaN and −0 become +0) or `.RELU` (which
-//! keeps −0); flush a subnormal result; every NaN becomes 0x7FFF. Arithmetic is exact: see [`super::round_to_odd`].
+//! The order of steps is that of HFMA2's pseudo-code, which holds for the whole family: select the halves (`hsel2`),
+//! absolute value, negation, flush subnormal inputs (`.FTZ`); compute and round once, to nearest with ties to even;
+//! `.SAT` (NaN and −0 become +0) or `.RELU` (which keeps −0); flush a subnormal result; every NaN becomes 0x7FFF.
+//! Arithmetic is exact: see [`super::round_to_odd`].
 
 use super::compare;
 use super::operands::*;

@@ -1,12 +1,12 @@
 //! Integer arithmetic: IADD, IMAD, IMAD_WIDE, IDP2A, IDP4A, IMUL, LEA, IABS, IMNMX (document 002).
 //!
-//! Every sum goes through one adder. It takes the bits of its inputs, never their values: a negated input enters as its complement,
-//! and the missing one enters as carry-in, from `pp` under `.X` and implicitly otherwise. This *adder reading* of a negated addend
-//! is the one on which the documents' own two-instruction subtractions are exact (with c = 0, −c must carry).
-//! The carry out is `sum >= 2^n`; the documents print `>`, with which no carry chain works.
+//! Every sum goes through one adder. It takes the bits of its inputs, never their values: a negated input enters as its
+//! complement, and the missing one enters as carry-in, from `pp` under `.X` and implicitly otherwise. This *adder
+//! reading* of a negated addend is the one on which the documents' own two-instruction subtractions are exact (with c =
+//! 0, −c must carry). The carry out is `sum >= 2^n`; the documents print `>`, with which no carry chain works.
 //!
-//! Combinations of modifiers that the documents leave undefined (IMAD.HI without .X, LEA.LO.X) are refused by the decoder; here
-//! they mean what the adder makes of them.
+//! Combinations of modifiers that the documents leave undefined (IMAD.HI without .X, LEA.LO.X) are refused by the
+//! decoder; here they mean what the adder makes of them.
 
 use super::operands::*;
 
@@ -121,8 +121,8 @@ fn half_word(word: u32, index: u32, format: I16Type) -> i64 {
     }
 }
 
-/// The two results of a dot product. `pu` is `sum >= 2^32`, the addend counting as unsigned; the printed `ceil(d / 2^32) > 0` would
-/// hold for every positive sum.
+/// The two results of a dot product. `pu` is `sum >= 2^32`, the addend counting as unsigned; the printed
+/// `ceil(d / 2^32) > 0` would hold for every positive sum.
 fn dot_product(c: u32, pp: bool, products: i64) -> (u32, bool) {
     let sum = i64::from(c) + i64::from(pp) + products;
     (sum as u32, sum >= 1 << 32)
@@ -165,8 +165,8 @@ pub fn imul(m: &imul::Modifiers, s: &imul::Sources) -> imul::Results {
 /// - `.HI.X`: the high word of `{c, a} << shiftamt`, plus `b` and the carry;
 /// - `.HI.X.SX32`: the same with `a` sign-extended to 64 bits.
 ///
-/// The negation of `a` is applied to the shifted value. As the shift is below 32, no filled-in zero reaches the high word, so there
-/// it is the same as complementing the input.
+/// The negation of `a` is applied to the shifted value. As the shift is below 32, no filled-in zero reaches the high
+/// word, so there it is the same as complementing the input.
 #[inline(always)]
 pub fn lea(m: &lea::Modifiers, s: &lea::Sources) -> lea::Results {
     let shift = s.shiftamt & 31;

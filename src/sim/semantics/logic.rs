@@ -1,7 +1,8 @@
-//! Bits, predicates and selection: LOP3, PLOP3, SEL, P2R, R2P, and the integer comparisons ISETP and ISET (document 002).
+//! Bits, predicates and selection: LOP3, PLOP3, SEL, P2R, R2P, and the integer comparisons ISETP and ISET (document
+//! 002).
 //!
-//! The set of predicates travels as a byte, P0 in bit 0. Its bit 7 is PT: it reads as one whatever the caller passes, and writing it
-//! has no effect.
+//! The set of predicates travels as a byte, P0 in bit 0. Its bit 7 is PT: it reads as one whatever the caller passes,
+//! and writing it has no effect.
 
 use super::operands::*;
 use std::cmp::Ordering;
@@ -19,7 +20,8 @@ pub(super) fn combine(comparison: bool, op: BoolOp, pp: bool) -> bool {
     }
 }
 
-/// The comparison of ISETP and ISET. Under `.X`, where the high words are equal, `pq` (the low words' comparison) decides.
+/// The comparison of ISETP and ISET. Under `.X`, where the high words are equal, `pq` (the low words' comparison)
+/// decides.
 #[inline(always)]
 fn compare(a: u32, b: u32, itype: IType, op: CompOp, ext: IExt, pq: bool) -> bool {
     if ext == IExt::X && a == b {
@@ -89,7 +91,8 @@ pub(super) fn by_table(lut: u32, a: u32, b: u32, c: u32) -> u32 {
     select(a, by_b(4), by_b(0))
 }
 
-/// LOP3: any function of three bits, by its truth table; `pu` is whether any bit is set, combined with `pp` (document 002, LOP3).
+/// LOP3: any function of three bits, by its truth table; `pu` is whether any bit is set, combined with `pp` (document
+/// 002, LOP3).
 #[inline(always)]
 pub fn lop3(m: &lop3::Modifiers, s: &lop3::Sources) -> lop3::Results {
     let d = by_table(s.lut, s.a, s.b, s.c);

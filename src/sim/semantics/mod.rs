@@ -1,11 +1,13 @@
 //! What the pure instructions compute: one function per optype, from modifiers and source values to results.
 //!
-//! A function knows nothing of registers, lanes, guards or memory. The device reads the sources, applies the `!` of predicates,
-//! calls the function of the optype once per active lane, and writes the results. Instructions whose result depends on more than
-//! their own sources (R2UR, GETGPR, SETGPR, memory, control) are the device's and have no function here.
+//! A function knows nothing of registers, lanes, guards or memory. The device reads the sources, applies the `!` of
+//! predicates, calls the function of the optype once per active lane, and writes the results. Instructions whose result
+//! depends on more than their own sources (R2UR, GETGPR, SETGPR, memory, control) are the device's and have no function
+//! here.
 //!
-//! The functions are the project's reference for the documents: where those contradict themselves the function's comment names the
-//! reading taken. Arithmetic is exact: every floating-point operation rounds once. Files follow the families of the documents.
+//! The functions are the project's reference for the documents: where those contradict themselves the function's
+//! comment names the reading taken. Arithmetic is exact: every floating-point operation rounds once. Files follow the
+//! families of the documents.
 
 pub mod compare;
 mod convert;
@@ -32,8 +34,8 @@ use operands::*;
 pub struct Reference {
     /// Readings of the documents that a user can choose.
     pub readings: Readings,
-    /// A seed that moves the results of approximate instructions within their assumed accuracy ([`transcendental::accuracy`]); none for the
-    /// nearest results. Exact instructions do not change.
+    /// A seed that moves the results of approximate instructions within their assumed accuracy
+    /// ([`transcendental::accuracy`]); none for the nearest results. Exact instructions do not change.
     pub perturbation: Option<u64>,
 }
 
@@ -66,8 +68,8 @@ pub enum AngleUnit {
     Turns,
 }
 
-/// [`Reference`] on a host that has an instruction for a multiplication and addition in one, which rounds once as FFMA does: the same
-/// results sooner.
+/// [`Reference`] on a host that has an instruction for a multiplication and addition in one, which rounds once as FFMA
+/// does: the same results sooner.
 #[derive(Clone, Copy, Debug)]
 pub struct Fused(pub Reference);
 

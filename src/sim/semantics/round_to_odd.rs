@@ -1,18 +1,19 @@
 //! Half precision and single precision through the host's double precision, rounded once.
 //!
-//! The product of two numbers with up to 24 significant bits is exact in 53 bits, and no exponent here leaves the range of a double
-//! (the least is 2^-298). A sum of two such values may need more than 53 bits; rounding it to the nearest double and then again to
-//! the narrow format could go wrong at a midpoint of the narrow format. So it is *rounded to odd*: to the neighbouring double whose
-//! last bit is one, unless it is exact. Such a double lies on the same side of every number with at most 52 bits as the true sum,
-//! midpoints included, and rounding it gives what rounding the true sum would (Boldo and Melquiond, 2008; 53 bits are at least two
-//! more than 24). This holds for subnormal results too, which merely have fewer bits.
+//! The product of two numbers with up to 24 significant bits is exact in 53 bits, and no exponent here leaves the range
+//! of a double (the least is 2^-298). A sum of two such values may need more than 53 bits; rounding it to the nearest
+//! double and then again to the narrow format could go wrong at a midpoint of the narrow format. So it is *rounded to
+//! odd*: to the neighbouring double whose last bit is one, unless it is exact. Such a double lies on the same side of
+//! every number with at most 52 bits as the true sum, midpoints included, and rounding it gives what rounding the true
+//! sum would (Boldo and Melquiond, 2008; 53 bits are at least two more than 24). This holds for subnormal results too,
+//! which merely have fewer bits.
 
 use super::softfloat::{self, Format, Rounding};
 
 /// `x + y` rounded to odd. Infinities and NaN are as in IEEE 754, and so is the sign of zero.
 ///
-/// The error of the rounded sum is found exactly by six operations (Knuth's TwoSum; Møller 1965). If it is not zero and the last bit of
-/// the sum is even, the other neighbour, on the error's side, is the odd one.
+/// The error of the rounded sum is found exactly by six operations (Knuth's TwoSum; Møller 1965). If it is not zero and
+/// the last bit of the sum is even, the other neighbour, on the error's side, is the odd one.
 #[inline]
 pub fn add_to_odd(x: f64, y: f64) -> f64 {
     let sum = x + y;

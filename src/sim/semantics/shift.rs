@@ -14,8 +14,8 @@ pub(super) fn shift_pair(pair: u64, amount: u32, direction: SHFDir, signed: bool
 
 /// SHF: `{c, a}` shifted by `b`, of which the low or the high word is the result (document 002, SHF).
 ///
-/// The amount is limited to 32 or 64 according to `itype`, by clamping or modulo. What is shifted is always the whole pair: the sign
-/// that a right shift replicates is bit 31 of `c`, and a shift by 64 leaves zeros or signs.
+/// The amount is limited to 32 or 64 according to `itype`, by clamping or modulo. What is shifted is always the whole
+/// pair: the sign that a right shift replicates is bit 31 of `c`, and a shift by 64 leaves zeros or signs.
 #[inline(always)]
 pub fn shf(m: &shf::Modifiers, s: &shf::Sources) -> shf::Results {
     let limit = match m.itype {
@@ -48,9 +48,9 @@ pub fn mov(m: &mov::Modifiers, s: &mov::Sources) -> mov::Results {
 
 /// PRMT: each byte of the result is one of the eight bytes of `{b, a}` (document 002, PRMT).
 ///
-/// In `.IDX` four nibbles of `c` choose: the low three bits a byte, the high one that its sign be replicated instead. In the other
-/// modes two bits of `c` choose a row of the mode's table. Those tables are read with their columns from b3 down to b0: only so do
-/// they mean what the modes' names say (forward and backward extract, replicate, edge clamp).
+/// In `.IDX` four nibbles of `c` choose: the low three bits a byte, the high one that its sign be replicated instead.
+/// In the other modes two bits of `c` choose a row of the mode's table. Those tables are read with their columns from
+/// b3 down to b0: only so do they mean what the modes' names say (forward and backward extract, replicate, edge clamp).
 #[inline(always)]
 pub fn prmt(m: &prmt::Modifiers, s: &prmt::Sources) -> prmt::Results {
     let source = u64::from(s.b) << 32 | u64::from(s.a);

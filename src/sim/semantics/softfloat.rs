@@ -1,13 +1,13 @@
 //! Floating-point numbers as exact integers: any operation in any format and direction, rounded once.
 //!
-//! A finite number is `± significand * 2^exponent` with a 128-bit significand ([`Exact`]). A product of two numbers of any format here
-//! fits (106 bits), so multiplication is exact. A sum is exact, or is *rounded to odd* at 123 bits or more: what lies below the last
-//! bit is kept as its being odd. [`round`] then rounds the exact value to the format. Rounding to odd first does not change that
-//! result, because 123 bits are at least two more than any format has (Boldo and Melquiond, "Emulation of a FMA and correctly rounded
-//! sums: proved algorithms using rounding to odd", 2008).
+//! A finite number is `± significand * 2^exponent` with a 128-bit significand ([`Exact`]). A product of two numbers of
+//! any format here fits (106 bits), so multiplication is exact. A sum is exact, or is *rounded to odd* at 123 bits or
+//! more: what lies below the last bit is kept as its being odd. [`round`] then rounds the exact value to the format.
+//! Rounding to odd first does not change that result, because 123 bits are at least two more than any format has (Boldo
+//! and Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
 //!
-//! Nothing here depends on the host's floating point. The common cases have faster ways ([`super::round_to_odd`]), which the tests
-//! compare with this one.
+//! Nothing here depends on the host's floating point. The common cases have faster ways ([`super::round_to_odd`]),
+//! which the tests compare with this one.
 
 use super::operands::FPRound;
 
@@ -138,7 +138,8 @@ impl From<FPRound> for Rounding {
 }
 
 impl Rounding {
-    /// Whether the magnitude grows, given the last bit kept and how the rest compares with one half of it. `rest` is `None` for none.
+    /// Whether the magnitude grows, given the last bit kept and how the rest compares with one half of it. `rest` is
+    /// `None` for none.
     fn increments(self, negative: bool, odd: bool, rest: Option<std::cmp::Ordering>) -> bool {
         let Some(rest) = rest else { return false };
         match self {
@@ -200,7 +201,8 @@ pub fn decode(format: Format, bits: u64) -> Number {
     })
 }
 
-/// `significand >> shift`, and how what falls off compares with half of the last bit kept (`None`: nothing but zeros fell off).
+/// `significand >> shift`, and how what falls off compares with half of the last bit kept (`None`: nothing but zeros
+/// fell off).
 fn split(significand: u128, shift: u32) -> (u128, Option<std::cmp::Ordering>) {
     if shift > 128 {
         return (0, (significand != 0).then_some(std::cmp::Ordering::Less));
@@ -230,8 +232,8 @@ pub fn round(format: Format, x: Exact, rounding: Rounding) -> u64 {
         let (kept, rest) = split(x.significand, shift as u32);
         kept + u128::from(rounding.increments(x.negative, kept & 1 != 0, rest))
     } as u64;
-    // `last` is the exponent field less one, counted from the smallest; adding the significand completes it, whether its top bit is
-    // the hidden one, is missing (subnormal), or has just been carried out of.
+    // `last` is the exponent field less one, counted from the smallest; adding the significand completes it, whether
+    // its top bit is the hidden one, is missing (subnormal), or has just been carried out of.
     let field = (last - (format.min_exponent() - (format.precision as i32 - 1))) as u64;
     kept += field << (format.precision - 1);
     if kept < format.infinity() {
@@ -261,9 +263,9 @@ fn product(x: Exact, y: Exact) -> Exact {
 
 /// `x + y`, exactly, or rounded to odd at 123 or more bits. The sign of an exact zero is what `rounding` demands.
 ///
-/// Both significands must be below 2^106. Both are brought to bit 125. The smaller number is then shifted to the other's weight; what
-/// falls off its end makes its last bit odd. The greater one's 20 low bits are zero, so the sum is odd exactly where something was
-/// lost, and lies on the same side of every number of up to 123 bits as the true sum.
+/// Both significands must be below 2^106. Both are brought to bit 125. The smaller number is then shifted to the
+/// other's weight; what falls off its end makes its last bit odd. The greater one's 20 low bits are zero, so the sum is
+/// odd exactly where something was lost, and lies on the same side of every number of up to 123 bits as the true sum.
 fn sum(x: Exact, y: Exact, rounding: Rounding) -> Exact {
     if x.significand == 0 || y.significand == 0 {
         return match (x.significand, y.significand) {

@@ -17,9 +17,9 @@ pub fn popc(m: &popc::Modifiers, s: &popc::Sources) -> popc::Results {
 
 /// FLO: the position of the highest one, or all ones where there is none (document 003, FLO).
 ///
-/// `.S32` looks for the highest bit that differs from the sign: it complements negative inputs (the pseudo-code complements all of
-/// them, against its own description). `.SH` gives the left shift that brings the bit to the top; with no bit found the result
-/// stays all ones, as the documents' example shows.
+/// `.S32` looks for the highest bit that differs from the sign: it complements negative inputs (the pseudo-code
+/// complements all of them, against its own description). `.SH` gives the left shift that brings the bit to the top;
+/// with no bit found the result stays all ones, as the documents' example shows.
 pub fn flo(m: &flo::Modifiers, s: &flo::Sources) -> flo::Results {
     let b = complemented(s.b, m.b_bitnot);
     let searched = if m.itype == IType::S32 && (b as i32) < 0 {

@@ -1,14 +1,17 @@
-//! MUFU: eight special functions in single precision, on the high word of a double, and in half precision (document 003).
+//! MUFU: eight special functions in single precision, on the high word of a double, and in half precision (document
+//! 003).
 //!
 //! The documents give the results for special inputs, and say nothing of accuracy. The model here:
 //!
-//! - Special inputs give what the documents' tables list ([`special`]). NaN results are 0x7FFFFFFF and, per lane, 0x7FFF.
-//! - Every other result is the function's value, computed in double precision and rounded once to the format. Subnormal inputs and
-//!   results are computed like others (F64 takes subnormal inputs as zeros, as its tables say). This is the correctly rounded result
-//!   except where the host's double precision function errs by more than the value's distance from a midpoint, about once in 2^28.
-//! - Real hardware will be worse. [`accuracy`] is the bound that code may rely on (*assumed*), and a seed *perturbs* every result that is
-//!   neither special nor zero to some value within the bound: a pure function of seed, instruction and input. What is still right
-//!   under perturbation does not depend on the model.
+//! - Special inputs give what the documents' tables list ([`special`]). NaN results are 0x7FFFFFFF and, per lane,
+//!   0x7FFF.
+//! - Every other result is the function's value, computed in double precision and rounded once to the format. Subnormal
+//!   inputs and results are computed like others (F64 takes subnormal inputs as zeros, as its tables say). This is the
+//!   correctly rounded result except where the host's double precision function errs by more than the value's distance
+//!   from a midpoint, about once in 2^28.
+//! - Real hardware will be worse. [`accuracy`] is the bound that code may rely on (*assumed*), and a seed *perturbs*
+//!   every result that is neither special nor zero to some value within the bound: a pure function of seed, instruction
+//!   and input. What is still right under perturbation does not depend on the model.
 //!
 //! `.F64` takes and returns the high word of a double whose low word is zero: a format of 21 bits of precision.
 
@@ -92,8 +95,8 @@ fn single(bits: u32, m: &mufu::Modifiers) -> f32 {
     f32::from_bits(SINGLE.modify(bits.into(), m.b_abs, m.b_neg) as u32)
 }
 
-/// Functions that the host has: special inputs give what [`special`] lists. To round a quotient or a root of single precision to double precision first
-/// changes nothing: that has more than twice as many bits.
+/// Functions that the host has: special inputs give what [`special`] lists. To round a quotient or a root of single
+/// precision to double precision first changes nothing: that has more than twice as many bits.
 #[inline(always)]
 fn of_host(op: MUFUOp, x: f32) -> Option<f32> {
     match op {
@@ -173,8 +176,8 @@ fn evaluate(
 
 /// What the documents' tables list for special inputs; `None` for all others. NaN stands for the QNAN of the type.
 ///
-/// COS of zero is 1 (the table, which is shared with SIN, would say 0). A negative normal input of RSQ.F64, which its table leaves out,
-/// gives QNAN as in RSQ.F32.
+/// COS of zero is 1 (the table, which is shared with SIN, would say 0). A negative normal input of RSQ.F64, which its
+/// table leaves out, gives QNAN as in RSQ.F32.
 pub fn special(op: MUFUOp, dtype: MUFUDType, x: f64) -> Option<f64> {
     const INFINITY: f64 = f64::INFINITY;
     if x.is_nan() {

@@ -1,8 +1,8 @@
-//! The arithmetic of the uniform datapath: ULDC, UMOV, UIADD, UIMAD, UIMAD_WIDE, USHF, USHF_64, ULOP3, ULEA, UMNMX, USEL, UISETP
-//! (companion instructions).
+//! The arithmetic of the uniform datapath: ULDC, UMOV, UIADD, UIMAD, UIMAD_WIDE, USHF, USHF_64, ULOP3, ULEA, UMNMX,
+//! USEL, UISETP (companion instructions).
 //!
-//! Operands of 32 or 64 bits come as 64 bits, of which the instruction's own width is read. Where an instruction is one of the
-//! documents' in uniform registers, its function calls that one.
+//! Operands of 32 or 64 bits come as 64 bits, of which the instruction's own width is read. Where an instruction is one
+//! of the documents' in uniform registers, its function calls that one.
 
 use super::operands::*;
 use super::{integer, logic, shift};

@@ -204,8 +204,8 @@ fn bsync_of_what_was_never_set() {
     assert_eq!(findings(&text, 32), []);
 }
 
-/// Every kind of instruction that writes a uniform register, while the other lanes are elsewhere: ahead, waiting at BSYNC, in a function
-/// or gone. Only lanes that have ended do not count.
+/// Every kind of instruction that writes a uniform register, while the other lanes are elsewhere: ahead, waiting at
+/// BSYNC, in a function or gone. Only lanes that have ended do not count.
 #[test]
 fn uniform_writes_while_others_are_elsewhere() {
     let writes = [

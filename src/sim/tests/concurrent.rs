@@ -1,4 +1,5 @@
-//! Blocks that may wait for each other on several threads, without a promise of one result: what does not depend on their order is right.
+//! Blocks that may wait for each other on several threads, without a promise of one result: what does not depend on
+//! their order is right.
 
 use super::super::SimConfig;
 use super::super::strong::Concurrency;
@@ -25,7 +26,8 @@ fn outcome(text: &str, config: SimConfig, grid: [u32; 2], words: usize) -> (Vec<
     (bench.words(words), report)
 }
 
-/// Every thread counts itself in at word 0, then spins until `all` are there. Uses R8 and R9; R[4:5] is the address of the buffer.
+/// Every thread counts itself in at word 0, then spins until `all` are there. Uses R8 and R9; R[4:5] is the address of
+/// the buffer.
 fn gathering(label: &str, all: u32) -> String {
     format!(
         "MOV_I rd=8 vb=1
@@ -310,7 +312,8 @@ fn budgets_end_launches_that_wait_for_ever() {
     }
 }
 
-/// A warp waits for a block that has 16 times as many of them to run: it has about as many turns as each of those, on whatever threads.
+/// A warp waits for a block that has 16 times as many of them to run: it has about as many turns as each of those, on
+/// whatever threads.
 #[test]
 fn who_waits_does_not_run_ahead() {
     let text = format!(

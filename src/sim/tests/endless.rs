@@ -1,10 +1,12 @@
-//! `--check` on launches that cannot go on: they end at once and say who waits for whom. Those that only wait long go on.
+//! `--check` on launches that cannot go on: they end at once and say who waits for whom. Those that only wait long go
+//! on.
 
 use super::super::SimConfig;
 use super::{ADDRESS, Bench};
 use crate::launch::{Awaited, FaultKind, Report, Window};
 
-/// A launch of so many blocks and threads, without and with checks: the counts and the outcome of one that ends are the same.
+/// A launch of so many blocks and threads, without and with checks: the counts and the outcome of one that ends are the
+/// same.
 fn ends(text: &str, blocks: u32, threads: u32) {
     assert_eq!(
         outcome(text, blocks, threads, false, false),

@@ -449,7 +449,8 @@ fn impossible_launches() {
     assert_eq!(launch(request), Ok(()));
 }
 
-/// Data that was declared read-only: loads and the host may use it, a store or an atomic of a kernel is a fault, at every speed.
+/// Data that was declared read-only: loads and the host may use it, a store or an atomic of a kernel is a fault, at
+/// every speed.
 #[test]
 fn stores_to_read_only_data() {
     for (check, timed) in [(false, false), (true, false), (false, true)] {

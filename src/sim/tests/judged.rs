@@ -1,5 +1,5 @@
-//! Random kernels under `--check` against a slow judge: a list of all accesses to every byte, in the order in which they happen. And with any number
-//! of threads of the host the same findings, memory and counts.
+//! Random kernels under `--check` against a slow judge: a list of all accesses to every byte, in the order in which
+//! they happen. And with any number of threads of the host the same findings, memory and counts.
 
 use super::super::SimConfig;
 use super::Bench;
@@ -21,7 +21,8 @@ enum What {
     Barrier,
 }
 
-/// An access of all threads of a block below a number to `base + tid * threads + ctaid * blocks`, in units of its bytes.
+/// An access of all threads of a block below a number to `base + tid * threads + ctaid * blocks`, in units of its
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     what: What,
@@ -172,7 +173,8 @@ struct Verdict {
     undefined: HashSet<usize>,
 }
 
-/// Runs the steps as the simulator does with one thread: warps of a block in turn up to a barrier, the blocks one after another.
+/// Runs the steps as the simulator does with one thread: warps of a block in turn up to a barrier, the blocks one after
+/// another.
 fn judge(steps: &[Step], blocks: u32) -> Verdict {
     let mut verdict = Verdict::default();
     // By memory, block if it is shared, and byte.
@@ -314,7 +316,8 @@ fn finds_what_the_judge_finds() {
     );
 }
 
-/// Launches of so many blocks that several threads run them: with blocks that use what others write, and with such that do not.
+/// Launches of so many blocks that several threads run them: with blocks that use what others write, and with such that
+/// do not.
 #[test]
 fn threads_of_the_host_find_the_same() {
     let mut found = [0; 2];

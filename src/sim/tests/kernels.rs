@@ -1,4 +1,5 @@
-//! Random kernels that mostly go right, with the host's vector instructions against the reference: the same memory, counts and faults.
+//! Random kernels that mostly go right, with the host's vector instructions against the reference: the same memory,
+//! counts and faults.
 
 use super::super::SimConfig;
 use super::super::host::Simd;
@@ -49,8 +50,8 @@ impl Forms {
     }
 }
 
-/// A kernel of so many instructions: arithmetic on few registers, accesses to the thread's words, short jumps, now and then anything; at last registers
-/// are stored.
+/// A kernel of so many instructions: arithmetic on few registers, accesses to the thread's words, short jumps, now and
+/// then anything; at last registers are stored.
 fn kernel(random: &mut Random, forms: &Forms, count: usize) -> Vec<u128> {
     let mut code = words(HEAD);
     while code.len() < count {
@@ -86,7 +87,8 @@ fn kernel(random: &mut Random, forms: &Forms, count: usize) -> Vec<u128> {
     code
 }
 
-/// Lets an instruction read constants that there are, and access the thread's own words or the beginning of shared and local memory.
+/// Lets an instruction read constants that there are, and access the thread's own words or the beginning of shared and
+/// local memory.
 fn tame(inst: &mut Inst<PReg>, random: &mut Random) {
     for operand in inst.info().operands {
         let field = inst.info().fields.get(usize::from(operand.field));

@@ -1,4 +1,5 @@
-//! Programs for the simulator's tests, written as `FORM field=value ..` with the names of the description, independent of the assembler.
+//! Programs for the simulator's tests, written as `FORM field=value ..` with the names of the description, independent
+//! of the assembler.
 
 mod checks;
 mod concurrent;
@@ -25,8 +26,9 @@ use crate::isa::table::FieldType;
 use crate::isa::{Control, Form, PInst, Scoreboard};
 use crate::launch::{Image, LaunchRequest, Report};
 
-/// Words of a program. A line is `LABEL:` or `@!P0 FORM field=value .. ?4 &req=3 &wr=1 &rd=2` (`req` is a mask). A value is a number, a
-/// member's name, `c0:0x160`, or `>LABEL`. Registers are given by their number, a wide operand by its first; what is not given is hard-wired.
+/// Words of a program. A line is `LABEL:` or `@!P0 FORM field=value .. ?4 &req=3 &wr=1 &rd=2` (`req` is a mask). A
+/// value is a number, a member's name, `c0:0x160`, or `>LABEL`. Registers are given by their number, a wide operand by
+/// its first; what is not given is hard-wired.
 fn words(text: &str) -> Vec<u128> {
     let lines: Vec<&str> = text
         .lines()

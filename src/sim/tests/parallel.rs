@@ -29,7 +29,8 @@ fn threads_change_nothing() {
     }
 }
 
-/// Many blocks fault; the lowest one is reported, with the counts of those before it, wherever it lies among those that a thread takes.
+/// Many blocks fault; the lowest one is reported, with the counts of those before it, wherever it lies among those that
+/// a thread takes.
 #[test]
 fn the_lowest_fault_is_found() {
     for room in [1, 1500, 4000, 4001, BLOCKS - 1] {
@@ -44,7 +45,8 @@ fn the_lowest_fault_is_found() {
     }
 }
 
-/// Words that the threads of all blocks change by atomics whose results nobody reads: parallel, and the same with any number of threads.
+/// Words that the threads of all blocks change by atomics whose results nobody reads: parallel, and the same with any
+/// number of threads.
 #[test]
 fn atomics_of_all_blocks_lose_nothing() {
     let sum: u64 = (0..u64::from(BLOCKS) * 32).sum();

@@ -61,7 +61,8 @@ fn rows(events: &[Event]) -> BTreeMap<([u32; 3], u32), Vec<Event>> {
     rows
 }
 
-/// What was recorded adds up to the launch's counts: rows without a gap, every cycle an issue or a wait, the trace as the profile. The last cycle of a row.
+/// What was recorded adds up to the launch's counts: rows without a gap, every cycle an issue or a wait, the trace as
+/// the profile. The last cycle of a row.
 fn adds_up(report: &Report, warps: usize) -> u64 {
     let profile = report.profile.as_ref().expect("wanted");
     let all = profile.instructions.iter().map(|i| &i.counts);

@@ -368,7 +368,8 @@ fn uniform_arithmetic_takes_every_kind_of_operand() {
     }
 }
 
-/// USEL and UMNMX ask the lowest lane in which they run; UISETP answers every lane in which it runs, with that lane's own `pp`.
+/// USEL and UMNMX ask the lowest lane in which they run; UISETP answers every lane in which it runs, with that lane's
+/// own `pp`.
 #[test]
 fn uniform_instructions_and_ordinary_predicates() {
     let text = |guard: &str| {

@@ -261,7 +261,8 @@ fn a_lock_orders() {
 
 #[test]
 fn order_goes_through_barriers_and_atomics() {
-    // Thread 1 of block 0 stores, the barrier hands it to thread 0, whose atomic hands it to block 1, whose barrier to thread 1 there.
+    // Thread 1 of block 0 stores, the barrier hands it to thread 0, whose atomic hands it to block 1, whose barrier to
+    // thread 1 there.
     let text = |barrier: &str| {
         format!(
             "MOV_C rd=2 vb=c0:0x160

@@ -1,4 +1,5 @@
-//! Lane loops for what is known when an instruction is decoded, and with the host's vector instructions, against the reference: the same registers.
+//! Lane loops for what is known when an instruction is decoded, and with the host's vector instructions, against the
+//! reference: the same registers.
 
 use super::super::action::Action;
 use super::super::decoded::{BroadcastSource, Program};

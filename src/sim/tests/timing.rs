@@ -373,7 +373,8 @@ fn another_group_hides_no_short_stall() {
 
 #[test]
 fn lanes_that_waited_in_one_group_may_rely_on_it_in_another() {
-    // One side reads a uniform register slowly and waits for it; the other side never does, and all overwrite it behind.
+    // One side reads a uniform register slowly and waits for it; the other side never does, and all overwrite it
+    // behind.
     let store = "STG_RRU ra=255 urc=2 rb=4 &rd=1 ?1\n NOP_X &req=2";
     let text =
         |side: &str| two_sides(side, "NOP_X").replace("EXIT_X", "UMOV_I urd=2 vb=5 ?6\n EXIT_X");

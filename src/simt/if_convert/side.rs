@@ -125,8 +125,8 @@ fn only_accesses(inst: &Inst<VReg>) -> bool {
     memory.contains(inst.optype().info().effects)
 }
 
-/// Removes from `side` what `other`, which runs first, computes as well; the registers whose values those of `other` are, each with its own.
-/// Values that attachments name are left to the caller.
+/// Removes from `side` what `other`, which runs first, computes as well; the registers whose values those of `other`
+/// are, each with its own. Values that attachments name are left to the caller.
 pub fn share(other: &Side, side: &mut Side) -> Vec<(VReg, VReg)> {
     let mut renamed: Vec<(VReg, VReg)> = Vec::new();
     let shareable = |(entry, treatment): &(Entry<VReg>, Treatment)| {

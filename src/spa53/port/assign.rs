@@ -1,8 +1,9 @@
 //! Registers for the intermediate results of a sequence.
 //!
-//! In: a sequence of [`Place`]s. Out: the same with registers. A sequence has no branches and each value is written once and read soon
-//! after, so one walk suffices: a value takes the destination where nothing needs its old contents any more, else the first free scratch
-//! register. What is read for the last time gives its register to the result of the same instruction.
+//! In: a sequence of [`Place`]s. Out: the same with registers. A sequence has no branches and each value is written
+//! once and read soon after, so one walk suffices: a value takes the destination where nothing needs its old contents
+//! any more, else the first free scratch register. What is read for the last time gives its register to the result of
+//! the same instruction.
 
 use super::sequence::Place;
 use crate::isa::{Inst, PReg};

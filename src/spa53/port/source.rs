@@ -145,7 +145,8 @@ impl<'t> Source<'t> {
             .collect()
     }
 
-    /// Errors for directives that count what there is more of afterwards: registers up to `highest`, and where `longer` instructions of loops.
+    /// Errors for directives that count what there is more of afterwards: registers up to `highest`, and where `longer`
+    /// instructions of loops.
     pub(super) fn counts(&self, highest: Option<PReg>, longer: bool) -> Vec<Diagnostic> {
         let wrong = |line: &Vec<Token<'t>>| {
             let TokenKind::Word(directive) = line.first()?.kind else {

@@ -1,15 +1,15 @@
 //! Guards, stalls and waits of a sequence.
 //!
-//! In: instructions with registers, and what stood around the one they replace. Out: the same with its guard on each, its waits on the
-//! first, its signals and its stall on the last. Between them stalls cover fixed latencies by the table of latencies; an instruction of
-//! variable latency signals a scoreboard that is used nowhere else, and whatever touches its result waits for it, so that none is
-//! outstanding when the sequence ends.
+//! In: instructions with registers, and what stood around the one they replace. Out: the same with its guard on each,
+//! its waits on the first, its signals and its stall on the last. Between them stalls cover fixed latencies by the
+//! table of latencies; an instruction of variable latency signals a scoreboard that is used nowhere else, and whatever
+//! touches its result waits for it, so that none is outstanding when the sequence ends.
 
 use super::super::Predicate;
 use crate::isa::{Control, Inst, PInst, PReg, Register, Scoreboard};
 
-/// Whether a sequence needs a scoreboard of its own. No sequence ends with an instruction of variable latency: what stood around the
-/// original may not wait for it.
+/// Whether a sequence needs a scoreboard of its own. No sequence ends with an instruction of variable latency: what
+/// stood around the original may not wait for it.
 pub(super) fn needs_scoreboard<R: Register>(steps: &[Inst<R>]) -> bool {
     let is_variable = |step: &Inst<R>| step.optype().info().latency.variable;
     debug_assert!(!steps.last().is_some_and(is_variable));

@@ -1,8 +1,8 @@
 //! Text to instructions: the syntax of the documents, found by the tables.
 //!
-//! Comments, numbers and the control suffix are those of this set's assembly (the suffix has no meaning here and is only checked). The
-//! mnemonic and the shapes of the operands choose the line of syntax; its modifiers may stand in any order. An immediate may have signs
-//! and bars in braces, or a sign without: they are folded into its bits.
+//! Comments, numbers and the control suffix are those of this set's assembly (the suffix has no meaning here and is
+//! only checked). The mnemonic and the shapes of the operands choose the line of syntax; its modifiers may stand in any
+//! order. An immediate may have signs and bars in braces, or a sign without: they are folded into its bits.
 
 mod operand;
 mod syntax_line;

@@ -214,8 +214,8 @@ fn prepared(random: &mut Random, line: &'static Line, modifiers: Modifiers) -> I
     instruction
 }
 
-/// Every half as the first source, in each format, against corners as the second in a random format, with all modifiers of the line and
-/// random signs.
+/// Every half as the first source, in each format, against corners as the second in a random format, with all modifiers
+/// of the line and random signs.
 #[test]
 #[ignore = "minutes of release code"]
 fn every_half_against_corners() {

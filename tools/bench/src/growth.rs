@@ -1,8 +1,9 @@
 //! How time and memory grow with the size of a function: every shape at several sizes, each in a process of its own.
 //!
-//! A child prints what it measured as one line: instructions, bytes of memory at peak over what the parsed function took, and nanoseconds of
-//! each pass. The parent makes the table: microseconds of an instruction in all, in Cranelift's mid-end and in the rest, and the passes that take
-//! more than twice as long an instruction at the largest size as at the smallest. Peaks are those of the kernel's resident pages (Linux), so small functions show little.
+//! A child prints what it measured as one line: instructions, bytes of memory at peak over what the parsed function
+//! took, and nanoseconds of each pass. The parent makes the table: microseconds of an instruction in all, in
+//! Cranelift's mid-end and in the rest, and the passes that take more than twice as long an instruction at the largest
+//! size as at the smallest. Peaks are those of the kernel's resident pages (Linux), so small functions show little.
 
 use crate::corpus;
 use crate::shapes::{SHAPES, Shape};
@@ -156,7 +157,8 @@ fn child(shape: &Shape, size: usize, growth: &Growth<'_>) -> Result<Result<Measu
     }
 }
 
-/// Compiles one function a few times and prints what was measured: of each pass the fastest round, so that a busy machine disturbs little.
+/// Compiles one function a few times and prints what was measured: of each pass the fastest round, so that a busy
+/// machine disturbs little.
 ///
 /// # Errors
 /// An unknown shape, or a function that does not compile.

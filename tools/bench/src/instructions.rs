@@ -1,8 +1,9 @@
 //! Costs as instructions of the host, counted by valgrind: the same from run to run, whatever else the machine does.
 //!
-//! The parent starts itself again under callgrind. The child compiles everything once to warm up and to find what all compilers compile, and then
-//! the functions of each source and class in one call of [`counted_batch`] for each compiler; callgrind collects in that function only and writes a file
-//! whenever it returns. The child says on a line of its output what each of those files is about.
+//! The parent starts itself again under callgrind. The child compiles everything once to warm up and to find what all
+//! compilers compile, and then the functions of each source and class in one call of [`counted_batch`] for each
+//! compiler; callgrind collects in that function only and writes a file whenever it returns. The child says on a line
+//! of its output what each of those files is about.
 
 use crate::corpus::{self, Class, File, Source};
 use crate::reference::Reference;

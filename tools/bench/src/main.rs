@@ -1,10 +1,13 @@
-//! Compile time: every function of the given CLIF files through this compiler and through Cranelift's x86-64 back end, in the same run.
+//! Compile time: every function of the given CLIF files through this compiler and through Cranelift's x86-64 back end,
+//! in the same run.
 //!
-//! Only functions that both compile count. The mid-end is the same code in both, both start from `ir::Function`, which both clone, and both verifiers
-//! are off (build with `--release`, where this compiler checks nothing between passes). `--compare` measures several settings of this compiler side by
-//! side, `--instructions` counts the host's instructions instead of time, `--quality` says what the functions become.
+//! Only functions that both compile count. The mid-end is the same code in both, both start from `ir::Function`, which
+//! both clone, and both verifiers are off (build with `--release`, where this compiler checks nothing between passes).
+//! `--compare` measures several settings of this compiler side by side, `--instructions` counts the host's instructions
+//! instead of time, `--quality` says what the functions become.
 //!
-//! `--simulator` measures the simulator. `--threads` compiles one module on several threads. `--growth` measures how time and memory grow instead: shapes at several sizes, each in a process of its own.
+//! `--simulator` measures the simulator. `--threads` compiles one module on several threads. `--growth` measures how
+//! time and memory grow instead: shapes at several sizes, each in a process of its own.
 
 mod corpus;
 mod figures;
@@ -40,7 +43,8 @@ use subject::Subject;
 /// Compares compile times, and what functions become.
 #[derive(Parser)]
 struct Arguments {
-    /// CLIF files, or folders to be searched for them; each is a source of its own in the tables. Default: filetests, unless something is generated.
+    /// CLIF files, or folders to be searched for them; each is a source of its own in the tables. Default: filetests,
+    /// unless something is generated.
     paths: Vec<PathBuf>,
     /// Functions that are generated.
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
@@ -96,7 +100,8 @@ struct Arguments {
     /// Figures of another compiler beside these, as a table with the columns nu_total, regs, nu_loops and nu_stall.
     #[arg(long, value_name = "TSV", requires = "size")]
     peers: Option<PathBuf>,
-    /// Print how many thread-instructions a second the simulator executes, for every kernel whose name contains the text.
+    /// Print how many thread-instructions a second the simulator executes, for every kernel whose name contains the
+    /// text.
     #[arg(long, value_name = "KERNEL", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["size", "growth"])]
     simulator: Option<String>,
     /// With --simulator: the modes whose name contains the text.

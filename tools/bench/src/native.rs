@@ -1,7 +1,8 @@
-//! The same kernels on the host: compiled by Cranelift's own back end for it and called for each thread, one after another.
+//! The same kernels on the host: compiled by Cranelift's own back end for it and called for each thread, one after
+//! another.
 //!
-//! Reads of the numbers of thread and block become parameters, and a loop over all threads is compiled with the kernel. Kernels whose threads need
-//! each other cannot be run so.
+//! Reads of the numbers of thread and block become parameters, and a loop over all threads is compiled with the kernel.
+//! Kernels whose threads need each other cannot be run so.
 
 use anyhow::{Result, anyhow, bail};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};

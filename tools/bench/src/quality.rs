@@ -1,5 +1,5 @@
-//! What functions become: instructions, copies, registers, accesses to spill slots and innermost loops, summed by source and class, in every
-//! compared setting, and against a table that was saved before.
+//! What functions become: instructions, copies, registers, accesses to spill slots and innermost loops, summed by
+//! source and class, in every compared setting, and against a table that was saved before.
 
 use crate::corpus::{Class, Source, size};
 use crate::figures::Figures;
@@ -111,8 +111,8 @@ impl Quality {
         Ok(index)
     }
 
-    /// The sums as text, and with `saved` the change since; then the functions that became worst since, at most `worst`, without `saved` those that
-    /// are worse than in the first setting.
+    /// The sums as text, and with `saved` the change since; then the functions that became worst since, at most
+    /// `worst`, without `saved` those that are worse than in the first setting.
     ///
     /// # Errors
     /// When the saved table has other settings.

@@ -1,7 +1,9 @@
-//! Random kernels of any size: arithmetic on integers and floats, memory, branches and loops, in the mix of a compute kernel.
+//! Random kernels of any size: arithmetic on integers and floats, memory, branches and loops, in the mix of a compute
+//! kernel.
 //!
-//! Control is structured, so every function is valid: what a side of a branch or the body of a loop defines is read inside only, and leaves as a
-//! parameter. Operands are mostly recent values and now and then old ones, so that live ranges are short and long.
+//! Control is structured, so every function is valid: what a side of a branch or the body of a loop defines is read
+//! inside only, and leaves as a parameter. Operands are mostly recent values and now and then old ones, so that live
+//! ranges are short and long.
 
 use crate::writer::Writer;
 use cranelift_thisgpu::unstable::isa::random::Random;

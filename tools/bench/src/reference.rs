@@ -9,7 +9,8 @@ use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use std::time::{Duration, Instant};
 
-/// What Cranelift is asked for: the same optimisation, no verifier, and signatures with i128 and with many results as this compiler has them.
+/// What Cranelift is asked for: the same optimisation, no verifier, and signatures with i128 and with many results as
+/// this compiler has them.
 const SETTINGS: &[(&str, &str)] = &[
     ("opt_level", "speed"),
     ("enable_verifier", "false"),

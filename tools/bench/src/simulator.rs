@@ -1,8 +1,9 @@
 //! How fast the simulator is: kernels with launches of many blocks, in thread-instructions a second.
 //!
-//! Every kernel is compiled once and launched in each mode, the fastest round counts. What it writes is the same in all modes, which is checked, and so
-//! is how many instructions its threads execute. Arithmetic kernels hash the thread's number in a loop, so that memory hardly counts. Beside that
-//! the same CLIF [on the host](crate::native): so many instructions of the device a second are done there.
+//! Every kernel is compiled once and launched in each mode, the fastest round counts. What it writes is the same in all
+//! modes, which is checked, and so is how many instructions its threads execute. Arithmetic kernels hash the thread's
+//! number in a loop, so that memory hardly counts. Beside that the same CLIF [on the host](crate::native): so many
+//! instructions of the device a second are done there.
 
 use crate::native::Native;
 use anyhow::{Context, Result, bail};
@@ -466,7 +467,8 @@ block3:
 "
 }
 
-/// Counts in 1,024 words by atomic additions whose results are looked at: blocks run in order unless nobody asks for one.
+/// Counts in 1,024 words by atomic additions whose results are looked at: blocks run in order unless nobody asks for
+/// one.
 fn counts() -> String {
     format!(
         "{}    v4 = iadd_imm.i32 v1, 77

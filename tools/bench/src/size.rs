@@ -1,5 +1,6 @@
-//! What kernels become: instructions, registers, innermost loops, cycles that the control bits hold back, and simulated cycles of the launches that are known
-//! ([`kernels`]); beside the figures of another compiler where a table of those is given.
+//! What kernels become: instructions, registers, innermost loops, cycles that the control bits hold back, and simulated
+//! cycles of the launches that are known ([`kernels`]); beside the figures of another compiler where a table of those
+//! is given.
 
 use anyhow::{Context, Result};
 use cranelift_thisgpu::compile::SourceFile;

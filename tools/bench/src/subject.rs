@@ -24,7 +24,8 @@ pub enum Refusal {
     Panic,
 }
 
-/// The `common` settings and those of `variant`, joined by `+`, with both verifiers off; an empty variant changes nothing.
+/// The `common` settings and those of `variant`, joined by `+`, with both verifiers off; an empty variant changes
+/// nothing.
 ///
 /// # Errors
 /// An unknown setting or value.

@@ -1,4 +1,5 @@
-//! The table of costs: by source and class of size, the reference beside this compiler in every setting that is compared.
+//! The table of costs: by source and class of size, the reference beside this compiler in every setting that is
+//! compared.
 
 use crate::corpus::{Class, Source};
 use anyhow::Result;

@@ -1,9 +1,10 @@
 //! How much faster several threads compile a module.
 //!
-//! The module has as many functions as asked for: those of the sources that compile, over and over under names of their own. Each number of threads
-//! compiles it in turn, the fastest round counts, and the objects must be the same. Beside the time that passed stands what hardly depends on other
-//! work on the machine: CPU times, and how much faster they say that so many threads are on as many free cores. That takes the work between the
-//! start and the end, which all threads share, to be evenly shared; functions are taken a few at a time, so it nearly is.
+//! The module has as many functions as asked for: those of the sources that compile, over and over under names of their
+//! own. Each number of threads compiles it in turn, the fastest round counts, and the objects must be the same. Beside
+//! the time that passed stands what hardly depends on other work on the machine: CPU times, and how much faster they
+//! say that so many threads are on as many free cores. That takes the work between the start and the end, which all
+//! threads share, to be evenly shared; functions are taken a few at a time, so it nearly is.
 
 use crate::corpus::Source;
 use crate::subject::Subject;

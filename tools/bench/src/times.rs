@@ -1,7 +1,8 @@
 //! Times: every function by the reference and in every compared setting in turn, the fastest round of each.
 //!
-//! Each function is compiled once by all to warm up; memory of all compilers is reused. What announcing a file's functions to the unit takes is shared
-//! among them by their instructions. No clock runs inside the compilers that is not asked for; around each compilation there is one.
+//! Each function is compiled once by all to warm up; memory of all compilers is reused. What announcing a file's
+//! functions to the unit takes is shared among them by their instructions. No clock runs inside the compilers that is
+//! not asked for; around each compilation there is one.
 
 use crate::corpus::{self, Class, Source};
 use crate::reference::Reference;

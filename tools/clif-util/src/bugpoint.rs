@@ -1,7 +1,8 @@
 //! `clif-util bugpoint FILE TARGET`: makes a file smaller while the compiler keeps failing on it in the same way.
 //!
-//! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions, blocks and
-//! instructions are taken away one after the other, as long as anything can go; what still fails and is still valid CLIF is kept.
+//! A failure is a panic or an internal error; correct input that is not supported, or wrong input, is none. Functions,
+//! blocks and instructions are taken away one after the other, as long as anything can go; what still fails and is
+//! still valid CLIF is kept.
 
 use crate::options::{DebugOutput, Subject};
 use crate::{Outcome, input, messages, progress};

@@ -1,4 +1,5 @@
-//! Colours in messages: on a terminal only, unless `--color` or the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`) says otherwise.
+//! Colours in messages: on a terminal only, unless `--color` or the environment (`NO_COLOR`, `CLICOLOR`,
+//! `CLICOLOR_FORCE`) says otherwise.
 
 use anstream::AutoStream;
 use clap::builder::Styles;
@@ -30,7 +31,8 @@ impl fmt::Display for Label {
     }
 }
 
-/// The command with the colours that its command line asks for: what is wrong with the rest of that is said in them too.
+/// The command with the colours that its command line asks for: what is wrong with the rest of that is said in them
+/// too.
 pub fn applied(command: Command) -> Command {
     let choice = chosen(std::env::args_os().skip(1)).unwrap_or_default();
     let global = match choice {

@@ -1,4 +1,5 @@
-//! `clif-util completions SHELL` and `clif-util man [DIR]`: what shells and `man` want to know of the commands, made of their definitions.
+//! `clif-util completions SHELL` and `clif-util man [DIR]`: what shells and `man` want to know of the commands, made of
+//! their definitions.
 
 use crate::{Outcome, input};
 use anyhow::{Context, Result};

@@ -1,6 +1,8 @@
-//! `clif-util diff FILE --a K=V.. --b K=V..`: the functions of a file compiled with two sets of settings, and what differs.
+//! `clif-util diff FILE --a K=V.. --b K=V..`: the functions of a file compiled with two sets of settings, and what
+//! differs.
 //!
-//! For each function a table of its numbers ([`figures`]) and the two texts line beside line ([`rows`]). That something differs is no failure.
+//! For each function a table of its numbers ([`figures`]) and the two texts line beside line ([`rows`]). That something
+//! differs is no failure.
 
 mod figures;
 mod rows;
@@ -125,7 +127,8 @@ impl Options {
     }
 }
 
-/// The functions of the first side in their order, then those that only the second has: which of the library are called may differ.
+/// The functions of the first side in their order, then those that only the second has: which of the library are called
+/// may differ.
 fn names<'a>(a: &'a Side, b: &'a Side) -> impl Iterator<Item = &'a str> {
     let functions = |side: &'a Side| side.code.object().functions.iter();
     let more = functions(b).filter(|function| !a.listed.contains_key(&function.name));

@@ -1,7 +1,8 @@
 //! `clif-util exec [--isa ISA] FILE.s [--state STATES.jsonl]`: one warp runs straight-line code, once for each state.
 //!
-//! A state is a line of JSON, `{"gpr":{"R1":5,"R2":[32 numbers]},"ur":{"UR0":1},"pred":{"P0":4294967295},"const":{"0":"hex bytes"},
-//! "active":4294967295}`; registers that it does not set are 0. The answer is one line with what changed.
+//! A state is a line of JSON, `{"gpr":{"R1":5,"R2":[32
+//! numbers]},"ur":{"UR0":1},"pred":{"P0":4294967295},"const":{"0":"hex bytes"}, "active":4294967295}`; registers that
+//! it does not set are 0. The answer is one line with what changed.
 
 use crate::messages::{self, Several};
 use crate::{Outcome, input};
@@ -36,7 +37,8 @@ pub struct Options {
     /// States, one a line; without it one state with all registers 0.
     #[arg(long, value_name = "STATES.jsonl")]
     state: Option<PathBuf>,
-    /// The instruction set of the text. SPA 5.3 is the predecessor: HSET2, HMUL2 and HMUL2_32I, without uniform registers.
+    /// The instruction set of the text. SPA 5.3 is the predecessor: HSET2, HMUL2 and HMUL2_32I, without uniform
+    /// registers.
     #[arg(long, value_name = "ISA", default_value = "thisgpu")]
     isa: InstructionSet,
 }

@@ -1,8 +1,9 @@
-//! `clif-util explore FILE -o REPORT.html`: one self-contained page that shows what every pass made of the functions of a file.
+//! `clif-util explore FILE -o REPORT.html`: one self-contained page that shows what every pass made of the functions of
+//! a file.
 //!
-//! In: CLIF, settings, perhaps those of a second variant and a profile of a launch. A copy of the functions is compiled in which every instruction is
-//! a place in the source of its own ([`report`]), so that lines of different passes that belong together are found ([`origins`]). Out: the report as JSON, or
-//! put into a page whose script draws it.
+//! In: CLIF, settings, perhaps those of a second variant and a profile of a launch. A copy of the functions is compiled
+//! in which every instruction is a place in the source of its own ([`report`]), so that lines of different passes that
+//! belong together are found ([`origins`]). Out: the report as JSON, or put into a page whose script draws it.
 
 mod origins;
 mod report;
@@ -71,7 +72,8 @@ impl Options {
         };
         let report = report::report(file, &self.settings, self.compare, profile);
         if report.is_err() {
-            // The copy that is compiled has numbers of instructions where the file has lines: what is wrong is said of the file.
+            // The copy that is compiled has numbers of instructions where the file has lines: what is wrong is said of
+            // the file.
             let file = source::parse(&name, &text, &self.kernel)?;
             source::compile(&mut Compiler::new(self.settings.over(&file)?), &file, 1)?;
         }
@@ -86,7 +88,8 @@ impl Options {
 
 /// The page that shows a report.
 fn page(json: &str) -> String {
-    // A script ends at its end tag, wherever that stands, and not at that if a comment was opened in it. In JSON both can stand in texts only.
+    // A script ends at its end tag, wherever that stands, and not at that if a comment was opened in it. In JSON both
+    // can stand in texts only.
     let json = json.replace('<', "\\u003c");
     let script = SCRIPTS.join("\n");
     let parts = [

@@ -43,13 +43,16 @@ pub struct Options {
     /// Dynamic shared memory.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
-    /// The next argument: i8, i16, i32, i64, i128, f16, bf16, f32, f64 (inf, nan, -0.0 too) by value, several with commas as a vector; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which the kernel must write before it reads (see --check). FILE:TYPE is a text with numbers of this type.
+    /// The next argument: i8, i16, i32, i64, i128, f16, bf16, f32, f64 (inf, nan, -0.0 too) by value, several with
+    /// commas as a vector; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which
+    /// the kernel must write before it reads (see --check). FILE:TYPE is a text with numbers of this type.
     #[arg(long = "arg", value_name = "KIND:VALUE", allow_hyphen_values = true)]
     arguments: Vec<LaunchArgument>,
     /// Write argN.bin of inout, zero and uninit buffers there, N counting all arguments from 0.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the buffer of this argument, counting from 0, as numbers: i8 to i128, u8 to u128, f16, bf16, f32, f64 or hex. Without TYPE that of its text, or hex.
+    /// Print the buffer of this argument, counting from 0, as numbers: i8 to i128, u8 to u128, f16, bf16, f32, f64 or
+    /// hex. Without TYPE that of its text, or hex.
     #[arg(long, value_name = "ARG[:TYPE]")]
     print: Vec<Printed>,
     /// Print counts.
@@ -58,7 +61,8 @@ pub struct Options {
     /// Count cycles and look for hazards.
     #[arg(long)]
     timed: bool,
-    /// Write what each instruction cost as JSON: issues, lanes, stalls by reason, sectors, bank conflicts. Implies --timed.
+    /// Write what each instruction cost as JSON: issues, lanes, stalls by reason, sectors, bank conflicts. Implies
+    /// --timed.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     /// Print the ten instructions that cost most, and the cycles of all warps by reason. Implies --timed.
@@ -75,7 +79,8 @@ pub struct Options {
         default_value_t = 1_000_000
     )]
     trace_events: usize,
-    /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent code.
+    /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent
+    /// code.
     #[arg(long)]
     check: bool,
     /// Perform accesses of memory out of order, and let warps and blocks take turns at random, as the memory model
@@ -88,15 +93,16 @@ pub struct Options {
     /// Lanes of a warp that run together, 1 to 32: with 1, every thread goes its own way.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32))]
     warp_lanes: u32,
-    /// Warp instructions that blocks which have not ended may have issued together [default: 134217728; 4194304 with --check].
+    /// Warp instructions that blocks which have not ended may have issued together [default: 134217728; 4194304 with
+    /// --check].
     #[arg(long, value_name = "N")]
     launch_budget: Option<u64>,
-    /// Threads of this computer that run the blocks [default: as many as it runs at a time]. Without --nondeterministic, results and counts are the
-    /// same.
+    /// Threads of this computer that run the blocks [default: as many as it runs at a time]. Without
+    /// --nondeterministic, results and counts are the same.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: u32,
-    /// Run blocks on several threads also where they may wait for each other (atomics on global memory): what depends on
-    /// who comes first may then be otherwise each time. Changes nothing with --timed, --check and --weak.
+    /// Run blocks on several threads also where they may wait for each other (atomics on global memory): what depends
+    /// on who comes first may then be otherwise each time. Changes nothing with --timed, --check and --weak.
     #[arg(long)]
     nondeterministic: bool,
     /// Vector instructions of this computer that the simulator uses: auto, avx2 or portable. Results are the same.
@@ -311,7 +317,8 @@ impl Options {
             .map_err(|errors| Several::of(errors.as_slice()))?)
     }
 
-    /// What a file holds: by its contents an object, by its extension assembly text, otherwise CLIF, which has the kernel if it is `alone`.
+    /// What a file holds: by its contents an object, by its extension assembly text, otherwise CLIF, which has the
+    /// kernel if it is `alone`.
     fn read(&self, file: &Path, alone: bool) -> Result<Object> {
         let name = input::name(file);
         let extension = file.extension();

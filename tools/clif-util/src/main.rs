@@ -1,6 +1,7 @@
 //! Compile, assemble, disassemble, simulate and test for the thisgpu target.
 //!
-//! One file per subcommand. Exit status: 0 success, 1 failure of what was asked, 2 usage. `-` as a file is standard input.
+//! One file per subcommand. Exit status: 0 success, 1 failure of what was asked, 2 usage. `-` as a file is standard
+//! input.
 
 mod asm;
 mod bugpoint;

@@ -1,8 +1,9 @@
 //! What goes to standard error, and how much of it.
 //!
-//! Every error is named as long as there are no more than [`NAMED`]; of more, the first [`FIRST`] are named and the rest is counted. What
-//! belongs to an error besides its line – the line of the text, what was expected – is shown while all of it together stays below
-//! [`DETAILED`]. Lines that quote an endless or a binary input are cut, control characters are written as escapes.
+//! Every error is named as long as there are no more than [`NAMED`]; of more, the first [`FIRST`] are named and the
+//! rest is counted. What belongs to an error besides its line – the line of the text, what was expected – is shown
+//! while all of it together stays below [`DETAILED`]. Lines that quote an endless or a binary input are cut, control
+//! characters are written as escapes.
 
 use crate::colours::Label;
 use cranelift_thisgpu::asm::{Diagnostics, Severity};

@@ -1,8 +1,9 @@
-//! `clif-util objdump FILES`: what is in objects: headers, symbols, relocations, resources, and the code beside its words and its source.
+//! `clif-util objdump FILES`: what is in objects: headers, symbols, relocations, resources, and the code beside its
+//! words and its source.
 //!
-//! Headers, symbols and relocations are those of the ELF file as it is ([`raw`]); the rest is what the library's reader makes of it
-//! ([`resources`], [`code`]). So a file whose note is damaged still has headers to look at. Every part is data first, which `--json` prints and
-//! people get as text.
+//! Headers, symbols and relocations are those of the ELF file as it is ([`raw`]); the rest is what the library's reader
+//! makes of it ([`resources`], [`code`]). So a file whose note is damaged still has headers to look at. Every part is
+//! data first, which `--json` prints and people get as text.
 
 mod code;
 mod raw;

@@ -1,4 +1,5 @@
-//! `clif-util pass FILE TARGET PASSES`: the functions after passes of the compiler, checked by the file's filecheck directives.
+//! `clif-util pass FILE TARGET PASSES`: the functions after passes of the compiler, checked by the file's filecheck
+//! directives.
 
 use crate::options::{self, DebugOutput, Subject};
 use crate::{Outcome, input, messages, source};

@@ -19,7 +19,8 @@ pub struct Options {
     /// The old instruction set.
     #[arg(long, value_name = "ISA")]
     from: Predecessor,
-    /// Registers that the text leaves free and that may be overwritten: R40-R47,P5. How many are needed is said where they do not suffice.
+    /// Registers that the text leaves free and that may be overwritten: R40-R47,P5. How many are needed is said where
+    /// they do not suffice.
     #[arg(long, value_name = "REGISTERS")]
     scratch: Option<Scratch>,
     /// Write the text there instead of on standard output.

@@ -1,7 +1,7 @@
 //! Bars on a terminal for work that takes long.
 //!
-//! Nothing is drawn where standard error is no terminal, and nothing for work that is over at once. A thread of its own draws, so that
-//! a bar moves on while one part of the work takes long.
+//! Nothing is drawn where standard error is no terminal, and nothing for work that is over at once. A thread of its own
+//! draws, so that a bar moves on while one part of the work takes long.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -17,8 +17,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How the bar of work on many files looks.
 pub const FILES: &str = "{elapsed_precise} {bar:30} {human_pos} of {human_len} files";
 
-/// Does `work` and shows how far it is: `template` is the bar's, `look` brings it up to date. The work may move the bar itself, and prints
-/// inside of [`ProgressBar::suspend`].
+/// Does `work` and shows how far it is: `template` is the bar's, `look` brings it up to date. The work may move the bar
+/// itself, and prints inside of [`ProgressBar::suspend`].
 pub fn drawn<T>(
     template: &str,
     look: impl Fn(&ProgressBar) + Sync,

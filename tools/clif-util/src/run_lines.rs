@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use thisgpu_filetests::find_files;
 use thisgpu_filetests::report::{FileReport, NO_RUN_LINES, Totals};
 
-/// Carries out the lines of all files with `run`, and prints what they print, what failed and what did not run; with `verbose` what passed
-/// too. A file that cannot be read or run does not keep the others from it.
+/// Carries out the lines of all files with `run`, and prints what they print, what failed and what did not run; with
+/// `verbose` what passed too. A file that cannot be read or run does not keep the others from it.
 pub fn run_all(
     paths: &[PathBuf],
     verbose: bool,

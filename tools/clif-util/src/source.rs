@@ -12,7 +12,8 @@ pub fn read(path: &Path, kernels: &[String]) -> Result<SourceFile> {
     parse(&input::name(path), &input::text(path)?, kernels)
 }
 
-/// Reads what can be read of a CLIF file: what is wrong with the rest comes out of [`compile`], with what is wrong with the functions.
+/// Reads what can be read of a CLIF file: what is wrong with the rest comes out of [`compile`], with what is wrong with
+/// the functions.
 pub fn read_partly(path: &Path) -> Result<SourceFile> {
     Ok(SourceFile::parse_partly(
         &input::name(path),
@@ -43,7 +44,8 @@ pub fn parse(name: &str, text: &str, kernels: &[String]) -> Result<SourceFile> {
     Ok(file)
 }
 
-/// Compiles all functions of a file on so many threads. A mistake of the compiler is an error like others, and so is a file without functions.
+/// Compiles all functions of a file on so many threads. A mistake of the compiler is an error like others, and so is a
+/// file without functions.
 pub fn compile(compiler: &mut Compiler, file: &SourceFile, threads: usize) -> Result<Code> {
     if file.functions.is_empty() && !file.is_partial() {
         anyhow::bail!("{}: there is no function to compile; write one", file.name);

@@ -1,4 +1,5 @@
-//! The page of `explore`: which lines it links, which passes it names, how large it is, and what it says of itself in a browser.
+//! The page of `explore`: which lines it links, which passes it names, how large it is, and what it says of itself in a
+//! browser.
 
 mod common;
 
@@ -10,8 +11,9 @@ use std::process::Command;
 /// Most bytes of a page of the largest kernel, with one variant or two.
 const MOST_BYTES: usize = 3_000_000;
 
-/// By kernel a line of the source and the one instruction that it became: its operation, and what else of its text no other instruction of that operation
-/// has. Found by reading the kernels; registers are left out, since they change with every change of the allocator. Lines with `#` say why.
+/// By kernel a line of the source and the one instruction that it became: its operation, and what else of its text no
+/// other instruction of that operation has. Found by reading the kernels; registers are left out, since they change
+/// with every change of the allocator. Lines with `#` say why.
 const LINKED: &str = "
 # Special registers, one for each call.
 saxpy_f32 | v100 = call fn0() | S2R | SR_CTAID_X

@@ -179,7 +179,8 @@ fn launches_that_are_too_large_are_refused() {
     }
 }
 
-/// An endless loop in many warps ends by the budget of the launch, and says how to raise it; memory that nobody wrote is found.
+/// An endless loop in many warps ends by the budget of the launch, and says how to raise it; memory that nobody wrote
+/// is found.
 #[test]
 fn budgets_and_buffers_of_a_launch() {
     let folder = Folder::new("budgets");

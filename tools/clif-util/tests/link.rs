@@ -125,8 +125,8 @@ fn a_cache_gives_the_same_code_and_reports() {
     assert_eq!(entries(), 2);
 }
 
-/// Several processes read, write and evict in one folder at once, and one spoils what it finds there: each gets the code of a fresh compilation,
-/// and what is left in the folder are whole entries.
+/// Several processes read, write and evict in one folder at once, and one spoils what it finds there: each gets the
+/// code of a fresh compilation, and what is left in the folder are whole entries.
 #[test]
 fn processes_share_a_cache() {
     const FILES: usize = 3;

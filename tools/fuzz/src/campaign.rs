@@ -85,7 +85,8 @@ impl Tally {
     }
 }
 
-/// Compares the programs of all seeds; `settings` win over those of a program; `progress` hears of each one that is done, from any thread.
+/// Compares the programs of all seeds; `settings` win over those of a program; `progress` hears of each one that is
+/// done, from any thread.
 pub fn run(
     catalogue: &Catalogue,
     seeds: Range<u64>,

@@ -1,8 +1,8 @@
 //! Which operations each side can do, found out by trying.
 //!
-//! For every [`Operation`] a function with nothing else is compiled for the target and for the host, and interpreted. What a side refuses is not
-//! generated for it, and [`Catalogue::gaps`] lists it: what is skipped is said aloud and no second list of opcodes is kept. An operation is tried when it
-//! is first wanted.
+//! For every [`Operation`] a function with nothing else is compiled for the target and for the host, and interpreted.
+//! What a side refuses is not generated for it, and [`Catalogue::gaps`] lists it: what is skipped is said aloud and no
+//! second list of opcodes is kept. An operation is tried when it is first wanted.
 
 use crate::operation::{Operand, Operation, TYPES};
 use crate::random::Random;
@@ -42,7 +42,8 @@ impl fmt::Display for Oracle {
     }
 }
 
-/// Operations of which the interpreter computes something else than CLIF says: opcode, controlling type if it is not all, and what.
+/// Operations of which the interpreter computes something else than CLIF says: opcode, controlling type if it is not
+/// all, and what.
 const INTERPRETER_IS_WRONG: [(Opcode, Option<Type>, &str); 3] = [
     (Opcode::SaddOverflowCin, None, CANCELLED),
     (Opcode::SsubOverflowBin, None, CANCELLED),
@@ -54,8 +55,8 @@ const INTERPRETER_IS_WRONG: [(Opcode, Option<Type>, &str); 3] = [
 ];
 const CANCELLED: &str = "two overflows that cancel out count as one";
 
-/// Bits of the vectors that the host is asked for. Back ends accept narrower ones and work on whole registers: x86-64's `vany_true` of two lanes also looks
-/// at what is above them.
+/// Bits of the vectors that the host is asked for. Back ends accept narrower ones and work on whole registers: x86-64's
+/// `vany_true` of two lanes also looks at what is above them.
 const HOST_VECTOR: u32 = 128;
 
 /// All operations, and what is known of them.
@@ -162,7 +163,8 @@ impl Catalogue {
         self.isa.as_ref().map_err(String::as_str)
     }
 
-    /// A random operation on types of a set, which the target and the oracle can do. Opcodes come up equally often, if types fit.
+    /// A random operation on types of a set, which the target and the oracle can do. Opcodes come up equally often, if
+    /// types fit.
     pub fn pick(&self, random: &mut Random, types: u32, oracle: Oracle) -> Option<Operation> {
         for _ in 0..100 {
             let range = &self.opcodes[random.below(self.opcodes.len())];

@@ -1,6 +1,7 @@
 //! Functions on the host: compiled by Cranelift's own back end for it, unoptimised, and called.
 //!
-//! Cranelift's mid-end does not run here, so a mistake of the mid-end, which both sides would share, shows as a difference too.
+//! Cranelift's mid-end does not run here, so a mistake of the mid-end, which both sides would share, shows as a
+//! difference too.
 
 use crate::substitute::{self, Calls, HELPERS};
 use cranelift_codegen::control::ControlPlane;
@@ -115,7 +116,8 @@ impl Host {
             .map_err(|error| error.to_string())
     }
 
-    /// Calls the function at this position. The caller vouches that it neither traps nor runs forever: a trap ends the process.
+    /// Calls the function at this position. The caller vouches that it neither traps nor runs forever: a trap ends the
+    /// process.
     ///
     /// # Errors
     /// Arguments that do not fit the signature.
@@ -129,8 +131,9 @@ impl Host {
         let arguments: Vec<Slot> = slots.iter().copied().map(Slot).collect();
         let mut results = vec![Slot([0; SLOT_BYTES]); row_bytes(&signature.returns) / SLOT_BYTES];
         let code = module.get_finalized_function(self.callers[index]);
-        // SAFETY: `caller` made a function of exactly this type, which reads the row of arguments and writes the row of results; both rows are as long
-        // as the signature needs, and slots are aligned to 16 bytes. The memory of the code lives as long as `self`.
+        // SAFETY: `caller` made a function of exactly this type, which reads the row of arguments and writes the row of
+        // results; both rows are as long as the signature needs, and slots are aligned to 16 bytes. The memory of the
+        // code lives as long as `self`.
         unsafe {
             let call =
                 std::mem::transmute::<*const u8, extern "C" fn(*const Slot, *mut Slot)>(code);
@@ -212,7 +215,8 @@ fn substitute(module: &mut JITModule, func: &mut Function) -> Result<(), String>
     Ok(())
 }
 
-/// A function `(arguments, results)` in the C convention that calls `callee`, with rows as the simulator's trampolines have them.
+/// A function `(arguments, results)` in the C convention that calls `callee`, with rows as the simulator's trampolines
+/// have them.
 fn caller(callee: &Function, id: FuncId) -> Function {
     let mut signature = Signature::new(CallConv::triple_default(&target()));
     signature.params.extend([AbiParam::new(I64); 2]);

@@ -1,9 +1,11 @@
 //! Random CLIF on thisgpu's simulator and on the host, compared bit by bit.
 //!
-//! A seed gives a [`program`]: functions [written](mod@write) from the [operations](operation) that Cranelift's table of opcodes lists, as far as the
-//! [`catalogue`] finds that both sides can do them. The results come from the [`host`], compiled by Cranelift's own back end, or, for what that back end
-//! lacks, from Cranelift's interpreter; the simulator has to give the same bits ([`check`]). What CLIF leaves open never reaches a result: [`nan`] says
-//! how NaNs are closed, `write::guard` what keeps operations from trapping. A [`campaign`] is many seeds. Kernels of many threads are in [`simt`].
+//! A seed gives a [`program`]: functions [written](mod@write) from the [operations](operation) that Cranelift's table
+//! of opcodes lists, as far as the [`catalogue`] finds that both sides can do them. The results come from the [`host`],
+//! compiled by Cranelift's own back end, or, for what that back end lacks, from Cranelift's interpreter; the simulator
+//! has to give the same bits ([`check`]). What CLIF leaves open never reaches a result: [`nan`] says how NaNs are
+//! closed, `write::guard` what keeps operations from trapping. A [`campaign`] is many seeds. Kernels of many threads
+//! are in [`simt`].
 
 pub mod campaign;
 pub mod catalogue;

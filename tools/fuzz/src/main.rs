@@ -1,4 +1,5 @@
-//! `fuzz --functions N --seed S`: random functions on the simulator and on the host. `fuzz --simt N`: random kernels of many threads.
+//! `fuzz --functions N --seed S`: random functions on the simulator and on the host. `fuzz --simt N`: random kernels of
+//! many threads.
 
 mod kernels;
 
@@ -23,10 +24,12 @@ struct Arguments {
     /// Functions to compare, at least; a seed gives several.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     functions: u64,
-    /// Random kernels of many threads instead of functions: so many, against a reference, in warps of 32 lanes and of one.
+    /// Random kernels of many threads instead of functions: so many, against a reference, in warps of 32 lanes and of
+    /// one.
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps"])]
     simt: Option<u64>,
-    /// Shapes of those kernels: families and what they may be made of, or `-NAME` for all but one (see docs/fuzzing.md).
+    /// Shapes of those kernels: families and what they may be made of, or `-NAME` for all but one (see
+    /// docs/fuzzing.md).
     #[arg(long, value_name = "NAME,..", value_parser = kernels::features, default_value = "", allow_hyphen_values = true)]
     shapes: Features,
     /// First seed.

@@ -1,7 +1,8 @@
 //! What CLIF leaves open about floats: which NaN an operation returns.
 //!
-//! A program's results must not depend on it. [`Use`] says for each opcode what it makes of the bits of a NaN, so that the writer can replace an open NaN
-//! by a known one before its bits are seen: before integer and sign operations, stores, calls and returns.
+//! A program's results must not depend on it. [`Use`] says for each opcode what it makes of the bits of a NaN, so that
+//! the writer can replace an open NaN by a known one before its bits are seen: before integer and sign operations,
+//! stores, calls and returns.
 
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{Opcode, Type, types};

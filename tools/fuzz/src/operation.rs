@@ -1,8 +1,9 @@
 //! All operations that can be generated, from Cranelift's own table of opcodes.
 //!
-//! An [`Operation`] is an opcode with its types. The list is that of [`operations`], which the coverage test takes too, and the table gives the format
-//! of the instruction; written down here are only the opcodes whose result CLIF leaves open, or that leave the function. What control flow needs
-//! (branches, calls, returns, addresses, constants) is written by the generator itself.
+//! An [`Operation`] is an opcode with its types. The list is that of [`operations`], which the coverage test takes too,
+//! and the table gives the format of the instruction; written down here are only the opcodes whose result CLIF leaves
+//! open, or that leave the function. What control flow needs (branches, calls, returns, addresses, constants) is
+//! written by the generator itself.
 
 use crate::random::Random;
 use cranelift_codegen::cursor::FuncCursor;
@@ -134,8 +135,8 @@ impl Operation {
             .collect()
     }
 
-    /// False for types that the table lets through though they mean nothing: conversions that change the number of lanes, and addresses of
-    /// another width than those of stack slots.
+    /// False for types that the table lets through though they mean nothing: conversions that change the number of
+    /// lanes, and addresses of another width than those of stack slots.
     fn is_sound(self) -> bool {
         let constraints = self.opcode.constraints();
         let address = self
@@ -164,7 +165,8 @@ impl Operation {
         types.chain(self.results()).all(|ty| set.contains(&ty))
     }
 
-    /// Writes the instruction; what is no value in it is random. An address has `aligned` bytes that are a multiple of the size.
+    /// Writes the instruction; what is no value in it is random. An address has `aligned` bytes that are a multiple of
+    /// the size.
     pub fn insert(
         self,
         pos: &mut FuncCursor<'_>,

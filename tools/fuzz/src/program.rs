@@ -77,7 +77,8 @@ impl Program {
         program
     }
 
-    /// The program of a file: its functions, the arguments of its run lines and its settings. The results in the file are not read.
+    /// The program of a file: its functions, the arguments of its run lines and its settings. The results in the file
+    /// are not read.
     ///
     /// # Errors
     /// What is wrong with the text.
@@ -174,7 +175,8 @@ impl Program {
     }
 }
 
-/// Calls a function in the interpreter and looks whether its results have the right types, which they do not after some operations.
+/// Calls a function in the interpreter and looks whether its results have the right types, which they do not after some
+/// operations.
 ///
 /// # Errors
 /// What the interpreter cannot do, a trap, an endless loop, results of other types.

@@ -1,8 +1,9 @@
 //! A smaller program that still differs.
 //!
-//! One call is kept, then the functions that it needs, then what matters of their instructions. A smaller program may trap or run forever where the whole one
-//! did not, so the interpreter has to get through it first, and then the host in another process. Where the interpreter had the host's results it
-//! must still have them, so that nothing is found by reading memory that no longer is set.
+//! One call is kept, then the functions that it needs, then what matters of their instructions. A smaller program may
+//! trap or run forever where the whole one did not, so the interpreter has to get through it first, and then the host
+//! in another process. Where the interpreter had the host's results it must still have them, so that nothing is found
+//! by reading memory that no longer is set.
 
 use crate::catalogue::{Catalogue, Oracle};
 use crate::check::{Difference, compare};

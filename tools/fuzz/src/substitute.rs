@@ -1,9 +1,10 @@
 //! What the host's back ends lack, rewritten with what they have.
 //!
-//! Half precision: operands become f32, exactly, and the result of a sum, product, quotient or root is rounded again, which is right because f32 has
-//! more than twice the digits of f16 and two; `fma` and the roundings are calls of functions built on an exact arithmetic library. Bitwise and sign operations
-//! work on integers. Accesses in the other byte order reverse bytes. Conversions to narrow integers go through i32, minimum and maximum of i128 through
-//! a comparison. The function that the target compiles is not touched.
+//! Half precision: operands become f32, exactly, and the result of a sum, product, quotient or root is rounded again,
+//! which is right because f32 has more than twice the digits of f16 and two; `fma` and the roundings are calls of
+//! functions built on an exact arithmetic library. Bitwise and sign operations work on integers. Accesses in the other
+//! byte order reverse bytes. Conversions to narrow integers go through i32, minimum and maximum of i128 through a
+//! comparison. The function that the target compiles is not touched.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::IntCC;

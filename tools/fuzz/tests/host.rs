@@ -1,6 +1,7 @@
 //! A few hundred random functions against the host, and planted errors that must be found.
 //!
-//! `FUZZ_SEED` and `FUZZ_FUNCTIONS` choose the first seed and how many functions. A failure prints its program, which is a test file by itself.
+//! `FUZZ_SEED` and `FUZZ_FUNCTIONS` choose the first seed and how many functions. A failure prints its program, which
+//! is a test file by itself.
 
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, types};
 use fuzz::campaign;
@@ -128,7 +129,8 @@ fn a_flipped_bit_is_found() {
     );
 }
 
-/// An error of the target is planted by another opcode in what it gets. Not every program's results depend on it, but it must not take many.
+/// An error of the target is planted by another opcode in what it gets. Not every program's results depend on it, but
+/// it must not take many.
 #[test]
 fn a_wrong_operation_is_found() {
     let catalogue = Catalogue::new();

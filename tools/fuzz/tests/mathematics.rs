@@ -1,7 +1,9 @@
-//! The library's mathematics: its CLIF, compiled for the host, against exact results, and the simulator against the host.
+//! The library's mathematics: its CLIF, compiled for the host, against exact results, and the simulator against the
+//! host.
 //!
-//! The seed of the random inputs is printed. `MATHEMATICS_SEED` chooses another one, `MATHEMATICS_FUNCTIONS` some functions by name. The heavy tests
-//! are ignored: `cargo test --release -p fuzz --test mathematics -- --ignored --nocapture`.
+//! The seed of the random inputs is printed. `MATHEMATICS_SEED` chooses another one, `MATHEMATICS_FUNCTIONS` some
+//! functions by name. The heavy tests are ignored: `cargo test --release -p fuzz --test mathematics -- --ignored
+//! --nocapture`.
 
 #[path = "mathematics/doubles.rs"]
 mod doubles;
@@ -82,7 +84,8 @@ impl Worst {
     }
 }
 
-/// The distance from the exact result in units of the last place of f32; infinite where the class or the sign of zero is wrong.
+/// The distance from the exact result in units of the last place of f32; infinite where the class or the sign of zero
+/// is wrong.
 fn single_error(actual: u32, exact: f64) -> f64 {
     let actual = f64::from(f32::from_bits(actual));
     if exact.is_nan() || actual.is_nan() {
@@ -389,7 +392,8 @@ fn the_simulator_gives_the_hosts_bits_for_a_million() {
     simulator_equals_host(1_000_000, usize::MAX);
 }
 
-/// All 2^32 of each function of one argument, or every nth with `MATHEMATICS_STRIDE`; a hundred million pairs of the others.
+/// All 2^32 of each function of one argument, or every nth with `MATHEMATICS_STRIDE`; a hundred million pairs of the
+/// others.
 #[test]
 #[ignore = "minutes for each function"]
 fn single_precision_is_within_its_bounds_everywhere() {

@@ -1,6 +1,7 @@
 //! A few hundred random kernels of many threads, and planted mistakes that must be found.
 //!
-//! `FUZZ_SEED` and `FUZZ_KERNELS` choose the first seed and how many kernels. A failure prints its kernel, made smaller.
+//! `FUZZ_SEED` and `FUZZ_KERNELS` choose the first seed and how many kernels. A failure prints its kernel, made
+//! smaller.
 
 use fuzz::simt::campaign::{self, Tally};
 use fuzz::simt::case::Case;

@@ -1,6 +1,7 @@
 //! Definitions as they are written, one type per construct of the notation (`docs/description.md`).
 //!
-//! Nothing is looked up here: names are texts with places. [`crate::resolve`] gives them their meaning, [`crate::diff`] compares them.
+//! Nothing is looked up here: names are texts with places. [`crate::resolve`] gives them their meaning, [`crate::diff`]
+//! compares them.
 
 use crate::expr::Op;
 use crate::model::Provenance;

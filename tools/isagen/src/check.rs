@@ -1,7 +1,8 @@
 //! Checks of a resolved machine that no single definition shows: overlaps, ambiguity, what can never be written.
 //!
-//! Mistakes within a definition (unknown names, values that do not fit) are found while resolving. [`layout`] needs only the fields'
-//! places, so it runs even after such mistakes; [`meaning`] needs a machine that was resolved without error.
+//! Mistakes within a definition (unknown names, values that do not fit) are found while resolving. [`layout`] needs
+//! only the fields' places, so it runs even after such mistakes; [`meaning`] needs a machine that was resolved without
+//! error.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Field, FieldValue, Form, Machine, Mode};

@@ -147,8 +147,8 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// The fields of a chain of constructs: inherited ones first, an inner one in the place of the outer one of its name. Those of
-    /// group [`ALL`] are left out.
+    /// The fields of a chain of constructs: inherited ones first, an inner one in the place of the outer one of its
+    /// name. Those of group [`ALL`] are left out.
     pub fn fields(chain: &[&'a Construct]) -> Vec<(&'a FieldDeclaration, &'a Construct)> {
         let mut fields: Vec<(&FieldDeclaration, &Construct)> = Vec::new();
         for construct in chain.iter().filter(|c| !is_all(c)) {

@@ -1,7 +1,7 @@
 //! Messages about a description, each with its place.
 //!
-//! Every stage appends to a list and goes on, so one run names all mistakes. [`plain`] shows them with file and line, `render`
-//! (feature `snippets`) with the lines themselves and carets.
+//! Every stage appends to a list and goes on, so one run names all mistakes. [`plain`] shows them with file and line,
+//! `render` (feature `snippets`) with the lines themselves and carets.
 
 use crate::source::{SourceMap, Span};
 #[cfg(feature = "snippets")]

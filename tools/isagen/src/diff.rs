@@ -1,8 +1,9 @@
 //! Compares what two sets of documents declare, definition by definition.
 //!
-//! Works on declarations rather than on a resolved machine, because the vendor's documents alone leave types and numbers open. Each
-//! definition becomes a list of facts (a field, an operand list, a syntax line, …), each with a key and one canonical way of writing it;
-//! facts are then compared by key, both ways. What is inherited is compared where it is declared.
+//! Works on declarations rather than on a resolved machine, because the vendor's documents alone leave types and
+//! numbers open. Each definition becomes a list of facts (a field, an operand list, a syntax line, …), each with a key
+//! and one canonical way of writing it; facts are then compared by key, both ways. What is inherited is compared where
+//! it is declared.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,8 @@ use crate::source::Span;
 /// What a comparison found.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// Each with the place in the documents or, for what only the description has, there; the related place is on the other side.
+    /// Each with the place in the documents or, for what only the description has, there; the related place is on the
+    /// other side.
     pub differences: Vec<Diagnostic>,
     /// Types, groups, optypes and forms that both sides have.
     pub definitions: usize,
@@ -44,8 +46,8 @@ struct Entry<'a> {
 
 /// Compares `documents` with `against`, one [`Document`] a file.
 ///
-/// Of `against` only documented definitions count, and only of files that define something the documents define too: a single document
-/// can be compared with the whole description.
+/// Of `against` only documented definitions count, and only of files that define something the documents define too: a
+/// single document can be compared with the whole description.
 pub fn diff(documents: &[Document], against: &[Document]) -> Comparison {
     let mut comparison = Comparison::default();
     let ours: Vec<Entry> = documents.iter().flat_map(entries).collect();
@@ -284,8 +286,8 @@ fn normalized(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A checksum of all fields of each form, inherited ones included: 64-bit FNV-1a of their texts in ascending order of bits, so that it
-/// changes with every declared number, name, type and value, and with nothing else.
+/// A checksum of all fields of each form, inherited ones included: 64-bit FNV-1a of their texts in ascending order of
+/// bits, so that it changes with every declared number, name, type and value, and with nothing else.
 pub fn field_checksums<'a>(documents: &'a [Document]) -> Vec<(String, u64)> {
     let definitions = Definitions::collect(documents, &mut Vec::new());
     let checksum = |form: &&'a Construct| {

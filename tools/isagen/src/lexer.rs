@@ -1,7 +1,7 @@
 //! Tokens of statements.
 //!
-//! A [`Cursor`] walks a region of a file. It skips blanks, line ends and `//` comments; it never fails: what belongs to no token
-//! comes out as [`Kind::Unknown`], and at the end of the region it yields [`Kind::End`] forever.
+//! A [`Cursor`] walks a region of a file. It skips blanks, line ends and `//` comments; it never fails: what belongs to
+//! no token comes out as [`Kind::Unknown`], and at the end of the region it yields [`Kind::End`] forever.
 
 use crate::ast::{Name, Number};
 use crate::source::Span;

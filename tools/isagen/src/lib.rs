@@ -1,8 +1,8 @@
-//! Reads instruction set descriptions in the notation of the vendor's documents, checks them, and generates the tables the code
-//! generator is built on. The notation is described in `docs/description.md`.
+//! Reads instruction set descriptions in the notation of the vendor's documents, checks them, and generates the tables
+//! the code generator is built on. The notation is described in `docs/description.md`.
 //!
-//! Pipeline: text → [`source::SourceMap`] → parsed definitions ([`ast`]) → [`model::Machine`] → generated Rust and ISLE, references,
-//! checks.
+//! Pipeline: text → [`source::SourceMap`] → parsed definitions ([`ast`]) → [`model::Machine`] → generated Rust and
+//! ISLE, references, checks.
 
 #![warn(missing_docs)]
 

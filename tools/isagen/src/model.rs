@@ -1,7 +1,7 @@
 //! The resolved instruction set: what every generator and check reads.
 //!
-//! Built by [`crate::resolve`] from parsed descriptions: inheritance is flattened, enum codes are numbers, and each `__Syntax` line
-//! is resolved per form to field indices (a [`Mode`]).
+//! Built by [`crate::resolve`] from parsed descriptions: inheritance is flattened, enum codes are numbers, and each
+//! `__Syntax` line is resolved per form to field indices (a [`Mode`]).
 
 use crate::expr::Expr;
 use crate::source::Span;
@@ -147,10 +147,11 @@ pub struct Field {
     pub ty: FieldType,
     /// What the encoding says of its value.
     pub value: FieldValue,
-    /// What it holds when the chosen mode does not show it: its default, else `__Default` of an amendment, else RZ/URZ/PT for
-    /// registers and 0.
+    /// What it holds when the chosen mode does not show it: its default, else `__Default` of an amendment, else
+    /// RZ/URZ/PT for registers and 0.
     pub hidden: u64,
-    /// The format an immediate is written in depends on another field: `AsmFormat<vb> = CvtFImm(vb, hfmt_v2)` gives `hfmt_v2`.
+    /// The format an immediate is written in depends on another field: `AsmFormat<vb> = CvtFImm(vb, hfmt_v2)` gives
+    /// `hfmt_v2`.
     pub format: Option<Format>,
     /// Condition under which the syntax shows it (`__Shown` of an amendment).
     pub shown: Option<Expr>,
@@ -222,8 +223,8 @@ pub struct Operand {
     pub name: String,
     /// In which list it is.
     pub direction: Direction,
-    /// Bits as an expression over the form's fields. Without `Bitwidth`: 32 for general and uniform registers, 1 for predicates, 8 for
-    /// `PR`, the field's own width for the rest.
+    /// Bits as an expression over the form's fields. Without `Bitwidth`: 32 for general and uniform registers, 1 for
+    /// predicates, 8 for `PR`, the field's own width for the rest.
     pub width: Expr,
     /// The most that `width` can be.
     pub max_width: u8,
@@ -260,14 +261,14 @@ pub struct Mode {
 pub struct Modifier {
     /// The field; none for a value that has no encoding (`.RN`).
     pub field: Option<usize>,
-    /// `(text, value)` in the order of the list, the text without its dot; for a literal its one text. Without field: the only text
-    /// that may be written.
+    /// `(text, value)` in the order of the list, the text without its dot; for a literal its one text. Without field:
+    /// the only text that may be written.
     pub values: Vec<(String, u64)>,
-    /// May be left out: in braces, or a list with a starred value. It then holds [`Field::hidden`] (without field: it means nothing).
-    /// A modifier that is not optional is always printed.
+    /// May be left out: in braces, or a list with a starred value. It then holds [`Field::hidden`] (without field: it
+    /// means nothing). A modifier that is not optional is always printed.
     pub optional: bool,
-    /// A literal that selects the mode (`.HI` of `.HI.X`): its field is in [`Mode::fixed`], it is always printed unless optional
-    /// (`{.LO}`: never). A literal that is a choice (`{.FTZ}`) is not one of these.
+    /// A literal that selects the mode (`.HI` of `.HI.X`): its field is in [`Mode::fixed`], it is always printed unless
+    /// optional (`{.LO}`: never). A literal that is a choice (`{.FTZ}`) is not one of these.
     pub literal: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Cuts a document into definitions and their sections.
 //!
-//! Works on lines: a line whose first word is a keyword begins a definition or a section, unless it stands in a fenced code block.
-//! Everything else is left for the section parsers, which know whether it may be prose.
+//! Works on lines: a line whose first word is a keyword begins a definition or a section, unless it stands in a fenced
+//! code block. Everything else is left for the section parsers, which know whether it may be prose.
 
 use std::ops::Range;
 
@@ -204,7 +204,8 @@ fn span(file: u32, start: usize, end: usize) -> Span {
     }
 }
 
-/// The word of a line that begins with `__`, if it can be a keyword: followed by a blank or the end, and no Markdown emphasis.
+/// The word of a line that begins with `__`, if it can be a keyword: followed by a blank or the end, and no Markdown
+/// emphasis.
 fn keyword(trimmed: &str) -> Option<&str> {
     if !trimmed.starts_with("__") {
         return None;

@@ -1,8 +1,8 @@
 //! Text of a document → [`Document`].
 //!
-//! Reads the vendor's documents unmodified: Markdown prose, tables, code blocks and comments may stand anywhere. Statements are told
-//! from prose by their first word and the bracket behind it; in sections that hold only statements anything else is an error. After an
-//! error parsing goes on at the next statement, so one run reports all of them.
+//! Reads the vendor's documents unmodified: Markdown prose, tables, code blocks and comments may stand anywhere.
+//! Statements are told from prose by their first word and the bracket behind it; in sections that hold only statements
+//! anything else is an error. After an error parsing goes on at the next statement, so one run reports all of them.
 
 mod expression;
 mod statements;
@@ -303,7 +303,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Lines between fences, comments and blank lines left out. Without a fence: an error if the section `must` have one.
+    /// Lines between fences, comments and blank lines left out. Without a fence: an error if the section `must` have
+    /// one.
     fn fenced_lines(&mut self, mut cursor: Cursor<'a>, must: bool, lines: &mut Vec<TextLine>) {
         let keyword_end = cursor.position();
         let mut fenced = false;

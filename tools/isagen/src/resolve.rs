@@ -1,7 +1,7 @@
 //! Documents → [`Machine`].
 //!
-//! Inheritance is flattened, names become indices and numbers, and each line of `__Syntax` is worked out for each form. Mistakes are
-//! collected; what depends on a missing definition is not reported again.
+//! Inheritance is flattened, names become indices and numbers, and each line of `__Syntax` is worked out for each form.
+//! Mistakes are collected; what depends on a missing definition is not reported again.
 
 mod expression;
 mod fields;
@@ -41,7 +41,8 @@ pub fn load(sources: &SourceMap) -> Result<Machine, Vec<Diagnostic>> {
     })
 }
 
-/// Reads a machine; also everything that is wrong or suspicious, sorted by place. There is a machine if nothing is an error.
+/// Reads a machine; also everything that is wrong or suspicious, sorted by place. There is a machine if nothing is an
+/// error.
 pub fn load_with_warnings(sources: &SourceMap) -> (Option<Machine>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut documents = parse(sources, &mut diagnostics);

@@ -55,7 +55,8 @@ impl SourceMap {
         (self.files.len() - 1) as u32
     }
 
-    /// Reads a file, or the description files below a folder ([`crate::description_files`]). Bytes that are no UTF-8 are replaced.
+    /// Reads a file, or the description files below a folder ([`crate::description_files`]). Bytes that are no UTF-8
+    /// are replaced.
     ///
     /// # Errors
     /// When a file or folder cannot be read.

@@ -1,7 +1,7 @@
 //! Lines of `__Syntax` → modifiers and operands as written, before any form is looked at.
 //!
-//! A line is a head without blanks (`IMAD{.LO}{.itype}`), operands, and control tokens (`$sched $req ;`). What the modifiers and
-//! operands mean for a form is worked out in [`crate::resolve`].
+//! A line is a head without blanks (`IMAD{.LO}{.itype}`), operands, and control tokens (`$sched $req ;`). What the
+//! modifiers and operands mean for a form is worked out in [`crate::resolve`].
 
 use crate::ast::{Name, TextLine};
 use crate::diagnostic::Diagnostic;

@@ -1,4 +1,5 @@
-//! The committed description against the vendor's documents: the checksums of all fields always, everything where the documents are.
+//! The committed description against the vendor's documents: the checksums of all fields always, everything where the
+//! documents are.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -305,7 +306,8 @@ fn planted_differences_are_found() {
     }
 }
 
-/// A page as scrambled as the vendor's: immediates before the guard, lists in the middle of an instruction, prose around them.
+/// A page as scrambled as the vendor's: immediates before the guard, lists in the middle of an instruction, prose
+/// around them.
 const PAGE: &str = "\
 ISA 4.1:
 {@{!}Pg}

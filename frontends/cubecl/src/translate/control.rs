@@ -1,7 +1,7 @@
 //! Branches, loops, returns, barriers.
 //!
-//! CubeCL's control flow is structured: an operation owns regions of one block each, which end with a yield, the condition of a loop, or a return
-//! of the whole kernel.
+//! CubeCL's control flow is structured: an operation owns regions of one block each, which end with a yield, the
+//! condition of a loop, or a return of the whole kernel.
 
 use super::metadata::required;
 use super::{Result, Translator, invalid, scalar_of};

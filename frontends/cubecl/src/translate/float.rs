@@ -1,7 +1,7 @@
 //! Arithmetic of floats that is exact but for one rounding, and what is made of it.
 //!
-//! f16, f32 and f64 are CLIF's; bf16 is added, multiplied and fused two at a time in the halves of an i32, and goes through f32 for the rest, whose
-//! 24 bits are enough to round twice as once.
+//! f16, f32 and f64 are CLIF's; bf16 is added, multiplied and fused two at a time in the halves of an i32, and goes
+//! through f32 for the rest, whose 24 bits are enough to round twice as once.
 
 use super::types::Scalar;
 use super::{Result, Translator};

@@ -95,8 +95,8 @@ impl Translator<'_, '_, '_> {
         Ok(self.narrowed(power, lane))
     }
 
-    /// An integer to the power of another, wrapping: squares, of which those are multiplied whose bit is set. An integer has no inverse: its
-    /// exponent has no sign, as that of Rust's `wrapping_pow`.
+    /// An integer to the power of another, wrapping: squares, of which those are multiplied whose bit is set. An
+    /// integer has no inverse: its exponent has no sign, as that of Rust's `wrapping_pow`.
     fn integer_power(&mut self, base: Value, exponent: Value, lane: Scalar) -> Value {
         let one = self.integer(lane.clif(), 1);
         let [header, body, behind] = [(); 3].map(|()| self.builder.create_block());

@@ -1,7 +1,7 @@
 //! Variables, shared memory, elements of arrays, loads and stores.
 //!
-//! CubeCL promises that a vector in memory lies at a multiple of its size. Its lanes are single accesses with that promise in front of them, which the
-//! compiler joins to the widest that the machine has.
+//! CubeCL promises that a vector in memory lies at a multiple of its size. Its lanes are single accesses with that
+//! promise in front of them, which the compiler joins to the widest that the machine has.
 
 use super::metadata::required;
 use super::pairs::pairs_of;
@@ -225,8 +225,8 @@ impl Translator<'_, '_, '_> {
         Ok(())
     }
 
-    /// How many elements an array has that an index must stay in: those of a whole buffer. An array of the kernel's own has as many as its text says,
-    /// and is looked at only where indices are to be validated, as CubeCL does it.
+    /// How many elements an array has that an index must stay in: those of a whole buffer. An array of the kernel's own
+    /// has as many as its text says, and is looked at only where indices are to be validated, as CubeCL does it.
     fn length(&mut self, base: Value) -> Result<Option<ir::Value>> {
         if self.mode == ExecutionMode::Unchecked {
             return Ok(None);
@@ -246,7 +246,8 @@ impl Translator<'_, '_, '_> {
         }
     }
 
-    /// An index that is in an array of this length: a larger one becomes the last, or ends the kernel where it is to be found out.
+    /// An index that is in an array of this length: a larger one becomes the last, or ends the kernel where it is to be
+    /// found out.
     fn checked(&mut self, index: ir::Value, length: ir::Value) -> ir::Value {
         if self.mode == ExecutionMode::Validate {
             let inside = (self.builder.ins()).icmp(IntCC::UnsignedLessThan, index, length);

@@ -1,8 +1,9 @@
 //! CubeCL's IR, after its own passes, as a function of CLIF.
 //!
-//! What comes in is one kernel: a function of structured control flow (`branch.if`, `branch.while`, …) whose values are in SSA form and whose
-//! variables are `memory.declare_variable`. Every value becomes a list of CLIF values, its lanes ([`types`]); every block of a branch becomes blocks;
-//! variables that are only loaded and stored whole become variables of `FunctionBuilder`, which makes them SSA values, all others stack slots.
+//! What comes in is one kernel: a function of structured control flow (`branch.if`, `branch.while`, …) whose values are
+//! in SSA form and whose variables are `memory.declare_variable`. Every value becomes a list of CLIF values, its lanes
+//! ([`types`]); every block of a branch becomes blocks; variables that are only loaded and stored whole become
+//! variables of `FunctionBuilder`, which makes them SSA values, all others stack slots.
 //!
 //! Operations are told apart by their names, one file for each family. Those that are in none are refused by name.
 
@@ -79,7 +80,8 @@ pub struct Translation {
     pub arguments: Arguments,
     /// Shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// The kernel's operations, in the order of the text; the number of each, from 1, is the line that the function's instructions are said to come from.
+    /// The kernel's operations, in the order of the text; the number of each, from 1, is the line that the function's
+    /// instructions are said to come from.
     pub listing: Vec<String>,
 }
 
@@ -173,7 +175,8 @@ impl Translator<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes an operation down, as the place that what is made of it comes from. CubeCL's IR has no places in Rust's text.
+    /// Writes an operation down, as the place that what is made of it comes from. CubeCL's IR has no places in Rust's
+    /// text.
     fn list(&mut self, op: Ptr<Operation>) {
         let owns_blocks = op.deref(self.context).num_regions() > 0;
         self.listing.push(match owns_blocks {
@@ -265,7 +268,8 @@ impl Translator<'_, '_, '_> {
         self.values.insert(op.result(self.context), lanes);
     }
 
-    /// Defines the result lane by lane: `lane` gets the operands' lanes, of which those with one stand for all, and what the lanes of the first are.
+    /// Defines the result lane by lane: `lane` gets the operands' lanes, of which those with one stand for all, and
+    /// what the lanes of the first are.
     fn map<const N: usize>(
         &mut self,
         op: Ptr<Operation>,

@@ -1,7 +1,8 @@
 //! Two floats of 16 bits in one register, as the machine's packed operations take them.
 //!
-//! A lane stays a value of its own, so that everything else sees lanes. What comes out of a packed operation, a variable or memory is a pair of which the
-//! lanes are taken, and is remembered: where the next operation wants both of them again it has the pair, and nobody needs the lanes.
+//! A lane stays a value of its own, so that everything else sees lanes. What comes out of a packed operation, a
+//! variable or memory is a pair of which the lanes are taken, and is remembered: where the next operation wants both of
+//! them again it has the pair, and nobody needs the lanes.
 
 use super::types::Scalar;
 use super::{Lanes, Result, Translator};

@@ -1,12 +1,14 @@
 //! Operations of a plane: the lanes of a warp that are active together.
 //!
-//! A plane may be short of units, at the end of a cube whose size is no multiple of 32 or in a branch that only some take, and a shuffle from a lane
-//! that is not active is a fault. So every lane asks [`gpu_activemask`] who is there and reads only from those:
+//! A plane may be short of units, at the end of a cube whose size is no multiple of 32 or in a branch that only some
+//! take, and a shuffle from a lane that is not active is a fault. So every lane asks [`gpu_activemask`] who is there
+//! and reads only from those:
 //!
-//! - a *reduction* takes five steps; in step k a lane has the value of all active lanes of its block of 2^k lanes and adds that of the neighbouring
-//!   block, which its lowest active lane has. All lanes end with the same value, and all add the same two numbers in each step.
-//! - a *scan* (Sklansky) takes five steps; in step k the lanes in the upper half of a block of 2^(k+1) add what the last active lane of the lower
-//!   half has.
+//! - a *reduction* takes five steps; in step k a lane has the value of all active lanes of its block of 2^k lanes and
+//!   adds that of the neighbouring block, which its lowest active lane has. All lanes end with the same value, and all
+//!   add the same two numbers in each step.
+//! - a *scan* (Sklansky) takes five steps; in step k the lanes in the upper half of a block of 2^(k+1) add what the
+//!   last active lane of the lower half has.
 //! - a shuffle whose source is not active gives the lane's own value.
 
 use super::types::{self, Scalar};

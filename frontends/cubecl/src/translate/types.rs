@@ -1,7 +1,8 @@
 //! What CubeCL's types are in CLIF.
 //!
-//! A value of CubeCL is a list of CLIF values, its *lanes*: one for a scalar or a pointer, as many as it has elements for a vector of any width, and
-//! those of its fields, one behind the other, for a slice or a checked pointer. CLIF has no bf16: its lanes are the patterns, as i16.
+//! A value of CubeCL is a list of CLIF values, its *lanes*: one for a scalar or a pointer, as many as it has elements
+//! for a vector of any width, and those of its fields, one behind the other, for a slice or a checked pointer. CLIF has
+//! no bf16: its lanes are the patterns, as i16.
 
 use super::{Result, unsupported};
 use cranelift_codegen::ir::{Type, types};

@@ -159,8 +159,8 @@ impl Translator<'_, '_, '_> {
         sum
     }
 
-    /// The lanes of the operand as f32 or f64, times a power of two that brings the greatest near 1, so that no square is too large or too
-    /// small; and the power that undoes it.
+    /// The lanes of the operand as f32 or f64, times a power of two that brings the greatest near 1, so that no square
+    /// is too large or too small; and the power that undoes it.
     fn near_one(&mut self, op: Ptr<Operation>) -> Result<(Lanes, ir::Value)> {
         let (lanes, scalar) = (self.operand(op, 0)?, self.operand_scalar(op, 0)?);
         let mut wide = Vec::with_capacity(lanes.len());

@@ -1,7 +1,7 @@
 //! CubeCL's own tests, which it generates for a runtime and types, and the record of what came of them.
 //!
-//! `cargo test -p cubecl-thisgpu --test cubecl recorded` runs them all, one process each, and compares with `results.txt`;
-//! `CRANELIFT_TEST_BLESS=1` writes it.
+//! `cargo test -p cubecl-thisgpu --test cubecl recorded` runs them all, one process each, and compares with
+//! `results.txt`; `CRANELIFT_TEST_BLESS=1` writes it.
 
 mod recorded;
 

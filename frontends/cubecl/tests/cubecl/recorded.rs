@@ -1,7 +1,7 @@
 //! What came of each of CubeCL's tests: passes that launched a kernel apart from those that did not.
 //!
-//! Every test runs in a process of its own, which says with a line for each launch that there was one. A test that passes without a launch must be one
-//! whose reason stands in [`REASONS`].
+//! Every test runs in a process of its own, which says with a line for each launch that there was one. A test that
+//! passes without a launch must be one whose reason stands in [`REASONS`].
 
 use cubecl_thisgpu::{DEVICE_VARIABLE, REPORT_VARIABLE};
 use std::collections::BTreeMap;

@@ -62,7 +62,8 @@ impl Cache {
         Cache(folder.into())
     }
 
-    /// Keeps others, of this process or another, from the folder as long as the file is open. Where files cannot be locked nobody is kept from it.
+    /// Keeps others, of this process or another, from the folder as long as the file is open. Where files cannot be
+    /// locked nobody is kept from it.
     pub fn lock(&self) -> Result<File, Error> {
         fs::create_dir_all(&self.0).map_err(Error::file(&self.0))?;
         let path = self.file("lock");
@@ -77,7 +78,8 @@ impl Cache {
         self.0.join(name)
     }
 
-    /// A file of the result. What is no regular file, such as a pipe or a link to a device, nobody has put there, and it may never end.
+    /// A file of the result. What is no regular file, such as a pipe or a link to a device, nobody has put there, and
+    /// it may never end.
     fn read(&self, name: &str) -> Option<Vec<u8>> {
         let path = self.file(name);
         let found = fs::symlink_metadata(&path).ok()?;

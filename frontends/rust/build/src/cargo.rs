@@ -1,5 +1,6 @@
-//! Cargo does the building: what it compiles, with which features and versions, is what it always does. Added are the flags, a target
-//! directory of its own (so that a build script does not wait for the cargo that waits for it), and the question where the `.ll` files are.
+//! Cargo does the building: what it compiles, with which features and versions, is what it always does. Added are the
+//! flags, a target directory of its own (so that a build script does not wait for the cargo that waits for it), and the
+//! question where the `.ll` files are.
 
 use crate::environment;
 use crate::error::Error;
@@ -141,8 +142,8 @@ impl Settings {
         configure("profile.dev.incremental=false".into());
         configure("profile.dev.lto=\"off\"".into());
         if compilation != Compilation::Optimised(OptLevel::None) {
-            // At opt-level 0 rustc shares instances of generic functions between crates, which keeps them from being inlined; and MIR of
-            // crates without convergent calls may be optimised.
+            // At opt-level 0 rustc shares instances of generic functions between crates, which keeps them from being
+            // inlined; and MIR of crates without convergent calls may be optimised.
             for plain in &package.plain {
                 configure(format!("profile.dev.package.\"{plain}\".opt-level=3"));
             }

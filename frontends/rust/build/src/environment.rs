@@ -1,7 +1,8 @@
 //! Programs that are run without what an outer cargo has put into the environment.
 //!
-//! A build script's variables describe the crate that is built around the kernels: its flags, target, features. None of them is meant for the
-//! kernels, and some would make cargo compile them for another target or with flags that move barriers.
+//! A build script's variables describe the crate that is built around the kernels: its flags, target, features. None of
+//! them is meant for the kernels, and some would make cargo compile them for another target or with flags that move
+//! barriers.
 
 use std::ffi::{OsStr, OsString};
 use std::process::Command;

@@ -143,8 +143,9 @@ impl Kernels {
     /// Compiles.
     ///
     /// # Errors
-    /// Another toolchain than the one that is needed; what cargo and rustc find wrong, whose messages are on standard error; what cannot be
-    /// translated, with its Rust lines; barriers that LLVM's passes moved; a crate without kernels.
+    /// Another toolchain than the one that is needed; what cargo and rustc find wrong, whose messages are on standard
+    /// error; what cannot be translated, with its Rust lines; barriers that LLVM's passes moved; a crate without
+    /// kernels.
     pub fn compile(&self) -> Result<Compiled, Error> {
         let toolchain = toolchain::find(self.settings.toolchain.as_deref())?;
         let package = self.settings.package(&self.crate_dir, &toolchain.host)?;
@@ -193,7 +194,8 @@ impl Kernels {
         if kernels.is_empty() && !self.settings.test {
             return Err(Error::NoKernels(self.crate_dir.clone()));
         }
-        // No pass takes away a call that the program comes to, for nobody knows what it does. So where none is left there was none.
+        // No pass takes away a call that the program comes to, for nobody knows what it does. So where none is left
+        // there was none.
         if uses_convergent(&program) {
             let texts = build(
                 Compilation::Reference,
@@ -230,8 +232,9 @@ impl Kernels {
         Ok(compiled)
     }
 
-    /// Does all that a build script has to: compiles, writes `kernels.rs` and `kernels.elf` to `OUT_DIR`, and tells cargo what to watch. The
-    /// program includes the first: `mod kernels { include!(concat!(env!("OUT_DIR"), "/kernels.rs")); }`.
+    /// Does all that a build script has to: compiles, writes `kernels.rs` and `kernels.elf` to `OUT_DIR`, and tells
+    /// cargo what to watch. The program includes the first:
+    /// `mod kernels { include!(concat!(env!("OUT_DIR"), "/kernels.rs")); }`.
     ///
     /// What goes wrong is printed, and ends the build script with status 1.
     pub fn build_script(self) {

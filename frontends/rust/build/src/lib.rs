@@ -1,8 +1,9 @@
 //! Crates of Rust kernels, compiled and launched: from build scripts and at run time.
 //!
-//! [`Kernels`] compiles a crate whose kernels are marked `#[kernel]` of `thisgpu-gpu`: cargo builds it and what it depends on with stable rustc,
-//! for the host, to LLVM IR; `thisgpu-llvm` checks and translates that; the back end makes an object. [`Compiled`] is loaded onto a [`Device`],
-//! and a launch takes an argument for each parameter of the Rust function.
+//! [`Kernels`] compiles a crate whose kernels are marked `#[kernel]` of `thisgpu-gpu`: cargo builds it and what it
+//! depends on with stable rustc, for the host, to LLVM IR; `thisgpu-llvm` checks and translates that; the back end
+//! makes an object. [`Compiled`] is loaded onto a [`Device`], and a launch takes an argument for each parameter of the
+//! Rust function.
 //!
 //! | parameter of the kernel | argument |
 //! | --- | --- |

@@ -1,4 +1,5 @@
-//! The kernels of `filetests/kernels` in Rust: they leave the same memory as the CLIF, and need hardly more instructions.
+//! The kernels of `filetests/kernels` in Rust: they leave the same memory as the CLIF, and need hardly more
+//! instructions.
 
 #[allow(dead_code, reason = "each test takes a part")]
 mod common;

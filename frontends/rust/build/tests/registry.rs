@@ -56,8 +56,8 @@ fn on_the_host(inputs: &[u64]) -> HashMap<String, Vec<u64>> {
     results
 }
 
-/// Functions in which LLVM copies structures with the bytes between their fields, shifts them out of a register, and uses none of them. The check
-/// for reads of what nobody wrote sees the register.
+/// Functions in which LLVM copies structures with the bytes between their fields, shifts them out of a register, and
+/// uses none of them. The check for reads of what nobody wrote sees the register.
 const COPIES_PADDING: &[&str] = &["blake3"];
 
 /// The results of a kernel, and whether the simulator has nothing to say.

@@ -1,7 +1,7 @@
 //! Arguments of a launch as one writes them on a command line.
 //!
-//! A number is a number. Memory is `COUNT` elements of 0, `COUNT:VALUE` of a value, `COUNT:ramp` of 0, 1, 2, …, `A,B,C` those elements, `@FILE` the
-//! bytes of a file.
+//! A number is a number. Memory is `COUNT` elements of 0, `COUNT:VALUE` of a value, `COUNT:ramp` of 0, 1, 2, …, `A,B,C`
+//! those elements, `@FILE` the bytes of a file.
 
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;

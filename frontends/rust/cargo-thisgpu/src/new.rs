@@ -76,7 +76,8 @@ fn write(root: &Path, file: &str, text: &str) -> Result<()> {
     fs::write(&path, text).with_context(place)
 }
 
-/// A manifest with names filled in. The packages are those that this command was built beside, as long as they are there.
+/// A manifest with names filled in. The packages are those that this command was built beside, as long as they are
+/// there.
 fn filled(manifest: &str, name: &str) -> String {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let source = |package: &str| match beside

@@ -1,7 +1,8 @@
-//! `cargo thisgpu test`: what is marked `#[kernel_test]`, each in a launch of one block on a device of its own, with the simulator's checks.
+//! `cargo thisgpu test`: what is marked `#[kernel_test]`, each in a launch of one block on a device of its own, with
+//! the simulator's checks.
 //!
-//! The report looks as that of `cargo test`, and like there assertions, overflow checks and `debug_assert!` are on. Functions marked `#[test]` are
-//! the host's: `cargo test` runs them, and the tests of one thread as well.
+//! The report looks as that of `cargo test`, and like there assertions, overflow checks and `debug_assert!` are on.
+//! Functions marked `#[test]` are the host's: `cargo test` runs them, and the tests of one thread as well.
 
 use crate::options::Compilation;
 use anyhow::{Result, bail};

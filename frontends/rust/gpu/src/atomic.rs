@@ -1,7 +1,8 @@
-//! Atomics that `core::sync::atomic` lacks. Integers are `core`'s own: take `&[AtomicU32]` as a parameter and call `fetch_add`.
+//! Atomics that `core::sync::atomic` lacks. Integers are `core`'s own: take `&[AtomicU32]` as a parameter and call
+//! `fetch_add`.
 //!
-//! Scopes agree: `core`'s orders hold among all threads that can see the place, which is the block for shared memory and the device for global
-//! memory. A relaxed load costs nothing; every other order is the strongest.
+//! Scopes agree: `core`'s orders hold among all threads that can see the place, which is the block for shared memory
+//! and the device for global memory. A relaxed load costs nothing; every other order is the strongest.
 
 use core::cell::UnsafeCell;
 

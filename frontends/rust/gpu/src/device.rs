@@ -1,8 +1,9 @@
 //! The device's own operations, each with what it means where the crate is compiled for the host.
 //!
-//! On the device each is a function of the code generator's (`%gpu_NAME` in its table of intrinsics, or one CLIF instruction on a type that
-//! stable Rust has no name for). On the host the crate behaves as a launch of one thread: its indices are 0, its extents 1, it is alone at
-//! every barrier and in its warp. So `cargo test` runs the pure parts of a kernel crate, and whole kernels of one thread.
+//! On the device each is a function of the code generator's (`%gpu_NAME` in its table of intrinsics, or one CLIF
+//! instruction on a type that stable Rust has no name for). On the host the crate behaves as a launch of one thread:
+//! its indices are 0, its extents 1, it is alone at every barrier and in its warp. So `cargo test` runs the pure parts
+//! of a kernel crate, and whole kernels of one thread.
 
 /// Declares `name(parameters) -> result`, whose body is what the host does.
 macro_rules! device {

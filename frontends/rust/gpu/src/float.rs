@@ -1,10 +1,10 @@
 //! Functions of mathematics that `core` lacks, by the names that `std` has for them.
 
-/// Mathematical functions of a float. On the device they are those of the code generator's library, at most 2 units of the last place off; on
-/// the host those of the platform's C library.
+/// Mathematical functions of a float. On the device they are those of the code generator's library, at most 2 units of
+/// the last place off; on the host those of the platform's C library.
 ///
-/// `floor`, `ceil`, `trunc`, `sqrt`, `mul_add` and `copysign` are exact on both. The functions of `fast` are the device's approximate
-/// instructions.
+/// `floor`, `ceil`, `trunc`, `sqrt`, `mul_add` and `copysign` are exact on both. The functions of `fast` are the
+/// device's approximate instructions.
 pub trait Float: Copy {
     /// The greatest whole number that is not greater.
     fn floor(self) -> Self;
@@ -124,7 +124,8 @@ float!(f64 double: floor = "floor", ceil = "ceil", trunc = "trunc", round = "rou
     powf(power) = "pow", hypot(other) = "hypot", sin = "sin", cos = "cos", tan = "tan", asin = "asin", acos = "acos", atan = "atan",
     atan2(other) = "atan2", sinh = "sinh", cosh = "cosh", tanh = "tanh", asinh = "asinh", acosh = "acosh", atanh = "atanh", erf = "erf");
 
-/// The device's approximate functions: one special instruction each, and about 22 good bits. On the host the exact ones.
+/// The device's approximate functions: one special instruction each, and about 22 good bits. On the host the exact
+/// ones.
 pub mod fast {
     use crate::device;
 

@@ -1,7 +1,7 @@
 //! Half precision: one number, and the packed pair that the device's HADD2, HMUL2 and HFMA2 work on.
 //!
-//! Stable Rust has no name for the type, so values are bit patterns behind a type. On the host the same operations are computed through f32
-//! and f64, which round to the same halves.
+//! Stable Rust has no name for the type, so values are bit patterns behind a type. On the host the same operations are
+//! computed through f32 and f64, which round to the same halves.
 
 use crate::device;
 use core::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! Kernels in ordinary Rust: what a kernel crate uses.
 //!
-//! A kernel is a function with `#[kernel]` in a `no_std` crate, compiled by stable rustc for the host and translated from there by
-//! `thisgpu-build` or `cargo thisgpu`.
+//! A kernel is a function with `#[kernel]` in a `no_std` crate, compiled by stable rustc for the host and translated
+//! from there by `thisgpu-build` or `cargo thisgpu`.
 //!
 //! ```
 //! # #![allow(clippy::needless_doctest_main)]
@@ -21,8 +21,8 @@
 //! # }
 //! ```
 //!
-//! The crate compiles for the host as it is, so that `cargo check` and editors work. There its operations are those of a launch of one thread,
-//! and `cargo test` runs what makes sense so.
+//! The crate compiles for the host as it is, so that `cargo check` and editors work. There its operations are those of
+//! a launch of one thread, and `cargo test` runs what makes sense so.
 //!
 //! | for | there is |
 //! | --- | --- |

@@ -1,9 +1,9 @@
 //! Memory that many threads have in their hands at once: views of buffers, and the shared memory of a block.
 //!
-//! Rust's `&mut [T]` says that nobody else has the slice, which is not so where every thread has it. [`DisjointMut`] says what is: each element
-//! is read and written by value, by whichever thread it belongs to. What the types cannot see is that two threads leave each other's elements
-//! alone. Where they do not and nothing orders them (a barrier, an atomic), the value read is unspecified; the simulator's checking mode names
-//! both accesses.
+//! Rust's `&mut [T]` says that nobody else has the slice, which is not so where every thread has it. [`DisjointMut`]
+//! says what is: each element is read and written by value, by whichever thread it belongs to. What the types cannot
+//! see is that two threads leave each other's elements alone. Where they do not and nothing orders them (a barrier, an
+//! atomic), the value read is unspecified; the simulator's checking mode names both accesses.
 
 use crate::parameter::Element;
 use core::cell::UnsafeCell;
@@ -107,11 +107,13 @@ impl<T: Element> DisjointMut<T> {
     #[inline(always)]
     pub fn thread_mut(&mut self) -> Option<&mut T> {
         let index = crate::thread::global_id();
-        // SAFETY: inside; threads of such a launch differ in their number, and `&mut self` keeps this one from asking twice.
+        // SAFETY: inside; threads of such a launch differ in their number, and `&mut self` keeps this one from asking
+        // twice.
         (index < self.len).then(|| unsafe { &mut *self.start.add(index) })
     }
 
-    /// The so many-th elements of this thread in a launch of one dimension: from its number times `len`. `None` if they are not all there.
+    /// The so many-th elements of this thread in a launch of one dimension: from its number times `len`. `None` if they
+    /// are not all there.
     #[inline(always)]
     pub fn thread_chunk_mut(&mut self, len: usize) -> Option<&mut [T]> {
         let first = crate::thread::global_id().checked_mul(len)?;
@@ -217,8 +219,8 @@ fn past_the_end() -> ! {
 #[repr(transparent)]
 pub struct Shared<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: elements go in and out by value; who reads what another thread writes without an order gets an unspecified value, as with
-// `DisjointMut`.
+// SAFETY: elements go in and out by value; who reads what another thread writes without an order gets an unspecified
+// value, as with `DisjointMut`.
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {

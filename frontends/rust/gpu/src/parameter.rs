@@ -47,7 +47,8 @@ pub mod number {
     pub const I128: u32 = 15;
 }
 
-/// What may be an element of a buffer: every pattern of its bytes is a value. `#[derive(Element)]` makes structures such.
+/// What may be an element of a buffer: every pattern of its bytes is a value. `#[derive(Element)]` makes structures
+/// such.
 ///
 /// # Safety
 /// Every pattern of bits is a value, and the layout is that of `repr(C)`.
@@ -241,15 +242,15 @@ unsafe impl<T: Element> Parameter for DisjointMut<T> {
     }
 }
 
-/// An address that the host passed, with the promise that it is none: without optimisation in rustc's own passes, which is how kernels are
-/// compiled, the types do not say so to LLVM.
+/// An address that the host passed, with the promise that it is none: without optimisation in rustc's own passes, which
+/// is how kernels are compiled, the types do not say so to LLVM.
 ///
 /// # Safety
 /// It is not null.
 #[inline(always)]
 unsafe fn not_null<T>(place: *const T) -> *const T {
-    // What types say of alignment is lost when structures fall apart into their fields. Where it is more than a number's own, neighbours can be
-    // loaded together.
+    // What types say of alignment is lost when structures fall apart into their fields. Where it is more than a
+    // number's own, neighbours can be loaded together.
     let place = if align_of::<T>() >= 8 && size_of::<T>() > 8 {
         crate::device::assume_aligned(place.cast(), align_of::<T>() as u32).cast()
     } else {

@@ -1,5 +1,5 @@
-//! Output of kernels: [`println!`](crate::println) writes the number of its format and its raw arguments to a buffer, which the host formats
-//! when the launch has ended. What finds no room is counted.
+//! Output of kernels: [`println!`](crate::println) writes the number of its format and its raw arguments to a buffer,
+//! which the host formats when the launch has ended. What finds no room is counted.
 
 /// What may be printed: 64 bits, and what they are.
 #[diagnostic::on_unimplemented(

@@ -83,7 +83,8 @@ pub fn own<E: Elements>(arrays: E) -> Option<E::Item> {
     arrays.has(index).then(|| unsafe { arrays.take(index) })
 }
 
-/// This thread's part of a slice that is cut into pieces of `len` elements: from its number times `len`. `None` where it is not all there.
+/// This thread's part of a slice that is cut into pieces of `len` elements: from its number times `len`. `None` where
+/// it is not all there.
 #[inline(always)]
 pub fn own_chunk<T>(slice: &[T], len: usize) -> Option<&[T]> {
     let first = global_id().checked_mul(len)?;
@@ -118,7 +119,8 @@ pub fn fence_system() {
     device::membar_sys();
 }
 
-/// The indices below `n` that fall to this thread of a launch of one dimension: its number, and on by the size of the grid.
+/// The indices below `n` that fall to this thread of a launch of one dimension: its number, and on by the size of the
+/// grid.
 #[inline(always)]
 pub fn grid_stride(n: usize) -> GridStride {
     GridStride {

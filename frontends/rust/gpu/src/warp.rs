@@ -1,6 +1,7 @@
 //! What the lanes of a warp do together: 32 threads, numbered as they are in the block.
 //!
-//! A shuffle needs the lane that it reads in the same call; votes and ballots work on the lanes that are there. On the host a warp is one lane.
+//! A shuffle needs the lane that it reads in the same call; votes and ballots work on the lanes that are there. On the
+//! host a warp is one lane.
 
 use crate::device;
 
@@ -116,9 +117,11 @@ pub fn sync(mask: u32) {
     device::warp_sync(mask);
 }
 
-/// What all 32 lanes have together, by an operation that is commutative and associative; every lane gets it. All lanes must be here.
+/// What all 32 lanes have together, by an operation that is commutative and associative; every lane gets it. All lanes
+/// must be here.
 ///
-/// On the host, where a lane is alone, the operation would meet the own value again and again, so the value is given back.
+/// On the host, where a lane is alone, the operation would meet the own value again and again, so the value is given
+/// back.
 #[inline(always)]
 pub fn reduce<T: Lane>(value: T, operation: impl Fn(T, T) -> T) -> T {
     if !crate::ON_DEVICE {

@@ -1,4 +1,5 @@
-//! Translates files of LLVM IR: `translate [--clif] KERNEL[,KERNEL…] FILE.ll…` prints the CLIF of what the kernels reach, or what they need on the device.
+//! Translates files of LLVM IR: `translate [--clif] KERNEL[,KERNEL…] FILE.ll…` prints the CLIF of what the kernels
+//! reach, or what they need on the device.
 
 use cranelift_thisgpu::{KernelOptions, Options};
 use thisgpu_llvm::{Error, Kernel, Module, Program, clif, translate};

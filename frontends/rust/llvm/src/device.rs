@@ -1,7 +1,8 @@
 //! The functions that the device has, by the symbols that kernels declare them with.
 //!
-//! `__thisgpu_NAME` is the backend's intrinsic `%gpu_NAME`, whose row in its table says signature, effect and convergence. `__thisgpu_clif_OPERATION_TYPE`
-//! is an operation of CLIF on a type that Rust lacks. Halves cross as the integers of their bits.
+//! `__thisgpu_NAME` is the backend's intrinsic `%gpu_NAME`, whose row in its table says signature, effect and
+//! convergence. `__thisgpu_clif_OPERATION_TYPE` is an operation of CLIF on a type that Rust lacks. Halves cross as the
+//! integers of their bits.
 
 use cranelift_thisgpu::unstable::intrinsics::{self, Effect, Intrinsic};
 
@@ -24,12 +25,14 @@ pub fn intrinsic(symbol: &str) -> Option<&'static Intrinsic> {
     intrinsics::lookup(symbol.strip_prefix(INTRINSIC)?)
 }
 
-/// Whether a symbol is that of a function which depends on the threads that call it together: barriers, shuffles, votes.
+/// Whether a symbol is that of a function which depends on the threads that call it together: barriers, shuffles,
+/// votes.
 pub fn is_convergent(symbol: &str) -> bool {
     intrinsic(symbol).is_some_and(|row| row.effect == Effect::Convergent)
 }
 
-/// The symbols of all functions of the device that give the same for the same operands in the same thread: LLVM may merge, move and duplicate their calls.
+/// The symbols of all functions of the device that give the same for the same operands in the same thread: LLVM may
+/// merge, move and duplicate their calls.
 pub fn pure_intrinsics() -> impl Iterator<Item = String> {
     let rows = intrinsics::TABLE.iter();
     let intrinsics = rows.filter(|row| row.effect == Effect::Pure);

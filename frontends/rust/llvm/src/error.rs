@@ -76,7 +76,8 @@ impl Error {
 const SHOWN_INLINED: usize = 3;
 
 impl fmt::Display for Error {
-    /// `file.rs:line:column: message`. Of code that was inlined from the standard library the user's own line comes first.
+    /// `file.rs:line:column: message`. Of code that was inlined from the standard library the user's own line comes
+    /// first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(place) = &self.place else {
             return f.write_str(&self.message);

@@ -1,9 +1,10 @@
 //! The flags by which stable rustc emits LLVM IR whose barriers are where the source has them.
 //!
-//! rustc's own passes over MIR and LLVM's passes duplicate calls, which is wrong for what a warp or block does together. So crates that may have
-//! such calls are compiled at opt-level 0, which leaves the MIR alone, and LLVM's passes are named here, with every function *convergent*: LLVM
-//! then moves no call to where other threads come by. The switches after that turn off what duplicates or vectorises all the same. They are
-//! options of LLVM that nobody promises, which is why the version of rustc is fixed. What the passes did is checked against a compilation without
+//! rustc's own passes over MIR and LLVM's passes duplicate calls, which is wrong for what a warp or block does
+//! together. So crates that may have such calls are compiled at opt-level 0, which leaves the MIR alone, and LLVM's
+//! passes are named here, with every function *convergent*: LLVM then moves no call to where other threads come by. The
+//! switches after that turn off what duplicates or vectorises all the same. They are options of LLVM that nobody
+//! promises, which is why the version of rustc is fixed. What the passes did is checked against a compilation without
 //! them ([`crate::convergence`]).
 
 /// How much is optimised, as `-C opt-level` has it.
@@ -55,7 +56,8 @@ impl OptLevel {
         match self {
             // Not part of this level, unlike of the others: what makes functions convergent.
             OptLevel::None => "forceattrs,default<O0>".into(),
-            // Slots become values before anything is inlined: the pipeline expects what rustc's own passes would have left.
+            // Slots become values before anything is inlined: the pipeline expects what rustc's own passes would have
+            // left.
             _ => format!("function(sroa,early-cse) default<O{}>", self.name()),
         }
     }

@@ -1,7 +1,7 @@
 //! Sizes and alignments of types in memory, and the check of what a module says about them.
 //!
-//! The kernel's crate is compiled for the host, whose layout the device has too: little-endian, pointers of 64 bits, every integer up to 128 bits and
-//! every float aligned to its size.
+//! The kernel's crate is compiled for the host, whose layout the device has too: little-endian, pointers of 64 bits,
+//! every integer up to 128 bits and every float aligned to its size.
 
 use crate::model::Type;
 

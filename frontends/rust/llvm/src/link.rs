@@ -1,7 +1,8 @@
 //! Several modules as one program: which definition a symbol means.
 //!
-//! A local symbol means the definition of its own module. Another one means the only definition among all modules, or, if all of them are weak,
-//! the first. Nothing is copied: a definition is named by module and place there ([`Symbol`]), and debug information stays with its module.
+//! A local symbol means the definition of its own module. Another one means the only definition among all modules, or,
+//! if all of them are weak, the first. Nothing is copied: a definition is named by module and place there ([`Symbol`]),
+//! and debug information stays with its module.
 
 use crate::data;
 use crate::error::{Error, Place};
@@ -76,8 +77,8 @@ impl Program {
         &self.modules
     }
 
-    /// What a symbol means in a module: a definition and an offset into it. None if nobody defines it, or if it is an alias of something else than an
-    /// address.
+    /// What a symbol means in a module: a definition and an offset into it. None if nobody defines it, or if it is an
+    /// alias of something else than an address.
     pub fn resolve(&self, module: usize, name: &str) -> Option<(Symbol, i64)> {
         self.resolve_within(module, name, MAX_ALIASES)
     }
@@ -162,7 +163,8 @@ impl Program {
         image.relocations.is_empty().then_some(image.bytes)
     }
 
-    /// The place that a node of a module's debug information says, with the calls inlined around it. None if there is no such place.
+    /// The place that a node of a module's debug information says, with the calls inlined around it. None if there is
+    /// no such place.
     pub fn place(&self, module: usize, node: Option<u32>) -> Option<Place> {
         let metadata = &self.modules.get(module)?.metadata;
         place(metadata, node?, MAX_INLINED)

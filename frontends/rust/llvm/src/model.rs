@@ -164,7 +164,8 @@ impl fmt::Debug for Struct {
     }
 }
 
-/// Fields in order, and what follows from them. That is computed once: fields that are structures themselves are many after a few levels.
+/// Fields in order, and what follows from them. That is computed once: fields that are structures themselves are many
+/// after a few levels.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Struct {
     packed: bool,

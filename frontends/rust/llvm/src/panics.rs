@@ -1,7 +1,8 @@
 //! Panics: which functions are one, and where they say that it was.
 //!
-//! On the device a panic ends the launch with a trap. The trap stands at the place of the panic, so that the fault names the file, line and column that the
-//! host's message would; its code says what kind of panic it was. Nothing is formatted.
+//! On the device a panic ends the launch with a trap. The trap stands at the place of the panic, so that the fault
+//! names the file, line and column that the host's message would; its code says what kind of panic it was. Nothing is
+//! formatted.
 
 use crate::data;
 use crate::error::Place;
@@ -73,7 +74,8 @@ pub fn reason(function: &Function) -> Reason {
 /// Bytes of a `core::panic::Location`: address and length of the file's name, line, column.
 const LOCATION_BYTES: usize = 24;
 
-/// The place that a call of a panic function hands over: the last argument that is the address of a constant `Location`.
+/// The place that a call of a panic function hands over: the last argument that is the address of a constant
+/// `Location`.
 pub fn place(program: &Program, module: usize, call: &Call) -> Option<Place> {
     let pointers = call.arguments.iter().rev();
     let mut pointers = pointers.filter(|argument| argument.ty == Type::POINTER);

@@ -1,8 +1,9 @@
 //! Static shared memory: where in the memory of a block each variable of it lies.
 //!
-//! A variable whose symbol begins with [`PREFIX`] is one for each block. Those that some kernel reaches together lie one behind the other; those of
-//! different kernels may have the same place. A kernel that reaches the beginning of the dynamic shared memory, [`DYNAMIC_START`], has it at the same
-//! offset as all others that do, since a function that several kernels call knows one offset only.
+//! A variable whose symbol begins with [`PREFIX`] is one for each block. Those that some kernel reaches together lie
+//! one behind the other; those of different kernels may have the same place. A kernel that reaches the beginning of the
+//! dynamic shared memory, [`DYNAMIC_START`], has it at the same offset as all others that do, since a function that
+//! several kernels call knows one offset only.
 
 use crate::error::Error;
 use crate::layout;

@@ -1,4 +1,5 @@
-//! Texts that are damaged are errors, or something else that compiles or not: nothing panics. `DAMAGED_SEED=S` damages them otherwise.
+//! Texts that are damaged are errors, or something else that compiles or not: nothing panics. `DAMAGED_SEED=S` damages
+//! them otherwise.
 
 use cranelift_thisgpu::KernelOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,8 @@
 //! Random Rust functions on the device and on the host.
 //!
-//! `RANDOM_FUNCTIONS=N`, `RANDOM_SEED=S`: the ignored test takes N functions (10,000), at the opt levels 0, 2, 3 and s by turns; the other takes
-//! 30 at each. A failure names the seed of its file, the function and the input, and keeps both files.
+//! `RANDOM_FUNCTIONS=N`, `RANDOM_SEED=S`: the ignored test takes N functions (10,000), at the opt levels 0, 2, 3 and s
+//! by turns; the other takes 30 at each. A failure names the seed of its file, the function and the input, and keeps
+//! both files.
 
 mod common;
 #[path = "random/expressions.rs"]

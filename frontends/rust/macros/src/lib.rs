@@ -1,5 +1,5 @@
-//! The macros of `thisgpu-gpu`, which re-exports and explains them. They read token trees by themselves: a kernel crate is compiled several
-//! times, and a parser of all of Rust would take longer than the kernels.
+//! The macros of `thisgpu-gpu`, which re-exports and explains them. They read token trees by themselves: a kernel crate
+//! is compiled several times, and a parser of all of Rust would take longer than the kernels.
 
 #![forbid(unsafe_code)]
 
@@ -18,24 +18,28 @@ use proc_macro::TokenStream;
 
 /// Makes a function a kernel: `#[kernel]`, or with launch bounds `#[kernel(max_threads = 256, min_blocks = 2)]`.
 ///
-/// The function returns nothing and has no type parameters. Its parameters are numbers, `bool`, `F16`, `F16x2`; `&[T]` and `&T` of data that
-/// nobody writes during the launch, or of atomics; `DisjointMut<T>` of data that threads write. It stays a function that other functions may
-/// call. `name = "other"` gives the kernel another name for the host, where two modules have kernels of one name.
+/// The function returns nothing and has no type parameters. Its parameters are numbers, `bool`, `F16`, `F16x2`; `&[T]`
+/// and `&T` of data that nobody writes during the launch, or of atomics; `DisjointMut<T>` of data that threads write.
+/// It stays a function that other functions may call. `name = "other"` gives the kernel another name for the host,
+/// where two modules have kernels of one name.
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     error::or_compile_error(kernel::expand(arguments, item))
 }
 
-/// Makes a function a test that `cargo thisgpu test` runs on the device: `#[kernel_test]`, or `#[kernel_test(threads = 64)]`.
+/// Makes a function a test that `cargo thisgpu test` runs on the device: `#[kernel_test]`, or
+/// `#[kernel_test(threads = 64)]`.
 ///
-/// It has no parameters, and passes if the launch of one block of so many threads (1 unless said) ends without a fault: `assert!` and its kin
-/// make faults. With `#[should_panic]` it passes if it panics. A test of one thread runs under `cargo test` on the host too.
+/// It has no parameters, and passes if the launch of one block of so many threads (1 unless said) ends without a fault:
+/// `assert!` and its kin make faults. With `#[should_panic]` it passes if it panics. A test of one thread runs under
+/// `cargo test` on the host too.
 #[proc_macro_attribute]
 pub fn kernel_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     error::or_compile_error(test::expand(arguments, item))
 }
 
-/// Shared memory of a block: `shared!([f32; 256])` is a `&'static Shared<[f32; 256]>`, the same for all threads of the block that come to it.
+/// Shared memory of a block: `shared!([f32; 256])` is a `&'static Shared<[f32; 256]>`, the same for all threads of the
+/// block that come to it.
 #[proc_macro]
 pub fn shared(input: TokenStream) -> TokenStream {
     error::or_compile_error(shared::expand(input))
@@ -43,7 +47,8 @@ pub fn shared(input: TokenStream) -> TokenStream {
 
 /// Writes to the launch's output, which the host formats when the launch has ended: `print!("{i}: {:.2}", x)`.
 ///
-/// The format is `std`'s, without the `$` that takes a width from an argument. Arguments are numbers, `bool`, `char`, pointers, `F16`.
+/// The format is `std`'s, without the `$` that takes a width from an argument. Arguments are numbers, `bool`, `char`,
+/// pointers, `F16`.
 #[proc_macro]
 pub fn print(input: TokenStream) -> TokenStream {
     error::or_compile_error(output::expand(input, ""))

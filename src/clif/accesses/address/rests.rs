@@ -1,6 +1,7 @@
 //! What is left of an address without its constants.
 //!
-//! Takes an address and the constants in it ([`Split`]); computes the rest where the address was, or takes what computes the same already.
+//! Takes an address and the constants in it ([`Split`]); computes the rest where the address was, or takes what
+//! computes the same already.
 
 use super::{Split, operation};
 use crate::clif::accesses::Given;

@@ -1,7 +1,7 @@
 //! The copies of a loop.
 //!
-//! Takes a loop that has blocks for the edges out of it, and the [`Plan`]; writes the copies, their guard and the way to what is left of the loop, and keeps
-//! [`Uses`] up to date.
+//! Takes a loop that has blocks for the edges out of it, and the [`Plan`]; writes the copies, their guard and the way
+//! to what is left of the loop, and keeps [`Uses`] up to date.
 
 use super::super::affine::Affine;
 use super::super::copy::Copied;
@@ -140,7 +140,8 @@ impl Unrolling<'_> {
         block
     }
 
-    /// The guard: enters the copies if there are turns enough, else the rolled loop. Returns the limit, which holds in all turns.
+    /// The guard: enters the copies if there are turns enough, else the rolled loop. Returns the limit, which holds in
+    /// all turns.
     fn guard(
         &mut self,
         entries: &[Edge],
@@ -197,7 +198,8 @@ impl Unrolling<'_> {
         end
     }
 
-    /// Whether there are turns enough from a `start` that is a constant: the bound compares with the sum of it and of the way.
+    /// Whether there are turns enough from a `start` that is a constant: the bound compares with the sum of it and of
+    /// the way.
     fn is_enough_at_first(
         &mut self,
         guard: Block,

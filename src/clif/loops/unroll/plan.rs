@@ -1,6 +1,7 @@
 //! What is done with a loop.
 //!
-//! Takes a loop, what is known of the function and what was asked for; gives a [`Plan`], or why there is none. Nothing is changed.
+//! Takes a loop, what is known of the function and what was asked for; gives a [`Plan`], or why there is none. Nothing
+//! is changed.
 
 use super::super::Given;
 use super::super::affine::Steady;
@@ -16,7 +17,8 @@ use cranelift_codegen::Context;
 use cranelift_codegen::ir::Function;
 use cranelift_codegen::ir::condcodes::IntCC;
 
-/// Most machine instructions of all copies together (*assumed*: a tenth of the smallest instruction cache that GPUs of the kind have).
+/// Most machine instructions of all copies together (*assumed*: a tenth of the smallest instruction cache that GPUs of
+/// the kind have).
 const LARGEST: u32 = 128;
 /// The same where a number of copies is asked for.
 const LARGEST_ASKED: u32 = 1024;

@@ -1,7 +1,8 @@
 //! Names of values at the borders of blocks.
 //!
-//! A value that is split has a name of its own in every part of its life. Takes the names at the ends of the blocks before; gives those at the entry of a block,
-//! with a new parameter where they differ, and rewrites terminators, parameters and arguments.
+//! A value that is split has a name of its own in every part of its life. Takes the names at the ends of the blocks
+//! before; gives those at the entry of a block, with a new parameter where they differ, and rewrites terminators,
+//! parameters and arguments.
 
 use super::Rewriter;
 use crate::isa::{Register, VReg};
@@ -70,7 +71,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Rewrites the terminator, with what the edge to the only successor needs before it, and notes the names at the end.
+    /// Rewrites the terminator, with what the edge to the only successor needs before it, and notes the names at the
+    /// end.
     pub(super) fn leave(&mut self, block: Block, line: SourceLine) {
         let mut terminator = self.old.blocks[block].terminator.clone();
         let mut names: Vec<(VReg, VReg)> = Vec::new();

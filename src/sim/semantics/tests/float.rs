@@ -1,4 +1,5 @@
-//! Single and double precision, all directions: the exact core against `rustc_apfloat`, and the instructions against both.
+//! Single and double precision, all directions: the exact core against `rustc_apfloat`, and the instructions against
+//! both.
 
 use super::all;
 use super::half::{boolean, holds};

@@ -38,8 +38,8 @@ const INTEGER_DIRECTIONS: [(IRound, Rounding); 4] = [
     (IRound::Trunc, Rounding::TowardZero),
 ];
 
-/// Numbers of a format worth converting: all of a 16-bit one, else corners, numbers around each power of two that an integer type
-/// ends at, and random ones.
+/// Numbers of a format worth converting: all of a 16-bit one, else corners, numbers around each power of two that an
+/// integer type ends at, and random ones.
 fn inputs(format: Format, random: &mut Random) -> Vec<u64> {
     if format.precision < 24 {
         return (0..=0xffff).collect();

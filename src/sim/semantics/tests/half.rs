@@ -269,7 +269,8 @@ fn random_inputs() {
 /// A fused result decided by a bit far below double precision: the reason for rounding to odd.
 #[test]
 fn a_tie_is_broken_by_the_smallest_addend() {
-    // (1 + 2^-7) * (1 + 2^-1) = 1.5 + 3 * 2^-8: exactly between two numbers; the least bf16 pulls it up, its negative down.
+    // (1 + 2^-7) * (1 + 2^-1) = 1.5 + 3 * 2^-8: exactly between two numbers; the least bf16 pulls it up, its negative
+    // down.
     let inputs = |c| [0x3f81, 0x3fc0, c];
     assert_eq!(
         run(

@@ -1,4 +1,5 @@
-//! Integer arithmetic against values (i128), not bits: every oracle computes the number the documents describe and reduces it last.
+//! Integer arithmetic against values (i128), not bits: every oracle computes the number the documents describe and
+//! reduces it last.
 
 use super::all;
 use crate::sim::semantics::integer::*;

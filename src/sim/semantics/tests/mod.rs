@@ -1,5 +1,5 @@
-//! Every function against a second derivation: the documents' own examples, formulas in wide integers written from the documents
-//! without looking at the functions, and exact arithmetic libraries.
+//! Every function against a second derivation: the documents' own examples, formulas in wide integers written from the
+//! documents without looking at the functions, and exact arithmetic libraries.
 
 mod float;
 mod float_convert;

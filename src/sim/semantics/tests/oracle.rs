@@ -1,4 +1,5 @@
-//! Exact floating point from `rustc_apfloat`, behind one interface for all formats, with corner cases and random numbers.
+//! Exact floating point from `rustc_apfloat`, behind one interface for all formats, with corner cases and random
+//! numbers.
 
 use crate::sim::semantics::softfloat::{BF16, F16, F32, F64, Format, Rounding};
 use crate::testing::Random;
@@ -130,8 +131,8 @@ pub fn from_integer(format: Format, value: i128, rounding: Rounding) -> u64 {
     }
 }
 
-/// Numbers of `format` where things change: zeros, ends of the subnormal and normal ranges, powers of two and their neighbours,
-/// infinities, NaN of both kinds; all with both signs.
+/// Numbers of `format` where things change: zeros, ends of the subnormal and normal ranges, powers of two and their
+/// neighbours, infinities, NaN of both kinds; all with both signs.
 pub fn corners(format: Format) -> Vec<u64> {
     let (one, last) = (format.one(), format.smallest_normal());
     let mut magnitudes = vec![0, 1, 2, 3, last / 2, last - 1, last, last + 1, 2 * last];

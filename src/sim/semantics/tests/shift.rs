@@ -100,7 +100,8 @@ fn moves() {
     );
 }
 
-/// Rows are selectors 0 to 3, columns the bytes of Rd from b3 to b0, entries the numbers of the source bytes (document 002, PRMT).
+/// Rows are selectors 0 to 3, columns the bytes of Rd from b3 to b0, entries the numbers of the source bytes (document
+/// 002, PRMT).
 const TABLES: [(PRMTMode, [[usize; 4]; 4]); 6] = [
     (
         PRMTMode::F4e,

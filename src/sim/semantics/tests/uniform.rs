@@ -1,4 +1,5 @@
-//! The uniform datapath, in integers that are wide enough for every result and bit by bit, and the delegation of the trait.
+//! The uniform datapath, in integers that are wide enough for every result and bit by bit, and the delegation of the
+//! trait.
 
 use super::all;
 use crate::sim::semantics::Reference;

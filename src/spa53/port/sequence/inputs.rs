@@ -10,8 +10,8 @@ use crate::spa53::{Input, Instruction, Iswz, Sign, Source};
 const ONES: [u16; 2] = [F16.one() as u16; 2];
 
 impl Sequence<'_> {
-    /// Both sources as halves. What was of single precision is truncated; where the operation itself `flushes` its inputs, it need not be
-    /// done here.
+    /// Both sources as halves. What was of single precision is truncated; where the operation itself `flushes` its
+    /// inputs, it need not be done here.
     pub(super) fn inputs(&mut self, flushes: bool) -> (Halves, Second) {
         let Instruction { a, b, .. } = *self.instruction;
         let halves = |input: Input| Halves {

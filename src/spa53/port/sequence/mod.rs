@@ -1,7 +1,8 @@
 //! An instruction of SPA 5.3 as a sequence of this set's.
 //!
-//! In: an [`Instruction`]. Out: instructions whose intermediate results are [`Place::Value`]s, each written once; the last one with a
-//! result writes the destination. Where this set has the inputs and modifiers it is one instruction. Else:
+//! In: an [`Instruction`]. Out: instructions whose intermediate results are [`Place::Value`]s, each written once; the
+//! last one with a result writes the destination. Where this set has the inputs and modifiers it is one instruction.
+//! Else:
 //!
 //! | what | becomes |
 //! | --- | --- |

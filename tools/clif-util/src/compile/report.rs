@@ -24,7 +24,8 @@ impl Collected {
     }
 }
 
-/// Has texts collected: every function after the passes `dumps`, with `print` as it is selected from, with `vcode` its machine instructions.
+/// Has texts collected: every function after the passes `dumps`, with `print` as it is selected from, with `vcode` its
+/// machine instructions.
 pub fn observe(compiler: &mut Compiler, dumps: &[Pass], print: bool, vcode: bool) -> Collected {
     let texts = Arc::new(Mutex::new(Texts::default()));
     let collected = Collected(Arc::clone(&texts));

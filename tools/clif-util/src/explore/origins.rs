@@ -1,7 +1,7 @@
 //! Which lines of different passes belong together, and which pass made or removed those that belong to none.
 //!
-//! Takes the texts of a function after each pass in their order. An instruction that has a place in the source is found by it; one without
-//! is told by what it does: a pass that has more of them than the pass before has made the rest.
+//! Takes the texts of a function after each pass in their order. An instruction that has a place in the source is found
+//! by it; one without is told by what it does: a pass that has more of them than the pass before has made the rest.
 
 use cranelift_thisgpu::compile::Pass;
 use serde::Serialize;

@@ -182,7 +182,8 @@ pub fn report(
 
 /// Makes every instruction a place of its own. The lines of the file that the places of each function stand for.
 fn number(file: &mut SourceFile) -> Vec<BTreeMap<u32, u32>> {
-    // Cranelift keeps numbers as distances from that of the first line, and has none for the distance -1: the new ones lie behind all lines.
+    // Cranelift keeps numbers as distances from that of the first line, and has none for the distance -1: the new ones
+    // lie behind all lines.
     let known = file.functions.iter().flat_map(|f| f.inst_lines.values());
     let mut last = known.copied().max().unwrap_or(0);
     let functions = file.functions.iter_mut().map(|function| {

@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 /// Instructions that are listed (*assigned*).
 const LISTED: usize = 10;
 
-/// The report. An instruction costs the cycles of its issues and those that warps waited before it; all of them together are the time of all warps.
+/// The report. An instruction costs the cycles of its issues and those that warps waited before it; all of them
+/// together are the time of all warps.
 pub fn report(profile: &Profile) -> String {
     let mut instructions: Vec<&InstructionProfile> = profile.instructions.iter().collect();
     // Of equals the first comes first.

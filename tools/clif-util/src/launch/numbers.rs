@@ -177,7 +177,8 @@ impl NumberType {
     }
 }
 
-/// The two's complement of a decimal or hexadecimal integer that so many bits can hold, as a signed or an unsigned number.
+/// The two's complement of a decimal or hexadecimal integer that so many bits can hold, as a signed or an unsigned
+/// number.
 fn integer(text: &str, bits: u32) -> Option<u128> {
     let (negative, digits) = text
         .strip_prefix('-')

@@ -49,7 +49,8 @@ struct SourceLine {
     text: Option<String>,
 }
 
-/// The code of all functions, with lines of the source if they are asked for: files are looked for where their names say, and in `folder`.
+/// The code of all functions, with lines of the source if they are asked for: files are looked for where their names
+/// say, and in `folder`.
 pub fn of(
     object: &Object,
     addresses: &BTreeMap<String, u64>,
@@ -132,7 +133,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The text of a file. An object may name anything, devices that never end too: those are no files, and what is too large is no source.
+/// The text of a file. An object may name anything, devices that never end too: those are no files, and what is too
+/// large is no source.
 fn text_of(path: &Path) -> Option<String> {
     let is_file = std::fs::metadata(path).is_ok_and(|data| data.is_file());
     let bytes = is_file.then(|| input::bytes(path).ok())??;

@@ -1,6 +1,7 @@
 //! The ELF file as it is: header, sections, symbols, relocations.
 //!
-//! Nothing here knows what our sections mean but for the names of relocations, so that it can be looked at what the library's reader refuses.
+//! Nothing here knows what our sections mean but for the names of relocations, so that it can be looked at what the
+//! library's reader refuses.
 
 use anyhow::{Context, Result, anyhow, bail};
 use cranelift_thisgpu::object::{MACHINE, ReadError, RelocationKind};

@@ -1,7 +1,8 @@
 //! Wrong command lines and files over all commands: what they say, and that they do nothing else.
 //!
-//! Each line of `table.txt` is a command line with its exit status and what the message must contain. Besides, for all of them: nothing is
-//! written, nothing panics, nothing goes to standard output but the totals of those who count, and the message is neither empty nor long.
+//! Each line of `table.txt` is a command line with its exit status and what the message must contain. Besides, for all
+//! of them: nothing is written, nothing panics, nothing goes to standard output but the totals of those who count, and
+//! the message is neither empty nor long.
 
 #[path = "../common/mod.rs"]
 mod common;

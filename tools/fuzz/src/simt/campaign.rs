@@ -142,7 +142,8 @@ fn of(seed: u64, features: Features, settings: usize) -> Tally {
     tally
 }
 
-/// Checks the kernels of all seeds, made of these features, in so many settings each; `progress` hears of each one that is done, from any thread.
+/// Checks the kernels of all seeds, made of these features, in so many settings each; `progress` hears of each one that
+/// is done, from any thread.
 pub fn run(
     seeds: Range<u64>,
     features: Features,

@@ -1,7 +1,7 @@
 //! A kernel as CLIF text.
 //!
-//! Variables become SSA values by Cranelift's `FunctionBuilder`. Statements in which lanes wait become loops (`waiting`), and steps that a block takes together get
-//! their barriers (`phases`).
+//! Variables become SSA values by Cranelift's `FunctionBuilder`. Statements in which lanes wait become loops
+//! (`waiting`), and steps that a block takes together get their barriers (`phases`).
 
 mod ends;
 mod operations;
@@ -54,8 +54,8 @@ fn name(function: usize) -> String {
     }
 }
 
-/// The signature of a function: `record`, `data`, fuel and two arguments give a result and the fuel that is left. A kernel gets all records, `data`, the
-/// inputs and a number.
+/// The signature of a function: `record`, `data`, fuel and two arguments give a result and the fuel that is left. A
+/// kernel gets all records, `data`, the inputs and a number.
 fn signature(function: usize, tail: bool) -> Signature {
     let mut signature = Signature::new(if tail { CallConv::Tail } else { CallConv::Fast });
     let (params, returns): (&[Type], &[Type]) = match function {

@@ -1,8 +1,10 @@
-//! What a kernel leaves in memory, and which lanes are together at each probe, found lane by lane with a stack of meeting points.
+//! What a kernel leaves in memory, and which lanes are together at each probe, found lane by lane with a stack of
+//! meeting points.
 //!
-//! Lanes that part at a branch go on one way after the other, each until the meeting point of the branch; from there they go on together. Results of
-//! threads do not depend on that, masks do: they are what the machine has to show. A mask is left open where nothing is promised: on the ways of a switch,
-//! which may be a tree of branches, and where several exits of a kernel count.
+//! Lanes that part at a branch go on one way after the other, each until the meeting point of the branch; from there
+//! they go on together. Results of threads do not depend on that, masks do: they are what the machine has to show. A
+//! mask is left open where nothing is promised: on the ways of a switch, which may be a tree of branches, and where
+//! several exits of a kernel count.
 
 use super::kernel::*;
 use super::meeting::{Meetings, convergent_functions};
@@ -181,8 +183,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs lanes from a block on until they reach `stop`, and returns those that do. The steps of a block of the spine are its phase, which has been
-    /// taken, and what follows.
+    /// Runs lanes from a block on until they reach `stop`, and returns those that do. The steps of a block of the spine
+    /// are its phase, which has been taken, and what follows.
     fn run(
         &mut self,
         frame: &mut Frame,

@@ -1,13 +1,15 @@
 //! Writes a kernel whose result does not depend on the order in which its threads run.
 //!
-//! Control flow is written from the entry on (the `Writer`): forms that are entered at their top and left at their bottom, and inside of them whatever a graph can hold
-//! (`control`): loops with several exits and entries, tangles of blocks, switches, early returns. A cycle uses up fuel or counts a variable down that nothing else
-//! writes; a function calls later ones, and itself for fuel. Cells change by one commuting operation each.
+//! Control flow is written from the entry on (the `Writer`): forms that are entered at their top and left at their
+//! bottom, and inside of them whatever a graph can hold (`control`): loops with several exits and entries, tangles of
+//! blocks, switches, early returns. A cycle uses up fuel or counts a variable down that nothing else writes; a function
+//! calls later ones, and itself for fuel. Cells change by one commuting operation each.
 //!
-//! Some kernels call nothing and keep two variables that are the same in all threads of a block as long as no branch parts them (`COMMON`): what
-//! is made of them may live in uniform registers.
+//! Some kernels call nothing and keep two variables that are the same in all threads of a block as long as no branch
+//! parts them (`COMMON`): what is made of them may live in uniform registers.
 //!
-//! A kernel has either probes or statements in which lanes wait for each other, not both: where lanes that wait meet is the compiler's choice.
+//! A kernel has either probes or statements in which lanes wait for each other, not both: where lanes that wait meet is
+//! the compiler's choice.
 
 mod control;
 mod critical;
@@ -28,7 +30,8 @@ const MAX_DEPTH: u32 = 4;
 /// Turns of a loop on fuel, about.
 const FUEL_TURNS: u64 = 5;
 
-/// Variables that in some kernels only hold what is made of each other and of constants: at first the number of the block and the parameter.
+/// Variables that in some kernels only hold what is made of each other and of constants: at first the number of the
+/// block and the parameter.
 const COMMON: [usize; 2] = [2, 3];
 
 /// The kernel of a seed.

@@ -1,7 +1,9 @@
-//! A kernel as the generator writes it: a graph of blocks over variables of 32 bits, small enough that lanes can be followed through it by hand.
+//! A kernel as the generator writes it: a graph of blocks over variables of 32 bits, small enough that lanes can be
+//! followed through it by hand.
 //!
-//! A thread has [`VARS`] variables a function call, *fuel* that every loop without a constant number of turns uses up, and a *record* in memory for itself. What threads
-//! share is [`Cell`]s, which change only by operations that commute, so that the result does not depend on who comes first.
+//! A thread has [`VARS`] variables a function call, *fuel* that every loop without a constant number of turns uses up,
+//! and a *record* in memory for itself. What threads share is [`Cell`]s, which change only by operations that commute,
+//! so that the result does not depend on who comes first.
 
 /// Variables of a function.
 pub const VARS: usize = 6;
@@ -169,8 +171,8 @@ pub enum Compare {
     Greater,
 }
 
-/// `(value & mask) compare with`, where the value may be salted: xored with a number that the compiler does not know ([`salt`]), so that it cannot decide what the
-/// generator takes for a decision. Where lanes meet depends on it.
+/// `(value & mask) compare with`, where the value may be salted: xored with a number that the compiler does not know
+/// ([`salt`]), so that it cannot decide what the generator takes for a decision. Where lanes meet depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// What is looked at.
@@ -322,7 +324,8 @@ pub enum Stmt {
         /// Second operand.
         b: Operand,
     },
-    /// A loop: in each turn the variable becomes three times itself, plus the counter, plus the record's value of the counter's number.
+    /// A loop: in each turn the variable becomes three times itself, plus the counter, plus the record's value of the
+    /// counter's number.
     Count {
         /// The variable.
         to: usize,
@@ -452,7 +455,8 @@ pub enum End {
         /// The targets, at least one.
         targets: Vec<Label>,
     },
-    /// Returns a value. In a kernel the variables are left in the record, and this value, each with the thread's number in its block added.
+    /// Returns a value. In a kernel the variables are left in the record, and this value, each with the thread's number
+    /// in its block added.
     Return(Operand),
     /// Continues in another function with these first variables.
     TailCall {

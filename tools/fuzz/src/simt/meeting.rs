@@ -1,9 +1,9 @@
 //! Where lanes that part at the end of a block meet again, by the definition and nothing else.
 //!
-//! It is the first block that all of them come to: the immediate post-dominator. Exits that only some lanes take do not count: an exit whose tail, the blocks that
-//! reach no other exit, holds nothing convergent is the end of its lanes. If all exits are like that, or all behind something convergent, the one with the largest
-//! tail counts. This shares nothing
-//! with the compiler, works on the generator's own graph, and is as slow as it is simple.
+//! It is the first block that all of them come to: the immediate post-dominator. Exits that only some lanes take do not
+//! count: an exit whose tail, the blocks that reach no other exit, holds nothing convergent is the end of its lanes. If
+//! all exits are like that, or all behind something convergent, the one with the largest tail counts. This shares
+//! nothing with the compiler, works on the generator's own graph, and is as slow as it is simple.
 
 use super::kernel::{Block, End, Function, Label, Stmt};
 use std::collections::BTreeSet;
@@ -159,7 +159,8 @@ pub fn every_block_ends(function: &Function) -> bool {
     (0..targets.len()).all(ends)
 }
 
-/// Whether a function has a cycle with two entries: an edge back in a walk in depth whose target does not dominate its source.
+/// Whether a function has a cycle with two entries: an edge back in a walk in depth whose target does not dominate its
+/// source.
 pub fn is_irreducible(function: &Function) -> bool {
     let targets: Vec<Vec<Label>> = function.blocks.iter().map(|b| b.end.targets()).collect();
     let mut open = vec![false; targets.len()];

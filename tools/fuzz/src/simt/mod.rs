@@ -1,9 +1,11 @@
-//! Random kernels of many threads: what they leave in memory and which lanes are together, against a reference, in all settings.
+//! Random kernels of many threads: what they leave in memory and which lanes are together, against a reference, in all
+//! settings.
 //!
-//! A seed gives a [`kernel`] ([`mod@generate`]), written as CLIF ([`emit`]) with statements in which threads wait for each other (`waiting`). The reference is an
-//! executor of the generator's own graph ([`execute`]) with meeting points by their definition ([`meeting`]). [`check`] compiles the kernel in some
-//! settings and runs it on the simulator, in both speeds and in warps of one lane; [`reduce`] makes kernels smaller that fail; [`campaign`] is many seeds.
-//! Other kernels, of ordered events and of loops over exact allocations, are in [`events`]; a [`case`] is a kernel of either.
+//! A seed gives a [`kernel`] ([`mod@generate`]), written as CLIF ([`emit`]) with statements in which threads wait for
+//! each other (`waiting`). The reference is an executor of the generator's own graph ([`execute`]) with meeting points
+//! by their definition ([`meeting`]). [`check`] compiles the kernel in some settings and runs it on the simulator, in
+//! both speeds and in warps of one lane; [`reduce`] makes kernels smaller that fail; [`campaign`] is many seeds. Other
+//! kernels, of ordered events and of loops over exact allocations, are in [`events`]; a [`case`] is a kernel of either.
 
 pub mod campaign;
 pub mod case;

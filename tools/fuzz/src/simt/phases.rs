@@ -1,4 +1,5 @@
-//! Steps that all threads of a block take together: shared memory is filled, read across threads, and copied to global memory.
+//! Steps that all threads of a block take together: shared memory is filled, read across threads, and copied to global
+//! memory.
 
 use super::emit::{Emitter, aligned};
 use super::kernel::{Cell, GROUP, Phase, Space};

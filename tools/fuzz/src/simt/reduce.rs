@@ -1,7 +1,7 @@
 //! A smaller kernel that still fails in the same way.
 //!
-//! Candidates keep to what the generator guarantees as far as the reference and warps of one lane can tell: they have to agree on a candidate
-//! if they agreed on the kernel.
+//! Candidates keep to what the generator guarantees as far as the reference and warps of one lane can tell: they have
+//! to agree on a candidate if they agreed on the kernel.
 
 use super::check::{self, Failure, Mode};
 use super::generate::prune;

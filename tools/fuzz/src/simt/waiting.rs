@@ -214,7 +214,8 @@ impl Emitter<'_, '_> {
         self.builder.ins().iadd(start, index)
     }
 
-    /// See [`super::kernel::Phase::Stack`]. The head is a number, 0 for none, and in its high half how often it changed.
+    /// See [`super::kernel::Phase::Stack`]. The head is a number, 0 for none, and in its high half how often it
+    /// changed.
     pub(super) fn stack(&mut self) {
         let kernel = self.kernel;
         let head = self.place(Space::Global, kernel.head_offset());

@@ -89,7 +89,8 @@ impl Writer<'_> {
         true
     }
 
-    /// A call of the function itself with one parameter counting down, at its entry. Functions without a suitable parameter have none.
+    /// A call of the function itself with one parameter counting down, at its entry. Functions without a suitable
+    /// parameter have none.
     pub(super) fn recursion(&mut self) {
         let signature = self.func.signature.clone();
         let counter = signature

@@ -1,7 +1,7 @@
 //! Operands that keep operations from trapping.
 //!
-//! The host's traps would end the process, so every operation that may trap gets an operand for which it does not: the operand itself wherever that
-//! is fine, chosen by a comparison that both sides compute.
+//! The host's traps would end the process, so every operation that may trap gets an operand for which it does not: the
+//! operand itself wherever that is fine, chosen by a comparison that both sides compute.
 
 use super::Writer;
 use crate::catalogue::Oracle;

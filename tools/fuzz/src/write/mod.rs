@@ -1,10 +1,11 @@
 //! Writes random functions that always return, and whose results CLIF settles.
 //!
-//! A function is written from its entry on. A [`Writer`] keeps the values that can be read at this place (`scope`), and writes operations on them
-//! (`values`, with what makes them total in `guard`), accesses to stack slots (`memory`), branches, loops and switches (`control`) and calls
-//! (`calls`). Control is structured: each form is entered at its top and left at its bottom, so a value defined before it may be read in it and after it,
-//! and those defined inside leave as parameters of the block behind it. Every loop counts down from a small number, and a function may only
-//! be called as often as the budget allows (`Writer::cost`).
+//! A function is written from its entry on. A [`Writer`] keeps the values that can be read at this place (`scope`), and
+//! writes operations on them (`values`, with what makes them total in `guard`), accesses to stack slots (`memory`),
+//! branches, loops and switches (`control`) and calls (`calls`). Control is structured: each form is entered at its top
+//! and left at its bottom, so a value defined before it may be read in it and after it, and those defined inside leave
+//! as parameters of the block behind it. Every loop counts down from a small number, and a function may only be called
+//! as often as the budget allows (`Writer::cost`).
 
 mod calls;
 mod control;
@@ -89,8 +90,8 @@ pub fn function(
     (writer.func, callee)
 }
 
-/// Writes a function that does with a type what every function may do with its types: it passes values on, closes NaNs, writes constants and makes
-/// an integer of all bits.
+/// Writes a function that does with a type what every function may do with its types: it passes values on, closes NaNs,
+/// writes constants and makes an integer of all bits.
 pub fn basics(catalogue: &Catalogue, ty: Type) -> Function {
     let mut signature = Signature::new(CallConv::Fast);
     signature.params = vec![AbiParam::new(ty)];

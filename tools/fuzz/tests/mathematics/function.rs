@@ -1,4 +1,5 @@
-//! A function of the library over buffers: compiled for the host, and as a kernel on the simulator. Elements are the low bits of 64.
+//! A function of the library over buffers: compiled for the host, and as a kernel on the simulator. Elements are the
+//! low bits of 64.
 
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{Function, Type};
@@ -39,7 +40,8 @@ fn with_callees(name: &str) -> BTreeMap<String, &'static Function> {
     found
 }
 
-/// The part of both loops that handles the element at byte offset v90: pointers to the arguments from v0 on, then one to the results.
+/// The part of both loops that handles the element at byte offset v90: pointers to the arguments from v0 on, then one
+/// to the results.
 fn element(name: &str) -> (String, String) {
     let (params, result) = signature(name);
     let names: Vec<String> = params.iter().map(Type::to_string).collect();

@@ -43,7 +43,8 @@ fn with_neighbours(ty: Type, bits: u64) -> [u64; 5] {
     [-2i64, -1, 0, 1, 2].map(|step| bits.wrapping_add_signed(step) & mask)
 }
 
-/// Zeros, subnormal numbers, infinities, NaN, powers of two, multiples of pi/2 and of ln 2, edges of domains, with their neighbours.
+/// Zeros, subnormal numbers, infinities, NaN, powers of two, multiples of pi/2 and of ln 2, edges of domains, with
+/// their neighbours.
 pub fn corners(ty: Type) -> Vec<u64> {
     let mut list = Vec::new();
     if !ty.is_float() {

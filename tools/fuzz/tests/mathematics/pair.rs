@@ -1,5 +1,6 @@
-//! Numbers of about 106 digits as sums of two f64 (T. J. Dekker, "A floating-point technique for extending the available precision", 1971), with
-//! the functions that the exact results are made of. Nothing here is shared with the library; `doubles.rs` compares it with a third arithmetic.
+//! Numbers of about 106 digits as sums of two f64 (T. J. Dekker, "A floating-point technique for extending the
+//! available precision", 1971), with the functions that the exact results are made of. Nothing here is shared with the
+//! library; `doubles.rs` compares it with a third arithmetic.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

@@ -121,7 +121,8 @@ fn number(machine: &Machine, form: &Form, index: usize) -> Option<(String, Strin
     let (ty, value) = match field.ty {
         FieldType::Label => return None,
         FieldType::Gpr | FieldType::Uniform | FieldType::Predicate => return None,
-        // No instruction writes a uniform predicate but UPT, which the field holds from the start: its negation is all there is to choose.
+        // No instruction writes a uniform predicate but UPT, which the field holds from the start: its negation is all
+        // there is to choose.
         FieldType::UniformPredicate => {
             let negation = format!("{}.not", field.name);
             let not = form.fields.iter().position(|f| f.name == negation)?;

@@ -1,14 +1,16 @@
-//! Which constructors selection has: one for each way to write an operation (a line of its `__Syntax`, a *mode*), with typed sources and
-//! results.
+//! Which constructors selection has: one for each way to write an operation (a line of its `__Syntax`, a *mode*), with
+//! typed sources and results.
 //!
-//! `IADD R0, R1, R2` and `IADD.X R0, P0, R1, R2, P1` are two constructors, `IADD` and `IADD_X`: the first takes integers that may be
-//! negated and gives a register, the second takes words that may be complemented and a carry, and gives a register and a carry. What an
-//! operand can be is read from the syntax line (`{-}`, `{|}`, `{~}`, `.hsel2`) and from `Bitwidth`.
+//! `IADD R0, R1, R2` and `IADD.X R0, P0, R1, R2, P1` are two constructors, `IADD` and `IADD_X`: the first takes
+//! integers that may be negated and gives a register, the second takes words that may be complemented and a carry, and
+//! gives a register and a carry. What an operand can be is read from the syntax line (`{-}`, `{|}`, `{~}`, `.hsel2`)
+//! and from `Bitwidth`.
 //!
-//! Modifiers of a line are of three kinds. One that decides how wide an operand is, or whether it is half a register, decides the types of
-//! the constructor and therefore belongs to its name: `F2F_F64_F32` (left out where it is the default: `UIADD`, `UIADD_64`). One that
-//! the syntax demands is an argument in front (`ISETP` needs its comparison). All others are implied at their defaults; where there are
-//! any, a second constructor takes all modifiers as one argument: `FADD_with`.
+//! Modifiers of a line are of three kinds. One that decides how wide an operand is, or whether it is half a register,
+//! decides the types of the constructor and therefore belongs to its name: `F2F_F64_F32` (left out where it is the
+//! default: `UIADD`, `UIADD_64`). One that the syntax demands is an argument in front (`ISETP` needs its comparison).
+//! All others are implied at their defaults; where there are any, a second constructor takes all modifiers as one
+//! argument: `FADD_with`.
 
 use super::naming::role_name;
 use super::optypes::{Kind, kind_of};
@@ -126,9 +128,9 @@ impl Constructor {
     }
 }
 
-/// Whether selection can use the operation as a value or for an effect. Operations that end or leave a block are terminators, calls
-/// carry the ABI, convergence barriers are placed after selection, and operations on the set of all predicates or on a register known at
-/// run time are for the assembler.
+/// Whether selection can use the operation as a value or for an effect. Operations that end or leave a block are
+/// terminators, calls carry the ABI, convergence barriers are placed after selection, and operations on the set of all
+/// predicates or on a register known at run time are for the assembler.
 fn selectable(machine: &Machine, optype: &Optype) -> bool {
     const NOT: [&str; 7] = [
         "branch",
@@ -404,7 +406,8 @@ fn swap(machine: &Machine, optype: &Optype, form: &Form) -> Swap {
     }
 }
 
-/// What a source may be that one form takes as `a` and another as `b`: an immediate has no modifiers of its own, but they fold into it.
+/// What a source may be that one form takes as `a` and another as `b`: an immediate has no modifiers of its own, but
+/// they fold into it.
 fn wider(a: SourceType, b: SourceType) -> SourceType {
     // A register of the uniform datapath in one form is a register of either kind in all.
     match (a, b) {

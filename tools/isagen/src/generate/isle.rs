@@ -1,8 +1,10 @@
-//! ISLE declarations of the machine: enumerations, and the typed constructors of `constructors.rs`; and the Rust methods behind them.
+//! ISLE declarations of the machine: enumerations, and the typed constructors of `constructors.rs`; and the Rust
+//! methods behind them.
 //!
-//! `(decl IMAD (Word Word ISrc) GprCarry)`: one term for each way to write an operation, the guard left out. The constructor picks the form
-//! (RR/RU/RI/RC, …) from what the sources are. `(decl IMAD_with (ImadOptions Word Word ISrc) GprCarry)` takes the modifiers that `IMAD`
-//! implies, made by `IMAD_options`.
+//! `(decl IMAD (Word Word ISrc) GprCarry)`: one term for each way to write an operation, the guard left out. The
+//! constructor picks the form (RR/RU/RI/RC, …) from what the sources are.
+//! `(decl IMAD_with (ImadOptions Word Word ISrc) GprCarry)` takes the modifiers that `IMAD` implies, made by
+//! `IMAD_options`.
 
 use super::constructors::{Constructor, Register, ResultType, SourceType, Swap, constructors};
 use super::naming::{camel, constant, snake};
@@ -287,7 +289,8 @@ fn word<'c>(
     word
 }
 
-/// The methods of the lowering context behind [`declarations`], as a macro to be called inside the implementation of the ISLE context.
+/// The methods of the lowering context behind [`declarations`], as a macro to be called inside the implementation of
+/// the ISLE context.
 pub fn methods(machine: &Machine) -> String {
     let mut out = String::new();
     let w = &mut out;

@@ -13,8 +13,8 @@ pub use optypes::{Signature, signature};
 
 use crate::model::Machine;
 
-/// The Rust source that `src/isa/generated.rs` includes: enumerations, forms, tables, per optype its fields and the types of
-/// its semantics, and per form the function that builds it.
+/// The Rust source that `src/isa/generated.rs` includes: enumerations, forms, tables, per optype its fields and the
+/// types of its semantics, and per form the function that builds it.
 pub fn rust(machine: &Machine) -> String {
     let mut out = String::new();
     types::write(machine, &mut out);

@@ -1,6 +1,7 @@
 //! Names in generated code from names in the documents.
 
-/// A member or field name as a Rust type or variant name: `H1_H0` gives `H1H0`, `NoFTZ` gives `NoFtz`, `32` gives `W32`.
+/// A member or field name as a Rust type or variant name: `H1_H0` gives `H1H0`, `NoFTZ` gives `NoFtz`, `32` gives
+/// `W32`.
 pub fn camel(name: &str) -> String {
     let mut out = String::new();
     let mut previous_lower = false;

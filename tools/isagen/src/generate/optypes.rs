@@ -98,7 +98,8 @@ pub fn signature(machine: &Machine, optype: &Optype) -> Signature {
             let (role, kind) = (role_name(&operand.name), kind_of(form, operand));
             match operand.direction {
                 Direction::Out => {
-                    // An operation that writes the set of predicates keeps some of them (R2P): it reads the set as well.
+                    // An operation that writes the set of predicates keeps some of them (R2P): it reads the set as
+                    // well.
                     if kind == Kind::Set {
                         add(&mut result.sources, role.clone(), kind);
                     }

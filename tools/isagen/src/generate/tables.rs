@@ -289,7 +289,8 @@ fn register_entries(form: &Form) -> usize {
     form.operands.iter().map(|o| entries(form, o)).sum()
 }
 
-/// For every entry where the number of its register stands in the word; none for the registers of an operand behind its first.
+/// For every entry where the number of its register stands in the word; none for the registers of an operand behind its
+/// first.
 fn register_bits(form: &Form) -> Vec<Option<u8>> {
     let mut bits = Vec::with_capacity(register_entries(form));
     for operand in form.operands.iter().filter(|o| entries(form, o) > 0) {

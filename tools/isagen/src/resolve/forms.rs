@@ -30,7 +30,8 @@ pub const EFFECTS: [&str; 19] = [
     "special",
 ];
 
-/// What stands among the effects for selection and is none: how SrcA and SrcB may change places, and that it uses no negation of operands.
+/// What stands among the effects for selection and is none: how SrcA and SrcB may change places, and that it uses no
+/// negation of operands.
 pub const SELECTION: [&str; 4] = ["commutative", "mirrored", "exchanged", "unnegated"];
 
 impl<'a> Context<'a> {

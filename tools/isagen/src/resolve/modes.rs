@@ -1,8 +1,8 @@
 //! Lines of `__Syntax` → modes of a form.
 //!
-//! A literal of a line's head (`.X`) belongs to the field whose type has that member. Where several lines tell by their literals which
-//! instruction is meant they are modes: each fixes the fields that any line's literals set. What is matched how is said in
-//! `docs/description.md`, "Reading `__Syntax`".
+//! A literal of a line's head (`.X`) belongs to the field whose type has that member. Where several lines tell by their
+//! literals which instruction is meant they are modes: each fixes the fields that any line's literals set. What is
+//! matched how is said in `docs/description.md`, "Reading `__Syntax`".
 
 use super::Context;
 use super::expression::find;

@@ -227,7 +227,8 @@ fn listed(list: Option<&OperandList>, entry: &OperandEntry) -> bool {
     list.is_some_and(|list| list.entries.iter().any(matches))
 }
 
-/// Every value an expression can have; none if there are too many combinations. Fields of enumerations take their members' values.
+/// Every value an expression can have; none if there are too many combinations. Fields of enumerations take their
+/// members' values.
 fn possible_values(expression: &Expr, fields: &[Field], enums: &[EnumType]) -> Option<Vec<i64>> {
     let mut used = Vec::new();
     expression.fields(&mut |field| {

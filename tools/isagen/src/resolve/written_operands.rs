@@ -187,9 +187,9 @@ pub(super) fn shown_fields(operand: &SyntaxOperand, shown: &mut Vec<usize>) {
     }
 }
 
-/// Which field each name among a line's operands stands for: the field of that name, `SrcX` for `rx`, `urx` or `vx`, and the rest in
-/// the order of `Order`, where a name that begins with a type (`UImm5Sca`) is only matched with a field of that type, and one that
-/// begins with `p` only with a predicate.
+/// Which field each name among a line's operands stands for: the field of that name, `SrcX` for `rx`, `urx` or `vx`,
+/// and the rest in the order of `Order`, where a name that begins with a type (`UImm5Sca`) is only matched with a field
+/// of that type, and one that begins with `p` only with a predicate.
 fn match_names<'l>(line: &'l SyntaxLine, form: &Form) -> Vec<(&'l Name, usize)> {
     let mut names: Vec<&Name> = Vec::new();
     for token in &line.operands {

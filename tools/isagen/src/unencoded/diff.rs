@@ -1,4 +1,5 @@
-//! Compares the vendor's pages of a set without encodings with its description: lines of syntax, values of modifiers, examples.
+//! Compares the vendor's pages of a set without encodings with its description: lines of syntax, values of modifiers,
+//! examples.
 
 use super::{InstructionSet, Operation, canonical};
 use crate::diagnostic::Diagnostic;

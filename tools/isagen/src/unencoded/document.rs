@@ -1,8 +1,9 @@
 //! The vendor's pages of a set without encodings, unmodified.
 //!
-//! A page begins with the name of its set (`SPA 5.3:`). The lines of one instruction stand below each other up to `;`, but not always
-//! in order: immediates stand before the guard they belong behind, and lists of values in the middle of an instruction. What a line is
-//! tells where it belongs, so each instruction is put together again from lines of known kinds. All else is prose.
+//! A page begins with the name of its set (`SPA 5.3:`). The lines of one instruction stand below each other up to `;`,
+//! but not always in order: immediates stand before the guard they belong behind, and lists of values in the middle of
+//! an instruction. What a line is tells where it belongs, so each instruction is put together again from lines of known
+//! kinds. All else is prose.
 
 use super::{Operation, syntax};
 use crate::ast::{Name, TextLine};
@@ -82,7 +83,8 @@ fn rows(file: u32, text: &str) -> Vec<Row<'_>> {
         .collect()
 }
 
-/// The rows without `.name: { .A*, prose .B }`, which may take several; and those lists as they are written in a description.
+/// The rows without `.name: { .A*, prose .B }`, which may take several; and those lists as they are written in a
+/// description.
 fn without_lists<'t>(rows: &[Row<'t>]) -> (Vec<Row<'t>>, Vec<TextLine>) {
     let (mut rest, mut lists) = (Vec::new(), Vec::new());
     let mut rows = rows.iter();

@@ -1,5 +1,5 @@
-//! Tables of a set without encodings, as Rust: an enumeration for each list of values, a structure of all modifiers, and the lines of
-//! syntax. The types they fill are those of the module that includes them.
+//! Tables of a set without encodings, as Rust: an enumeration for each list of values, a structure of all modifiers,
+//! and the lines of syntax. The types they fill are those of the module that includes them.
 
 use super::{InstructionSet, Line, List, Operand, Shape};
 use crate::generate::{camel, snake};

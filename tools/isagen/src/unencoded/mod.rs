@@ -1,8 +1,8 @@
 //! Instruction sets whose documents give syntax but no bit positions: SPA 5.3, the predecessor.
 //!
-//! In: files that begin with `__InstructionSet NAME;` ([`load`]), or the vendor's pages as they are ([`document`]). Out: an
-//! [`InstructionSet`], of which [`generate`] makes tables to read, print and execute text by. There are no encodings, and none are
-//! assigned: everything here is documented.
+//! In: files that begin with `__InstructionSet NAME;` ([`load`]), or the vendor's pages as they are ([`document`]).
+//! Out: an [`InstructionSet`], of which [`generate`] makes tables to read, print and execute text by. There are no
+//! encodings, and none are assigned: everything here is documented.
 
 pub mod diff;
 pub mod document;

@@ -1,6 +1,7 @@
 //! Lines of `__Syntax` of a set without encodings.
 //!
-//! A line is `{@{!}Pg} MNEMONIC{.modifier} Rd, …, {&req_6} {&rdN} {&wrN} {?sched} ;`. Blanks mean nothing but the end of the head.
+//! A line is `{@{!}Pg} MNEMONIC{.modifier} Rd, …, {&req_6} {&rdN} {&wrN} {?sched} ;`. Blanks mean nothing but the end
+//! of the head.
 
 use super::{Line, List, Operand, Operation, Shape, Value};
 use crate::ast::{Name, TextLine};

@@ -127,7 +127,8 @@ pub fn i64_chain(x: &[Longs], mut y: DisjointMut<Longs>) {
     ];
 }
 
-/// From each record three numbers: one at a stride that the launch says, one where records have 24 bytes, one where they have 256.
+/// From each record three numbers: one at a stride that the launch says, one where records have 24 bytes, one where
+/// they have 256.
 #[kernel]
 pub fn gather64(
     stride: u64,

@@ -1,5 +1,5 @@
-//! The kernels of `filetests/kernels` that other compilers have too, written as one writes Rust: slices with their lengths, `Option`s, iterators,
-//! no `unsafe`.
+//! The kernels of `filetests/kernels` that other compilers have too, written as one writes Rust: slices with their
+//! lengths, `Option`s, iterators, no `unsafe`.
 
 #![no_std]
 #![deny(unsafe_code)]

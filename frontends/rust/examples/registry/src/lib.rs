@@ -1,8 +1,8 @@
-//! Crates from the registry, unmodified, in kernels: hashes, random numbers, printing and parsing of numbers, collections, fixed point, wide
-//! integers, mathematics; sorting and searching of `core`; and a small interpreter.
+//! Crates from the registry, unmodified, in kernels: hashes, random numbers, printing and parsing of numbers,
+//! collections, fixed point, wide integers, mathematics; sorting and searching of `core`; and a small interpreter.
 //!
-//! Each function takes a number and gives one: what it does in between is a crate's business. The host calls the same functions, so that both can
-//! be compared.
+//! Each function takes a number and gives one: what it does in between is a crate's business. The host calls the same
+//! functions, so that both can be compared.
 
 #![no_std]
 

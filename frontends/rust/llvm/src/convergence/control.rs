@@ -78,7 +78,8 @@ impl Control {
         dominates(&self.dominators, node(before), node(after))
     }
 
-    /// Whether a way leads from one block to another without beginning a loop anew. Not known, and so denied, of loops with several entries.
+    /// Whether a way leads from one block to another without beginning a loop anew. Not known, and so denied, of loops
+    /// with several entries.
     pub fn leads(&self, from: BlockId, to: BlockId) -> bool {
         let forward = self.forward.as_ref();
         forward.is_some_and(|graph| has_path_connecting(graph, node(from), node(to), None))
@@ -95,8 +96,9 @@ fn dominates(dominators: &Dominators<NodeIndex>, before: NodeIndex, after: NodeI
         .is_some_and(|ways| ways.any(|way| way == before))
 }
 
-/// The loops around each block. A loop is a set of blocks that all lead to each other; inside are the loops that are left when it can no longer be
-/// begun anew, which is without the edges to the blocks where it is entered. So a loop with several entries is a loop, too.
+/// The loops around each block. A loop is a set of blocks that all lead to each other; inside are the loops that are
+/// left when it can no longer be begun anew, which is without the edges to the blocks where it is entered. So a loop
+/// with several entries is a loop, too.
 fn depths(graph: &Graph) -> Vec<u32> {
     let mut depths = vec![0; graph.node_count()];
     let mut waiting = vec![graph.clone()];

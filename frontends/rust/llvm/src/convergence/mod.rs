@@ -1,17 +1,19 @@
 //! Whether barriers and shuffles still are where the source has them.
 //!
-//! Threads that wait together have to wait at the same instruction. A compiler for a CPU knows nothing of that: rustc and LLVM copy a call into both
-//! arms of a branch where that saves a jump, and half of a warp then waits at one copy, half at the other. The flags of `thisgpu-build` keep them from
-//! it; they are switches that nobody promises, so that this pass looks at what came of them.
+//! Threads that wait together have to wait at the same instruction. A compiler for a CPU knows nothing of that: rustc
+//! and LLVM copy a call into both arms of a branch where that saves a jump, and half of a warp then waits at one copy,
+//! half at the other. The flags of `thisgpu-build` keep them from it; they are switches that nobody promises, so that
+//! this pass looks at what came of them.
 //!
-//! It takes two compilations of the same source: the one that is translated, and a *reference* without LLVM's passes. Every call of a convergent
-//! intrinsic that a kernel reaches is a site, known in both by the places of the call and of all calls around it, inlined or not. An error is
+//! It takes two compilations of the same source: the one that is translated, and a *reference* without LLVM's passes.
+//! Every call of a convergent intrinsic that a kernel reaches is a site, known in both by the places of the call and of
+//! all calls around it, inlined or not. An error is
 //!
 //! - a site whose call or whose function is not `convergent`: LLVM was not told;
 //! - a site without a place, or with one that the reference does not have;
 //! - a site in more loops than in the reference;
-//! - two sites of one place, unless every thread passes one after the other: one dominates the other, or both are what is left of a loop that was
-//!   unrolled, where one leads to the other.
+//! - two sites of one place, unless every thread passes one after the other: one dominates the other, or both are what
+//!   is left of a loop that was unrolled, where one leads to the other.
 //!
 //! What the reference has and the translated program has not is code that is never reached, and no error.
 

@@ -53,7 +53,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Whether threads that pass both pass one after the other. Those that are what is left of an unrolled loop may be in branches of their own turns.
+    /// Whether threads that pass both pass one after the other. Those that are what is left of an unrolled loop may be
+    /// in branches of their own turns.
     pub fn comes_with(&self, other: &Site, unrolled: bool, controls: &mut Controls) -> bool {
         let parted = self.path.iter().zip(&other.path).find(|(a, b)| a != b);
         let Some((ours, theirs)) = parted else {

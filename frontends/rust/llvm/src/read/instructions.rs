@@ -95,7 +95,8 @@ impl<'a> Names<'a> {
         Ok((left, Operand { ty, value }))
     }
 
-    /// One instruction, which is the whole text. What cannot be read is an unsupported operation, which is an error only if something reaches it.
+    /// One instruction, which is the whole text. What cannot be read is an unsupported operation, which is an error
+    /// only if something reaches it.
     pub fn instruction(&mut self, text: &str) -> Instruction {
         let mut lexer = Lexer::new(text);
         let mut result = None;

@@ -1,10 +1,12 @@
 //! The reader of LLVM IR as text, as rustc 1.95 (LLVM 22.1) prints it.
 //!
-//! It takes a whole module and gives a [`Module`]. What stands outside of functions has to be understood, or is an error with its line; an instruction
-//! that is not understood becomes [`Operation::Unsupported`](crate::model::Operation::Unsupported), since most of a crate is not reached by a kernel.
+//! It takes a whole module and gives a [`Module`]. What stands outside of functions has to be understood, or is an
+//! error with its line; an instruction that is not understood becomes
+//! [`Operation::Unsupported`](crate::model::Operation::Unsupported), since most of a crate is not reached by a kernel.
 //!
-//! A text, because rustc writes it, a person can read it, and tests can be written in it. The crate `llvm-bitcode` reads LLVM's bit streams into
-//! records of numbers: types, values and debug information would have to be put together from them in any case, so it would save the lexer alone.
+//! A text, because rustc writes it, a person can read it, and tests can be written in it. The crate `llvm-bitcode`
+//! reads LLVM's bit streams into records of numbers: types, values and debug information would have to be put together
+//! from them in any case, so it would save the lexer alone.
 
 mod instructions;
 mod lexer;
@@ -95,8 +97,8 @@ impl Reader {
         }
     }
 
-    /// Named types, which may be made of others that are defined behind them: those first. One that cannot be read, or is made of itself, is an
-    /// error only where it is used.
+    /// Named types, which may be made of others that are defined behind them: those first. One that cannot be read, or
+    /// is made of itself, is an error only where it is used.
     fn types(&mut self, text: &str) {
         let mut open: HashMap<String, Lexer<'_>> = HashMap::new();
         let mut names = Vec::new();

@@ -119,10 +119,12 @@ fn structure(lexer: &mut Lexer<'_>, named: &NamedTypes, packed: bool) -> Result<
     bounded(Type::Struct(Arc::new(Struct::new(packed, fields))))
 }
 
-/// Most types that a type is made of (*assumed*: more than the longest table of constants, whose type has a field for each).
+/// Most types that a type is made of (*assumed*: more than the longest table of constants, whose type has a field for
+/// each).
 const MAX_NODES: u64 = 1 << 24;
 
-/// A type that is made of no more others than passes over types can take. Named types are in it, so it may be more than its text.
+/// A type that is made of no more others than passes over types can take. Named types are in it, so it may be more than
+/// its text.
 fn bounded(ty: Type) -> Result<Type, String> {
     let extent = ty.extent();
     if extent.depth > MAX_DEPTH {
@@ -283,7 +285,8 @@ fn literal(digits: &str, of: &Type) -> Result<Constant, String> {
     }
 }
 
-/// The bits of the f32 that a double of the same value stands for; of a NaN the payload is kept, as a conversion might not.
+/// The bits of the f32 that a double of the same value stands for; of a NaN the payload is kept, as a conversion might
+/// not.
 fn narrowed(double: u64) -> u32 {
     let value = f64::from_bits(double);
     if value.is_nan() {

@@ -1,8 +1,8 @@
 //! Atomics and volatile accesses.
 //!
-//! CLIF has two orders: the strongest, which stands for all of Rust's but `Relaxed`, and with `can_move` none with other addresses, which
-//! is that. A volatile access is a relaxed one, or several where it is too wide: it is made as often as the program says, in its place
-//! among the others.
+//! CLIF has two orders: the strongest, which stands for all of Rust's but `Relaxed`, and with `can_move` none with
+//! other addresses, which is that. A volatile access is a relaxed one, or several where it is too wide: it is made as
+//! often as the program says, in its place among the others.
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};

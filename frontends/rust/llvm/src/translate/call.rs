@@ -1,4 +1,5 @@
-//! Calls: of functions of the program, of the backend's intrinsics and operations, of the library, and through pointers.
+//! Calls: of functions of the program, of the backend's intrinsics and operations, of the library, and through
+//! pointers.
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
@@ -269,8 +270,9 @@ impl<'p> Body<'_, 'p, '_> {
         }
     }
 
-    /// Assembly: only what has no instructions is understood, as `black_box` and compiler fences are, and the question which features the host's
-    /// processor has. The answer is none, so that a crate with a choice takes the code that it has for every processor.
+    /// Assembly: only what has no instructions is understood, as `black_box` and compiler fences are, and the question
+    /// which features the host's processor has. The answer is none, so that a crate with a choice takes the code that
+    /// it has for every processor.
     fn assembly(
         &mut self,
         call: &Call,

@@ -57,8 +57,8 @@ impl Body<'_, '_, '_> {
         })
     }
 
-    /// The integer nearest to zero from a float, the least or greatest that there is beyond them, and 0 of a NaN. LLVM asks for that of `fptosi.sat` and
-    /// leaves the rest open otherwise.
+    /// The integer nearest to zero from a float, the least or greatest that there is beyond them, and 0 of a NaN. LLVM
+    /// asks for that of `fptosi.sat` and leaves the rest open otherwise.
     pub fn float_to_int(&mut self, value: ir::Value, bits: u32, signed: bool) -> ir::Value {
         let ty = container(bits);
         let whole = match signed {

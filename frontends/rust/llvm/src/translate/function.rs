@@ -1,7 +1,8 @@
 //! One function: its blocks, its values, and what is left out.
 //!
-//! Blocks are translated in an order in which definitions come before their uses (reverse post-order); those that nothing reaches are not. Phis are the
-//! parameters of their block. A block that ends in a panic is a trap: what it only computes for the panic's message is left out.
+//! Blocks are translated in an order in which definitions come before their uses (reverse post-order); those that
+//! nothing reaches are not. Phis are the parameters of their block. A block that ends in a panic is a trap: what it
+//! only computes for the panic's message is left out.
 
 use super::shape::{self, Scalar};
 use super::{Translator, signature_of};
@@ -109,8 +110,8 @@ pub(super) fn translate<'p>(
     (func, callees)
 }
 
-/// Gives a branch to a block that does nothing but trap the trap's place: the two become one instruction at the branch, and a fault is to name the
-/// panic's line.
+/// Gives a branch to a block that does nothing but trap the trap's place: the two become one instruction at the branch,
+/// and a fault is to name the panic's line.
 fn place_traps(func: &mut ir::Function) {
     let blocks: Vec<ir::Block> = func.layout.blocks().collect();
     for block in blocks {
@@ -239,8 +240,8 @@ impl<'p> Body<'_, 'p, '_> {
         last.is_some_and(|last| self.builder.func.dfg.insts[last].opcode().is_terminator())
     }
 
-    /// The call of a function that does not return and has no body, if an instruction is one. Generic ones of `core::panicking` have a body
-    /// (`assert_failed`), which would only lose the caller's place.
+    /// The call of a function that does not return and has no body, if an instruction is one. Generic ones of
+    /// `core::panicking` have a body (`assert_failed`), which would only lose the caller's place.
     fn panicking(&self, instruction: &'p Instruction) -> Option<(&'p Call, &'p Function)> {
         let Operation::Call(call) = &instruction.operation else {
             return None;
@@ -519,8 +520,8 @@ impl<'p> Body<'_, 'p, '_> {
     }
 }
 
-/// Which of the instructions before a panic are needed: what others can see, and what that needs. Stores to the function's own slots are for the
-/// message alone, unless something that is needed may read them.
+/// Which of the instructions before a panic are needed: what others can see, and what that needs. Stores to the
+/// function's own slots are for the message alone, unless something that is needed may read them.
 fn needed(instructions: &[Instruction], slots: &HashSet<Local>) -> Vec<bool> {
     let mut own: HashSet<Local> = slots.clone();
     for instruction in instructions {

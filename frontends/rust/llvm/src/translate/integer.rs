@@ -1,6 +1,7 @@
 //! Integers of any width.
 //!
-//! Bits above those of an integer are zero wherever it is at rest. What may set them is followed by a mask; what reads the sign extends it first.
+//! Bits above those of an integer are zero wherever it is at rest. What may set them is followed by a mask; what reads
+//! the sign extends it first.
 
 use super::function::{Body, Result};
 use super::shape::container;

@@ -22,7 +22,8 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// The number of a place: the user's own line, where code was inlined from the standard library, with the calls that were inlined around it.
+    /// The number of a place: the user's own line, where code was inlined from the standard library, with the calls
+    /// that were inlined around it.
     pub fn number(&mut self, place: &Place) -> SourceLoc {
         let place = place.of_user();
         let outer: Vec<&Place> = place.chain().skip(1).collect();

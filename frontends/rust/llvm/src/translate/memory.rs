@@ -1,7 +1,7 @@
 //! Loads, stores, stack slots, and copies of memory.
 //!
-//! Every access says how it is aligned, where LLVM knows; one that is aligned less than its size is made of pieces that are. Of a single byte's alignment
-//! the back end finds out more by itself.
+//! Every access says how it is aligned, where LLVM knows; one that is aligned less than its size is made of pieces that
+//! are. Of a single byte's alignment the back end finds out more by itself.
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar, container};

@@ -1,7 +1,8 @@
 //! From a linked program to an object: what the kernels reach, as functions of CLIF and data objects.
 //!
-//! Functions are translated one after the other, beginning with the kernels; what one names is translated after it. All of them together are then
-//! compiled, callees first. Everything that is unsupported is reported together, each with its Rust line.
+//! Functions are translated one after the other, beginning with the kernels; what one names is translated after it. All
+//! of them together are then compiled, callees first. Everything that is unsupported is reported together, each with
+//! its Rust line.
 
 mod atomics;
 mod bits;
@@ -330,7 +331,8 @@ impl<'p> Translator<'p> {
         }
     }
 
-    /// A function that traps, for one without a body whose address is taken: mostly one that formats what a panic would say.
+    /// A function that traps, for one without a body whose address is taken: mostly one that formats what a panic would
+    /// say.
     fn stub(&mut self, function: &Function) -> Result<FuncId, String> {
         if let Some(id) = self.stubs.get(&function.name) {
             return Ok(*id);

@@ -1,7 +1,7 @@
 //! How values of LLVM's types are values of CLIF's.
 //!
-//! A scalar is one value. A vector, an array and a structure are the values of their elements, one after the other. An integer whose width CLIF lacks is
-//! the next wider one; the bits above its own are zero wherever it is at rest.
+//! A scalar is one value. A vector, an array and a structure are the values of their elements, one after the other. An
+//! integer whose width CLIF lacks is the next wider one; the bits above its own are zero wherever it is at rest.
 
 use crate::layout;
 use crate::model::Type;

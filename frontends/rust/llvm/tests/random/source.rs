@@ -1,7 +1,8 @@
 //! A generator of Rust functions: `fn fN(x: &[u64; 6]) -> u64`.
 //!
-//! Every function is made of statements that compute numbers in one of many ways and mix them into the result. What a host and a device may do
-//! differently and both be right (the bits of a NaN, the sign of the lesser of two zeros) is never mixed.
+//! Every function is made of statements that compute numbers in one of many ways and mix them into the result. What a
+//! host and a device may do differently and both be right (the bits of a NaN, the sign of the lesser of two zeros) is
+//! never mixed.
 
 use super::expressions::{Scope, Ty};
 use super::rng::Rng;

@@ -10,7 +10,8 @@ use cranelift_thisgpu::compile::Code;
 use cranelift_thisgpu::driver::{DevicePointer, Grid};
 use std::fmt::Display;
 
-/// Warp instructions that a warp may issue (measured: none of 1,000 kernels with waits between 2 and 120 threads needs more).
+/// Warp instructions that a warp may issue (measured: none of 1,000 kernels with waits between 2 and 120 threads needs
+/// more).
 const BUDGET: u64 = 1 << 19;
 
 /// The modes: in order, and so many times in random turns.

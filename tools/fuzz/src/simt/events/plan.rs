@@ -1,7 +1,8 @@
 //! A kernel of events: arrays, what threads do with them, and how they wait for each other.
 //!
-//! A thread has [`VARS`] variables of 32 bits. It does its *rounds*: something by itself, a wait, something that nobody else does at the same
-//! time or that others have published, a release, something by itself. Whoever runs first, the outcome is the same: that of the events in order.
+//! A thread has [`VARS`] variables of 32 bits. It does its *rounds*: something by itself, a wait, something that nobody
+//! else does at the same time or that others have published, a release, something by itself. Whoever runs first, the
+//! outcome is the same: that of the events in order.
 
 use super::features::Feature;
 use crate::simt::kernel::{Condition, Op, Operand, Space, Update, VARS};
@@ -545,7 +546,8 @@ impl Plan {
         })
     }
 
-    /// The values of a thread that live from the beginning to the end. Each is made of the one before it; all go into the thread's first variable.
+    /// The values of a thread that live from the beginning to the end. Each is made of the one before it; all go into
+    /// the thread's first variable.
     pub fn kept(&self, thread: u32) -> impl Iterator<Item = u32> {
         let next = |value: &u32| Some(value.wrapping_mul(*value).wrapping_add(KEPT));
         std::iter::successors(Some(thread), next).take(self.pressure as usize)

@@ -1,7 +1,7 @@
 //! A smaller kernel of events that still fails in the same way.
 //!
-//! Every candidate is one that the reference accepts. Where turns were random, some others are tried too, since another kernel has its mistake at another
-//! time.
+//! Every candidate is one that the reference accepts. Where turns were random, some others are tried too, since another
+//! kernel has its mistake at another time.
 
 use super::check;
 use super::plan::{

@@ -31,7 +31,8 @@ const STEPS: u64 = 400_000;
 /// Does the events in order.
 ///
 /// # Errors
-/// When the kernel does what it must not: an index outside of an array, a number that does not fit its bits, too many steps.
+/// When the kernel does what it must not: an index outside of an array, a number that does not fit its bits, too many
+/// steps.
 pub fn execute(plan: &Plan) -> Result<Expected, String> {
     let arrays = plan.arrays.iter().enumerate();
     let memory = arrays.map(|(index, array)| {

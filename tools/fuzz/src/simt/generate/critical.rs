@@ -1,4 +1,5 @@
-//! Critical sections: nobody leaves one without giving its lock back, and nobody waits for another lock in it but for one with a larger number.
+//! Critical sections: nobody leaves one without giving its lock back, and nobody waits for another lock in it but for
+//! one with a larger number.
 
 use super::{Held, Writer, can_try};
 use crate::simt::kernel::{End, Operand, Stmt};

@@ -1,8 +1,9 @@
 //! Random kernels in Rust with barriers and shuffles that tempt a compiler to copy or move them.
 //!
-//! Every thread passes the same barriers and shuffles in the same order: conditions around them, and how often loops with them turn, are the same for
-//! all threads, or the two arms of a condition that differs meet before. What differs between threads stands close by: arms that end in front of a
-//! barrier, flags that are asked again behind one, loops that are left early and go on behind, matches whose arms are alike but for a number.
+//! Every thread passes the same barriers and shuffles in the same order: conditions around them, and how often loops
+//! with them turn, are the same for all threads, or the two arms of a condition that differs meet before. What differs
+//! between threads stands close by: arms that end in front of a barrier, flags that are asked again behind one, loops
+//! that are left early and go on behind, matches whose arms are alike but for a number.
 
 use std::fmt::Write;
 
@@ -304,7 +305,8 @@ impl Writer {
         self.line("}");
     }
 
-    /// A loop over states that threads are in, of which each turn has the same barrier: what a compiler makes jumps from state to state of.
+    /// A loop over states that threads are in, of which each turn has the same barrier: what a compiler makes jumps
+    /// from state to state of.
     fn state_loop(&mut self) {
         let (a, b) = (self.variable(), self.variable());
         let turns = 2 + self.random.below(4);

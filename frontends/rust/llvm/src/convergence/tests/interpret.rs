@@ -1,8 +1,10 @@
-//! An interpreter of LLVM IR for the threads of a warp, which stop at every convergent intrinsic: what happens there is an event.
+//! An interpreter of LLVM IR for the threads of a warp, which stop at every convergent intrinsic: what happens there is
+//! an event.
 //!
-//! It knows nothing of the translator: integers, memory, control flow and calls, as LLVM's language reference has them, and no more than the random
-//! kernels need; anything else is an error. Threads run one after the other up to their next event. There all of them have to be at calls of the
-//! same intrinsic; whether it is the same *call* is what is recorded.
+//! It knows nothing of the translator: integers, memory, control flow and calls, as LLVM's language reference has them,
+//! and no more than the random kernels need; anything else is an error. Threads run one after the other up to their
+//! next event. There all of them have to be at calls of the same intrinsic; whether it is the same *call* is what is
+//! recorded.
 
 use crate::convergence::sites::convergent_intrinsic;
 use crate::data::{self, Scalar, mask, signed};

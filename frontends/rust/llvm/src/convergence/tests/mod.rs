@@ -7,7 +7,8 @@ mod random;
 use super::*;
 use crate::Module;
 
-/// A module of one kernel, whose blocks are `body`; places are `!dbg !(100 * line)` of the kernel, or of `inner`, which lines above 50 are in.
+/// A module of one kernel, whose blocks are `body`; places are `!dbg !(100 * line)` of the kernel, or of `inner`, which
+/// lines above 50 are in.
 fn program(body: &str, attribute: &str) -> Program {
     let places: String = (1..80)
         .map(|line| {

@@ -1,7 +1,8 @@
 //! Random kernels, compiled with the flags that keep barriers and with those that do not.
 //!
-//! The interpreter runs the reference and what LLVM's passes made. With the right flags all threads are at the same call in every event, the results
-//! are those of the reference, and the check finds nothing. With an ordinary `-O3` some kernels are broken, and the check finds every one of those.
+//! The interpreter runs the reference and what LLVM's passes made. With the right flags all threads are at the same
+//! call in every event, the results are those of the reference, and the check finds nothing. With an ordinary `-O3`
+//! some kernels are broken, and the check finds every one of those.
 
 use super::generate::{PRELUDE, Random, kernel};
 use super::interpret::{THREADS, is_together, names, run};
