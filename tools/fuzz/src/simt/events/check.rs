@@ -10,9 +10,9 @@ use cranelift_thisgpu::compile::Code;
 use cranelift_thisgpu::driver::{DevicePointer, Grid};
 use std::fmt::Display;
 
-/// Warp instructions that a warp may issue (measured: none of 1,000 kernels with waits between 2 and 120 threads needs
-/// more).
-const BUDGET: u64 = 1 << 19;
+/// Warp instructions that a warp may issue (measured: four of 19,000 kernels with waits between 2 and 120 threads need
+/// more than a quarter of it, in random turns).
+const BUDGET: u64 = 1 << 21;
 
 /// The modes: in order, and so many times in random turns.
 pub fn modes(seed: u64, random: u64) -> Vec<Mode> {
