@@ -6,7 +6,7 @@
 //! - a trap, and in a kernel a return, if its *tail*, the blocks that lead nowhere else, holds no convergent operation;
 //! - but not all: if no exit is left, the one with the most instructions in its tail is the main one, returns before
 //!   traps. The same holds for what can be reached from a convergent operation: lanes that come to a barrier of the
-//!   block have not left, however many exits are behind it;
+//!   block have not left, however many exits are behind it. Where one leads to another, the exit of the last is enough;
 //! - never the return, or the jump to another function, of a device function: its lanes live on in the caller.
 //!
 //! A block that is nothing but a trap or a return of a kernel is the end for who branches there, whoever else returns
@@ -121,12 +121,14 @@ impl Finder<'_> {
                 main.push(exit);
             }
         }
-        let led_on = self.reaching(&main);
-        let waiting = convergent.iter().copied().filter(|&b| !led_on[b]);
+        let mut led_on: SecondaryMap<Block, bool> = SecondaryMap::new();
+        self.extend_reaching(&main, &mut led_on);
         let largest = self.largest(rpo, exits, &ahead);
-        for exit in waiting.filter_map(|block| largest[block]) {
-            if !std::mem::replace(&mut is_main[exit], true) {
+        // The last one first: what it leads to is ahead of those before it as well.
+        for &block in convergent.iter().rev() {
+            if let Some(exit) = largest[block].filter(|_| !led_on[block]) {
                 main.push(exit);
+                self.extend_reaching(&[exit], &mut led_on);
             }
         }
         if main.is_empty() {
@@ -191,13 +193,18 @@ impl Finder<'_> {
     /// The blocks from which one of `targets` can be reached, those among them.
     fn reaching(&self, targets: &[Block]) -> SecondaryMap<Block, bool> {
         let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+        self.extend_reaching(targets, &mut seen);
+        seen
+    }
+
+    /// Adds the blocks from which one of `targets` can be reached to those `seen`.
+    fn extend_reaching(&self, targets: &[Block], seen: &mut SecondaryMap<Block, bool>) {
         let mut work = targets.to_vec();
         while let Some(block) = work.pop() {
             if !std::mem::replace(&mut seen[block], true) {
                 work.extend(self.cfg.pred_iter(block).map(|pred| pred.block));
             }
         }
-        seen
     }
 }
 
@@ -290,6 +297,34 @@ mod tests {
         let text = "function %f(i32, i64) {
                 fn0 = %gpu_bar_sync()
             block0(v0: i32, v1: i64):
+                brif v0, block1, block2
+            block1:
+                v2 = iadd v0, v0
+                v3 = imul v2, v2
+                v4 = imul v3, v2
+                store v4, v1
+                return
+            block2:
+                call fn0()
+                brif v0, block3, block4
+            block3:
+                v5 = iadd v0, v0
+                store v5, v1
+                return
+            block4:
+                store v0, v1
+                return
+            }";
+        assert_eq!(ends(text, true), [1, 4]);
+    }
+
+    #[test]
+    fn who_leaves_between_two_barriers_has_ended() {
+        // The exit between them is the largest of those that the first leads to, but not the second.
+        let text = "function %f(i32, i64) {
+                fn0 = %gpu_bar_sync()
+            block0(v0: i32, v1: i64):
+                call fn0()
                 brif v0, block1, block2
             block1:
                 v2 = iadd v0, v0
