@@ -137,16 +137,16 @@ pub mod sched {
 /// The machine in parts.
 #[cfg(feature = "sim")]
 pub mod sim {
-    pub use crate::sim::bytes::Bytes;
-    pub use crate::sim::decoded::Program;
+    pub use crate::sim::decode::program::Program;
+    pub use crate::sim::execute::stop::Stop;
     pub use crate::sim::execute::{BANKS, Banks, Environment};
-    pub use crate::sim::local::Local;
-    pub use crate::sim::registers::{Column, Registers};
-    pub use crate::sim::shape::Shape;
-    pub use crate::sim::stop::Stop;
-    pub use crate::sim::strong::Concurrency;
+    pub use crate::sim::launch::shape::Shape;
+    pub use crate::sim::memory::bytes::Bytes;
+    pub use crate::sim::memory::local::Local;
+    pub use crate::sim::memory::strong::Concurrency;
     pub use crate::sim::warp::Warp;
-    pub use crate::sim::{global::Global, launch::Loaded};
+    pub use crate::sim::warp::registers::{Column, Registers};
+    pub use crate::sim::{launch::Loaded, memory::global::Global};
 }
 
 /// Code between selection and emission.

@@ -5,9 +5,9 @@
 use super::{Driver, DriverError, ModuleId};
 use crate::launch::{Image, LaunchRequest, Report};
 use crate::sim::SimConfig;
-use crate::sim::global::Global;
 use crate::sim::launch::Loaded;
-use crate::sim::words::Words;
+use crate::sim::memory::global::Global;
+use crate::sim::memory::words::Words;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,25 +1,31 @@
 //! One instruction of one warp.
 //!
 //! [`Warp::step`] issues the next instruction of the warp's current group in all its lanes whose guard holds, and
-//! leaves the warp at the next one. Families with more to say have their own files: memory in [`super::access`], lanes
-//! among each other in [`super::convergent`], control in [`super::warp`].
+//! leaves the warp at the next one. Families with more to say have their own files: memory in [`crate::sim::execute::access`], lanes
+//! among each other in [`crate::sim::execute::convergent`], control in [`super::warp`].
 
-use super::action::{Action, NOWHERE};
-use super::bytes::Bytes;
+pub(crate) mod access;
+pub(crate) mod checked;
+pub(crate) mod convergent;
+pub(crate) mod stop;
+pub(crate) mod together;
+
 use super::check::Checker;
-use super::decoded::{BroadcastSource, Op, Program, WORD_BYTES};
-use super::global::Table;
 use super::memory::little_endian;
-use super::profile::{Recorder, Touches};
-use super::registers::{Column, GENERAL, LANE, LANES, Operand, THREADS, lanes};
 use super::warp::{GROUP_TURN, Warp, WarpState};
 use crate::isa::Optype;
 use crate::isa::Role;
 use crate::isa::generated::SReg;
 use crate::launch::{FaultKind, Stats};
-use crate::sim::shape::Shape;
-use crate::sim::stop::Stop;
-use crate::sim::strong::Concurrency;
+use crate::sim::decode::action::{Action, NOWHERE};
+use crate::sim::decode::program::{BroadcastSource, Op, Program, WORD_BYTES};
+use crate::sim::execute::stop::Stop;
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::bytes::Bytes;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::strong::Concurrency;
+use crate::sim::timing::profile::{Recorder, Touches};
+use crate::sim::warp::registers::{Column, GENERAL, LANE, LANES, Operand, THREADS, lanes};
 
 /// Constant banks that an instruction can name: 5 bits of its operand (assigned).
 pub const BANKS: usize = 32;

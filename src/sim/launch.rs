@@ -1,10 +1,15 @@
 //! Launching a kernel: constant bank 0, the order of CTAs, what is reported.
 //!
 //! CTAs run one after another in the order of their numbers, or on several threads as if they did
-//! ([`super::parallel`]). Where the program has atomics on global memory, CTAs may wait for each other: then as many as
+//! ([`crate::sim::launch::parallel`]). Where the program has atomics on global memory, CTAs may wait for each other: then as many as
 //! the machine's multiprocessors hold are resident together and take turns. Either way the same launch on the same
 //! memory gives the same result, unless the user does without ([`concurrent`]). The state of a CTA is made when it
 //! begins and passed on when it ends, so a launch takes memory for those CTAs only that really wait.
+
+pub(crate) mod cta;
+pub(crate) mod parallel;
+pub(crate) mod shape;
+pub(crate) mod waits;
 
 mod batch;
 mod concurrent;
@@ -13,21 +18,21 @@ mod report;
 use self::batch::{Batch, resident};
 use super::SimConfig;
 use super::check::{Checker, Outcome, Undo};
-use super::cta::{Cta, Run};
-use super::decoded::{Program, WORD_BYTES};
 use super::execute::Banks;
-use super::global::Table;
 use super::memory::MAX_SHARED;
-use super::parallel::{ALONE, Tally, threads};
-use super::profile::Recorder;
-use super::shape::Shape;
-use super::specialised::Decoding;
-use super::strong::Concurrency;
 use super::weak::Weak;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
 use crate::launch::{
     Fault, FaultKind, Image, Interrupt, LaunchError, LaunchRequest, MAX_GRID, Report, Stats,
 };
+use crate::sim::decode::program::{Program, WORD_BYTES};
+use crate::sim::decode::specialised::Decoding;
+use crate::sim::launch::cta::{Cta, Run};
+use crate::sim::launch::parallel::{ALONE, Tally, threads};
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::strong::Concurrency;
+use crate::sim::timing::profile::Recorder;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 

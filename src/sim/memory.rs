@@ -3,12 +3,19 @@
 //! A generic 64-bit address lies in shared memory from [`SHARED_BASE`], in local memory from [`LOCAL_BASE`], elsewhere
 //! in global memory. Values are little-endian.
 
-use super::bytes::Bytes;
-use super::global::Table;
-use super::local::Local;
-use super::strong::Concurrency;
+pub(crate) mod atomic;
+pub(crate) mod bytes;
+pub(crate) mod global;
+pub(crate) mod local;
+pub(crate) mod strong;
+pub(crate) mod words;
+
 use crate::abi::{LOCAL_WINDOW as LOCAL_BASE, SHARED_WINDOW as SHARED_BASE};
 use crate::launch::{AccessKind, FaultKind, Window};
+use crate::sim::memory::bytes::Bytes;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::local::Local;
+use crate::sim::memory::strong::Concurrency;
 
 /// Bytes from either base that belong to the window (assigned).
 pub(super) const WINDOW: u64 = 1 << 32;
@@ -233,8 +240,8 @@ pub fn little_endian(data: &[u8], offset: usize, bytes: u32) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::global::{GUARD_GAP, Global};
     use super::*;
+    use crate::sim::memory::global::{GUARD_GAP, Global};
 
     fn locate(
         memories: &Memories,

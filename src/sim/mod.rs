@@ -7,55 +7,26 @@
 //! In: an [`Image`], linked code with its constants, and a [`LaunchRequest`]. Out: a [`Report`] with counts, the
 //! fault if there was one, hazards and findings. Nothing here panics on what a program does.
 //!
-//! The way of an instruction: [`decoded`], [`action`] and [`specialised`] resolve its word once ([`lane_loop`],
-//! [`host`]), [`execute`] runs it in a warp ([`warp`], [`registers`], [`access`], [`together`], [`checked`],
-//! [`memory`], [`local`], [`global`], [`words`], [`strong`], [`bytes`], [`atomic`], [`convergent`]), [`cta`] lets warps
-//! take turns, [`launch`] the CTAs ([`shape`], [`parallel`]). [`check`] and [`timed`], with [`pending`], [`foreseen`]
-//! and [`profile`], look on, [`rounds`] finds warps that can never go on, [`waits`] says for whom they wait,
-//! [`Progress`] lets others look on.
+//! The way of an instruction: [`decode`] resolves its word once and chooses what runs it over the lanes, [`execute`]
+//! runs it in a [`warp`] on its [`memory`], [`launch`] lets warps and blocks take turns. [`semantics`] says what pure
+//! operations compute. Three look on or change how it goes: [`timing`], [`check`] and [`weak`].
 
-pub(crate) mod access;
-pub(crate) mod action;
-pub(crate) mod atomic;
-pub(crate) mod bytes;
-mod calls;
 pub(crate) mod check;
-mod checked;
-pub(crate) mod convergent;
-pub(crate) mod cta;
-pub(crate) mod decoded;
+pub(crate) mod decode;
 pub(crate) mod execute;
-pub(crate) mod footprint;
-pub(crate) mod foreseen;
-pub(crate) mod global;
-pub(crate) mod host;
-pub(crate) mod lane_loop;
 pub(crate) mod launch;
-pub(crate) mod local;
 pub(crate) mod memory;
-pub(crate) mod parallel;
-pub(crate) mod pending;
-pub(crate) mod profile;
-pub(crate) mod registers;
-pub(crate) mod rounds;
 pub(crate) mod semantics;
-pub(crate) mod shape;
-pub(crate) mod specialised;
-pub(crate) mod stop;
-pub(crate) mod strong;
 #[cfg(test)]
 mod tests;
-pub(crate) mod timed;
-pub(crate) mod together;
-pub(crate) mod waits;
+pub(crate) mod timing;
 pub(crate) mod warp;
 pub(crate) mod weak;
-pub(crate) mod words;
 
 pub use crate::launch::{
     Fault, FaultKind, Finding, Hazard, Image, LaunchError, LaunchRequest, Progress, Report, Stats,
 };
-pub use host::Simd;
+pub use decode::host::Simd;
 pub use semantics::Reference;
 
 /// Switches of the simulator.
@@ -145,7 +116,7 @@ impl Default for SimConfig {
             trace_events: None,
             check: false,
             weak: None,
-            warp_lanes: registers::LANES as u32,
+            warp_lanes: warp::registers::LANES as u32,
             semantics: semantics::Reference::default(),
             threads: 0,
             deterministic: true,

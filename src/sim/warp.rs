@@ -8,14 +8,18 @@
 //! all lanes of a mask agree, as in every program that sets a barrier before it waits, this is the barrier of the warp;
 //! where disjoint groups use the same number at the same time (two sides of a branch), they do not disturb each other.
 
-use super::calls::Calls;
-use super::decoded::{Broadcast, Program};
+pub(crate) mod calls;
+pub(crate) mod registers;
+pub(crate) mod rounds;
+
 use super::execute::Banks;
-use super::local::Local;
-use super::registers::{Column, LANE, LANES, Registers, THREADS, lanes};
-use super::rounds::Rounds;
-use super::shape::Shape;
 use crate::isa::random::Random;
+use crate::sim::decode::program::{Broadcast, Program};
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::local::Local;
+use crate::sim::warp::calls::Calls;
+use crate::sim::warp::registers::{Column, LANE, LANES, Registers, THREADS, lanes};
+use crate::sim::warp::rounds::Rounds;
 use smallvec::SmallVec;
 
 /// Convergence barriers of a warp.

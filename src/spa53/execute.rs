@@ -12,11 +12,11 @@ use super::{
 use crate::isa::RegisterClass;
 use crate::launch::FaultKind;
 use crate::sim::execute::Banks;
-use crate::sim::registers::{LANES, Registers};
+use crate::sim::execute::stop::Stop;
 use crate::sim::semantics::compare;
 use crate::sim::semantics::round_to_odd::{Binary16, Half};
 use crate::sim::semantics::softfloat::{self, F16, F32, Rounding};
-use crate::sim::stop::Stop;
+use crate::sim::warp::registers::{LANES, Registers};
 use std::cmp::Ordering;
 
 /// A NaN of single precision as `.F32` gives it (document 004).

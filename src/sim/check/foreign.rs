@@ -17,11 +17,11 @@ use crate::abi::LOCAL_WINDOW;
 use crate::isa::register::RegisterClass;
 use crate::isa::{Optype, Role};
 use crate::launch::{AccessKind, FindingKind, Resource, Window};
-use crate::sim::action::Action;
-use crate::sim::decoded::Op;
+use crate::sim::decode::action::Action;
+use crate::sim::decode::program::Op;
 use crate::sim::memory::Location;
-use crate::sim::registers::{Column, GENERAL, LANES, Registers, lanes};
 use crate::sim::warp::Warp;
+use crate::sim::warp::registers::{Column, GENERAL, LANES, Registers, lanes};
 use hashbrown::HashMap;
 
 /// The high word of every generic address of local memory.

@@ -13,11 +13,11 @@ use crate::isa::table::Effects;
 use crate::launch::FindingKind;
 use crate::launch::Resource;
 use crate::launch::Window;
-use crate::sim::action::Action;
-use crate::sim::decoded::{Op, Program};
+use crate::sim::decode::action::Action;
+use crate::sim::decode::program::{Op, Program};
 use crate::sim::memory::{Location, Memories};
-use crate::sim::registers::GENERAL;
 use crate::sim::warp::Group;
+use crate::sim::warp::registers::GENERAL;
 
 /// For each warp and register the lanes in which it is defined.
 pub(super) type Defined = Vec<Box<[u32]>>;

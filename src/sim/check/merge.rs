@@ -8,8 +8,8 @@
 use super::shadow::Shadow;
 use super::{Checker, RawFinding, Undo};
 use crate::launch::{FindingKind, Window};
-use crate::sim::global::Table;
-use crate::sim::shape::Shape;
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::global::Table;
 use hashbrown::HashSet;
 use std::mem::{Discriminant, discriminant};
 

@@ -38,14 +38,14 @@ pub use merge::Outcome;
 pub use together::{Place, Target};
 pub use undo::Undo;
 
-use super::decoded::{Op, Program};
-use super::global::Table;
 use super::memory::{Location, Memories};
-use super::registers::LANES;
-use super::shape::Shape;
 use super::warp::{Group, Warp};
 use crate::launch::Image;
 use crate::launch::{AccessKind, Window};
+use crate::sim::decode::program::{Op, Program};
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::global::Table;
+use crate::sim::warp::registers::LANES;
 use hashbrown::HashSet;
 use order::{Order, Threads};
 use race::{Earlier, Means, Now};

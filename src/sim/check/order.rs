@@ -17,7 +17,7 @@
 //! clock of more than [`CLOCK_ENTRIES`] places forgets the oldest and takes all up to there as known; of more than
 //! [`LOG_ENTRIES`] releases the oldest count as known to everybody.
 
-use crate::sim::registers::{LANES, lanes};
+use crate::sim::warp::registers::{LANES, lanes};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -10,7 +10,7 @@
 
 use super::order::{Order, Threads};
 use crate::launch::AccessKind;
-use crate::sim::registers::{LANES, lanes};
+use crate::sim::warp::registers::{LANES, lanes};
 use smallvec::SmallVec;
 
 /// Accesses to a word that are kept, at most (assigned): of the readers of a block every warp's.

@@ -5,7 +5,7 @@ use super::race::{Earlier, Means, Now};
 use super::shadow::Shadow;
 use crate::isa::random::Random;
 use crate::launch::AccessKind;
-use crate::sim::registers::{LANES, lanes};
+use crate::sim::warp::registers::{LANES, lanes};
 use hashbrown::{HashMap, HashSet};
 
 /// CTAs, their warps, and the lanes of a warp that do something.

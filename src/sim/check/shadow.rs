@@ -16,7 +16,7 @@
 
 use super::race::{Cell, Earlier, Means, Now, Relation, Touch, Uses};
 use crate::launch::AccessKind;
-use crate::sim::registers::LANES;
+use crate::sim::warp::registers::LANES;
 use smallvec::SmallVec;
 
 /// Words of a page (assigned).

@@ -15,11 +15,11 @@ use crate::isa::Optype;
 use crate::launch::AccessKind;
 use crate::launch::FindingKind;
 use crate::launch::Image;
-use crate::sim::action::Action;
-use crate::sim::decoded::{Op, WORD_BYTES};
+use crate::sim::decode::action::Action;
+use crate::sim::decode::program::{Op, WORD_BYTES};
 use crate::sim::memory::Location;
-use crate::sim::registers::{Column, LANES, lanes};
 use crate::sim::warp::Warp;
+use crate::sim::warp::registers::{Column, LANES, lanes};
 
 /// A frame: its bottom, and the function by its number.
 #[derive(Clone, Copy, Debug)]

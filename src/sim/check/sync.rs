@@ -3,9 +3,9 @@
 use super::{Checker, Spot};
 use crate::isa::register::RegisterClass;
 use crate::launch::{FindingKind, Resource};
-use crate::sim::action::Action;
-use crate::sim::decoded::Op;
-use crate::sim::registers::lanes;
+use crate::sim::decode::action::Action;
+use crate::sim::decode::program::Op;
+use crate::sim::warp::registers::lanes;
 use crate::sim::warp::{Group, Warp};
 
 /// The barriers of a CTA.

@@ -9,11 +9,11 @@ use super::shadow::{Present, Shadow};
 use super::{Checker, LANES, Touched};
 use crate::isa::Role;
 use crate::launch::{AccessKind, Window};
-use crate::sim::decoded::Op;
-use crate::sim::global::Table;
+use crate::sim::decode::program::Op;
+use crate::sim::execute::together::{Places, Repeats};
 use crate::sim::memory::Location;
-use crate::sim::registers::{GENERAL, lanes};
-use crate::sim::together::{Places, Repeats};
+use crate::sim::memory::global::Table;
+use crate::sim::warp::registers::{GENERAL, lanes};
 use smallvec::SmallVec;
 
 /// A memory that others see, as the shadow knows it.

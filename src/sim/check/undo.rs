@@ -6,8 +6,8 @@
 //! wrote is put back: the host may use the rest of a page meanwhile.
 
 use super::shadow::Shadow;
-use crate::sim::global::Table;
-use crate::sim::words::Saved;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::words::Saved;
 use std::sync::OnceLock;
 
 /// Bytes of a page (assigned).

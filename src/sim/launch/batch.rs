@@ -5,11 +5,11 @@ use super::concurrent::Crowd;
 use crate::launch::{FaultKind, Interruption, LaunchRequest, Report, Stats};
 use crate::properties::DeviceProperties;
 use crate::sim::check::Checker;
-use crate::sim::cta::{Cta, Run, Turn, Watchers};
-use crate::sim::global::Table;
-use crate::sim::parallel::Tally;
-use crate::sim::profile::Recorder;
-use crate::sim::shape::Shape;
+use crate::sim::launch::cta::{Cta, Run, Turn, Watchers};
+use crate::sim::launch::parallel::Tally;
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::global::Table;
+use crate::sim::timing::profile::Recorder;
 use crate::sim::weak::Weak;
 
 /// CTAs whose room is kept for later launches, at most (assigned).

@@ -2,15 +2,15 @@
 //!
 //! Each worker keeps its share of the blocks that are resident together and gives them turns; for one that has ended it
 //! takes the next that nobody has taken. So all resident blocks get turns, and who waits for a block on another thread
-//! sees what it does ([`super::super::strong`]). Which of them comes first is up to the host. Workers are about equally
+//! sees what it does ([`crate::sim::memory::strong`]). Which of them comes first is up to the host. Workers are about equally
 //! far: else warps that wait for a worker which the host does not run would use up their budget for nothing. The first
 //! fault ends all, and what all have issued until then is added up.
 
-use super::super::cta::{Cta, WARP_TURN, pieces};
-use super::super::parallel::add;
 use super::batch::{Batch, Standing, resident};
 use super::*;
 use crate::launch::Progress;
+use crate::sim::launch::cta::{Cta, WARP_TURN, pieces};
+use crate::sim::launch::parallel::add;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

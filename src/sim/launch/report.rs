@@ -9,13 +9,13 @@ use crate::launch::{Fault, FaultKind, Finding, Hazard, LaunchRequest, Place, Rep
 use crate::locations::Location;
 use crate::locations::name_of;
 use crate::sim::check::{Checker, RawFinding, Spot};
-use crate::sim::cta::{Cta, Run, Stopped};
-use crate::sim::decoded::WORD_BYTES;
-use crate::sim::global::Table;
-use crate::sim::profile::Recorder;
-use crate::sim::registers::{GENERAL, LANES, PT};
-use crate::sim::shape::Shape;
+use crate::sim::decode::program::WORD_BYTES;
+use crate::sim::launch::cta::{Cta, Run, Stopped};
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::global::Table;
+use crate::sim::timing::profile::Recorder;
 use crate::sim::warp::Warp;
+use crate::sim::warp::registers::{GENERAL, LANES, PT};
 use std::collections::BTreeSet;
 
 /// Reports of one kind that are kept with their place.

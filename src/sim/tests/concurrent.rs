@@ -2,9 +2,9 @@
 //! their order is right.
 
 use super::super::SimConfig;
-use super::super::strong::Concurrency;
 use super::{ADDRESS, Bench};
 use crate::launch::{Fault, FaultKind, LaunchRequest, Progress, Report};
+use crate::sim::memory::strong::Concurrency;
 use std::thread;
 use std::time::Duration;
 

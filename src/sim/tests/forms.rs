@@ -1,13 +1,13 @@
 //! What must hold of every form of the description.
 
-use super::super::action::Action;
-use super::super::decoded::Program;
 use super::super::semantics::Reference;
 use crate::isa::encode::all_forms;
 use crate::isa::generated::{AtomOp, ENUMS, LoadSize};
 use crate::isa::inst::FieldEnum;
 use crate::isa::table::Effects;
 use crate::isa::{Control, PInst};
+use crate::sim::decode::action::Action;
+use crate::sim::decode::program::Program;
 
 #[test]
 fn the_device_knows_every_form() {

@@ -2,7 +2,6 @@
 //! counts and faults.
 
 use super::super::SimConfig;
-use super::super::host::Simd;
 use super::super::launch::Loaded;
 use super::{Bench, words};
 use crate::isa::encode::all_forms;
@@ -10,6 +9,7 @@ use crate::isa::random::Random;
 use crate::isa::table::{Effects, FieldType};
 use crate::isa::{Form, Inst, PReg, Register, RegisterClass, Role};
 use crate::launch::{Image, Report};
+use crate::sim::decode::host::Simd;
 
 /// Words that each thread has of the buffer.
 const OWN: u32 = 16;

@@ -18,13 +18,13 @@ mod simd;
 mod timing;
 
 use super::SimConfig;
-use super::global::Global;
 use super::launch::Loaded;
 use crate::isa::generated::FORMS;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::FieldType;
 use crate::isa::{Control, Form, PInst, Scoreboard};
 use crate::launch::{Image, LaunchRequest, Report};
+use crate::sim::memory::global::Global;
 
 /// Words of a program. A line is `LABEL:` or `@!P0 FORM field=value .. ?4 &req=3 &wr=1 &rd=2` (`req` is a mask). A
 /// value is a number, a member's name, `c0:0x160`, or `>LABEL`. Registers are given by their number, a wide operand by

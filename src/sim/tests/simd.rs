@@ -1,15 +1,15 @@
 //! Lane loops for what is known when an instruction is decoded, and with the host's vector instructions, against the
 //! reference: the same registers.
 
-use super::super::action::Action;
-use super::super::decoded::{BroadcastSource, Program};
-use super::super::host::Simd;
-use super::super::registers::{BROADCAST, GENERAL, LANES, Registers, THREADS, ZERO};
 use super::super::semantics::Reference;
-use super::super::specialised::Decoding;
 use crate::isa::encode::all_forms;
 use crate::isa::random::Random;
 use crate::isa::{Control, PInst, decode};
+use crate::sim::decode::action::Action;
+use crate::sim::decode::host::Simd;
+use crate::sim::decode::program::{BroadcastSource, Program};
+use crate::sim::decode::specialised::Decoding;
+use crate::sim::warp::registers::{BROADCAST, GENERAL, LANES, Registers, THREADS, ZERO};
 
 /// Words that operations treat in ways of their own: ends of ranges, subnormal numbers, infinities, NaN.
 const SPECIAL: [u32; 16] = [

@@ -23,12 +23,12 @@ mod pending;
 mod step;
 mod view;
 
-use super::cta::{Cta, Stopped};
 use super::execute::Environment;
-use super::global::Table;
 use super::warp::{Warp, WarpState};
 use crate::isa::random::Random;
 use crate::launch::Stats;
+use crate::sim::launch::cta::{Cta, Stopped};
+use crate::sim::memory::global::Table;
 use past::Past;
 use pending::Pending;
 use view::{Device, View};

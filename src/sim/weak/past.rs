@@ -8,8 +8,8 @@
 //! A time is a number of writes to the device. Of a word the last [`KEPT`] values are remembered; forgetting makes the
 //! machine no wrong one, only a stronger one.
 
-use crate::sim::global::Table;
 use crate::sim::memory::Location;
+use crate::sim::memory::global::Table;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 

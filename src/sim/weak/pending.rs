@@ -4,9 +4,9 @@
 //! does not have to come behind an earlier one of the same thread ([`Pending::follows`]).
 
 use crate::launch::Window;
-use crate::sim::action::{Access, Atomic};
+use crate::sim::decode::action::{Access, Atomic};
 use crate::sim::memory::Location;
-use crate::sim::registers::Operand;
+use crate::sim::warp::registers::Operand;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]

@@ -6,16 +6,16 @@ use super::view::Device;
 use crate::isa::Role;
 use crate::isa::generated::MemScope;
 use crate::launch::AccessKind;
-use crate::sim::access::{extended, number};
-use crate::sim::action::{Access, Action};
-use crate::sim::atomic;
-use crate::sim::decoded::Op;
+use crate::sim::decode::action::{Access, Action};
+use crate::sim::decode::program::Op;
+use crate::sim::execute::access::{extended, number};
+use crate::sim::execute::stop::Stop;
 use crate::sim::execute::{Environment, Issued};
+use crate::sim::memory::atomic;
+use crate::sim::memory::strong::Concurrency;
 use crate::sim::memory::{Location, Memories};
-use crate::sim::registers::lanes;
-use crate::sim::stop::Stop;
-use crate::sim::strong::Concurrency;
 use crate::sim::warp::Warp;
+use crate::sim::warp::registers::lanes;
 
 /// Accesses of a warp that may be pending, at most (assigned); the oldest is performed before there are more.
 const PENDING: usize = 256;

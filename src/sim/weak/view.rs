@@ -12,9 +12,9 @@
 
 use super::past::{Part, Past, WORD, Word, parts};
 use crate::isa::random::Random;
-use crate::sim::global::Table;
 use crate::sim::memory::Location;
-use crate::sim::strong::Concurrency;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::strong::Concurrency;
 use hashbrown::HashMap;
 
 /// Words whose stores a block may hold back, at most (assigned).

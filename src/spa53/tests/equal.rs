@@ -4,17 +4,17 @@ use crate::isa::PReg;
 use crate::isa::random::Random;
 use crate::isa::{Control, PInst};
 use crate::launch::FaultKind;
-use crate::sim::bytes::Bytes;
-use crate::sim::decoded::Program;
+use crate::sim::decode::program::Program;
 use crate::sim::execute::{Banks, Environment};
-use crate::sim::global::Global;
-use crate::sim::local::Local;
-use crate::sim::registers::{LANES, Registers};
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::bytes::Bytes;
+use crate::sim::memory::global::Global;
+use crate::sim::memory::local::Local;
+use crate::sim::memory::strong::Concurrency;
 use crate::sim::semantics::Reference;
 use crate::sim::semantics::softfloat::{self, F16, F32, Format, Rounding};
-use crate::sim::shape::Shape;
-use crate::sim::strong::Concurrency;
 use crate::sim::warp::Warp;
+use crate::sim::warp::registers::{LANES, Registers};
 use crate::spa53::random::{self, Names};
 use crate::spa53::{
     Fmz, Input, Instruction, Iswz, Line, Modifiers, Ofmt, Operation, Predicate, Source, port,

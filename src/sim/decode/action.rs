@@ -1,11 +1,8 @@
 //! What instructions do: the choice of an [`Action`] for a word.
 //!
-//! Pure operations become lane loops ([`super::specialised`]). The others are the device's own; their windows, sizes
+//! Pure operations become lane loops ([`crate::sim::decode::specialised`]). The others are the device's own; their windows, sizes
 //! and offsets are read off the description's effects, enumerations and fields.
 
-use super::atomic;
-use super::lane_loop::LaneLoop;
-use super::specialised::{Decoding, Resolving, lane_loop};
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::generated::*;
 use crate::isa::inst::FieldEnum;
@@ -14,6 +11,9 @@ use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Effects, FieldType, FormInfo};
 use crate::isa::{Illegal, Inst};
 use crate::launch::Window;
+use crate::sim::decode::lane_loop::LaneLoop;
+use crate::sim::decode::specialised::{Decoding, Resolving, lane_loop};
+use crate::sim::memory::atomic;
 
 /// A memory access.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ pub enum Action {
     Store(Access),
     /// An atomic.
     Atomic(Atomic),
-    /// MEMBAR of a scope: nothing, but where memory keeps no order ([`super::weak`]).
+    /// MEMBAR of a scope: nothing, but where memory keeps no order ([`crate::sim::weak`]).
     Fence(MemScope),
     /// S2R.
     ReadSpecial(SReg),
@@ -127,7 +127,7 @@ pub enum Action {
 }
 
 /// What a legal instruction does.
-pub(super) fn action(
+pub(in crate::sim) fn action(
     resolved: Resolving<'_>,
     index: usize,
     count: usize,

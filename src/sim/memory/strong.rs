@@ -6,7 +6,7 @@
 //! their place, the short ones too, which may be a part of a longer one. One lock for each place gives the same order:
 //! what a thread finds there happened before it, and no cycle of such steps is possible.
 
-use super::words::{WORD, Words};
+use crate::sim::memory::words::{WORD, Words};
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -58,7 +58,12 @@ impl Words {
 
     /// The value at an offset that is a multiple of its bytes, zero-extended, as one step.
     #[inline]
-    pub(super) fn load_strong(&self, start: usize, bytes: u32, concurrency: Concurrency) -> u128 {
+    pub(in crate::sim) fn load_strong(
+        &self,
+        start: usize,
+        bytes: u32,
+        concurrency: Concurrency,
+    ) -> u128 {
         if concurrency == Concurrency::Alone {
             return self.load(start, bytes);
         }
@@ -72,7 +77,7 @@ impl Words {
 
     /// Writes the low `bytes` of a value, at an offset that is a multiple of them, as one step.
     #[inline]
-    pub(super) fn store_strong(
+    pub(in crate::sim) fn store_strong(
         &self,
         start: usize,
         bytes: u32,
@@ -97,7 +102,7 @@ impl Words {
     /// Replaces the 1 to 8 bytes at an offset that is a multiple of them by what `change` makes of them, if anything,
     /// as one step for all who change as many bytes there, under [`Concurrency::Wide`] for all strong accesses; what
     /// was there.
-    pub(super) fn modify(
+    pub(in crate::sim) fn modify(
         &self,
         start: usize,
         bytes: u32,

@@ -1,20 +1,20 @@
 //! Loads and stores of a warp under `--check` whose lanes are all in one memory, judged and done for all lanes at once.
 //!
 //! What needs a finding about a register or about what was never written, accesses to parts of words, strong ones and
-//! local memory are left to the lane by lane way of [`super::access`].
+//! local memory are left to the lane by lane way of [`crate::sim::execute::access`].
 
-use super::action::{Access, Action};
-use super::bytes::Bytes;
-use super::check::{Checker, Place, Target};
-use super::decoded::Op;
-use super::execute::Environment;
-use super::global::Table;
-use super::registers::{Column, LANES, Registers, ZERO, lanes};
-use super::together::{Memory, MemoryMut, Places, Repeats, WORD, load_any, window};
-use super::warp::Warp;
-use super::words::Words;
 use crate::isa::Role;
 use crate::launch::Window;
+use crate::sim::check::{Checker, Place, Target};
+use crate::sim::decode::action::{Access, Action};
+use crate::sim::decode::program::Op;
+use crate::sim::execute::Environment;
+use crate::sim::execute::together::{Memory, MemoryMut, Places, Repeats, WORD, load_any, window};
+use crate::sim::memory::bytes::Bytes;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::words::Words;
+use crate::sim::warp::Warp;
+use crate::sim::warp::registers::{Column, LANES, Registers, ZERO, lanes};
 
 /// A memory with a mark for each byte that was written.
 trait Marked: Memory + MemoryMut {
@@ -161,7 +161,12 @@ impl Together<'_> {
 impl Warp {
     /// A load or store for all lanes at once under the checks; false if that is not possible, and then nothing is done.
     #[inline(always)]
-    pub(super) fn access_checked(&mut self, op: &Op, env: &mut Environment, mask: u32) -> bool {
+    pub(in crate::sim) fn access_checked(
+        &mut self,
+        op: &Op,
+        env: &mut Environment,
+        mask: u32,
+    ) -> bool {
         let (Action::Load(access) | Action::Store(access)) = op.action else {
             return false;
         };

@@ -3,14 +3,14 @@
 //! A warp that comes back to the same state, with the same registers at the same instructions, while nobody has changed
 //! memory, does the same for ever unless another one changes memory. Looked for under checks only, at the beginning of
 //! a group's turn, with Brent's algorithm: one state is kept, and replaced after ever longer times. In: every
-//! instruction that a warp has issued, and how often memory has changed ([`super::check`]). Out: the number of changes
+//! instruction that a warp has issued, and how often memory has changed ([`crate::sim::check`]). Out: the number of changes
 //! at which a warp was found going round; the launch ends when that is so of all that are not waiting. What remains of
 //! a turn then is counted, not run, with the same outcome: whole rounds leave everything as it is.
 
-use super::execute::Environment;
-use super::registers::Column;
-use super::warp::{Standing, Warp};
 use crate::launch::Stats;
+use crate::sim::execute::Environment;
+use crate::sim::warp::registers::Column;
+use crate::sim::warp::{Standing, Warp};
 
 /// Turns of groups before a state is kept, at first (assigned): seldom enough to cost nothing, and a small part of a
 /// warp's turn.
@@ -56,7 +56,7 @@ impl Rounds {
 impl Warp {
     /// After an instruction that ran in so many lanes, under checks; the warp's turn ends when the counts have come to
     /// `end`.
-    pub(super) fn look_for_rounds(
+    pub(in crate::sim) fn look_for_rounds(
         &mut self,
         env: &mut Environment,
         lanes: u32,

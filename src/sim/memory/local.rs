@@ -3,8 +3,8 @@
 //! In pages that come to be when they are written. The words of all lanes at one offset lie beside each other, as a
 //! register's do: lanes that use the same offset, as nearly all accesses do, use a column.
 
-use super::bytes::Marks;
-use super::registers::{Column, LANES};
+use crate::sim::memory::bytes::Marks;
+use crate::sim::warp::registers::{Column, LANES};
 
 /// Bytes of a thread in a page (assigned).
 const PAGE: usize = 256;
@@ -103,7 +103,7 @@ impl Local {
 
     /// `N` columns from an offset that is a multiple of their bytes.
     #[inline(always)]
-    pub(super) fn columns<const N: usize>(&self, offset: usize) -> [Column; N] {
+    pub(in crate::sim) fn columns<const N: usize>(&self, offset: usize) -> [Column; N] {
         match &self.pages[offset / PAGE] {
             Some(page) => {
                 let words = &page.words[offset % PAGE / WORD..][..N];
@@ -115,7 +115,7 @@ impl Local {
 
     /// Columns to write, without marks, from an offset that is a multiple of their bytes.
     #[inline(always)]
-    pub(super) fn columns_mut(&mut self, offset: usize, count: usize) -> &mut [Column] {
+    pub(in crate::sim) fn columns_mut(&mut self, offset: usize, count: usize) -> &mut [Column] {
         let page = self.page_mut(offset);
         let first = offset % PAGE / WORD;
         page.touch(first, count);
@@ -123,7 +123,7 @@ impl Local {
     }
 
     /// The value of a lane at an offset that is a multiple of its 1, 2, 4, 8 or 16 bytes, zero-extended.
-    pub(super) fn load(&self, lane: usize, offset: usize, bytes: u32) -> u128 {
+    pub(in crate::sim) fn load(&self, lane: usize, offset: usize, bytes: u32) -> u128 {
         let Some(page) = &self.pages[offset / PAGE] else {
             return 0;
         };
@@ -138,7 +138,7 @@ impl Local {
     }
 
     /// Writes the low `bytes` of a value of a lane, at an offset that is a multiple of them.
-    pub(super) fn store(&mut self, lane: usize, offset: usize, bytes: u32, value: u128) {
+    pub(in crate::sim) fn store(&mut self, lane: usize, offset: usize, bytes: u32, value: u128) {
         let page = self.page_mut(offset);
         let first = offset % PAGE / WORD;
         let count = (bytes as usize).div_ceil(WORD);
@@ -159,7 +159,7 @@ impl Local {
     }
 
     /// Whether all of a lane's bytes there were written; true when that is not tracked.
-    pub(super) fn is_written(&self, lane: usize, offset: usize, bytes: usize) -> bool {
+    pub(in crate::sim) fn is_written(&self, lane: usize, offset: usize, bytes: usize) -> bool {
         match &self.pages[offset / PAGE] {
             Some(page) => {
                 let written = page.written.as_ref();
@@ -170,7 +170,7 @@ impl Local {
     }
 
     /// Marks a lane's bytes as not written.
-    pub(super) fn forget(&mut self, lane: usize, offset: usize, bytes: usize) {
+    pub(in crate::sim) fn forget(&mut self, lane: usize, offset: usize, bytes: usize) {
         if let Some(written) = &mut self.page_mut(offset).written {
             written[lane].set(offset % PAGE, bytes, false);
         }

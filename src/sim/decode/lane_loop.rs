@@ -7,11 +7,13 @@
 //! from and put together to masks. What an operation means is said by its semantics alone, whatever the choice and the
 //! host.
 
-use super::host::Host;
-use super::registers::{BITS, Column, DISCARD, LANES, Operand, Operands, PT, Registers, lanes};
-use super::semantics::Reference;
 use crate::isa::Role;
 use crate::isa::semantics::{Gather, PureOperation, Scatter};
+use crate::sim::decode::host::Host;
+use crate::sim::semantics::Reference;
+use crate::sim::warp::registers::{
+    BITS, Column, DISCARD, LANES, Operand, Operands, PT, Registers, lanes,
+};
 use std::marker::PhantomData;
 
 /// A pure operation with its modifiers, ready to run over lanes.

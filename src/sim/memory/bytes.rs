@@ -10,14 +10,14 @@ const MARK_PAGE: usize = MARK_WORDS * 64;
 
 /// A mark for each of many bytes: pages of bits, made when a page's bytes are not all as the rest.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Marks {
+pub(in crate::sim) struct Marks {
     pages: Vec<Option<Box<[u64; MARK_WORDS]>>>,
     /// The mark of bytes whose page does not exist.
     rest: bool,
 }
 
 impl Marks {
-    pub(super) fn new(size: usize, rest: bool) -> Marks {
+    pub(in crate::sim) fn new(size: usize, rest: bool) -> Marks {
         Marks {
             pages: vec![None; size.div_ceil(MARK_PAGE)],
             rest,
@@ -40,7 +40,7 @@ impl Marks {
     }
 
     /// Whether all of a range are marked.
-    pub(super) fn all(&self, start: usize, bytes: usize) -> bool {
+    pub(in crate::sim) fn all(&self, start: usize, bytes: usize) -> bool {
         Self::words(start, bytes).all(|(page, word, bits)| match &self.pages[page] {
             Some(page) => page[word] & bits == bits,
             None => self.rest,
@@ -48,7 +48,7 @@ impl Marks {
     }
 
     /// Marks a range, or takes its marks away.
-    pub(super) fn set(&mut self, start: usize, bytes: usize, mark: bool) {
+    pub(in crate::sim) fn set(&mut self, start: usize, bytes: usize, mark: bool) {
         for (page, word, bits) in Self::words(start, bytes) {
             let page = &mut self.pages[page];
             if page.is_none() && mark == self.rest {
@@ -96,20 +96,20 @@ impl Bytes {
 
     /// Whether stores are marked.
     #[inline]
-    pub(super) fn is_tracked(&self) -> bool {
+    pub(in crate::sim) fn is_tracked(&self) -> bool {
         self.written.is_some()
     }
 
     /// The bytes to write, without marks.
     #[inline]
-    pub(super) fn data_mut(&mut self) -> &mut [u8] {
+    pub(in crate::sim) fn data_mut(&mut self) -> &mut [u8] {
         self.touched = true;
         &mut self.data
     }
 
     /// Marks a range as written, where that is tracked.
     #[inline]
-    pub(super) fn mark(&mut self, start: usize, bytes: usize) {
+    pub(in crate::sim) fn mark(&mut self, start: usize, bytes: usize) {
         if let Some(written) = &mut self.written {
             written.set(start, bytes, true);
         }

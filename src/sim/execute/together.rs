@@ -1,29 +1,29 @@
 //! Loads and stores whose lanes are all in one memory, checked once for all lanes.
 //!
 //! This is what nearly all accesses are when nobody looks on. What is found wrong here, and what is elsewhere, is left
-//! to the lane by lane way of [`super::access`], which knows the first lane at fault and what the lanes before it have
+//! to the lane by lane way of [`crate::sim::execute::access`], which knows the first lane at fault and what the lanes before it have
 //! done. Lanes beside each other are one copy. Everything is inlined into code that is compiled for the host's vector
 //! instructions.
 
-use super::action::{Access, Action};
-use super::bytes::Bytes;
-use super::decoded::Op;
-use super::execute::Environment;
-use super::local::Local;
-use super::memory::{WINDOW, little_endian};
-use super::registers::{BITS, Column, LANES, Operand, Registers, ZERO, blend, lanes};
-use super::strong::Concurrency;
-use super::warp::Warp;
-use super::words::Words;
 use crate::abi::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::isa::Role;
 use crate::launch::Window;
+use crate::sim::decode::action::{Access, Action};
+use crate::sim::decode::program::Op;
+use crate::sim::execute::Environment;
+use crate::sim::memory::bytes::Bytes;
+use crate::sim::memory::local::Local;
+use crate::sim::memory::strong::Concurrency;
+use crate::sim::memory::words::Words;
+use crate::sim::memory::{WINDOW, little_endian};
+use crate::sim::warp::Warp;
+use crate::sim::warp::registers::{BITS, Column, LANES, Operand, Registers, ZERO, blend, lanes};
 
 /// Bytes of a word.
-pub(super) const WORD: usize = size_of::<u32>();
+pub(in crate::sim) const WORD: usize = size_of::<u32>();
 
 /// A memory that all lanes of an access use. Offsets are multiples of what is accessed there.
-pub(super) trait Memory {
+pub(in crate::sim) trait Memory {
     /// `N` words at an offset.
     fn group<const N: usize>(&self, offset: usize) -> [u32; N];
     /// `N` words for each lane, one lane behind the other.
@@ -117,7 +117,7 @@ impl Memory for &[u8] {
 }
 
 /// A memory that all lanes of a store use. Offsets are multiples of what is stored there.
-pub(super) trait MemoryMut {
+pub(in crate::sim) trait MemoryMut {
     /// Overwrites `N` words.
     fn put_group<const N: usize>(&mut self, offset: usize, values: [u32; N]);
     /// Overwrites `N` words for each lane, one lane behind the other.
@@ -267,7 +267,7 @@ fn load<const N: usize>(
 
 /// Loads into a result.
 #[inline(always)]
-pub(super) fn load_any(
+pub(in crate::sim) fn load_any(
     memory: impl Memory,
     access: Access,
     places: &Places,
@@ -348,10 +348,10 @@ fn store_any(
 }
 
 /// The addresses of an access.
-pub(super) struct Addresses {
+pub(in crate::sim) struct Addresses {
     all: [u64; LANES],
     /// That of the first lane that runs.
-    pub(super) first: u64,
+    pub(in crate::sim) first: u64,
     mask: u32,
     bytes: u64,
 }
@@ -385,7 +385,7 @@ impl Addresses {
 
     /// The places in the memory from `base` with `size` bytes; none unless all lanes that run are right there.
     #[inline(always)]
-    pub(super) fn places(&self, base: u64, size: u64) -> Option<Places> {
+    pub(in crate::sim) fn places(&self, base: u64, size: u64) -> Option<Places> {
         let last = size.checked_sub(self.bytes)?;
         let first = self.first.wrapping_sub(base);
         if first > last || first & (self.bytes - 1) != 0 {
@@ -429,7 +429,7 @@ fn load_local<const N: usize>(
 
 /// The memory of an address and where that begins.
 #[inline(always)]
-pub(super) fn window(access: Access, address: u64) -> (Window, u64) {
+pub(in crate::sim) fn window(access: Access, address: u64) -> (Window, u64) {
     match access.window {
         Some(window) => (window, 0),
         None if address >= SHARED_WINDOW && address - SHARED_WINDOW < WINDOW => {
@@ -446,7 +446,7 @@ impl Warp {
     /// The addresses of all lanes, also of those that do not run; none where a part of them cannot be found out, and
     /// where each lane's access has an order.
     #[inline(always)]
-    pub(super) fn addresses(
+    pub(in crate::sim) fn addresses(
         &mut self,
         op: &Op,
         env: &Environment,
@@ -482,7 +482,12 @@ impl Warp {
     }
 
     /// A load or store for all lanes at once; false if that is not possible, and then nothing is done.
-    pub(super) fn access_together(&mut self, op: &Op, env: &mut Environment, mask: u32) -> bool {
+    pub(in crate::sim) fn access_together(
+        &mut self,
+        op: &Op,
+        env: &mut Environment,
+        mask: u32,
+    ) -> bool {
         if env.recorder.is_some() || self.lacks_constants {
             return false;
         }
@@ -499,7 +504,7 @@ impl Warp {
 
     /// Loads for all lanes at once when nobody looks on; false if that is not possible, and then nothing is done.
     #[inline(always)]
-    pub(super) fn load_together(
+    pub(in crate::sim) fn load_together(
         &mut self,
         op: &Op,
         env: &Environment,
@@ -550,7 +555,7 @@ impl Warp {
 
     /// Stores for all lanes at once when nobody looks on; false if that is not possible, and then nothing is done.
     #[inline(always)]
-    pub(super) fn store_together(
+    pub(in crate::sim) fn store_together(
         &mut self,
         op: &Op,
         env: &mut Environment,

@@ -4,14 +4,14 @@
 //! others have the loop that looks at them. Truth tables and byte selectors, which are immediates nearly always, are
 //! known to their loops as one number for all lanes.
 
-use super::host::{Detected, Host, Portable, Simd};
-use super::lane_loop::{Any, Choice, LaneLoop, chosen};
-use super::registers::{Operands, PT};
-use super::semantics::Reference;
 use crate::isa::Inst;
 use crate::isa::generated::*;
 use crate::isa::register::PReg;
 use crate::isa::semantics::PureOperation;
+use crate::sim::decode::host::{Detected, Host, Portable, Simd};
+use crate::sim::decode::lane_loop::{Any, Choice, LaneLoop, chosen};
+use crate::sim::semantics::Reference;
+use crate::sim::warp::registers::{Operands, PT};
 
 /// How instructions are decoded.
 #[derive(Clone, Copy, Debug)]

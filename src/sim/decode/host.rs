@@ -3,8 +3,8 @@
 //! Results do not depend on them: what a host does otherwise than the portable code is exact in both, and tests hold
 //! one against the other.
 
-use super::semantics::{Fused, Reference};
 use crate::isa::generated::Semantics;
+use crate::sim::semantics::{Fused, Reference};
 
 /// Which instructions of the host lane loops may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,20 +1,20 @@
 //! Loads, stores and atomics of a warp: addresses, places, values; constants by computed offsets.
 
-use super::action::{Access, Atomic};
-use super::atomic;
-use super::check::{Checker, Touched};
-use super::decoded::Op;
-use super::execute::{Environment, Step};
-use super::memory::Memories;
-use super::registers::lanes;
-use super::warp::Warp;
 use crate::isa::Role;
 use crate::launch::AccessKind;
-use crate::sim::stop::Stop;
+use crate::sim::check::{Checker, Touched};
+use crate::sim::decode::action::{Access, Atomic};
+use crate::sim::decode::program::Op;
+use crate::sim::execute::stop::Stop;
+use crate::sim::execute::{Environment, Step};
+use crate::sim::memory::Memories;
+use crate::sim::memory::atomic;
+use crate::sim::warp::Warp;
+use crate::sim::warp::registers::lanes;
 
 impl Warp {
     /// The part of an address that all lanes share: uniform register and offset.
-    pub(super) fn shared_part(&self, op: &Op, access: Access) -> u64 {
+    pub(in crate::sim) fn shared_part(&self, op: &Op, access: Access) -> u64 {
         let uniform = if access.uniform {
             self.registers.pair(op.operand(Role::C), 0)
         } else {
@@ -24,7 +24,7 @@ impl Warp {
     }
 
     #[inline(always)]
-    pub(super) fn address(&self, op: &Op, access: Access, shared: u64, lane: usize) -> u64 {
+    pub(in crate::sim) fn address(&self, op: &Op, access: Access, shared: u64, lane: usize) -> u64 {
         let sum = self
             .registers
             .pair(op.operand(Role::A), lane)
@@ -36,7 +36,7 @@ impl Warp {
         }
     }
 
-    pub(super) fn load(
+    pub(in crate::sim) fn load(
         &mut self,
         op: &Op,
         env: &mut Environment,
@@ -80,7 +80,7 @@ impl Warp {
         Ok(())
     }
 
-    pub(super) fn load_constant(
+    pub(in crate::sim) fn load_constant(
         &mut self,
         op: &Op,
         env: &Environment,
@@ -104,7 +104,7 @@ impl Warp {
         Ok(())
     }
 
-    pub(super) fn store(
+    pub(in crate::sim) fn store(
         &mut self,
         op: &Op,
         env: &mut Environment,
@@ -157,7 +157,7 @@ impl Warp {
         Ok(())
     }
 
-    pub(super) fn atomic(
+    pub(in crate::sim) fn atomic(
         &mut self,
         op: &Op,
         env: &mut Environment,
@@ -227,7 +227,7 @@ impl Warp {
 }
 
 /// The words of a loaded value; narrow signed ones get their sign.
-pub(super) fn extended(value: u128, access: Access) -> [u32; 4] {
+pub(in crate::sim) fn extended(value: u128, access: Access) -> [u32; 4] {
     let low = match (access.bytes, access.signed) {
         (1, true) => value as u8 as i8 as u32,
         (2, true) => value as u16 as i16 as u32,
@@ -242,7 +242,7 @@ pub(super) fn extended(value: u128, access: Access) -> [u32; 4] {
 }
 
 /// The value of words.
-pub(super) fn number(words: [u32; 4]) -> u128 {
+pub(in crate::sim) fn number(words: [u32; 4]) -> u128 {
     words
         .iter()
         .rev()

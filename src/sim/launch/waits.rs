@@ -3,14 +3,14 @@
 //! In: the CTAs that have begun and not ended, and what checks know of them. Out: the [`Wait`]s for the fault, threads
 //! that wait alike taken together: those at the same instruction for the same place, or at the same barrier.
 
-use super::check::Checker;
-use super::cta::Cta;
-use super::global::Table;
-use super::launch::Loaded;
-use super::memory::Location;
-use super::registers::LANES;
-use super::warp::{Group, GroupState, Warp};
 use crate::launch::{Awaited, LaunchRequest, Wait, Window};
+use crate::sim::check::Checker;
+use crate::sim::launch::Loaded;
+use crate::sim::launch::cta::Cta;
+use crate::sim::memory::Location;
+use crate::sim::memory::global::Table;
+use crate::sim::warp::registers::LANES;
+use crate::sim::warp::{Group, GroupState, Warp};
 use hashbrown::HashMap;
 
 /// Waits of a fault, at most (assigned).
@@ -38,7 +38,7 @@ fn detail(awaited: &Awaited, number: usize) -> (u64, u64) {
 
 impl Loaded {
     /// Who waits for whom in CTAs that have not ended.
-    pub(super) fn waits(
+    pub(in crate::sim) fn waits(
         &self,
         request: &LaunchRequest,
         ctas: &[Cta],
@@ -154,7 +154,7 @@ impl Loaded {
                 }
             }
             GroupState::AtBarrier(number) => {
-                let region = super::registers::lanes(group.mask)
+                let region = crate::sim::warp::registers::lanes(group.mask)
                     .fold(0, |all, lane| all | warp.barrier(number, lane));
                 Awaited::Lanes(region & warp.live & !group.mask)
             }

@@ -15,8 +15,8 @@
 //! The bytes of an allocation are shared ([`Words`]). A launch works on the [`Table`] as it was when the launch began,
 //! so that allocations come and go meanwhile: memory that is freed stays where it is for the launches that have it.
 
-use super::words::Words;
 use crate::abi::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::sim::memory::words::Words;
 use std::sync::Arc;
 
 pub use crate::abi::ALLOCATION_ALIGN;
@@ -308,12 +308,12 @@ fn scattered(number: u64) -> u64 {
 impl Table {
     /// The bytes of an allocation, by the index that [`Table::find`] gives.
     #[inline]
-    pub(super) fn words(&self, index: usize) -> &Words {
+    pub(in crate::sim) fn words(&self, index: usize) -> &Words {
         &self.allocations[index].words
     }
 
     /// Bytes of each allocation, by the index that [`Table::find`] gives.
-    pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
+    pub(in crate::sim) fn sizes(&self) -> impl Iterator<Item = usize> {
         self.allocations
             .iter()
             .map(|allocation| allocation.words.len())
@@ -321,27 +321,27 @@ impl Table {
 
     /// Where an allocation begins, and its bytes.
     #[inline]
-    pub(super) fn extent(&self, index: usize) -> (u64, u64) {
+    pub(in crate::sim) fn extent(&self, index: usize) -> (u64, u64) {
         let allocation = &self.allocations[index];
         (allocation.base, allocation.size)
     }
 
     /// Whether kernels may write to an allocation.
     #[inline]
-    pub(super) fn is_writable(&self, index: usize) -> bool {
+    pub(in crate::sim) fn is_writable(&self, index: usize) -> bool {
         !self.allocations[index].read_only
     }
 
     /// The allocation that has the region of an address; the address need not be in it.
     #[inline]
-    pub(super) fn index(&self, address: u64) -> Option<usize> {
+    pub(in crate::sim) fn index(&self, address: u64) -> Option<usize> {
         let index = *self.regions.get((address >> REGION_SHIFT) as usize)? as usize;
         (index < self.allocations.len()).then_some(index)
     }
 
     /// The allocation of a range and the offset in it.
     #[inline]
-    pub(super) fn find(&self, address: u64, bytes: u64) -> Option<(usize, usize)> {
+    pub(in crate::sim) fn find(&self, address: u64, bytes: u64) -> Option<(usize, usize)> {
         let index = *self.regions.get((address >> REGION_SHIFT) as usize)? as usize;
         let allocation = self.allocations.get(index)?;
         // An address before the allocation becomes a very large offset.

@@ -2,16 +2,16 @@
 //!
 //! Words of 32 bits that are loaded and stored one by one, relaxed: whoever needs an order has one already, since a
 //! launch and whoever waits for its end meet at the driver's queue. An access of up to four bytes, aligned to its size,
-//! is one step; longer ones are a step a word. Accesses with an order have their own file ([`super::strong`]). Bytes
+//! is one step; longer ones are a step a word. Accesses with an order have their own file ([`crate::sim::memory::strong`]). Bytes
 //! beside those that are stored keep what another thread stores there meanwhile. Zeros come from the operating system
 //! when they are touched.
 
-use super::registers::{Column, LANES};
+use crate::sim::warp::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a word.
-pub(super) const WORD: usize = size_of::<u32>();
+pub(in crate::sim) const WORD: usize = size_of::<u32>();
 
 /// Bytes of the marks of a word of marks.
 const MARKS: usize = u64::BITS as usize;
@@ -78,7 +78,7 @@ impl Clone for Written {
 
 /// A range of [`Words`] as it was.
 #[derive(Clone, Debug)]
-pub(super) struct Saved {
+pub(in crate::sim) struct Saved {
     words: Box<[u32]>,
     /// Marks of its bytes.
     written: Box<[u64]>,
@@ -86,7 +86,7 @@ pub(super) struct Saved {
 
 impl Saved {
     /// Words.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::sim) fn len(&self) -> usize {
         self.words.len()
     }
 }
@@ -125,20 +125,20 @@ impl Words {
 
     /// Whether stores are marked.
     #[inline]
-    pub(super) fn is_tracked(&self) -> bool {
+    pub(in crate::sim) fn is_tracked(&self) -> bool {
         self.written.is_some()
     }
 
     /// `N` words at an offset that is a multiple of four.
     #[inline(always)]
-    pub(super) fn words_at<const N: usize>(&self, start: usize) -> [u32; N] {
+    pub(in crate::sim) fn words_at<const N: usize>(&self, start: usize) -> [u32; N] {
         let words = &self.words[start / WORD..][..N];
         std::array::from_fn(|word| words[word].load(Ordering::Relaxed))
     }
 
     /// `N` words for each lane, one lane behind the other, from an offset that is a multiple of four.
     #[inline(always)]
-    pub(super) fn columns_at<const N: usize>(&self, start: usize) -> [Column; N] {
+    pub(in crate::sim) fn columns_at<const N: usize>(&self, start: usize) -> [Column; N] {
         let words = &self.words[start / WORD..][..N * LANES];
         let mut columns = [[0; LANES]; N];
         for lane in 0..LANES {
@@ -151,7 +151,7 @@ impl Words {
 
     /// Overwrites `N` words at an offset that is a multiple of four, without marks.
     #[inline(always)]
-    pub(super) fn put_words<const N: usize>(&self, start: usize, values: [u32; N]) {
+    pub(in crate::sim) fn put_words<const N: usize>(&self, start: usize, values: [u32; N]) {
         let words = &self.words[start / WORD..][..N];
         for (word, value) in words.iter().zip(values) {
             word.store(value, Ordering::Relaxed);
@@ -161,7 +161,7 @@ impl Words {
     /// Overwrites `N` words for each lane, one lane behind the other, from an offset that is a multiple of four,
     /// without marks.
     #[inline(always)]
-    pub(super) fn put_columns<const N: usize>(&self, start: usize, values: [&Column; N]) {
+    pub(in crate::sim) fn put_columns<const N: usize>(&self, start: usize, values: [&Column; N]) {
         let words = &self.words[start / WORD..][..N * LANES];
         for lane in 0..LANES {
             for (word, column) in values.iter().enumerate() {
@@ -178,14 +178,14 @@ impl Words {
 
     /// Marks a range as written, where that is tracked.
     #[inline(always)]
-    pub(super) fn mark(&self, start: usize, bytes: usize) {
+    pub(in crate::sim) fn mark(&self, start: usize, bytes: usize) {
         if let Some(written) = &self.written {
             written.set(start, bytes);
         }
     }
 
     /// A range that begins at a multiple of 64, as far as it exists.
-    pub(super) fn saved(&self, start: usize, bytes: usize) -> Saved {
+    pub(in crate::sim) fn saved(&self, start: usize, bytes: usize) -> Saved {
         let range = |unit: usize, count: usize| start / unit..((start + bytes) / unit).min(count);
         let words = &self.words[range(WORD, self.words.len())];
         let written = self.written.as_ref().map_or(&[][..], |w| &w.bits);
@@ -197,7 +197,7 @@ impl Words {
     }
 
     /// Makes the bytes of a mask of a word what they were, and their marks: it was number `at` of what was saved.
-    pub(super) fn put_back(&self, index: usize, bytes: u8, saved: &Saved, at: usize) {
+    pub(in crate::sim) fn put_back(&self, index: usize, bytes: u8, saved: &Saved, at: usize) {
         let mask = (0..WORD).filter(|byte| bytes >> byte & 1 != 0);
         let mask = mask.fold(0, |mask, byte| mask | 0xFF << (8 * byte));
         self.replace(index, mask, saved.words[at]);
@@ -211,7 +211,7 @@ impl Words {
 
     /// The word at an offset in it.
     #[inline(always)]
-    pub(super) fn atomic(&self, start: usize) -> &AtomicU32 {
+    pub(in crate::sim) fn atomic(&self, start: usize) -> &AtomicU32 {
         &self.words[start / WORD]
     }
 

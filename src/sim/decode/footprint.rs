@@ -1,11 +1,11 @@
 //! What an instruction reads and writes, for checks and timing.
 
-use super::registers::PT;
 use crate::isa::Inst;
 use crate::isa::Role;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Direction, Effects, FieldType};
 use crate::launch::Resource;
+use crate::sim::warp::registers::PT;
 
 /// Resources of an instruction, hard-wired registers left out.
 #[derive(Clone, Debug, Default)]

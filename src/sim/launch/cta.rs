@@ -4,27 +4,27 @@
 //! choose. A CTA gives control back after a turn of all its warps, so that CTAs that wait for each other can take turns
 //! too.
 
-use super::SimConfig;
-use super::bytes::Bytes;
-use super::check::Checker;
-use super::decoded::{Program, WORD_BYTES};
-use super::execute::{Banks, Environment};
-use super::global::Table;
-use super::local::Local;
-use super::profile::Recorder;
-use super::registers::{LANES, Registers};
-use super::shape::Shape;
-use super::strong::Concurrency;
-use super::timed::Timing;
-use super::warp::{Warp, WarpState, random_turn};
-use super::weak::Weak;
 use crate::isa::random::Random;
 use crate::launch::Stats;
 use crate::launch::{FaultKind, Interrupt};
-use crate::sim::stop::Stop;
+use crate::sim::SimConfig;
+use crate::sim::check::Checker;
+use crate::sim::decode::program::{Program, WORD_BYTES};
+use crate::sim::execute::stop::Stop;
+use crate::sim::execute::{Banks, Environment};
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::bytes::Bytes;
+use crate::sim::memory::global::Table;
+use crate::sim::memory::local::Local;
+use crate::sim::memory::strong::Concurrency;
+use crate::sim::timing::profile::Recorder;
+use crate::sim::timing::timed::Timing;
+use crate::sim::warp::registers::{LANES, Registers};
+use crate::sim::warp::{Warp, WarpState, random_turn};
+use crate::sim::weak::Weak;
 
 /// Instructions of a warp before another one has its turn (assigned).
-pub(super) const WARP_TURN: u32 = 1024;
+pub(in crate::sim) const WARP_TURN: u32 = 1024;
 
 /// What all CTAs of a launch share.
 pub struct Run<'a> {
@@ -109,7 +109,7 @@ pub struct Cta {
 
 /// The number of each warp of 32 threads, once for each of its pieces, and the lanes of the piece
 /// ([`SimConfig::warp_lanes`]).
-pub(super) fn pieces(run: &Run) -> impl Iterator<Item = (u32, u32)> {
+pub(in crate::sim) fn pieces(run: &Run) -> impl Iterator<Item = (u32, u32)> {
     let threads = run.shape.threads() as usize;
     let width = run.config.warp_lanes.clamp(1, LANES as u32) as usize;
     let warps = (0..threads).step_by(LANES).enumerate();

@@ -4,9 +4,9 @@
 //! from. The simulator notes the place of each call that a thread makes, and forgets it with the next return. Jumps to
 //! other functions are no calls.
 
-use super::decoded::WORD_BYTES;
-use super::registers::{LANES, lanes};
 use crate::launch::{Frame, Image};
+use crate::sim::decode::program::WORD_BYTES;
+use crate::sim::warp::registers::{LANES, lanes};
 
 /// Calls of a thread that are kept (*assumed*: a stack of the usual size has no room for more); of deeper ones only how
 /// many there are.

@@ -3,12 +3,12 @@
 //! In: what issues, after which waits, and which places its lanes touch. Out: [`Counts`] by the index of the
 //! instruction, and a [`Trace`]'s events. A launch without a recorder does nothing of this.
 
-use super::SimConfig;
-use super::memory::Location;
-use super::registers::LANES;
 use crate::isa::encode::WORD_BYTES;
 use crate::launch::profile::{BANKS, Counts, SECTOR_BYTES, Stall};
 use crate::launch::trace::{Event, Row, What};
+use crate::sim::SimConfig;
+use crate::sim::memory::Location;
+use crate::sim::warp::registers::LANES;
 
 /// Bytes of a word of memory.
 const WORD: u64 = 4;

@@ -15,15 +15,15 @@
 //! it touches: what has arrived is found out when its register is touched next, and a wait only notes its number.
 //!
 //! Uniform registers are followed lane by lane like all others. No control bits keep two groups apart that use a
-//! uniform register at the same time; that is for [`super::check`].
+//! uniform register at the same time; that is for [`crate::sim::check`].
 
-use super::decoded::Op;
-use super::foreseen::{Flight, NOTHING, States};
 use crate::isa::Scoreboard;
 use crate::isa::control::SCOREBOARDS;
 use crate::isa::register::RegisterClass;
 use crate::launch::HazardKind;
 use crate::launch::Resource;
+use crate::sim::decode::program::Op;
+use crate::sim::timing::foreseen::{Flight, NOTHING, States};
 use smallvec::SmallVec;
 
 /// A pair of instructions that are not kept apart.
@@ -634,7 +634,7 @@ mod tests {
     use crate::isa::encode::all_forms;
     use crate::isa::random::Random;
     use crate::isa::{Control, Form, PReg};
-    use crate::sim::decoded::Program;
+    use crate::sim::decode::program::Program;
     use crate::sim::semantics::Reference;
 
     fn store(value: u8, control: Control) -> u128 {

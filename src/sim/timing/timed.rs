@@ -3,22 +3,22 @@
 //! One scheduler a CTA issues one instruction a cycle, warps in turn, each in order. A warp issues when its stall is
 //! over and the scoreboards it waits for are zero. This gives the cycles.
 //!
-//! Whether the control bits suffice is judged apart from that, by [`super::pending`], on clocks that only the stalls of
+//! Whether the control bits suffice is judged apart from that, by [`crate::sim::timing::pending`], on clocks that only the stalls of
 //! a lane's own instructions advance: which warps run beside it, and how long they take, changes nothing. Found is a
 //! register read before its result has arrived (RAW), written while an earlier write would arrive at the same time or
 //! later (WAW), written while a slow reader may still read it (WAR).
 //!
 //! The values that instructions compute never depend on this.
 
-use super::decoded::Op;
-use super::foreseen::States;
-use super::pending::{Early, Lanes, Pending};
-use super::profile::Recorder;
-use super::warp::{Warp, WarpState};
 use crate::isa::Optype;
 use crate::isa::control::SCOREBOARDS;
 use crate::launch::profile::Stall;
 use crate::launch::{HazardKind, Resource};
+use crate::sim::decode::program::Op;
+use crate::sim::timing::foreseen::States;
+use crate::sim::timing::pending::{Early, Lanes, Pending};
+use crate::sim::timing::profile::Recorder;
+use crate::sim::warp::{Warp, WarpState};
 use hashbrown::HashSet;
 
 /// A hazard inside the machine.

@@ -4,17 +4,19 @@
 //! branch target is an instruction index, and whose [`Action`] says what to do; for pure operations that is a lane loop
 //! with its modifiers decoded. A word that is no instruction becomes an action that faults when it is reached.
 
-use super::action::{Access, Action, action};
-use super::execute::Banks;
-use super::footprint::Footprint;
-use super::host::Detected;
-use super::registers::{BROADCAST, CONSTANTS, DISCARD, Operand, Operands, PT, THREADS, URZ, ZERO};
-use super::specialised::{Decoding, Resolving};
 use crate::isa::literal::sign_extend;
 use crate::isa::register::{PReg, RegisterClass};
 use crate::isa::table::{Direction, FieldType, OperandInfo};
 use crate::isa::{Control, Inst, Optype, Role, decode};
 use crate::launch::{FaultKind, Window};
+use crate::sim::decode::action::{Access, Action, action};
+use crate::sim::decode::footprint::Footprint;
+use crate::sim::decode::host::Detected;
+use crate::sim::decode::specialised::{Decoding, Resolving};
+use crate::sim::execute::Banks;
+use crate::sim::warp::registers::{
+    BROADCAST, CONSTANTS, DISCARD, Operand, Operands, PT, THREADS, URZ, ZERO,
+};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -140,7 +142,7 @@ impl Program {
         let wide_atomics = atomics().any(|access| u32::from(access.bytes) > WORD);
         let orders_threads = ops.iter().any(orders_threads);
         let registers = if indexed {
-            super::registers::GENERAL
+            crate::sim::warp::registers::GENERAL
         } else {
             registers
         };

@@ -1,16 +1,16 @@
 //! Instructions whose result depends on the lanes that run together: SHFL, VOTE, MATCH (companion rows, assigned).
 
-use super::decoded::Op;
-use super::registers::{Column, LANES, lanes};
-use super::warp::Warp;
 use crate::isa::Role;
 use crate::isa::generated::{ShuffleMode, VoteMode};
 use crate::launch::FaultKind;
-use crate::sim::stop::Stop;
+use crate::sim::decode::program::Op;
+use crate::sim::execute::stop::Stop;
+use crate::sim::warp::Warp;
+use crate::sim::warp::registers::{Column, LANES, lanes};
 
 impl ShuffleMode {
     /// The lane whose value a lane gets; none outside of the warp.
-    pub(super) fn source(self, lane: usize, selector: u32) -> Option<usize> {
+    pub(in crate::sim) fn source(self, lane: usize, selector: u32) -> Option<usize> {
         let n = (selector & 31) as usize;
         match self {
             ShuffleMode::Idx => Some(n),
@@ -23,7 +23,7 @@ impl ShuffleMode {
 
 impl Warp {
     /// SHFL: another lane's value. A source outside of the warp is the lane itself, and `pu` is false.
-    pub(super) fn shuffle(
+    pub(in crate::sim) fn shuffle(
         &mut self,
         op: &Op,
         mode: ShuffleMode,
@@ -54,7 +54,7 @@ impl Warp {
     }
 
     /// VOTE: the lanes in which the predicate holds, and whether it holds in all or any.
-    pub(super) fn vote(&mut self, op: &Op, mode: VoteMode, mask: u32) {
+    pub(in crate::sim) fn vote(&mut self, op: &Op, mode: VoteMode, mask: u32) {
         let ballot = self.registers.holds(op.operand(Role::Pp)) & mask;
         let agreed = match mode {
             VoteMode::All => ballot == mask,
@@ -66,7 +66,7 @@ impl Warp {
     }
 
     /// MATCH.ANY: the active lanes that hold the same value.
-    pub(super) fn match_any(&mut self, op: &Op, mask: u32) {
+    pub(in crate::sim) fn match_any(&mut self, op: &Op, mask: u32) {
         let values = *self.registers.column(op.operand(Role::A).column);
         let mut results: Column = [0; LANES];
         for lane in lanes(mask) {
