@@ -139,13 +139,16 @@ pub mod sched {
 pub mod sim {
     pub use crate::sim::decode::program::Program;
     pub use crate::sim::execute::stop::Stop;
-    pub use crate::sim::execute::{BANKS, Banks, Environment};
     pub use crate::sim::launch::shape::Shape;
     pub use crate::sim::memory::bytes::Bytes;
     pub use crate::sim::memory::local::Local;
     pub use crate::sim::memory::strong::Concurrency;
     pub use crate::sim::warp::Warp;
     pub use crate::sim::warp::registers::{Column, Registers};
+    pub use crate::sim::{
+        execute::Environment,
+        memory::banks::{BANKS, Banks},
+    };
     pub use crate::sim::{launch::Loaded, memory::global::Global};
 }
 

@@ -17,12 +17,11 @@ pub use constants::{Constants, ConstantsFull, Places};
 pub use layout::LayoutError;
 pub use resources::Resources;
 
-use crate::hazards::order::Noted;
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Illegal, PInst, PReg};
 use crate::linear::{Linear, Target};
 use crate::sched::Scheduled;
-use crate::vcode::{Entry, FunctionKind, SourceLine, SymbolKind, VCode};
+use crate::vcode::{Entry, FunctionKind, MemoryOrder, SourceLine, SymbolKind, VCode};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -37,6 +36,17 @@ pub struct Relocation {
     pub name: String,
     /// Added to its address.
     pub addend: i64,
+}
+
+/// What CLIF says of the access at a place of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The number of the instruction.
+    pub position: u32,
+    /// What CLIF says.
+    pub order: MemoryOrder,
+    /// Its number as lowered.
+    pub label: u32,
 }
 
 /// An emitted function.

@@ -17,7 +17,7 @@
 use super::program::{Crossing, Event, Pairs, Program, crossings};
 use super::verify::{Op, offset, operations};
 use crate::analysis::graph::Graph;
-use crate::emit::Code;
+use crate::emit::{Code, Noted};
 use crate::isa::generated::{AccessOrder, MemScope, ld, membar};
 use crate::isa::table::Effects;
 use crate::isa::{Form, Optype, PInst, PReg, Register, RegisterClass, Role};
@@ -75,17 +75,6 @@ impl fmt::Display for Disorder {
             None => f.write_str(": one of another function"),
         }
     }
-}
-
-/// What CLIF says of the access at a place of the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Noted {
-    /// The number of the instruction.
-    pub position: u32,
-    /// What CLIF says.
-    pub order: MemoryOrder,
-    /// Its number as lowered.
-    pub label: u32,
 }
 
 /// What is not settled of an earlier access.

@@ -7,11 +7,12 @@
 pub(crate) mod access;
 pub(crate) mod checked;
 pub(crate) mod convergent;
+mod rounds;
 pub(crate) mod stop;
 pub(crate) mod together;
 
 use super::check::Checker;
-use super::memory::little_endian;
+use super::memory::banks::Banks;
 use super::warp::{GROUP_TURN, Warp, WarpState};
 use crate::isa::Optype;
 use crate::isa::Role;
@@ -26,51 +27,6 @@ use crate::sim::memory::global::Table;
 use crate::sim::memory::strong::Concurrency;
 use crate::sim::timing::profile::{Recorder, Touches};
 use crate::sim::warp::registers::{Column, GENERAL, LANE, LANES, Operand, THREADS, lanes};
-
-/// Constant banks that an instruction can name: 5 bits of its operand (assigned).
-pub const BANKS: usize = 32;
-
-/// The constant banks of a launch.
-#[derive(Clone, Debug, Default)]
-pub struct Banks {
-    /// By number; a bank that is not there is empty.
-    pub banks: [Vec<u8>; BANKS],
-}
-
-impl Banks {
-    /// What a launch has: the bank of its parameters, and that of the module's constants.
-    pub fn of_launch(parameters: Vec<u8>, constants: Vec<u8>) -> Banks {
-        let mut banks = Banks::default();
-        banks.banks[usize::from(crate::abi::LAUNCH_BANK)] = parameters;
-        banks.banks[usize::from(crate::abi::CONSTANT_BANK)] = constants;
-        banks
-    }
-
-    /// `bytes` at an offset of a bank.
-    ///
-    /// # Errors
-    /// Out of bounds or misaligned.
-    #[inline]
-    pub fn load(&self, bank: u8, offset: u64, bytes: u32) -> Result<u128, FaultKind> {
-        if offset & u64::from(bytes - 1) != 0 {
-            return Err(FaultKind::ConstantMisaligned {
-                bank,
-                offset,
-                bytes,
-            });
-        }
-        match self.banks.get(usize::from(bank)) {
-            Some(data) if offset.saturating_add(u64::from(bytes)) <= data.len() as u64 => {
-                Ok(little_endian(data, offset as usize, bytes))
-            }
-            _ => Err(FaultKind::ConstantOutOfBounds {
-                bank,
-                offset,
-                bytes,
-            }),
-        }
-    }
-}
 
 /// What a warp sees beside itself.
 pub struct Environment<'a> {

@@ -13,27 +13,28 @@ pub(crate) mod waits;
 
 mod batch;
 mod concurrent;
+mod crowd;
+mod loaded;
 mod report;
+
+pub use self::loaded::Loaded;
 
 use self::batch::{Batch, resident};
 use super::SimConfig;
 use super::check::{Checker, Outcome, Undo};
-use super::execute::Banks;
 use super::memory::MAX_SHARED;
+use super::memory::banks::Banks;
 use super::weak::Weak;
 use crate::abi::{MAX_LOCAL, MAX_THREADS, bank0};
-use crate::launch::{
-    Fault, FaultKind, Image, Interrupt, LaunchError, LaunchRequest, MAX_GRID, Report, Stats,
-};
+use crate::launch::{FaultKind, Interrupt, LaunchError, LaunchRequest, MAX_GRID, Report};
 use crate::sim::decode::program::{Program, WORD_BYTES};
-use crate::sim::decode::specialised::Decoding;
-use crate::sim::launch::cta::{Cta, Run};
+use crate::sim::launch::cta::Run;
 use crate::sim::launch::parallel::{ALONE, Tally, threads};
 use crate::sim::launch::shape::Shape;
 use crate::sim::memory::global::Table;
 use crate::sim::memory::strong::Concurrency;
 use crate::sim::timing::profile::Recorder;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// First parameter in constant bank 0.
@@ -41,31 +42,7 @@ const PARAMETERS: usize = bank0::PARAMETERS as usize;
 /// Bytes of parameters, at most.
 const MAX_PARAMETERS: usize = bank0::MAX_PARAMETERS as usize;
 
-/// A loaded module.
-pub struct Loaded {
-    /// Code, constants, names and lines.
-    pub image: Image,
-    /// The code decoded.
-    pub program: Program,
-    /// Room that the CTAs of earlier launches have left.
-    rooms: Mutex<Vec<Cta>>,
-}
-
 impl Loaded {
-    /// Decodes an image.
-    pub fn new(image: Image, config: &SimConfig) -> Loaded {
-        Loaded {
-            program: Program::new(&image.words, Decoding::new(config.semantics, config.simd)),
-            image,
-            rooms: Mutex::default(),
-        }
-    }
-
-    /// The rooms, which are whole also after a panic of who held them.
-    fn rooms(&self) -> MutexGuard<'_, Vec<Cta>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs a kernel to its end or first fault.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! in global memory. Values are little-endian.
 
 pub(crate) mod atomic;
+pub(crate) mod banks;
 pub(crate) mod bytes;
 pub(crate) mod global;
 pub(crate) mod local;

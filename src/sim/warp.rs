@@ -9,21 +9,23 @@
 //! where disjoint groups use the same number at the same time (two sides of a branch), they do not disturb each other.
 
 pub(crate) mod calls;
+pub(crate) mod group;
 pub(crate) mod registers;
 pub(crate) mod rounds;
 
-use super::execute::Banks;
+pub use self::group::{BARRIERS, Group, GroupState};
+
+use self::group::{Standing, View, Views};
 use crate::isa::random::Random;
 use crate::sim::decode::program::{Broadcast, Program};
 use crate::sim::launch::shape::Shape;
+use crate::sim::memory::banks::Banks;
 use crate::sim::memory::local::Local;
 use crate::sim::warp::calls::Calls;
 use crate::sim::warp::registers::{Column, LANE, LANES, Registers, THREADS, lanes};
 use crate::sim::warp::rounds::Rounds;
 use smallvec::SmallVec;
 
-/// Convergence barriers of a warp.
-pub const BARRIERS: usize = 16;
 /// Instructions after which another group of the warp gets its turn (assigned).
 pub(super) const GROUP_TURN: u32 = 256;
 
@@ -31,30 +33,6 @@ pub(super) const GROUP_TURN: u32 = 256;
 pub(super) fn random_turn(random: &mut Random) -> u32 {
     let most = 1 << random.below(7);
     1 + random.below(most) as u32
-}
-
-/// Why a group does not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GroupState {
-    /// It runs.
-    Ready,
-    /// At BSYNC of this barrier.
-    AtBarrier(u8),
-    /// At WARPSYNC with this mask.
-    AtWarpSync(u32),
-    /// At BAR.SYNC.
-    AtCtaBarrier,
-}
-
-/// Lanes that run together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// Index of the next instruction.
-    pub pc: u32,
-    /// The lanes, never none.
-    pub mask: u32,
-    /// Whether it runs.
-    pub state: GroupState,
 }
 
 /// What a warp as a whole can do.
@@ -68,28 +46,6 @@ pub enum WarpState {
     Done,
     /// Nothing, and no other warp can help.
     Stuck,
-}
-
-/// Lanes with the same view of a barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct View {
-    /// They, never none.
-    lanes: u32,
-    /// The lanes that they wait for.
-    region: u32,
-}
-
-/// How lanes see a barrier: disjoint lanes, no region twice. Lanes that are in none wait for nobody.
-type Views = SmallVec<[View; 2]>;
-
-/// Where a warp is: its groups and their barriers.
-#[derive(Clone, Debug)]
-pub(super) struct Standing {
-    groups: Vec<Group>,
-    current: usize,
-    live: u32,
-    turn: u32,
-    barriers: [Views; BARRIERS],
 }
 
 /// A warp.

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::isa::RegisterClass;
 use crate::launch::FaultKind;
-use crate::sim::execute::Banks;
 use crate::sim::execute::stop::Stop;
+use crate::sim::memory::banks::Banks;
 use crate::sim::semantics::compare;
 use crate::sim::semantics::round_to_odd::{Binary16, Half};
 use crate::sim::semantics::softfloat::{self, F16, F32, Rounding};

@@ -13,7 +13,7 @@ use crate::sim::decode::action::{Access, Action, action};
 use crate::sim::decode::footprint::Footprint;
 use crate::sim::decode::host::Detected;
 use crate::sim::decode::specialised::{Decoding, Resolving};
-use crate::sim::execute::Banks;
+use crate::sim::memory::banks::Banks;
 use crate::sim::warp::registers::{
     BROADCAST, CONSTANTS, DISCARD, Operand, Operands, PT, THREADS, URZ, ZERO,
 };

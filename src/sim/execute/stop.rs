@@ -26,3 +26,14 @@ impl Stop {
         Stop::new(kind, (mask.trailing_zeros() & 31) as usize)
     }
 }
+
+/// A stop, its warp and the instruction's index.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Why.
+    pub stop: Box<Stop>,
+    /// Index of the warp.
+    pub warp: usize,
+    /// Index of the instruction.
+    pub pc: u32,
+}

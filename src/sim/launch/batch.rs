@@ -1,7 +1,7 @@
 //! The CTAs of a launch in turns: one after another, or those that wait for each other side by side.
 
-use super::Loaded;
-use super::concurrent::Crowd;
+use super::crowd::{Crowd, Standing};
+use super::loaded::Loaded;
 use crate::launch::{FaultKind, Interruption, LaunchRequest, Report, Stats};
 use crate::properties::DeviceProperties;
 use crate::sim::check::Checker;
@@ -22,16 +22,6 @@ pub(super) fn resident(run: &Run) -> u64 {
     let device = DeviceProperties::ASSIGNED;
     let together = device.occupancy(run.shape.threads() as u32, 0, run.shared_bytes);
     u64::from(device.multiprocessors) * u64::from(together.blocks.max(1))
-}
-
-/// How far a launch is.
-pub(super) struct Standing {
-    /// CTAs that have ended.
-    pub(super) ended: u64,
-    /// CTAs that have begun and not ended.
-    pub(super) running: u64,
-    /// Instructions that those have issued.
-    pub(super) issued: u64,
 }
 
 /// The CTAs of a launch in turns.

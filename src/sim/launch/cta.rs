@@ -10,8 +10,7 @@ use crate::launch::{FaultKind, Interrupt};
 use crate::sim::SimConfig;
 use crate::sim::check::Checker;
 use crate::sim::decode::program::{Program, WORD_BYTES};
-use crate::sim::execute::stop::Stop;
-use crate::sim::execute::{Banks, Environment};
+use crate::sim::execute::stop::{Stop, Stopped};
 use crate::sim::launch::shape::Shape;
 use crate::sim::memory::bytes::Bytes;
 use crate::sim::memory::global::Table;
@@ -22,6 +21,7 @@ use crate::sim::timing::timed::Timing;
 use crate::sim::warp::registers::{LANES, Registers};
 use crate::sim::warp::{Warp, WarpState, random_turn};
 use crate::sim::weak::Weak;
+use crate::sim::{execute::Environment, memory::banks::Banks};
 
 /// Instructions of a warp before another one has its turn (assigned).
 pub(in crate::sim) const WARP_TURN: u32 = 1024;
@@ -46,17 +46,6 @@ pub struct Run<'a> {
     pub concurrency: Concurrency,
     /// What may end it early.
     pub interrupt: Interrupt<'a>,
-}
-
-/// A stop, its warp and the instruction's index.
-#[derive(Debug)]
-pub struct Stopped {
-    /// Why.
-    pub stop: Box<Stop>,
-    /// Index of the warp.
-    pub warp: usize,
-    /// Index of the instruction.
-    pub pc: u32,
 }
 
 /// Who looks on.

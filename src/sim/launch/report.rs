@@ -1,6 +1,6 @@
 //! What a launch tells: faults and findings with their places, hazards, profiles and traces.
 
-use super::Loaded;
+use super::loaded::Loaded;
 use crate::isa::decode;
 use crate::launch::is_library;
 use crate::launch::profile::{Counts, InstructionProfile, Profile};
@@ -10,7 +10,8 @@ use crate::locations::Location;
 use crate::locations::name_of;
 use crate::sim::check::{Checker, RawFinding, Spot};
 use crate::sim::decode::program::WORD_BYTES;
-use crate::sim::launch::cta::{Cta, Run, Stopped};
+use crate::sim::execute::stop::Stopped;
+use crate::sim::launch::cta::{Cta, Run};
 use crate::sim::launch::shape::Shape;
 use crate::sim::memory::global::Table;
 use crate::sim::timing::profile::Recorder;

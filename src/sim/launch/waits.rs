@@ -5,8 +5,8 @@
 
 use crate::launch::{Awaited, LaunchRequest, Wait, Window};
 use crate::sim::check::Checker;
-use crate::sim::launch::Loaded;
 use crate::sim::launch::cta::Cta;
+use crate::sim::launch::loaded::Loaded;
 use crate::sim::memory::Location;
 use crate::sim::memory::global::Table;
 use crate::sim::warp::registers::LANES;

@@ -7,7 +7,6 @@
 //! time.
 
 use crate::launch::Resource;
-use crate::sim::timing::pending::Due;
 use hashbrown::HashMap;
 
 /// The state in which nothing is on its way.
@@ -16,6 +15,25 @@ pub const NOTHING: u32 = 0;
 const KEPT: usize = 1 << 14;
 /// No state.
 const NONE: u32 = u32::MAX;
+
+/// When something is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Due {
+    /// At this time of its lanes' clock.
+    At(u64),
+    /// When one of these scoreboards, a mask, has been waited for.
+    Signalled(u8),
+}
+
+impl Due {
+    /// The time of a clock at which it is complete; [`u64::MAX`] where that is signalled.
+    pub fn time(self) -> u64 {
+        match self {
+            Due::At(time) => time,
+            Due::Signalled(_) => u64::MAX,
+        }
+    }
+}
 
 /// A result on its way, or a source that may not have been read yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,7 +23,7 @@ use crate::isa::register::RegisterClass;
 use crate::launch::HazardKind;
 use crate::launch::Resource;
 use crate::sim::decode::program::Op;
-use crate::sim::timing::foreseen::{Flight, NOTHING, States};
+use crate::sim::timing::foreseen::{Due, Flight, NOTHING, States};
 use smallvec::SmallVec;
 
 /// A pair of instructions that are not kept apart.
@@ -48,25 +48,6 @@ pub struct Lanes {
     pub active: u32,
     /// Those of the group whose guard holds.
     pub mask: u32,
-}
-
-/// When something is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Due {
-    /// At this time of its lanes' clock.
-    At(u64),
-    /// When one of these scoreboards, a mask, has been waited for.
-    Signalled(u8),
-}
-
-impl Due {
-    /// The time of a clock at which it is complete; [`u64::MAX`] where that is signalled.
-    fn time(self) -> u64 {
-        match self {
-            Due::At(time) => time,
-            Due::Signalled(_) => u64::MAX,
-        }
-    }
 }
 
 /// A result on its way, or a source that may not have been read yet.

@@ -27,7 +27,7 @@ use super::execute::Environment;
 use super::warp::{Warp, WarpState};
 use crate::isa::random::Random;
 use crate::launch::Stats;
-use crate::sim::launch::cta::{Cta, Stopped};
+use crate::sim::execute::stop::Stopped;
 use crate::sim::memory::global::Table;
 use past::Past;
 use pending::Pending;
@@ -191,8 +191,8 @@ impl Weak {
         views.chain(left).for_each(|view| view.fence(&mut device));
     }
 
-    /// Puts the CTAs that run in the order of their next turns.
-    pub fn shuffle(&mut self, running: &mut [Cta]) {
+    /// Puts those that run in the order of their next turns.
+    pub fn shuffle<T>(&mut self, running: &mut [T]) {
         for count in (2..=running.len()).rev() {
             running.swap(count - 1, self.random.below(count));
         }

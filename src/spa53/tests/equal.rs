@@ -5,7 +5,6 @@ use crate::isa::random::Random;
 use crate::isa::{Control, PInst};
 use crate::launch::FaultKind;
 use crate::sim::decode::program::Program;
-use crate::sim::execute::{Banks, Environment};
 use crate::sim::launch::shape::Shape;
 use crate::sim::memory::bytes::Bytes;
 use crate::sim::memory::global::Global;
@@ -15,6 +14,7 @@ use crate::sim::semantics::Reference;
 use crate::sim::semantics::softfloat::{self, F16, F32, Format, Rounding};
 use crate::sim::warp::Warp;
 use crate::sim::warp::registers::{LANES, Registers};
+use crate::sim::{execute::Environment, memory::banks::Banks};
 use crate::spa53::random::{self, Names};
 use crate::spa53::{
     Fmz, Input, Instruction, Iswz, Line, Modifiers, Ofmt, Operation, Predicate, Source, port,
