@@ -394,7 +394,7 @@ pub fn all_forms() -> impl Iterator<Item = Form> {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::generated::FORMS;
+    use crate::isa::generated::{EFFECT_WORDS, FORMS};
     use crate::isa::table::Effects;
 
     /// [`super::Inst::set_regs`] rests on it.
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn effect_words_agree_with_the_generator() {
         let words: Vec<&str> = Effects::NAMES.iter().map(|(word, _)| *word).collect();
-        assert_eq!(words, isagen::EFFECTS);
+        assert_eq!(words, EFFECT_WORDS);
         for (i, (_, effect)) in Effects::NAMES.iter().enumerate() {
             assert_eq!(effect.0, 1 << i);
         }

@@ -2,6 +2,7 @@
 
 use super::naming::{camel, role_name};
 use crate::model::{EnumType, Machine};
+use crate::resolve::EFFECTS;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -67,6 +68,11 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     /// The form of a position in [`FORMS`].\n    pub fn from_index(index: usize) -> Option<Form> {{ (index < FORMS.len()).then_some(Form(index as u16)) }}
     /// Position in [`FORMS`].\n    pub const fn index(self) -> usize {{ self.0 as usize }}\n}}
 impl std::fmt::Debug for Form {{\n    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{ f.write_str(self.info().name) }}\n}}\n"
+    );
+    let _ = writeln!(
+        w,
+        "/// The words for effects in the order of their bits.\n#[cfg(test)]\npub const EFFECT_WORDS: [&str; {}] = {EFFECTS:?};\n",
+        EFFECTS.len()
     );
     let roles = roles(machine);
     let _ = writeln!(
