@@ -11,6 +11,8 @@ use super::meeting::{Meetings, convergent_functions};
 
 /// Statements that a kernel may take, all threads together.
 const PATIENCE: u64 = 4_000_000;
+/// Calls that may be in each other: more than the fuel of a thread allows, and less than what the stack of the host holds.
+const MAX_DEPTH: u32 = 4 * FUEL;
 
 /// What a kernel leaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +57,8 @@ struct Machine<'a> {
     pushed: bool,
     expected: (u64, u64),
     steps: u64,
+    /// Calls that are in each other.
+    depth: u32,
 }
 
 /// Runs it.
@@ -86,6 +90,7 @@ pub fn execute(kernel: &Kernel) -> Result<Expected, String> {
         pushed: false,
         expected: (0, 0),
         steps: 0,
+        depth: 0,
     };
     for block in 0..kernel.grid {
         machine.block(block)?;
@@ -343,7 +348,12 @@ impl Machine<'_> {
             function: callee,
             threads: (0..frame.threads.len()).map(thread).collect(),
         };
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(format!("more than {MAX_DEPTH} calls in each other"));
+        }
         self.run(&mut inner, 0, lanes, None, known)?;
+        self.depth -= 1;
         Ok(inner.threads)
     }
 
