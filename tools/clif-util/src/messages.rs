@@ -6,6 +6,7 @@
 //! characters are written as escapes.
 
 use crate::colours::Label;
+use crate::input::Heard;
 use cranelift_thisgpu::asm::{Diagnostics, Severity};
 use cranelift_thisgpu::error::Errors;
 use std::fmt::{self, Display, Write as _};
@@ -73,7 +74,7 @@ pub fn say(text: impl Display) {
 /// # Errors
 /// When standard error cannot be written.
 pub fn report(text: impl Display) -> std::io::Result<()> {
-    std::io::stderr().write_all(text.to_string().as_bytes())
+    Heard::new(std::io::stderr()).write_all(text.to_string().as_bytes())
 }
 
 /// Prints an error; each of several begins on a line of its own, the line of the text below it.
