@@ -50,7 +50,7 @@ impl Options {
         for path in &self.paths {
             let found = find_files(path)?;
             if found.is_empty() {
-                empty.push(run_lines::no_tests(path));
+                empty.push(run_lines::no_files(path));
             }
             files.extend(found);
         }

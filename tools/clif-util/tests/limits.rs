@@ -311,7 +311,11 @@ fn a_reader_that_goes_away_and_a_full_disk_are_no_panics() {
         let output = child.wait_with_output().unwrap();
         let message = text(&output.stderr);
         let expected = i32::from(arguments.contains(&wrong.as_str()));
-        assert_eq!(output.status.code(), Some(expected), "{arguments:?}: {message}");
+        assert_eq!(
+            output.status.code(),
+            Some(expected),
+            "{arguments:?}: {message}"
+        );
         assert!(!message.contains("panicked"), "{arguments:?}: {message}");
         let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
             continue;

@@ -115,7 +115,11 @@ fn check(files: &[PathBuf]) -> Result<bool> {
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let warnings = diagnostics.len() - errors;
     let all = match &machine {
-        Some(machine) => format!("{} optypes, {} forms: ", machine.optypes.len(), machine.forms.len()),
+        Some(machine) => format!(
+            "{} optypes, {} forms: ",
+            machine.optypes.len(),
+            machine.forms.len()
+        ),
         None => String::new(),
     };
     say(&format!("{all}{errors} errors, {warnings} warnings\n"))?;
