@@ -138,7 +138,8 @@ fn run_states(
     }
     if malformed > messages::FIRST {
         let rest = malformed - messages::FIRST;
-        messages::say(format_args!("{name}: {rest} more malformed lines\n"));
+        let rest = messages::counted(rest as u64, "more malformed line");
+        messages::say(format_args!("{name}: {rest}\n"));
     }
     Ok(if malformed == 0 {
         Outcome::Success
