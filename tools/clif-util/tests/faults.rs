@@ -93,15 +93,28 @@ fn a_fault_is_told_with_its_source_registers_and_memory() {
 fn an_exhausted_budget_begins_with_the_loop() {
     let folder = Folder::new("budget");
     let file = folder.file("forever.clif", FOREVER);
-    let output = clif_util(&[
-        "launch", &file, "--kernel", "forever", "--grid", "1", "--block", "64", "--arg", "zero:4",
-        "--budget", "1000",
-    ]);
-    let message = text(&output.stderr);
-    let line = message.lines().next().unwrap();
+    let message = |threads: &str| {
+        let line = [
+            "launch", "--kernel", "forever", "--grid", "1", "--arg", "zero:4", "--budget", "1000",
+        ];
+        let output = clif_util(&[&line[..], &[&file, "--block", threads]].concat());
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stderr)
+    };
+    let several = message("64");
+    let line = several.lines().next().unwrap();
     assert!(
         line.starts_with("error: kernel forever, block (0,0,0), warp 0, in the loop of line")
             && line.contains("instruction budget of a warp exhausted: it issued 1000 instructions"),
-        "{message}"
+        "{several}"
+    );
+    assert!(
+        several.contains("  32 threads of 1 block run; the first of them: "),
+        "{several}"
+    );
+    let one = message("1");
+    assert!(
+        one.contains("  1 thread of 1 block runs: kernel forever"),
+        "{one}"
     );
 }
