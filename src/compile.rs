@@ -212,6 +212,8 @@ pub struct Compiler {
     #[cfg(feature = "cache")]
     cache: Option<Arc<Cache>>,
     locations: Option<Arc<Locations>>,
+    /// Whether the verifier has seen the functions already.
+    verified: bool,
 }
 
 impl Compiler {
@@ -394,6 +396,39 @@ impl Compiler {
         unit.finish()
     }
 
+    /// Whether a function can be compiled, as far as that is known without those that it calls.
+    ///
+    /// # Errors
+    /// What the verifier finds, and all wrong signatures and uses of intrinsics.
+    #[cfg(feature = "module")]
+    pub(crate) fn check(&self, input: &FunctionInput<'_>) -> Result<(), Errors> {
+        let steps = steps(
+            input,
+            &Summaries::default(),
+            &self.options,
+            false,
+            |steps| clif::check(input.func, steps),
+        );
+        let locations = self.locations.clone().unwrap_or_default();
+        steps.map_err(|errors| errors.located(&locations))
+    }
+
+    /// [`Compiler::compile_module`] of functions that the verifier has seen ([`Compiler::check`]); gives what became of
+    /// each.
+    #[cfg(feature = "module")]
+    pub(crate) fn compile_verified(
+        &mut self,
+        functions: &[FunctionInput<'_>],
+        unit: &mut Unit,
+        threads: usize,
+    ) -> Vec<Result<(), Errors>> {
+        unit.announce(functions);
+        self.verified = true;
+        let compiled = self.compile_all(functions, unit, threads);
+        self.verified = false;
+        compiled
+    }
+
     /// Compiles one function into `unit`.
     ///
     /// # Errors
@@ -449,13 +484,14 @@ impl Compiler {
             #[cfg(feature = "cache")]
                 cache: _,
             locations: _,
+            verified,
         } = self;
         let name = input.name;
         let mut constants = Constants::with_room(room);
         let limit = summaries.register_limit(input.kernel);
 
         preparer.remarks = Remarks::new(watch.remarks);
-        let prepared = prepare(input, summaries, options, preparer, watch)?;
+        let prepared = prepare(input, summaries, (options, *verified), preparer, watch)?;
         let mut remarks = std::mem::take(&mut preparer.remarks);
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
@@ -529,21 +565,34 @@ impl Compiler {
 fn prepare(
     input: &FunctionInput<'_>,
     summaries: &Summaries,
-    options: &Options,
+    (options, verified): (&Options, bool),
     preparer: &mut Preparer,
     watch: &mut Watch,
 ) -> Result<Box<clif::Prepared>, Errors> {
-    let steps = clif::Options {
+    let mut start = watch.start();
+    steps(input, summaries, options, verified, |steps| {
+        preparer.prepare(input.func.clone(), steps, &mut |step, func| {
+            let pass = Pass::of_step(step);
+            watch.count(pass, start);
+            watch.dump(pass, input.name, func, None);
+            start = watch.start();
+        })
+    })
+}
+
+/// What `take` makes of the options of the steps on CLIF.
+fn steps<T>(
+    input: &FunctionInput<'_>,
+    summaries: &Summaries,
+    settings: &Options,
+    verified: bool,
+    take: impl FnOnce(&clif::Options<'_>) -> T,
+) -> T {
+    take(&clif::Options {
         kernel: input.kernel,
-        settings: options,
+        settings,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| summaries.of(callee),
-    };
-    let mut start = watch.start();
-    preparer.prepare(input.func.clone(), &steps, &mut |step, func| {
-        let pass = Pass::of_step(step);
-        watch.count(pass, start);
-        watch.dump(pass, input.name, func, None);
-        start = watch.start();
+        verified,
     })
 }

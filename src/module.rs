@@ -2,22 +2,18 @@
 //! changes the type of its module and gets a GPU object.
 //!
 //! Kernels are named with [`GpuModule::declare_kernel`]. Functions that are imported under the name of an intrinsic
-//! (`gpu_tid_x`) are that intrinsic. Everything is compiled when it is defined; [`GpuModule::finish`] puts it together.
-//! A function that is compiled before one that it calls, and in which lanes wait for other threads, is compiled again
-//! then: where lanes meet behind the call depends on it. So is one that was compiled before a kernel got launch bounds,
-//! and has more registers than those leave. The module's [compiler](GpuModule::compiler_mut) keeps functions in a cache
-//! where it has one.
+//! (`gpu_tid_x`) are that intrinsic. A definition is verified and kept; [`GpuModule::finish_definitions`] compiles all of
+//! them on several threads. By then is known what decides about their code besides themselves: which are kernels, with
+//! which launch bounds, and what each function does to the lanes that call it. [`GpuModule::finish`] puts everything
+//! together. The module's [compiler](GpuModule::compiler_mut) keeps functions in a cache where it has one.
 //!
 //! The trait asks for a `TargetIsa`, which nobody outside of Cranelift can implement. A stock 64-bit one stands in to
 //! answer `isa()`; no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.
 
-use crate::analysis::calls::Summary;
-use crate::clif;
 use crate::clif::source::KernelOptions;
 use crate::compile::{Code, Compiler, FunctionInput, Unit};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::object::{self, DataContents, DataObject, RelocationKind};
-use crate::properties::DeviceProperties;
 use crate::settings::Options;
 use crate::target::{self, CALL_CONV};
 use cranelift_codegen::control::ControlPlane;
@@ -29,7 +25,9 @@ use cranelift_module::{
     ModuleDeclarations, ModuleError, ModuleReloc, ModuleRelocTarget, ModuleResult,
 };
 use hashbrown::{HashMap, HashSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::thread;
 
 /// Alignment of data whose description asks for none.
 const DATA_ALIGN: u32 = 16;
@@ -42,13 +40,12 @@ pub struct GpuModule {
     kernels: HashMap<FuncId, KernelOptions>,
     defined_functions: HashSet<FuncId>,
     defined_data: HashSet<DataId>,
-    /// Functions that may be compiled again, as they were defined: those that return nothing may be made kernels later,
-    /// others are `early`, or have more registers than the launch bounds of a kernel may leave them.
-    kept: BTreeMap<FuncId, ir::Function>,
-    /// Functions that were made kernels after they had been defined.
+    /// Functions that are defined and not compiled yet, in the order of their definitions.
+    waiting: Vec<(FuncId, ir::Function)>,
+    /// Functions that were made kernels after they had been compiled.
     marked_late: BTreeSet<FuncId>,
-    /// Functions that call some that were not defined yet, and what was taken of their callees.
-    early: Vec<(FuncId, Vec<Summary>)>,
+    /// Threads that compile.
+    threads: usize,
     stand_in: OwnedTargetIsa,
 }
 
@@ -72,26 +69,31 @@ impl GpuModule {
             kernels: HashMap::new(),
             defined_functions: HashSet::new(),
             defined_data: HashSet::new(),
-            kept: BTreeMap::new(),
+            waiting: Vec::new(),
             marked_late: BTreeSet::new(),
-            early: Vec::new(),
+            threads: thread::available_parallelism().map_or(1, NonZeroUsize::get),
             stand_in,
         })
     }
 
-    /// The compiler of what is defined from now on: to give it a cache, a table of places in the source, or to ask for
-    /// remarks.
+    /// The compiler of what is defined and not compiled yet: to give it a cache, a table of places in the source, or to
+    /// ask for remarks. Places of errors are by the table that it has when they are found: in a definition, or when all
+    /// are compiled.
     pub fn compiler_mut(&mut self) -> &mut Compiler {
         &mut self.compiler
     }
 
-    /// Makes a declared function a kernel. It may be defined already: then it is compiled again when the module is
-    /// finished. Its launch bounds hold for all functions of the module, which are compiled again too if they were
-    /// defined with more registers.
+    /// Compiles on so many threads; without this, on as many as the system runs at a time. What comes out is the same.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads.max(1);
+    }
+
+    /// Makes a declared function a kernel, before or after its definition. Its launch bounds hold for all functions of
+    /// the module. A function that [`GpuModule::finish_definitions`] has compiled cannot become one any more.
     pub fn declare_kernel(&mut self, function: FuncId, options: KernelOptions) {
-        self.unit.summaries().bound(options);
         let before = self.kernels.insert(function, options);
-        if before != Some(options) && self.defined_functions.contains(&function) {
+        let waits = || self.waiting.iter().any(|(id, _)| *id == function);
+        if before != Some(options) && self.defined_functions.contains(&function) && !waits() {
             self.marked_late.insert(function);
         }
     }
@@ -128,127 +130,55 @@ impl GpuModule {
                     "`{}` is imported; only what is defined here can be one",
                     declaration.linkage_name(id)
                 ),
+                Some(declaration) if self.marked_late.contains(&id) => format!(
+                    "`{}` was compiled as what it was before; declare kernels before `finish_definitions`",
+                    declaration.linkage_name(id)
+                ),
                 Some(_) => continue,
             };
             errors.push(Error::new(Problem::Kernel(message), Place::default()));
         }
         errors.finish(())?;
-        self.compile_marked_late()?;
-        self.compile_again()?;
-        self.compile_within_bounds()?;
+        self.finish_definitions()?;
         self.unit.finish()
     }
 
-    /// Functions that were made kernels after they had been compiled as functions.
-    fn compile_marked_late(&mut self) -> Result<(), Errors> {
-        let (mut errors, mut changed) = (ErrorList::new(), Vec::new());
-        for id in std::mem::take(&mut self.marked_late) {
-            let declaration = self.declarations.get_function_decl(id);
-            if declaration.signature.returns.is_empty() {
-                changed.push(id);
-                continue;
-            }
-            let place = Place {
-                function: Some(format!("%{}", declaration.linkage_name(id)).into()),
-                ..Place::default()
-            };
-            errors.push(clif::kernel_with_results(place, &declaration.signature));
-        }
-        errors.extend(self.compile_kept(&changed).err().into_iter().flatten());
-        errors.finish(())
-    }
-
-    /// Functions that were compiled before a kernel got launch bounds, and have more registers than those leave.
-    fn compile_within_bounds(&mut self) -> Result<(), Errors> {
-        let functions = self.unit.functions();
-        let registers: HashMap<&str, u32> = functions
-            .map(|code| (code.name.as_str(), code.resources.registers))
-            .collect();
-        let (declarations, summaries) = (&self.declarations, self.unit.known());
-        let beyond = self.kept.keys().copied().filter(|&id| {
-            let name = declarations.get_function_decl(id).linkage_name(id);
-            let kernel = self.kernels.get(&id).copied();
-            let limit = summaries.register_limit(kernel);
-            registers
-                .get(&*name)
-                .is_some_and(|&registers| registers > u32::from(limit))
-        });
-        let beyond: Vec<FuncId> = beyond.collect();
-        drop(registers);
-        self.compile_kept(&beyond)
-    }
-
-    /// Compiles functions again as they were defined, with what is known now.
-    fn compile_kept(&mut self, functions: &[FuncId]) -> Result<(), Errors> {
-        let mut errors = ErrorList::new();
-        for id in functions {
-            let Some(func) = self.kept.get(id) else {
-                continue;
-            };
-            let declaration = self.declarations.get_function_decl(*id);
-            let name = declaration.linkage_name(*id).into_owned();
-            let declarations = &self.declarations;
-            let input = FunctionInput {
-                func,
-                name: &name,
-                kernel: self.kernels.get(id).copied(),
-                linkage: linkage(declaration.linkage),
-                namer: &|user: &UserExternalName| {
-                    Self::symbol(declarations, user.namespace, user.index)
-                },
-            };
-            if let Some(index) = self.unit.take_out(&name) {
-                match self.compiler.compile_function(&input, &mut self.unit) {
-                    Ok(()) => self.unit.put_back(index),
-                    Err(found) => errors.extend(found),
-                }
-            }
-        }
-        errors.finish(())
-    }
-
-    /// Functions that call some that were defined later: lanes may come back from those one by one, which is known only
-    /// now. Few functions wait for other threads, so few are compiled again.
-    fn compile_again(&mut self) -> Result<(), Errors> {
-        let Self {
-            compiler,
-            unit,
-            declarations,
-            kernels,
-            early,
-            kept,
-            ..
-        } = self;
-        let name = |id: FuncId| {
-            declarations
-                .get_function_decl(id)
-                .linkage_name(id)
-                .into_owned()
-        };
-        let names: Vec<String> = early.iter().map(|(id, _)| name(*id)).collect();
+    /// Compiles what was defined since the last call, on several threads; what they know of each other is known then.
+    /// [`GpuModule::finish`] does so too. Functions that are defined later are strangers to those: lanes are taken to
+    /// come back from them one by one, and nothing is known of their launch bounds.
+    ///
+    /// # Errors
+    /// Everything that is wrong or unsupported in any of the functions, in the order of their definitions. Those are
+    /// gone then.
+    pub fn finish_definitions(&mut self) -> Result<(), Errors> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let declarations = &self.declarations;
         let namer =
             |user: &UserExternalName| Self::symbol(declarations, user.namespace, user.index);
-        let inputs: Vec<FunctionInput<'_>> = (early.iter().zip(&names))
-            .map(|((id, _), name)| FunctionInput {
-                func: &kept[id],
+        let names = waiting.iter().map(|(id, _)| {
+            let name = declarations.get_function_decl(*id).linkage_name(*id);
+            name.into_owned()
+        });
+        let names: Vec<String> = names.collect();
+        let inputs: Vec<FunctionInput<'_>> = (waiting.iter().zip(&names))
+            .map(|((id, func), name)| FunctionInput {
+                func,
                 name,
-                kernel: kernels.get(id).copied(),
+                kernel: self.kernels.get(id).copied(),
                 linkage: linkage(declarations.get_function_decl(*id).linkage),
                 namer: &namer,
             })
             .collect();
-        unit.announce(&inputs);
-        for (input, (_, taken)) in inputs.iter().zip(early.iter()) {
-            let known = unit.summaries().of_callees(input);
-            let polls = |(known, taken): (&Summary, &Summary)| known.polls && !taken.polls;
-            if known.iter().zip(taken).any(polls)
-                && let Some(index) = unit.take_out(input.name)
-            {
-                compiler.compile_function(input, unit)?;
-                unit.put_back(index);
+        let compiled = self
+            .compiler
+            .compile_verified(&inputs, &mut self.unit, self.threads);
+        let mut errors = ErrorList::new();
+        for (input, compiled) in inputs.iter().zip(compiled) {
+            if let Err(found) = compiled {
+                errors.extend(found.in_function(&input.func.name.to_string(), input.name));
             }
         }
-        Ok(())
+        errors.finish(())
     }
 
     /// The declaration of a function, if it is one of this module.
@@ -410,35 +340,10 @@ impl Module for GpuModule {
                 Self::symbol(declarations, user.namespace, user.index)
             },
         };
-        // Callees that this module defines later are known when it is finished.
-        for callee in context.func.dfg.ext_funcs.values() {
-            let ir::ExternalName::User(reference) = callee.name else {
-                continue;
-            };
-            let user = &context.func.params.user_named_funcs()[reference];
-            if user.namespace == 0 && has(declarations.get_functions(), user.index) {
-                let id = FuncId::from_u32(user.index);
-                let callee = declarations.get_function_decl(id);
-                if callee.linkage.is_definable() {
-                    self.unit.summaries().expect(&callee.linkage_name(id));
-                }
-            }
-        }
-        let early = self.unit.summaries().announce_before_callees(&input);
-        let taken = self.unit.summaries().of_callees(&input);
         self.compiler
-            .compile_function(&input, &mut self.unit)
+            .check(&input)
             .map_err(|errors| module_error(errors.in_function(&func_name, &name)))?;
-        let last = self.unit.functions().last();
-        let registers = last.map_or(0, |code| code.resources.registers);
-        let device = DeviceProperties::ASSIGNED;
-        let many = registers > device.registers_of_warps(device.warps);
-        if early {
-            self.early.push((id, taken));
-        }
-        if early || many || context.func.signature.returns.is_empty() {
-            self.kept.insert(id, context.func.clone());
-        }
+        self.waiting.push((id, context.func.clone()));
         self.defined_functions.insert(id);
         Ok(())
     }

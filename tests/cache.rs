@@ -318,6 +318,7 @@ fn module(cache: Option<&Arc<Cache>>, text: &str, table: &[u8]) -> (Code, bool) 
         }
         module.define_function(id, &mut context).unwrap();
     }
+    module.finish_definitions().unwrap();
     let compiled = module.compiler_mut().timings().total() > Duration::ZERO;
     (module.finish().unwrap(), compiled)
 }

@@ -138,3 +138,46 @@ fn errors_of_a_front_end_have_its_columns() {
         "{error}"
     );
 }
+
+/// What the verifier finds and wrong uses of intrinsics come together, in the order of their lines.
+#[test]
+fn the_verifier_does_not_hide_wrong_uses_of_intrinsics() {
+    let text = "; kernel
+function %k(i64, i32) -> i32 {
+    fn0 = %gpu_tid_x() -> i64
+    fn1 = %gpu_nonsense()
+    fn2 = %gpu_lop3(i32, i32, i32, i32) -> i32
+block0(v0: i64, v1: i32):
+    v2 = iadd v0, v1
+    v3 = call fn0()
+    call fn1()
+    v4 = call fn2(v1, v1)
+    return v0
+}
+";
+    let errors = Compiler::new(Options::default())
+        .compile_clif(text)
+        .unwrap_err();
+    let lines: Vec<Option<u32>> = errors.iter().map(|error| error.place.line).collect();
+    assert!(lines.is_sorted(), "{errors}");
+    for (line, is_intrinsic) in [(7, false), (8, true), (9, true), (10, false), (11, false)] {
+        let found = errors.iter().any(|error| {
+            error.place.line == Some(line)
+                && matches!(error.problem, Problem::Intrinsic { .. }) == is_intrinsic
+        });
+        assert!(found, "line {line}: {errors}");
+    }
+    // Without mistakes of the other kind too: a kernel with a result, and an intrinsic that there is not.
+    let text = "; kernel
+function %k() -> i32 {
+    fn0 = %gpu_nonsense() -> i32
+block0:
+    v0 = call fn0()
+    return v0
+}
+";
+    let errors = Compiler::new(Options::default())
+        .compile_clif(text)
+        .unwrap_err();
+    assert_eq!(errors.as_slice().len(), 2, "{errors}");
+}

@@ -4,9 +4,9 @@
 #![cfg(all(feature = "driver", feature = "sim"))]
 
 use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, DevicePointer, Grid, Module};
+use cranelift_thisgpu::driver::{Buffer, Device, DevicePointer, Grid, Module};
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::sim::{FaultKind, SimConfig};
+use cranelift_thisgpu::sim::{Fault, FaultKind, SimConfig};
 
 /// All kernels take a buffer and a number.
 const KERNELS: &str = include_str!("faults/kernels.clif");
@@ -296,4 +296,74 @@ fn what_is_stored_before_a_trap_or_a_fence_is_there() {
         assert!(report.fault.is_some(), "{between}");
         assert_eq!(out.to_vec().unwrap(), [7, 0, 0, 0], "{between}");
     }
+}
+
+/// The launch of a kernel with a buffer and a number that ends in a fault.
+fn fault_of(device: &Device, name: &str, buffer: &Buffer<u32>, number: i32) -> Fault {
+    let code = Compiler::new(Options::default())
+        .compile_clif(KERNELS)
+        .unwrap_or_else(|errors| panic!("{errors}"));
+    let module = device.load(&code).unwrap();
+    let kernel = module.kernel(name).unwrap();
+    let launch = kernel.launch(GRID).arg(buffer).arg(number);
+    launch.run_to_report().unwrap().fault.expect("a fault")
+}
+
+#[test]
+fn an_access_out_of_bounds_names_the_nearest_allocation() {
+    let device = Device::simulator(SimConfig::default());
+    let _before = device.upload(&[0u32; 100]).unwrap();
+    let line = line!() + 1;
+    let buffer = device.upload(&[0u32; ELEMENTS]).unwrap();
+    let _after = device.upload(&[0u32; 100]).unwrap();
+    let fault = fault_of(&device, "beyond", &buffer, 0);
+    let near = fault.near.as_ref().expect("there are allocations");
+    assert_eq!(near.allocation.address, buffer.address());
+    assert_eq!(near.offset, buffer.bytes() as i64);
+    let message = fault.to_string();
+    let place = format!(
+        "764 bytes at {:#x}, allocated at {}:{line}:",
+        buffer.address(),
+        file!()
+    );
+    assert!(message.contains(&place), "{message}");
+    assert!(message.ends_with("0 bytes behind its end"), "{message}");
+    // A name that the host gives stands for the place.
+    let buffer = buffer.named("the sums");
+    let message = fault_of(&device, "beyond", &buffer, 0).to_string();
+    assert!(message.contains(", the sums; the access"), "{message}");
+    assert!(!message.contains("allocated at"), "{message}");
+    // What is not near anything is not said to be.
+    assert_eq!(fault_of(&device, "nowhere", &buffer, 0).near, None);
+}
+
+#[test]
+fn an_exhausted_budget_names_warp_and_loop() {
+    let device = Device::simulator(SimConfig {
+        budget: 10_000,
+        ..SimConfig::default()
+    });
+    let buffer = device.upload(&[0u32; ELEMENTS + 1]).unwrap();
+    let fault = fault_of(&device, "forever", &buffer, 35);
+    assert!(
+        matches!(fault.kind, FaultKind::BudgetExhausted { .. }),
+        "{fault}"
+    );
+    let turning = fault.turning.as_ref().expect("it was running");
+    assert_eq!(turning.warp, fault.place.thread[0] / 32);
+    let around = &turning.loops[0];
+    assert!(
+        (around.first..=around.last).contains(&fault.place.pc),
+        "{fault}"
+    );
+    let message = fault.to_string();
+    let (head, rest) = message.split_once('\n').expect("the instruction is below");
+    let line = line_of("jump block1 ; forever");
+    assert!(
+        head.starts_with("kernel forever, block (0,0,0), warp 1, in the loop of line")
+            && head.contains(&format!("{line} of <clif> (pc "))
+            && head.contains("instruction budget of a warp exhausted"),
+        "{message}"
+    );
+    assert!(rest.starts_with("  it was at kernel forever"), "{message}");
 }

@@ -7,8 +7,8 @@
     feature = "sim"
 ))]
 
-use cranelift_codegen::ir::UserExternalName;
-use cranelift_module::Module;
+use cranelift_codegen::ir::{self, UserExternalName};
+use cranelift_module::{FuncOrDataId, Module};
 use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::compile::{Code, Compiler, DumpSink, FunctionInput, KernelOptions, Unit};
@@ -410,5 +410,136 @@ fn units_are_put_together() {
     assert!(
         error.contains("compile the functions into one unit"),
         "{error}"
+    );
+}
+
+/// A module with the functions of a text, in this order, on so many threads.
+fn module_of(file: &SourceFile, order: &[usize], threads: usize) -> GpuModule {
+    let mut module = GpuModule::new(Options::default()).unwrap();
+    module.set_threads(threads);
+    let ids: Vec<_> = (file.functions.iter())
+        .map(|function| {
+            let linkage = cranelift_module::Linkage::Export;
+            let (name, signature) = (function.name(), &function.func.signature);
+            module.declare_function(&name, linkage, signature).unwrap()
+        })
+        .collect();
+    for &index in order {
+        let function = &file.functions[index];
+        if let Some(kernel) = function.kernel {
+            module.declare_kernel(ids[index], kernel);
+        }
+        let mut context = module.make_context();
+        context.func = function.func.clone();
+        // Names of a text are those of functions of the module.
+        let callees: Vec<_> = context.func.dfg.ext_funcs.keys().collect();
+        for callee in callees {
+            let name = context.func.dfg.ext_funcs[callee].name.clone();
+            let ir::ExternalName::TestCase(name) = name else {
+                continue;
+            };
+            let name = String::from_utf8_lossy(name.raw()).into_owned();
+            let Some(index) = file.functions.iter().position(|f| f.name() == name) else {
+                continue;
+            };
+            let user = UserExternalName::new(0, ids[index].as_u32());
+            let user = context.func.declare_imported_user_function(user);
+            context.func.dfg.ext_funcs[callee].name = ir::ExternalName::user(user);
+        }
+        module.define_function(ids[index], &mut context).unwrap();
+    }
+    module
+}
+
+/// A lock that is taken in a function: where lanes meet behind the call depends on what that does.
+const WAITING: &str = "
+; kernel
+function %k(i64) {
+    fn0 = %take(i64)
+    fn1 = %gpu_tid_x() -> i32
+block0(v0: i64):
+    v1 = call fn1()
+    v2 = iconst.i32 1
+    v3 = band v1, v2
+    brif v3, block1, block2
+block1:
+    call fn0(v0)
+    jump block2
+block2:
+    v4 = iconst.i64 4
+    v5 = iadd v0, v4
+    v6 = atomic_rmw.i32 add v5, v2
+    return
+}
+function %take(i64) {
+block0(v0: i64):
+    jump block1
+block1:
+    v1 = iconst.i32 0
+    v2 = iconst.i32 1
+    v3 = atomic_cas.i32 v0, v1, v2
+    brif v3, block1, block2
+block2:
+    atomic_store v1, v0
+    return
+}
+";
+
+/// Whatever comes first, and on however many threads it is compiled, a function is what it is where all is known.
+#[test]
+fn definitions_are_compiled_with_what_is_known_of_all() {
+    let file = SourceFile::parse("waiting.clif", WAITING).unwrap();
+    let words = |code: &Code| {
+        let functions = code.object().functions.iter();
+        let mut words: Vec<_> = functions
+            .map(|f| (f.name.clone(), f.words.clone()))
+            .collect();
+        words.sort();
+        words
+    };
+    let expected = words(&Compiler::new(Options::default()).file(&file).unwrap());
+    for order in [[0, 1], [1, 0]] {
+        let module = module_of(&file, &order, 1);
+        assert_eq!(words(&module.finish().unwrap()), expected, "{order:?}");
+    }
+    let text = text(8);
+    let file = SourceFile::parse("many.clif", &text).unwrap();
+    let order: Vec<usize> = (0..file.functions.len()).rev().collect();
+    let one = module_of(&file, &order, 1).finish().unwrap();
+    for threads in THREADS {
+        assert_eq!(module_of(&file, &order, threads).finish().unwrap(), one);
+    }
+}
+
+/// What a definition cannot know comes when all are compiled, of all functions at once, and under the module's names.
+#[test]
+fn what_is_unsupported_in_a_module_comes_together() {
+    let one = |name: &str| {
+        format!(
+            "function %{name}(f128) -> f128 {{\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    return v1\n}}\n"
+        )
+    };
+    let file = SourceFile::parse("two.clif", &(one("a") + &one("b"))).unwrap();
+    let mut module = module_of(&file, &[0, 1], 2);
+    let errors = module.finish_definitions().unwrap_err();
+    let places: Vec<_> = errors.iter().map(|e| e.place.function.as_deref()).collect();
+    assert_eq!(places, [Some("%a"), Some("%b")], "{errors}");
+}
+
+/// A function that is compiled is what it is: who makes it a kernel then is told.
+#[test]
+fn kernels_are_declared_before_they_are_compiled() {
+    let text = "function %k() {\nblock0:\n    return\n}\n";
+    let file = SourceFile::parse("k.clif", text).unwrap();
+    let mut module = module_of(&file, &[0], 1);
+    module.finish_definitions().unwrap();
+    let Some(FuncOrDataId::Func(k)) = module.get_name("k") else {
+        panic!("a function");
+    };
+    module.declare_kernel(k, KernelOptions::default());
+    let errors = module.finish().unwrap_err().to_string();
+    assert!(
+        errors.contains("`k`") && errors.contains("finish_definitions"),
+        "{errors}"
     );
 }

@@ -106,3 +106,37 @@ fn a_fault_names_the_thread() {
         }
     }
 }
+
+/// All lanes of a warp wait for those of a mask.
+const SYNC: &str = "; kernel
+function %k(i64) {
+    fn0 = %gpu_warp_sync(i32)
+block0(v0: i64):
+    v1 = load.i32 aligned v0
+    call fn0(v1)
+    return
+}
+";
+
+#[test]
+fn lanes_that_run_apart_cannot_be_waited_for() {
+    let sync = |mask: u32, threads: u32, warp_lanes: u32| {
+        let device = Device::simulator(SimConfig {
+            warp_lanes,
+            ..SimConfig::default()
+        });
+        let mask = device.upload(&[mask]).unwrap();
+        let block = common::block(threads);
+        let report = common::launch(&device, &common::compile(SYNC), "k", block, &[&mask]);
+        report.fault.map(|fault| fault.kind)
+    };
+    let apart = |missing| Some(FaultKind::LanesApart { missing });
+    assert_eq!(sync(u32::MAX, 32, 32), None);
+    assert_eq!(sync(u32::MAX, 32, 8), apart(0xFFFF_FF00));
+    assert_eq!(sync(u32::MAX, 64, 1), apart(0xFFFF_FFFE));
+    assert_eq!(sync(0xFF, 8, 8), None);
+    // Lanes that no thread has are not missing, as in a warp of 32 lanes.
+    assert_eq!(sync(u32::MAX, 8, 8), None);
+    assert_eq!(sync(u32::MAX, 12, 8), apart(0x0000_0F00));
+    assert_eq!(sync(u32::MAX, 12, 32), None);
+}

@@ -33,7 +33,7 @@ use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::progress::{self, Progress};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
-use crate::intrinsics::resolve::{Intrinsics, Namer, name_text, resolve};
+use crate::intrinsics::resolve::{Intrinsics, Namer, check as check_uses, name_text, resolve};
 use crate::remarks::Remarks;
 use crate::settings::Options as Settings;
 use contents::Contents;
@@ -120,6 +120,8 @@ pub struct Options<'a> {
     pub namer: &'a Namer<'a>,
     /// What other functions do to the lanes that call them.
     pub summarize: &'a Summarize<'a>,
+    /// Whether the verifier has seen the function already ([`check`]).
+    pub verified: bool,
 }
 
 impl Options<'_> {
@@ -129,6 +131,7 @@ impl Options<'_> {
         settings: &Settings::DEFAULT,
         namer: &|_| None,
         summarize: &|_| Summary::UNKNOWN,
+        verified: false,
     };
 }
 
@@ -212,15 +215,9 @@ impl Preparer {
         observe: &mut dyn FnMut(Step, &Function),
     ) -> Result<Box<Prepared>, Errors> {
         let settings = options.settings;
-        refuse_emptiness(&func)?;
-        refuse_dynamic_vectors(&func)?;
-        if settings.enable_verifier {
-            verify(&func)?;
-        }
-        refuse_wide_values(&func)?;
-        signatures::check(&func, options.kernel.is_some())?;
-        if let Some(kernel) = options.kernel {
-            check_kernel(&func, kernel)?;
+        let wrong = broken_rules(&func, options)?;
+        if !wrong.is_empty() {
+            with_intrinsics(wrong, &func, options)?;
         }
         observe(Step::Verify, &func);
 
@@ -349,6 +346,56 @@ impl Preparer {
         }
         Ok(prepared)
     }
+}
+
+/// Whether a function can be prepared.
+///
+/// # Errors
+/// As those of [`Preparer::prepare`], in the order of their lines.
+#[cfg(feature = "module")]
+pub fn check(func: &Function, options: &Options) -> Result<(), Errors> {
+    let wrong = broken_rules(func, options)?;
+    with_intrinsics(wrong, func, options)
+}
+
+/// What the verifier finds; of a function in which it finds nothing, what is wrong with types, signatures and kernels.
+///
+/// # Errors
+/// Of a function that is none the reason why; nothing else can look at it.
+fn broken_rules(func: &Function, options: &Options) -> Result<ErrorList, Errors> {
+    refuse_emptiness(func)?;
+    refuse_dynamic_vectors(func)?;
+    let mut errors = ErrorList::new();
+    if options.settings.enable_verifier
+        && !options.verified
+        && let Err(found) = verify(func)
+    {
+        errors.extend(found);
+        return Ok(errors);
+    }
+    let kernel = options
+        .kernel
+        .map_or(Ok(()), |kernel| check_kernel(func, kernel));
+    let rules = [
+        refuse_wide_values(func),
+        signatures::check(func, options.kernel.is_some()),
+        kernel,
+    ];
+    for found in rules {
+        errors.extend(found.err().into_iter().flatten());
+    }
+    Ok(errors)
+}
+
+/// Errors together with the wrong uses of intrinsics; nothing if there are none of either.
+fn with_intrinsics(
+    mut errors: ErrorList,
+    func: &Function,
+    options: &Options,
+) -> Result<(), Errors> {
+    let wrong_uses = check_uses(func, options.namer);
+    errors.extend(wrong_uses.err().into_iter().flatten());
+    errors.in_order_of_lines().finish(())
 }
 
 impl Default for Prepared {

@@ -13,7 +13,7 @@ use crate::analysis::progress::{self, Progress};
 use crate::clif::{self, KernelOptions};
 use crate::intrinsics::resolve::Intrinsics;
 use cranelift_codegen::ir::{FuncRef, Function, Inst, InstructionData, Opcode};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use std::collections::VecDeque;
 
 /// The registers that the bounds of a kernel leave a thread. Bounds that cannot be kept are an error of the kernel.
@@ -29,8 +29,6 @@ pub struct Summaries {
     /// All functions that an indirect call may call: those of the module, whose addresses may be taken in code and
     /// data.
     any: Option<Summary>,
-    /// Functions that are to come, and those whose summary rests on theirs.
-    tentative: HashSet<String>,
     /// The fewest registers that the bounds of a kernel leave a thread.
     registers: Option<u8>,
 }
@@ -60,7 +58,6 @@ impl Summaries {
         if let Some(any) = other.any {
             self.any = Some(self.any.unwrap_or(Summary::NONE).or(any));
         }
-        self.tentative.extend(other.tentative);
         self.limit_registers(other.registers);
     }
 
@@ -175,7 +172,7 @@ impl Summaries {
     }
 
     /// The callees of a function, and what is known of each.
-    #[cfg(any(feature = "cache", feature = "module"))]
+    #[cfg(feature = "cache")]
     pub fn of_callees(&self, input: &FunctionInput<'_>) -> Vec<Summary> {
         let calls = Calls::of(input);
         let named = calls.names.iter().map(|name| self.of(Callee::Named(name)));
@@ -191,40 +188,6 @@ impl Summaries {
         Callees::of(input.func, &Intrinsics::default(), &name, &|callee| {
             self.of(callee)
         })
-    }
-}
-
-/// What a module asks whose functions come one by one.
-#[cfg(feature = "module")]
-impl Summaries {
-    /// Takes of a function that will be announced later that it may do everything but poll, until it is.
-    pub fn expect(&mut self, name: &str) {
-        if !self.known.contains_key(name) {
-            let expected = Summary {
-                polls: false,
-                ..Summary::UNKNOWN
-            };
-            self.known.insert(name.to_owned(), expected);
-            self.tentative.insert(name.to_owned());
-        }
-    }
-
-    /// Adds the bounds of a kernel that is announced later.
-    pub fn bound(&mut self, kernel: KernelOptions) {
-        self.limit_registers(bounds(kernel));
-    }
-
-    /// Adds a function that may call some that are expected. True if it does, and so its summary may still change.
-    pub fn announce_before_callees(&mut self, input: &FunctionInput<'_>) -> bool {
-        self.tentative.remove(input.name);
-        self.announce(std::slice::from_ref(input));
-        let calls = Calls::of(input);
-        let tentative =
-            calls.indirectly || calls.names.iter().any(|name| self.tentative.contains(name));
-        if tentative {
-            self.tentative.insert(input.name.to_owned());
-        }
-        tentative
     }
 }
 

@@ -137,36 +137,6 @@ impl Unit {
     }
 }
 
-/// What a module asks whose functions come one by one.
-#[cfg(feature = "module")]
-impl Unit {
-    /// What is known of the functions that others call.
-    pub(crate) fn summaries(&mut self) -> &mut Summaries {
-        &mut self.summaries
-    }
-
-    /// What is known of them, to be read.
-    #[cfg(feature = "module")]
-    pub(crate) fn known(&self) -> &Summaries {
-        &self.summaries
-    }
-
-    /// Takes a function out; [`Unit::put_back`] puts the one that was compiled last in its place.
-    pub(crate) fn take_out(&mut self, name: &str) -> Option<usize> {
-        let index = (self.functions.iter()).position(|function| function.code.name == name)?;
-        let function = self.functions.remove(index);
-        self.constant_bytes -= function.constant_bytes();
-        Some(index)
-    }
-
-    /// See [`Unit::take_out`].
-    pub(crate) fn put_back(&mut self, index: usize) {
-        if let Some(last) = self.functions.pop() {
-            self.functions.insert(index, last);
-        }
-    }
-}
-
 impl emit::Code {
     /// The same code without lines of the source.
     pub(super) fn without_lines(mut self) -> Self {

@@ -1,51 +1,8 @@
 //! What is allocated on a device, and who did it.
 
+use crate::launch::{Allocation, Near, Origin};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::panic::Location;
-
-/// Who made an allocation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Origin {
-    /// A call at this place of the host's program.
-    Host(&'static Location<'static>),
-    /// Loading a module, for the data object of this name.
-    Data(String),
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Host(place) => write!(f, "allocated at {place}"),
-            Origin::Data(name) => write!(f, "data `{name}` of a module"),
-        }
-    }
-}
-
-/// Memory that is allocated on a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Allocation {
-    /// Its address in global memory.
-    pub address: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// Who made it.
-    pub origin: Origin,
-}
-
-impl fmt::Display for Allocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Allocation {
-            address,
-            bytes,
-            origin,
-        } = self;
-        write!(f, "{bytes} bytes at {address:#x}, {origin}")
-    }
-}
 
 /// All of a device.
 #[derive(Debug, Default)]
@@ -66,6 +23,7 @@ impl Allocations {
             address,
             bytes,
             origin,
+            name: None,
         };
         self.numbers.insert(address, self.made);
         self.live.insert(self.made, allocation);
@@ -76,6 +34,25 @@ impl Allocations {
         if let Some(number) = self.numbers.remove(&address) {
             self.live.remove(&number);
         }
+    }
+
+    /// Says what the host calls the allocation that begins at an address.
+    pub(super) fn set_name(&mut self, address: u64, name: String) {
+        let number = self.numbers.get(&address);
+        if let Some(allocation) = number.and_then(|number| self.live.get_mut(number)) {
+            allocation.name = Some(name);
+        }
+    }
+
+    /// The allocation that is the fewest bytes away from an address; of several the first that was made.
+    pub(super) fn nearest(&self, address: u64) -> Option<Near> {
+        let distance = |allocation: &&Allocation| {
+            let last = allocation.address + allocation.bytes.saturating_sub(1);
+            let before = allocation.address.saturating_sub(address);
+            before.max(address.saturating_sub(last))
+        };
+        let nearest = self.live.values().min_by_key(distance)?;
+        Some(Near::new(nearest, address))
     }
 
     /// In the order in which they were made.

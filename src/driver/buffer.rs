@@ -106,6 +106,14 @@ impl<T: Pod> Buffer<T> {
         &self.memory.shared
     }
 
+    /// The same buffer; messages call its allocation `name` from now on, and do not say where the host made it.
+    pub fn named(self, name: impl Into<String>) -> Self {
+        let mut allocations = self.shared().allocations();
+        allocations.set_name(self.memory.address, name.into());
+        drop(allocations);
+        self
+    }
+
     /// Its address, and the care for its allocation: nobody gives the memory back until [`super::Device::free`] is
     /// called with the address where the allocation begins. Other buffers of the allocation stay usable until then.
     pub fn into_raw(self) -> DevicePointer {

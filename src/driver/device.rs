@@ -5,11 +5,11 @@
 
 #[cfg(feature = "sim")]
 use super::Simulator;
-use super::allocations::{Allocation, Origin};
 use super::buffer::{Buffer, DevicePointer};
 use super::queue::Queue;
 use super::shared::{Life, Shared};
 use super::{DeviceError, DeviceProperties, Driver};
+use crate::launch::{Allocation, Near, Origin};
 #[cfg(feature = "sim")]
 use crate::sim::SimConfig;
 use bytemuck::Pod;
@@ -60,6 +60,11 @@ impl Device {
     /// gave away.
     pub fn live_allocations(&self) -> Vec<Allocation> {
         self.shared.allocations().list()
+    }
+
+    /// The allocation that is nearest to an address.
+    pub(super) fn nearest(&self, address: u64) -> Option<Near> {
+        self.shared.allocations().nearest(address)
     }
 
     /// Whether the device, when its last handle goes, logs a warning for everything that is still allocated. Off at

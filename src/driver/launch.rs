@@ -5,8 +5,9 @@ use super::error::DeviceError;
 use super::kernel::Kernel;
 use super::stream::{Pending, Stream};
 use super::{DriverError, queue};
+use crate::abi::LOWEST_ADDRESS;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
-use crate::launch::{LaunchError, LaunchRequest, Progress, Report};
+use crate::launch::{FaultKind, LaunchError, LaunchRequest, Progress, Report, Window};
 use std::time::Duration;
 
 /// How many threads: CTAs, and threads of a CTA, in x, y, z.
@@ -228,8 +229,18 @@ impl Ready {
             progress: self.progress.as_ref(),
             time_limit: self.time_limit,
         };
-        let driver = self.kernel.device().driver();
-        let report = driver.launch(self.kernel.module_id(), &request)?;
+        let device = self.kernel.device();
+        let mut report = device.driver().launch(self.kernel.module_id(), &request)?;
+        if let Some(fault) = &mut report.fault
+            && let FaultKind::OutOfBounds {
+                window: Window::Global,
+                address,
+                ..
+            } = fault.kind
+            && address >= LOWEST_ADDRESS
+        {
+            fault.near = device.nearest(address);
+        }
         match report.fault.clone() {
             None => Ok(report),
             Some(fault) => Err(DeviceError::Fault {

@@ -1,11 +1,11 @@
 //! Loading: an object's data goes to device memory, its functions get code addresses, relocations are filled in.
 
-use super::allocations::Origin;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::DeviceError;
 use crate::abi::ALLOCATION_ALIGN;
 use crate::launch::Image;
+use crate::launch::Origin;
 use crate::launch::image::{Function, Line};
 use crate::object::{DataContents, LinkError, LinkErrors, Object, Symbols, suggestion};
 use hashbrown::HashMap;

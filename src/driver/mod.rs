@@ -42,7 +42,7 @@ mod stream;
 #[cfg(all(test, feature = "sim", feature = "asm"))]
 mod tests;
 
-pub use allocations::{Allocation, Origin};
+pub use crate::launch::{Allocation, Origin};
 pub use argument::Argument;
 pub use buffer::{Buffer, DevicePointer};
 pub use bytemuck::Pod;

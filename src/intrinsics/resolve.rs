@@ -1,7 +1,7 @@
 //! Finds the intrinsics among a function's external names, checks their use, and turns the thread and launch values
 //! into pure instructions.
 //!
-//! Takes a verified function. Guarantees on success: every `%gpu_NAME` is a row of [`super::TABLE`] with its exact
+//! Takes a function, to be rewritten a verified one. Guarantees on success: every `%gpu_NAME` is a row of [`super::TABLE`] with its exact
 //! signature, called only by `call`, with its constant operand a constant in range; every `symbol %gpu_NAME` is a
 //! thread or launch value read as i32, or the shared memory as i32 or i64. Calls of the nullary pure intrinsics have
 //! become `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end merges and hoists them.
@@ -116,11 +116,11 @@ pub fn name_text(func: &Function, name: &ExternalName, namer: &Namer) -> Option<
     }
 }
 
-/// Finds and checks all intrinsics of `func` and rewrites the thread and launch values.
+/// Finds and checks all intrinsics of `func`, which need not be verified, and rewrites nothing.
 ///
 /// # Errors
 /// All unknown names, wrong signatures and wrong uses, each with the legal declaration.
-pub fn resolve(func: &mut Function, namer: &Namer) -> Result<Intrinsics, Errors> {
+pub fn check(func: &Function, namer: &Namer) -> Result<Intrinsics, Errors> {
     let mut resolver = Resolver {
         found: Intrinsics::default(),
         errors: ErrorList::new(),
@@ -132,12 +132,29 @@ pub fn resolve(func: &mut Function, namer: &Namer) -> Result<Intrinsics, Errors>
     }
     for block in func.layout.blocks() {
         for inst in func.layout.block_insts(block) {
-            resolver.check_use(func, inst);
+            // Of an instruction with values that there are not the verifier says enough.
+            if func
+                .dfg
+                .inst_values(inst)
+                .all(|value| func.dfg.value_is_valid(value))
+            {
+                resolver.check_use(func, inst);
+            }
         }
     }
-    let mut found = resolver.errors.finish(resolver.found)?;
-    rewrite_special_values(func, &mut found);
-    collect_promises(func, &mut found);
+    resolver.errors.finish(resolver.found)
+}
+
+/// [`check`], and rewrites the thread and launch values.
+///
+/// # Errors
+/// As there.
+pub fn resolve(func: &mut Function, namer: &Namer) -> Result<Intrinsics, Errors> {
+    let mut found = check(func, namer)?;
+    if !found.is_empty() {
+        rewrite_special_values(func, &mut found);
+        collect_promises(func, &mut found);
+    }
     Ok(found)
 }
 
@@ -156,13 +173,16 @@ impl Resolver {
             let Some(name) = name.strip_prefix(PREFIX) else {
                 continue;
             };
+            // The verifier says what is wrong with a signature that there is not.
+            let Some(declared) = func.dfg.signatures.get(data.signature) else {
+                continue;
+            };
             let message = match lookup(name) {
-                Some(intrinsic) if intrinsic.accepts(&func.dfg.signatures[data.signature]) => {
+                Some(intrinsic) if intrinsic.accepts(declared) => {
                     self.found.functions[reference] = Some(intrinsic);
                     continue;
                 }
                 Some(intrinsic) => {
-                    let declared = &func.dfg.signatures[data.signature];
                     format!("declared as {declared}; declare it as {intrinsic}")
                 }
                 None => unknown(name),
@@ -291,7 +311,7 @@ impl Resolver {
 /// What is wrong with the constant operand of a call, if anything is.
 fn check_constant(func: &Function, inst: Inst, intrinsic: &Intrinsic) -> Option<String> {
     let (index, legal) = intrinsic.constant?;
-    let operand = func.dfg.inst_args(inst)[index];
+    let operand = *func.dfg.inst_args(inst).get(index)?;
     let constant = func
         .dfg
         .value_def(operand)

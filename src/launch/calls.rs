@@ -2,10 +2,11 @@
 
 use super::Image;
 use crate::locations::{LIBRARY, name_of};
+use serde::Serialize;
 use std::fmt;
 
 /// A call that a thread is in. Prints as `FUNCTION, pc 0x40 (line 3 of k.clif)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Frame {
     /// The function that calls, when known.
     pub function: Option<String>,

@@ -2,19 +2,22 @@
 //!
 //! After a fault the device and all its memory stay usable.
 
+use super::allocation::Near;
 pub use super::calls::Frame;
+use super::code::Turning;
 use super::wait::{SHOWN_WAITS, Wait};
 use crate::isa::Illegal;
 use crate::locations::Location;
 use crate::text::count;
 use cranelift_codegen::ir::TrapCode;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::num::NonZeroU8;
 use std::time::Duration;
 use thiserror::Error;
 
 /// Kinds of memory as faults name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Window {
     /// The device's memory.
     Global,
@@ -35,7 +38,7 @@ impl fmt::Display for Window {
 }
 
 /// What an access does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum AccessKind {
     /// Reads.
     Load,
@@ -56,7 +59,7 @@ impl fmt::Display for AccessKind {
 }
 
 /// The reason of a fault.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// An address in no allocation, or past the end of its window.
@@ -125,7 +128,11 @@ pub enum FaultKind {
     },
     /// A word that is no instruction.
     #[error("illegal instruction: {0}")]
-    IllegalInstruction(#[from] Illegal),
+    IllegalInstruction(
+        #[from]
+        #[serde(serialize_with = "as_text")]
+        Illegal,
+    ),
     /// Control went to an address that is no instruction of the module.
     #[error("jump to {target:#x}, which is no instruction of the module")]
     BadJump {
@@ -228,6 +235,14 @@ pub enum FaultKind {
         /// The waiting lanes.
         waiting: u32,
     },
+    /// WARPSYNC waits for lanes of the warp that do not run together with these.
+    #[error(
+        "the lanes {missing:#010x} are waited for and run apart from those that wait; give warps more lanes (`--warp-lanes`, `SimConfig::warp_lanes`)"
+    )]
+    LanesApart {
+        /// The lanes that never come.
+        missing: u32,
+    },
     /// A shuffle reads a lane that does not take part.
     #[error("shuffle reads lane {source_lane}, which is not active")]
     InactiveLane {
@@ -244,6 +259,11 @@ fn no_room(next: Option<[u32; 3]>, blocks: u64) -> String {
     })
 }
 
+/// Why a word is illegal, in words.
+fn as_text<S: Serializer>(illegal: &Illegal, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(illegal)
+}
+
 /// Cranelift's name of a trap code.
 fn trap_name(code: u8) -> String {
     NonZeroU8::new(code).map_or("no trap code".to_string(), |code| {
@@ -252,7 +272,7 @@ fn trap_name(code: u8) -> String {
 }
 
 /// The place of an instruction for a reader.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The kernel launched.
     pub kernel: String,
@@ -276,7 +296,6 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let triple = |v: [u32; 3]| format!("({},{},{})", v[0], v[1], v[2]);
         write!(
             f,
             "kernel {}, block {}, thread {}, ",
@@ -299,11 +318,16 @@ impl fmt::Display for Place {
     }
 }
 
+/// Coordinates of a block or a thread.
+fn triple([x, y, z]: [u32; 3]) -> String {
+    format!("({x},{y},{z})")
+}
+
 /// Calls that a fault prints (*assumed*: of a deeper recursion the rest is alike).
 const SHOWN_CALLS: usize = 16;
 
 /// A launch stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// Why.
     pub kind: FaultKind,
@@ -320,27 +344,51 @@ pub struct Fault {
     /// Where a launch that could not go on was: who waited for whom, at most 64. Places in memory are known to checks
     /// only.
     pub waits: Vec<Wait>,
+    /// Of an access out of bounds of global memory, the nearest allocation. The [`Device`](crate::driver::Device) knows
+    /// it.
+    pub near: Option<Near>,
+    /// Of a launch that was ended from outside or took too long, which warp ran, and in which loop.
+    pub turning: Option<Turning>,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.kind)?;
+        match &self.turning {
+            None => write!(f, "{}: {}", self.place, self.kind)?,
+            Some(turning) => {
+                let (kernel, block) = (&self.place.kernel, triple(self.place.block));
+                write!(
+                    f,
+                    "kernel {kernel}, block {block}, {turning}: {}",
+                    self.kind
+                )?;
+                write!(f, "\n  it was at {}", self.place)?;
+            }
+        }
+        if let Some(near) = &self.near {
+            write!(f, "\n  {near}")?;
+        }
         let shown = self.calls.len().min(SHOWN_CALLS);
         for frame in &self.calls[..shown] {
             write!(f, "\n  called from {frame}")?;
         }
         match self.depth.saturating_sub(shown) {
             0 => {}
-            left => write!(f, "\n  and {left} more calls")?,
+            left => write!(f, "\n  and {}", more(left, "call"))?,
         }
         for wait in self.waits.iter().take(SHOWN_WAITS) {
             write!(f, "\n  {wait}")?;
         }
         match self.waits.len().saturating_sub(SHOWN_WAITS) {
             0 => Ok(()),
-            left => write!(f, "\n  and {left} more waits"),
+            left => write!(f, "\n  and {}", more(left, "wait")),
         }
     }
+}
+
+/// `1 more call`, `2 more calls`.
+fn more(left: usize, what: &str) -> String {
+    count(left as u64, &format!("more {what}"))
 }
 
 impl std::error::Error for Fault {}

@@ -3,7 +3,9 @@
 //! Nothing here runs anything. A [`Driver`](crate::driver::Driver) takes an [`Image`] and a [`LaunchRequest`] and
 //! returns a [`Report`]; the simulator is one, hardware can be another, and what they say is the same.
 
+mod allocation;
 mod calls;
+mod code;
 mod fault;
 pub mod image;
 pub mod profile;
@@ -12,9 +14,11 @@ mod report;
 pub mod trace;
 mod wait;
 
+pub use allocation::{Allocation, Near, Origin};
 pub use calls::Frame;
 #[cfg(feature = "sim")]
 pub(crate) use calls::is_library;
+pub use code::{CodeRange, Turning};
 pub use fault::{AccessKind, Fault, FaultKind, Place, Window};
 pub use image::Image;
 pub use progress::{Interrupt, Interruption, Progress};

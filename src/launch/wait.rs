@@ -2,13 +2,14 @@
 
 use super::fault::{Place, Window};
 use crate::text::count;
+use serde::Serialize;
 use std::fmt;
 
 /// Waits that a fault prints (*assumed*: more say nothing new).
 pub(super) const SHOWN_WAITS: usize = 8;
 
 /// What a thread waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Awaited {
     /// It reads a place again and again.
@@ -37,8 +38,14 @@ pub enum Awaited {
     Nothing,
 }
 
-impl fmt::Display for Awaited {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Awaited {
+    /// What one thread does, or several do.
+    fn text(&self, one: bool) -> String {
+        let (wait, run) = if one {
+            ("waits", "runs")
+        } else {
+            ("wait", "run")
+        };
         match self {
             Awaited::Memory {
                 window,
@@ -48,28 +55,44 @@ impl fmt::Display for Awaited {
                 writer,
             } => {
                 let bytes = count(*bytes, "byte");
-                write!(f, "wait for {bytes} of {window} memory at {address:#x}")?;
-                if let Some((base, size)) = allocation {
-                    let offset = address.wrapping_sub(*base);
-                    write!(f, " (offset {offset:#x} of {size} bytes at {base:#x})")?;
-                }
-                match writer {
-                    Some(writer) => write!(f, ", which was last changed by {writer}"),
-                    None => f.write_str(", which no atomic and no strong store has changed"),
-                }
+                let part = allocation.map_or(String::new(), |(base, size)| {
+                    let offset = address.wrapping_sub(base);
+                    format!(
+                        " (offset {offset:#x} of {} at {base:#x})",
+                        count(size, "byte")
+                    )
+                });
+                let writer = match writer {
+                    Some(writer) => format!("was last changed by {writer}"),
+                    None => "no atomic and no strong store has changed".to_owned(),
+                };
+                format!(
+                    "{wait} for {bytes} of {window} memory at {address:#x}{part}, which {writer}"
+                )
             }
-            Awaited::Barrier { arrived, live } => write!(
-                f,
-                "wait at the barrier of the block, where {arrived} of its {live} live threads are"
-            ),
-            Awaited::Lanes(mask) => write!(f, "wait for the lanes {mask:#010x} of their warp"),
-            Awaited::Nothing => f.write_str("run"),
+            Awaited::Barrier { arrived, live } => {
+                let are = if *arrived == 1 { "is" } else { "are" };
+                let live = count(*live, "live thread");
+                format!("{wait} at the barrier of the block, where {arrived} of its {live} {are}")
+            }
+            Awaited::Lanes(mask) => {
+                let their = if one { "its" } else { "their" };
+                format!("{wait} for the lanes {mask:#010x} of {their} warp")
+            }
+            Awaited::Nothing => run.to_owned(),
         }
     }
 }
 
+impl fmt::Display for Awaited {
+    /// Of several threads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(false))
+    }
+}
+
 /// Threads that wait alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Wait {
     /// Where the first of them is.
     pub place: Place,
@@ -89,10 +112,14 @@ impl fmt::Display for Wait {
             blocks,
             awaited,
         } = self;
-        let (threads, blocks) = (count(*threads, "thread"), count(*blocks, "block"));
-        write!(
-            f,
-            "{threads} of {blocks} {awaited}; the first of them: {place}"
-        )
+        let (number, blocks) = (count(*threads, "thread"), count(*blocks, "block"));
+        match threads {
+            1 => write!(f, "{number} of {blocks} {}: {place}", awaited.text(true)),
+            _ => write!(
+                f,
+                "{number} of {blocks} {}; the first of them: {place}",
+                awaited.text(false)
+            ),
+        }
     }
 }

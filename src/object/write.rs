@@ -347,37 +347,28 @@ fn add_section(
     section.id()
 }
 
+/// Adds a section that is not loaded.
+fn add_table(
+    builder: &mut Builder<'_>,
+    name: &str,
+    ty: elf::SectionType,
+    align: u64,
+    data: SectionData<'static>,
+) -> SectionId {
+    add_section(builder, name, ty, elf::SectionFlags(0), align, data)
+}
+
 /// Relocations, symbols and strings.
 fn tables(builder: &mut Builder<'_>, placed: &[Placed<'_>], ids: &HashMap<&str, SymbolId>) {
-    let strings = add_section(
-        builder,
-        ".strtab",
-        elf::SHT_STRTAB,
-        elf::SectionFlags(0),
-        1,
-        SectionData::String,
-    );
-    let symbols = add_section(
-        builder,
-        ".symtab",
-        elf::SHT_SYMTAB,
-        elf::SectionFlags(0),
-        8,
-        SectionData::Symbol,
-    );
+    let strings = add_table(builder, ".strtab", elf::SHT_STRTAB, 1, SectionData::String);
+    let symbols = add_table(builder, ".symtab", elf::SHT_SYMTAB, 8, SectionData::Symbol);
     let table = builder.sections.get_mut(symbols);
     table.sh_link_section = Some(strings);
     table.sh_entsize = size_of::<elf::Sym64<LittleEndian>>() as u64;
     // Numbers of sections from here on do not fit into a symbol: they stand in a table beside the symbols.
     if builder.sections.count() >= usize::from(elf::SHN_LORESERVE) {
-        let numbers = add_section(
-            builder,
-            ".symtab_shndx",
-            elf::SHT_SYMTAB_SHNDX,
-            elf::SectionFlags(0),
-            4,
-            SectionData::SymbolSectionIndex,
-        );
+        let data = SectionData::SymbolSectionIndex;
+        let numbers = add_table(builder, ".symtab_shndx", elf::SHT_SYMTAB_SHNDX, 4, data);
         let table = builder.sections.get_mut(numbers);
         table.sh_link_section = Some(symbols);
         table.sh_entsize = 4;
@@ -408,12 +399,6 @@ fn tables(builder: &mut Builder<'_>, placed: &[Placed<'_>], ids: &HashMap<&str, 
         added.sh_info_section = Some(*section);
         added.sh_entsize = size_of::<elf::Rela64<LittleEndian>>() as u64;
     }
-    add_section(
-        builder,
-        ".shstrtab",
-        elf::SHT_STRTAB,
-        elf::SectionFlags(0),
-        1,
-        SectionData::SectionString,
-    );
+    let data = SectionData::SectionString;
+    add_table(builder, ".shstrtab", elf::SHT_STRTAB, 1, data);
 }

@@ -49,6 +49,8 @@ pub struct FunctionCycles {
     pub name: String,
     /// Its blocks.
     pub blocks: Vec<BlockCycles>,
+    /// The blocks of each loop, as numbers from 0: of those of an inner loop the outer one has all.
+    pub loops: Vec<Vec<u32>>,
 }
 
 impl fmt::Display for FunctionCycles {
@@ -106,9 +108,15 @@ pub fn cycles(scheduled: &Scheduled) -> FunctionCycles {
         let first = l.nodes.iter().copied().min().unwrap_or(l.header);
         blocks[first].turn = Some(model.turn(&path) as u32);
     }
+    let nodes = |l: &Loop| {
+        let mut nodes: Vec<u32> = l.nodes.iter().map(|&node| node as u32).collect();
+        nodes.sort_unstable();
+        nodes
+    };
     FunctionCycles {
         name: code.name.clone(),
         blocks,
+        loops: loops.all().iter().map(nodes).collect(),
     }
 }
 

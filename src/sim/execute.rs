@@ -345,6 +345,10 @@ impl Warp {
                 // Lanes that wait for others have their turn after these.
                 self.leave_here(mask & !alike);
                 let mask = alike;
+                let missing = wanted & self.apart;
+                if missing != 0 {
+                    return Err(Stop::lanes(FaultKind::LanesApart { missing }, mask));
+                }
                 if let Some(checker) = env.checker.as_deref_mut() {
                     checker.warp_synchronised(mask, wanted);
                 }

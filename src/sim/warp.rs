@@ -61,6 +61,8 @@ pub struct Warp {
     pub issued: u64,
     /// Number of its 32 threads in the CTA: thread / 32. Pieces of a warp share it.
     pub index: u32,
+    /// Lanes of those 32 threads that are in other pieces.
+    pub apart: u32,
     /// The calls that its threads are in.
     pub calls: Calls,
     /// Whether it goes round in a circle, as far as checks know.
@@ -87,6 +89,7 @@ impl Warp {
             live: 0,
             issued: 0,
             index: 0,
+            apart: 0,
             calls: Calls::default(),
             rounds: Rounds::default(),
             lacks_constants: false,

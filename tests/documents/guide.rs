@@ -336,3 +336,66 @@ fn every_item_that_the_guide_names_is_there() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(checked > 30, "only {checked} items");
 }
+
+/// What the library calls unsupported: the texts of `unsupported: …`, and those of the errors that are made of an item
+/// and a remedy.
+fn unsupported_texts() -> Vec<String> {
+    let mut found = Vec::new();
+    for file in files("src", &["rs"]) {
+        let source = read(&file);
+        let source = source
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or("");
+        let name = shown(&file);
+        if name.contains("tests") || name == "src/error.rs" {
+            continue;
+        }
+        let texts = source.split("\"unsupported: ").skip(1);
+        found.extend(
+            texts
+                .filter_map(|rest| rest.split('"').next())
+                .map(str::to_owned),
+        );
+        let complains = name == "src/clif/signatures.rs";
+        let marks = [
+            "self.unsupported(",
+            "Problem::Unsupported {",
+            "let remedy = \"",
+            "let item = \"",
+            "complain(",
+        ];
+        for mark in marks
+            .iter()
+            .filter(|mark| complains || **mark != "complain(")
+        {
+            for (start, _) in source.match_indices(mark) {
+                let statement = source[start..].split(';').next().unwrap_or("");
+                found.extend(statement.split('"').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn everything_unsupported_is_on_the_page_of_limits() {
+    let plain = |text: &str| {
+        text.replace('`', "")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let page = plain(&text("docs/limits.md"));
+    let texts = unsupported_texts();
+    assert!(texts.len() > 15, "{texts:?}");
+    for text in texts {
+        for part in fixed_parts(&format!("\"{text}\"")) {
+            let part = plain(&part);
+            assert!(
+                page.contains(part.trim_matches([':', ';', ',', ' '])),
+                "`{part}` of `{text}`"
+            );
+        }
+    }
+}

@@ -27,6 +27,26 @@ const CLIF: &[(&str, &str, &[&str])] = &[
         &["<clif>:4", "`stack_addr.i64`, and use `load`"],
     ),
     (
+        "an atomic load with an offset",
+        "function %f(i64) -> i32 {\nblock0(v0: i64):\n    v1 = atomic_load.i32 aligned v0+8\n    return v1\n}",
+        &[
+            "<clif>:3",
+            "`atomic_load`",
+            "`vA = iconst.i64 8`",
+            "`vB = iadd v0, vA`",
+        ],
+    ),
+    (
+        "an atomic store with an offset",
+        "function %f(i64, i32) {\nblock0(v0: i64, v1: i32):\n    atomic_store v1, v0-16\n    return\n}",
+        &[
+            "<clif>:3",
+            "`atomic_store`",
+            "`vA = iconst.i64 -16`",
+            "`v0-16`",
+        ],
+    ),
+    (
         "a signature behind one without a number",
         "function %f() {\n    fn0 = %g(i32) -> i32\n    sig0 = (i32)\nblock0:\n    return\n}",
         &["duplicate entity: sig0", "declare this one first"],

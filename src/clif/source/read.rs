@@ -121,10 +121,41 @@ fn parse(body: &str, convention: CallConv) -> Result<TestFile<'_>, Error> {
             )
         })?
         .map_err(|error| {
-            let line = line_number(error.location.line_number.max(1) - 1);
-            let remedy = remedy(&error.message);
-            syntax(error.message + &remedy, line)
+            let index = error.location.line_number.max(1) - 1;
+            let offset = body.lines().nth(index).and_then(atomic_offset);
+            let message = offset.unwrap_or_else(|| {
+                let remedy = remedy(&error.message);
+                error.message + &remedy
+            });
+            syntax(message, line_number(index))
         })
+}
+
+/// What to write in place of an atomic operation with an offset, which the reader takes for the end of the line.
+fn atomic_offset(line: &str) -> Option<String> {
+    let code = line.split(';').next()?;
+    let operation = code
+        .split_once('=')
+        .map_or(code, |(_, operation)| operation);
+    let opcode = operation.split_whitespace().next()?;
+    let name = opcode.split('.').next()?;
+    if !name.starts_with("atomic_") {
+        return None;
+    }
+    let words = operation.split(|c: char| c.is_whitespace() || c == ',');
+    let (address, value) = words.into_iter().find_map(|word| {
+        let (value, _) = word.split_once(['+', '-'])?;
+        let number = value.strip_prefix('v')?;
+        number
+            .bytes()
+            .all(|digit| digit.is_ascii_digit())
+            .then_some((word, value))
+    })?;
+    let offset = &address[value.len()..];
+    Some(format!(
+        "`{name}` takes an address without an offset: write `vA = iconst.i64 {}` and `vB = iadd {value}, vA`, then `{opcode} … vB` in place of `{address}`",
+        offset.trim_start_matches('+')
+    ))
 }
 
 /// What to do about a mistake that the reader names and does not explain; may be empty.

@@ -128,8 +128,11 @@ impl Cta {
 
     /// With what its warps need for this launch.
     pub fn prepared(mut self, run: &Run) -> Cta {
-        for (warp, (index, _)) in self.warps.iter_mut().zip(pieces(run)) {
+        let threads = run.shape.threads();
+        for (warp, (index, mask)) in self.warps.iter_mut().zip(pieces(run)) {
             warp.prepare(index, run.program, &run.banks, run.shape.block);
+            let lanes = (threads - u64::from(index) * LANES as u64).min(LANES as u64);
+            warp.apart = u32::MAX >> (LANES as u64 - lanes) & !mask;
         }
         self
     }

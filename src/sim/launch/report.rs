@@ -5,10 +5,13 @@ use crate::isa::decode;
 use crate::launch::is_library;
 use crate::launch::profile::{Counts, InstructionProfile, Profile};
 use crate::launch::trace::Trace;
-use crate::launch::{Fault, FaultKind, Finding, Hazard, LaunchRequest, Place, Report};
+use crate::launch::{
+    CodeRange, Fault, FaultKind, Finding, Hazard, LaunchRequest, Place, Report, Turning,
+};
 use crate::locations::Location;
 use crate::locations::name_of;
 use crate::sim::check::{Checker, RawFinding, Spot};
+use crate::sim::decode::action::Action;
 use crate::sim::decode::program::WORD_BYTES;
 use crate::sim::execute::stop::Stopped;
 use crate::sim::launch::cta::{Cta, Run};
@@ -17,7 +20,7 @@ use crate::sim::memory::global::Table;
 use crate::sim::timing::profile::Recorder;
 use crate::sim::warp::Warp;
 use crate::sim::warp::registers::{GENERAL, LANES, PT};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports of one kind that are kept with their place.
 const KEPT: usize = 100;
@@ -127,15 +130,65 @@ impl Loaded {
         let values = (0..GENERAL.min(run.program.registers))
             .map(|n| (n as u8, registers.column(n as u16)[lane]));
         let predicates = registers.predicates.iter().take(PT).enumerate();
+        let is_ended = matches!(
+            stop.kind,
+            FaultKind::BudgetExhausted { .. }
+                | FaultKind::LaunchBudgetExhausted { .. }
+                | FaultKind::Cancelled { .. }
+                | FaultKind::TimeLimit { .. }
+        );
+        let calls = cta.warps[warp].calls.frames(lane, &self.image);
+        let turning = is_ended.then(|| {
+            let callers = calls.iter().map(|frame| frame.pc / WORD_BYTES as u32);
+            let mut loops = std::iter::once(pc)
+                .chain(callers)
+                .map(|pc| self.loops_around(pc));
+            Turning {
+                warp: *index,
+                loops: loops.find(|loops| !loops.is_empty()).unwrap_or_default(),
+            }
+        });
         Fault {
             kind: stop.kind,
             place: self.place(request, cta.block, index * LANES as u32 + lane as u32, pc),
             registers: values.filter(|v| v.1 != 0).collect(),
             predicates: predicates.fold(0, |set, (i, mask)| set | ((mask >> lane & 1) as u8) << i),
-            calls: cta.warps[warp].calls.frames(lane, &self.image),
+            calls,
             depth: cta.warps[warp].calls.depth(lane),
             waits: Vec::new(),
+            near: None,
+            turning,
         }
+    }
+
+    /// The loops around an instruction, the innermost first: what lies between a branch back and its target.
+    fn loops_around(&self, pc: u32) -> Vec<CodeRange> {
+        let words = self.program.ops.len() as u32;
+        let function = |pc: u32| {
+            let function = self.image.function_at(pc * WORD_BYTES as u32);
+            function.map(|function| function.address / WORD_BYTES as u32)
+        };
+        let start = function(pc).unwrap_or(0);
+        let behind = self
+            .image
+            .functions
+            .iter()
+            .map(|f| f.address / WORD_BYTES as u32);
+        let end = behind.filter(|&first| first > start).min().unwrap_or(words);
+        // Several branches may lead back to one target: the loop ends with the last of them.
+        let mut ends: BTreeMap<u32, u32> = BTreeMap::new();
+        for branch in pc..end.min(words) {
+            if let Action::Branch(target) = self.program.ops[branch as usize].action
+                && (start..=pc).contains(&target)
+            {
+                ends.insert(target, branch);
+            }
+        }
+        let loops = ends.iter().rev().map(|(&first, &last)| {
+            let bytes = WORD_BYTES as u32;
+            CodeRange::at(first * bytes..=last * bytes, bytes, &self.image)
+        });
+        loops.collect()
     }
 
     /// Adds who waits for whom to a fault, if it is that these blocks could not go on.

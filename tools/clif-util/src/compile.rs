@@ -4,7 +4,7 @@ mod report;
 
 use crate::messages::{self, Several, Usage};
 use crate::options::{self, DebugOutput, Format, Settings};
-use crate::{Outcome, input, source};
+use crate::{Outcome, input, run_lines, source};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use cranelift_thisgpu::asm::listing;
@@ -12,10 +12,12 @@ use cranelift_thisgpu::compile::{Cache, Code, Compiler, Pass, SourceFile, TimeTr
 use cranelift_thisgpu::object::Linker;
 use report::{Texts, observe, resource_usage};
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thisgpu_filetests::file::TARGET;
+use thisgpu_filetests::find_files;
 
 /// Options of `compile`.
 #[derive(Args)]
@@ -24,10 +26,11 @@ use thisgpu_filetests::file::TARGET;
   clif-util compile k.clif                               the same, if the file says `target thisgpu`
   clif-util compile k.clif --target thisgpu -o k.elf     an object
   clif-util compile a.clif b.clif --target thisgpu -o k.elf   both, linked
+  clif-util compile kernels --target thisgpu -o k.elf    all files below a folder, linked
   clif-util compile k.clif --target thisgpu --dump-after mid-end
 Exit status: 0 success, 1 the files do not compile, 2 a wrong command line.")]
 pub struct Options {
-    /// CLIF text; several are printed in turn, and linked with -o.
+    /// CLIF text, and folders with `.clif` files; several are printed in turn, and linked with -o.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The target; not needed for files whose header has `target thisgpu`.
@@ -123,8 +126,9 @@ struct Compiled {
 
 impl Options {
     /// Compiles the files.
-    pub fn run(self) -> Result<Outcome> {
+    pub fn run(mut self) -> Result<Outcome> {
         let emit = self.emit();
+        self.files = files(&self.files)?;
         self.check(emit)?;
         let files = self.read()?;
         let cache = match &self.cache {
@@ -170,6 +174,16 @@ impl Options {
         input::check_inputs(&self.files)?;
         if let Some(trace) = &self.time_trace {
             input::check_output("--time-trace", trace, self.files.iter().chain(&self.output))?;
+        }
+        let output = self
+            .output
+            .as_deref()
+            .filter(|path| !input::is_standard(path));
+        if emit == Emit::Elf && output.is_none() && std::io::stdout().is_terminal() {
+            bail!(Usage(
+                "an object is no text for a terminal; write -o OUT, or --emit asm to read it"
+                    .to_owned()
+            ));
         }
         if let Some(output) = &self.output {
             input::check_output("-o", output, &self.files)?;
@@ -328,6 +342,23 @@ impl Options {
         } else {
             Ok(messages::report(report)?)
         }
+    }
+}
+
+/// The files to compile: of folders, those below them.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut empty = Vec::new();
+    for path in paths {
+        let found = find_files(path)?;
+        if found.is_empty() {
+            empty.push(run_lines::no_files(path));
+        }
+        files.extend(found);
+    }
+    match empty.as_slice() {
+        [] => Ok(files),
+        empty => bail!(Several::of(empty)),
     }
 }
 

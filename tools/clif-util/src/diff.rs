@@ -6,6 +6,7 @@
 
 mod figures;
 mod rows;
+mod weights;
 
 use crate::options::{Settings, parse_setting};
 use crate::{Outcome, input, source};
@@ -91,7 +92,7 @@ impl Options {
             let (first, second) = (a.lines(name), b.lines(name));
             let difference = Difference::new(&first, &second, self.ignore_registers);
             writeln!(out, "\n%{name}")?;
-            let figures = [a, b].map(|side| Figures::of(&side.code, name));
+            let figures = Figures::of_both([a, b], name);
             figures::table(figures[0].as_ref(), figures[1].as_ref(), &mut out)?;
             if difference.is_empty() {
                 writeln!(out, "  the code is the same")?;
@@ -108,10 +109,11 @@ impl Options {
         let function = |name: &str| {
             let (first, second) = (a.lines(name), b.lines(name));
             let difference = Difference::new(&first, &second, self.ignore_registers);
+            let [figures_a, figures_b] = Figures::of_both([a, b], name);
             Ok(json!({
                 "name": name,
-                "a": Figures::of(&a.code, name),
-                "b": Figures::of(&b.code, name),
+                "a": figures_a,
+                "b": figures_b,
                 "same": difference.is_empty(),
                 "rows": difference.to_json()?,
             }))

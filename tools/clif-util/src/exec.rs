@@ -4,6 +4,7 @@
 //! numbers]},"ur":{"UR0":1},"pred":{"P0":4294967295},"const":{"0":"hex bytes"}, "active":4294967295}`; registers that
 //! it does not set are 0. The answer is one line with what changed.
 
+use crate::input::Heard;
 use crate::messages::{self, Several};
 use crate::{Outcome, input};
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,7 @@ use cranelift_thisgpu::spa53;
 use cranelift_thisgpu::unstable::isa::decode;
 use cranelift_thisgpu::unstable::isa::table::{Effects, OptypeInfo};
 use cranelift_thisgpu::unstable::sim::Program;
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, BufWriter, Read, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 mod machine;
@@ -75,7 +76,7 @@ impl Options {
                 Machine::new(Code::Predecessor(&predecessors.instructions))
             }
         };
-        let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        let mut out = Answers::with_capacity(1 << 16, Heard::new(std::io::stdout().lock()));
         let Some(states) = &self.state else {
             machine.run(&State::default(), &mut out)?;
             out.flush()?;
@@ -87,11 +88,14 @@ impl Options {
     }
 }
 
+/// Where the answers go.
+type Answers = BufWriter<Heard<StdoutLock<'static>>>;
+
 fn run_states(
     path: &Path,
     isa: InstructionSet,
     machine: &mut Machine,
-    out: &mut impl Write,
+    out: &mut Answers,
 ) -> Result<Outcome> {
     let name = input::name(path);
     let mut reader = input::open(path)?;
@@ -102,6 +106,10 @@ fn run_states(
         // Whoever waits for an answer before sending the next state gets it.
         if reader.buffer().is_empty() {
             out.flush()?;
+        }
+        // Nobody wants an answer any more, and the states may have no end.
+        if out.get_ref().is_closed() {
+            break;
         }
         let read = reader
             .by_ref()
@@ -130,7 +138,8 @@ fn run_states(
     }
     if malformed > messages::FIRST {
         let rest = malformed - messages::FIRST;
-        messages::say(format_args!("{name}: {rest} more malformed lines\n"));
+        let rest = messages::counted(rest as u64, "more malformed line");
+        messages::say(format_args!("{name}: {rest}\n"));
     }
     Ok(if malformed == 0 {
         Outcome::Success

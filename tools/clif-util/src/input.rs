@@ -4,7 +4,7 @@ use crate::messages::Usage;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Display;
 use std::fs::{File, Metadata};
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Most bytes of a text or an object: a device that never ends must not fill memory (assigned).
@@ -127,15 +127,65 @@ fn is_same_inode(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
+/// A stream that somebody reads, or no longer: what is written then goes nowhere, and the command ends as it would
+/// with a reader.
+pub struct Heard<W> {
+    stream: W,
+    /// Whether nobody reads it any more.
+    is_closed: bool,
+}
+
+impl<W> Heard<W> {
+    /// Of this stream.
+    pub fn new(stream: W) -> Self {
+        let is_closed = false;
+        Self { stream, is_closed }
+    }
+
+    /// Whether nobody reads it any more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// What came of writing; `without` where nobody reads.
+    fn done<T>(&mut self, result: std::io::Result<T>, without: T) -> std::io::Result<T> {
+        match result {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(without)
+            }
+            result => result,
+        }
+    }
+}
+
+impl<W: Write> Write for Heard<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.is_closed {
+            return Ok(bytes.len());
+        }
+        let written = self.stream.write(bytes);
+        self.done(written, bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let flushed = self.stream.flush();
+        self.done(flushed, ())
+    }
+}
+
 /// Prints a line on standard output.
 pub fn print_line(line: impl Display) -> Result<()> {
-    writeln!(std::io::stdout().lock(), "{line}").context(STANDARD_OUTPUT)
+    writeln!(Heard::new(std::io::stdout().lock()), "{line}").context(STANDARD_OUTPUT)
 }
 
 /// Writes a file as a whole or not at all: a failure leaves what was there before.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if is_standard(path) {
-        let mut out = std::io::stdout().lock();
+        let mut out = Heard::new(std::io::stdout().lock());
         let written = out.write_all(bytes).and_then(|()| out.flush());
         return written.context(STANDARD_OUTPUT);
     }

@@ -2,6 +2,7 @@
 
 mod argument;
 mod dearest;
+mod fault;
 mod numbers;
 mod watch;
 
@@ -15,7 +16,8 @@ use cranelift_thisgpu::asm;
 use cranelift_thisgpu::compile::Compiler;
 use cranelift_thisgpu::driver::{Device, Grid};
 use cranelift_thisgpu::object::{Linker, Object};
-use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Simd, Stats};
+use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Simd};
+use fault::Texts;
 use numbers::NumberType;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -226,7 +228,8 @@ impl Options {
         self.check_usage()?;
         let name = self.files.iter().map(|file| input::name(file));
         let name = name.collect::<Vec<_>>().join(", ");
-        let object = self.object()?;
+        let mut texts = Texts::new();
+        let object = self.object(&mut texts)?;
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
             timed: self.timed || self.profiles() || self.trace.is_some(),
@@ -247,7 +250,8 @@ impl Options {
         let arguments: Vec<Prepared> = self
             .arguments
             .iter()
-            .map(|argument| argument.prepare(&device))
+            .enumerate()
+            .map(|(index, argument)| argument.prepare(&device, index))
             .collect::<Result<_>>()?;
         self.check_sizes(&arguments)?;
         let mut launch = kernel
@@ -260,7 +264,7 @@ impl Options {
         messages::print_kind("hazard", &report.hazards);
         messages::print_kind("finding", &report.findings);
         if let Some(fault) = &report.fault {
-            messages::print_errors(&[fault]);
+            fault::print(fault, &object, &texts);
         }
         self.write_records(&report)?;
         if let Some(profile) = report.profile.as_ref().filter(|_| self.profile_report) {
@@ -270,13 +274,12 @@ impl Options {
         let cancelled = matches!(&report.fault, Some(fault) if matches!(fault.kind, FaultKind::Cancelled { .. }));
         // Who breaks off a launch wants to know how far it came.
         if let Some(format) = self.stats.or(cancelled.then_some(Format::Text)) {
-            input::print_line(stats(&report.stats, format))?;
+            input::print_line(stats(&report, format)?)?;
         }
-        if report.fault.is_none() {
-            self.print_buffers(&arguments)?;
-            if let Some(directory) = &self.out {
-                write_buffers(directory, &arguments)?;
-            }
+        // What was stored before a fault is there.
+        self.print_buffers(&arguments)?;
+        if let Some(directory) = &self.out {
+            write_buffers(directory, &arguments)?;
         }
         Ok(outcome(&report))
     }
@@ -304,13 +307,13 @@ impl Options {
     }
 
     /// What is to be loaded: a file, or several linked.
-    fn object(&self) -> Result<Object> {
+    fn object(&self, texts: &mut Texts) -> Result<Object> {
         if let [file] = self.files.as_slice() {
-            return self.read(file, true);
+            return self.read(file, true, texts);
         }
         let mut linker = Linker::new();
         for file in &self.files {
-            linker = linker.add(input::name(file), &self.read(file, false)?);
+            linker = linker.add(input::name(file), &self.read(file, false, texts)?);
         }
         Ok(linker
             .link()
@@ -318,8 +321,8 @@ impl Options {
     }
 
     /// What a file holds: by its contents an object, by its extension assembly text, otherwise CLIF, which has the
-    /// kernel if it is `alone`.
-    fn read(&self, file: &Path, alone: bool) -> Result<Object> {
+    /// kernel if it is `alone`. What is compiled goes to `texts`.
+    fn read(&self, file: &Path, alone: bool, texts: &mut Texts) -> Result<Object> {
         let name = input::name(file);
         let extension = file.extension();
         if extension.is_some_and(|e| e == "s") {
@@ -333,6 +336,7 @@ impl Options {
         }
         let text = input::text_of(&name, bytes)?;
         let mut file = source::parse(&name, &text, &[])?;
+        texts.insert(name, text);
         let wanted = self.kernel.trim_start_matches('%');
         if alone || file.functions.iter().any(|f| f.name() == wanted) {
             file.mark_kernels(std::slice::from_ref(&self.kernel))?;
@@ -356,29 +360,29 @@ fn outcome(report: &Report) -> Outcome {
     }
 }
 
-/// The counts.
-fn stats(stats: &Stats, format: Format) -> String {
-    let Stats {
-        cycles,
-        warp_instructions,
-        thread_instructions,
-        hazards,
-        faults,
-    } = *stats;
-    match format {
-        Format::Text => format!(
-            "{cycles} cycles, {warp_instructions} warp instructions, {thread_instructions} thread instructions, \
-             {hazards} hazards, {faults} faults"
-        ),
-        Format::Json => serde_json::json!({
-            "cycles": cycles,
-            "warp_instructions": warp_instructions,
-            "thread_instructions": thread_instructions,
-            "hazards": hazards,
-            "faults": faults,
-        })
-        .to_string(),
-    }
+/// The counts, and for programs the fault.
+fn stats(report: &Report, format: Format) -> Result<String> {
+    let stats = &report.stats;
+    Ok(match format {
+        Format::Text => [
+            (stats.cycles, "cycle"),
+            (stats.warp_instructions, "warp instruction"),
+            (stats.thread_instructions, "thread instruction"),
+            (stats.hazards, "hazard"),
+            (stats.faults, "fault"),
+        ]
+        .map(|(number, thing)| messages::counted(number, thing))
+        .join(", "),
+        Format::Json => {
+            let mut whole = serde_json::to_value(stats)?;
+            if let Some(fault) = &report.fault {
+                let mut value = serde_json::to_value(fault)?;
+                value["message"] = fault.to_string().into();
+                whole["fault"] = value;
+            }
+            whole.to_string()
+        }
+    })
 }
 
 /// Writes the buffers that the kernel may have changed.

@@ -161,8 +161,6 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(outcome) => outcome.into(),
-        // Whoever reads the output has seen enough.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             messages::print_error(&error);
             ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILURE })
@@ -202,11 +200,4 @@ impl From<Outcome> for ExitCode {
             Outcome::Failure => ExitCode::from(FAILURE),
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|e| e.downcast_ref::<std::io::Error>())
-        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -6,6 +6,7 @@
 //! characters are written as escapes.
 
 use crate::colours::Label;
+use crate::input::Heard;
 use cranelift_thisgpu::asm::{Diagnostics, Severity};
 use cranelift_thisgpu::error::Errors;
 use std::fmt::{self, Display, Write as _};
@@ -73,7 +74,7 @@ pub fn say(text: impl Display) {
 /// # Errors
 /// When standard error cannot be written.
 pub fn report(text: impl Display) -> std::io::Result<()> {
-    std::io::stderr().write_all(text.to_string().as_bytes())
+    Heard::new(std::io::stderr()).write_all(text.to_string().as_bytes())
 }
 
 /// Prints an error; each of several begins on a line of its own, the line of the text below it.
@@ -103,6 +104,24 @@ fn error_text(error: &anyhow::Error) -> String {
         details: None,
     };
     cut(&list(vec![message], "errors"))
+}
+
+/// Prints an error with what explains it.
+pub fn print_explained(error: impl Display, details: &str) {
+    let message = Message {
+        kind: "error: ".to_owned(),
+        line: error.to_string(),
+        details: Some(details.to_owned()),
+    };
+    say(list(vec![message], "errors"));
+}
+
+/// A number of things: `1 fault`, `2 faults`.
+pub fn counted(number: u64, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
 }
 
 /// Prints errors, each on a line of its own.
@@ -200,8 +219,9 @@ fn diagnostics_text(diagnostics: &Diagnostics, most: usize, see: &str) -> String
     }
     let rest = kept.count();
     if rest > 0 {
-        let things = if wrong { "errors" } else { "warnings" };
-        let _ = writeln!(text, "{}: {rest} more {things}{see}", diagnostics.file);
+        let thing = if wrong { "more error" } else { "more warning" };
+        let rest = counted(rest as u64, thing);
+        let _ = writeln!(text, "{}: {rest}{see}", diagnostics.file);
     }
     text
 }

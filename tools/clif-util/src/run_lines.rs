@@ -36,7 +36,7 @@ fn run_files(
         let files = find_files(path)?;
         bar.inc_length(files.len() as u64);
         if files.is_empty() {
-            bar.suspend(|| messages::print_errors(&[no_tests(path)]));
+            bar.suspend(|| messages::print_errors(&[no_files(path)]));
             failed = true;
         }
         for path in files {
@@ -66,8 +66,8 @@ fn run_files(
     })
 }
 
-/// That a folder has no tests.
-pub fn no_tests(folder: &Path) -> String {
+/// That a folder has no files to work on.
+pub fn no_files(folder: &Path) -> String {
     format!(
         "{}: there is no file of the name *.clif in this folder or below it",
         folder.display()

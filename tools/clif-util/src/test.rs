@@ -50,7 +50,7 @@ impl Options {
         for path in &self.paths {
             let found = find_files(path)?;
             if found.is_empty() {
-                empty.push(run_lines::no_tests(path));
+                empty.push(run_lines::no_files(path));
             }
             files.extend(found);
         }
@@ -102,7 +102,8 @@ impl Options {
         let outcome = Outcome::of(&totals);
         if outcome == Outcome::Failure {
             let (failed, all) = (totals.files.failed, reports.len());
-            messages::print_errors(&[format!("{failed} of {all} files failed")]);
+            let all = messages::counted(all as u64, "file");
+            messages::print_errors(&[format!("{failed} of {all} failed")]);
         }
         Ok(if empty.is_empty() {
             outcome

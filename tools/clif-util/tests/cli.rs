@@ -458,8 +458,8 @@ fn a_fault_names_kernel_block_thread_instruction_and_line() {
         let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
         assert_eq!(stats["faults"], 1, "{kernel}");
         assert!(
-            !Path::new(&out).exists(),
-            "{kernel}: results of a launch that failed"
+            Path::new(&out).join("arg0.bin").exists(),
+            "{kernel}: what was stored before the fault"
         );
     }
 }
@@ -625,4 +625,28 @@ fn functions_print_as_text_as_graph_and_after_passes() {
     fail(2, &["pass", &file, "x86_64", "clif"]);
     let message = fail(1, &["bugpoint", &file, "thisgpu"]);
     assert!(message.contains("does not fail"), "{message}");
+}
+
+#[test]
+fn folders_compile_as_their_files_do() {
+    let folder = Folder::new("folders");
+    let function = |name: &str| format!("function %{name}() {{\nblock0:\n    return\n}}\n");
+    std::fs::create_dir_all(folder.path("all/deep")).unwrap();
+    std::fs::create_dir_all(folder.path("empty")).unwrap();
+    let files = ["all/deep/a.clif", "all/z.clif"].map(|name| folder.file(name, function("f")));
+    folder.file("all/notes.txt", "no CLIF");
+    let target = ["--target", "thisgpu"];
+    let all = succeed(&[&["compile", &folder.path("all")], &target[..]].concat());
+    assert_eq!(
+        all,
+        succeed(&[&["compile", &files[0], &files[1]], &target[..]].concat())
+    );
+    let error = fail(
+        1,
+        &[&["compile", &folder.path("empty")], &target[..]].concat(),
+    );
+    assert!(
+        error.contains("empty: there is no file of the name *.clif"),
+        "{error}"
+    );
 }

@@ -47,7 +47,7 @@ fn both_texts_stand_beside_each_other_below_their_numbers() {
     };
     let instructions = row("instructions");
     assert_eq!(instructions[0], instructions[1]);
-    let cycles = row("cycles of blocks");
+    let cycles = row("weighed cycles");
     let (a, b): (u64, u64) = (cycles[0].parse().unwrap(), cycles[1].parse().unwrap());
     assert!(b > a, "{out}");
     assert_eq!(cycles[2], format!("+{}", b - a));
@@ -185,4 +185,46 @@ fn several_settings_a_side_go_over_those_of_both() {
         let instructions = lines.filter(|line| line.ends_with(" ;")).count() as u64;
         assert_eq!(function[side]["instructions"], instructions);
     }
+}
+
+/// What takes twice as long in a launch does not look cheaper, though its text is shorter.
+#[test]
+fn blocks_count_as_often_as_they_run() {
+    let file = kernel("softmax");
+    let out = succeed(&["diff", &file, "--b", "unroll=off", "--json"]);
+    let whole: Value = serde_json::from_str(&out).unwrap();
+    let function = &whole["functions"][0];
+    let cycles = |side: &str| function[side]["cycles"].as_f64().unwrap();
+    assert!(
+        cycles("b") > 1.2 * cycles("a"),
+        "{} {}",
+        cycles("a"),
+        cycles("b")
+    );
+    let launched = |settings: &[&str]| {
+        let line = [
+            "launch",
+            &file,
+            "--kernel",
+            "softmax",
+            "--grid",
+            "1",
+            "--block",
+            "32",
+            "--arg",
+            "i32:64",
+            "--arg",
+            "zero:8192",
+            "--arg",
+            "zero:8192",
+            "--timed",
+            "--stats=json",
+        ];
+        let counts = succeed(&[&line[..], settings].concat());
+        let counts: Value = serde_json::from_str(&counts).unwrap();
+        counts["cycles"].as_f64().unwrap()
+    };
+    assert!(launched(&["--set", "unroll=off"]) > launched(&[]));
+    let text = succeed(&["diff", &file, "--b", "unroll=off"]);
+    assert!(text.contains("taken to turn 16 times"), "{text}");
 }

@@ -310,29 +310,35 @@ fn opened(folder: &Folder, page: &Path, dark: bool) -> String {
 #[ignore = "needs chromium: run with `-- --ignored`, as .ci/run does where one is installed"]
 fn pages_check_themselves_in_a_browser() {
     let folder = Folder::new("explore-browser");
-    let profile = folder.path("profile.json");
     let zeros = folder.file("x.bin", [0; 4096]);
     let input = format!("in:{zeros}");
-    succeed(&[
-        "launch",
-        &kernel("saxpy_f32"),
-        "--kernel",
-        "saxpy_f32",
-        "--grid",
-        "4",
-        "--block",
-        "256",
-        "--arg",
-        "i32:1000",
-        "--arg",
-        "f32:2",
-        "--arg",
-        &input,
-        "--arg",
-        "zero:4096",
-        "--profile",
-        &profile,
-    ]);
+    let profiled = |name: &str, elements: &str| {
+        let profile = folder.path(name);
+        succeed(&[
+            "launch",
+            &kernel("saxpy_f32"),
+            "--kernel",
+            "saxpy_f32",
+            "--grid",
+            "4",
+            "--block",
+            "256",
+            "--arg",
+            elements,
+            "--arg",
+            "f32:2",
+            "--arg",
+            &input,
+            "--arg",
+            "zero:4096",
+            "--profile",
+            &profile,
+        ]);
+        profile
+    };
+    let profile = profiled("profile.json", "i32:1000");
+    // Most of its instructions never ran.
+    let idle = profiled("idle.json", "i32:0");
     let pages = [
         page(
             &folder,
@@ -351,6 +357,12 @@ fn pages_check_themselves_in_a_browser() {
             "profiled.html",
             &kernel("saxpy_f32"),
             &["--profile", &profile],
+        ),
+        page(
+            &folder,
+            "idle.html",
+            &kernel("saxpy_f32"),
+            &["--profile", &idle],
         ),
         page(
             &folder,

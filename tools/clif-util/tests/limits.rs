@@ -282,9 +282,16 @@ fn a_reader_that_goes_away_and_a_full_disk_are_no_panics() {
         "run.clif",
         "test run\nfunction %f(i32) -> i32 {\nblock0(v0: i32):\n    return v0\n}\n; print: %f(1)\n",
     );
-    let commands: [&[&str]; 6] = [
+    let wrong = folder.file(
+        "wrong.clif",
+        "test run\ntarget thisgpu\nfunction %f(i32) -> i32 {\nblock0(v0: i32):\n    return v0\n}\n; run: %f(1) == 2\n",
+    );
+    let commands: [&[&str]; 8] = [
         &["compile", &file, "--target", "thisgpu"],
         &["test", &file],
+        // What fails with a reader fails without.
+        &["test", &wrong],
+        &["run", &wrong],
         &["run", &run],
         &["interpret", &run],
         &["isa"],
@@ -303,6 +310,12 @@ fn a_reader_that_goes_away_and_a_full_disk_are_no_panics() {
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         let message = text(&output.stderr);
+        let expected = i32::from(arguments.contains(&wrong.as_str()));
+        assert_eq!(
+            output.status.code(),
+            Some(expected),
+            "{arguments:?}: {message}"
+        );
         assert!(!message.contains("panicked"), "{arguments:?}: {message}");
         let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
             continue;

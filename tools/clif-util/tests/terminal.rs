@@ -104,3 +104,38 @@ fn every_shell_completes_every_command() {
     let file = folder.file("file", "");
     assert!(fail(1, &["man", &format!("{file}/pages")]).contains("cannot write into"));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_object_is_not_written_to_a_terminal() {
+    let folder = Folder::new("object-terminal");
+    let file = folder.file(
+        "k.clif",
+        "; kernel\nfunction %k() {\nblock0:\n    return\n}\n",
+    );
+    let compile = |emit: &str, output: &[&str]| {
+        // This end of a pair is a terminal as the other one is.
+        let terminal = std::fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/ptmx")
+            .unwrap();
+        Command::new(env!("CARGO_BIN_EXE_clif-util"))
+            .args(["compile", &file, "--target", "thisgpu", "--emit", emit])
+            .args(output)
+            .stdout(terminal)
+            .output()
+            .unwrap()
+    };
+    let out = folder.path("k.elf");
+    for output in [&[][..], &["-o", "-"]] {
+        let refused = compile("elf", output);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains("terminal") && message.contains("-o OUT"),
+            "{message}"
+        );
+        assert!(compile("asm", output).status.success());
+    }
+    assert!(compile("elf", &["-o", &out]).status.success());
+}

@@ -1,7 +1,7 @@
 //! `isagen`: checks, compares and prints instruction set descriptions.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -57,8 +57,6 @@ fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // A reader such as `head` that has seen enough.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -66,10 +64,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+/// Prints on standard output. A reader such as `head` that has seen enough changes nothing of what was found.
+fn say(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 /// Does what was asked; false if something was found wrong.
@@ -91,7 +91,7 @@ fn print(description: &Path, text: fn(&isagen::model::Machine) -> String) -> Res
     let (machine, diagnostics) = load_with_warnings(&sources);
     print_diagnostics(&diagnostics, &sources);
     if let Some(machine) = &machine {
-        std::io::stdout().write_all(text(machine).as_bytes())?;
+        say(&text(machine))?;
     }
     Ok(machine.is_some())
 }
@@ -114,16 +114,15 @@ fn check(files: &[PathBuf]) -> Result<bool> {
     }
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let warnings = diagnostics.len() - errors;
-    let mut out = std::io::stdout();
-    match &machine {
-        Some(machine) => writeln!(
-            out,
-            "{} optypes, {} forms: {errors} errors, {warnings} warnings",
+    let all = match &machine {
+        Some(machine) => format!(
+            "{} optypes, {} forms: ",
             machine.optypes.len(),
             machine.forms.len()
-        )?,
-        None => writeln!(out, "{errors} errors, {warnings} warnings")?,
-    }
+        ),
+        None => String::new(),
+    };
+    say(&format!("{all}{errors} errors, {warnings} warnings\n"))?;
     Ok(machine.is_some())
 }
 
@@ -146,7 +145,6 @@ fn compare(against: &Path, files: &[PathBuf]) -> Result<bool> {
     let comparison = diff(&documents, &description);
     let parsed = !has_errors(&diagnostics);
     diagnostics.extend(comparison.differences);
-    let mut out = std::io::stdout();
     let mut compared = comparison.definitions;
     let mut lines = Vec::new();
     for (name, pages) in pages {
@@ -169,17 +167,16 @@ fn compare(against: &Path, files: &[PathBuf]) -> Result<bool> {
         bail!(NOTHING_DEFINED);
     }
     for line in lines {
-        writeln!(out, "{line}")?;
+        say(&format!("{line}\n"))?;
     }
     if comparison.definitions != 0 || !parsed {
-        writeln!(
-            out,
-            "{} definitions compared, among them {} forms with {} fields: {} differences",
+        say(&format!(
+            "{} definitions compared, among them {} forms with {} fields: {} differences\n",
             comparison.definitions,
             comparison.forms,
             comparison.fields,
             diagnostics.len()
-        )?;
+        ))?;
     }
     Ok(parsed && diagnostics.is_empty())
 }

@@ -127,8 +127,9 @@ impl LaunchArgument {
         !matches!(self, Self::Numbers(..))
     }
 
-    /// Makes the value, or the buffer on `device`.
-    pub fn prepare(&self, device: &Device) -> Result<Prepared> {
+    /// Makes the value, or the buffer on `device`, which is called by the argument's number.
+    pub fn prepare(&self, device: &Device, index: usize) -> Result<Prepared> {
+        let name = |kind: &str| format!("argument {index} ({kind})");
         Ok(match self {
             Self::Numbers(ty, bytes) => Prepared::Numbers(Value {
                 kind: if bytes.len() == ty.bytes() {
@@ -139,11 +140,23 @@ impl LaunchArgument {
                 bytes: bytes.clone(),
                 owner: None,
             }),
-            Self::In(contents) => Prepared::Buffer(device.upload(&contents.bytes()?)?, false),
-            Self::InOut(contents) => Prepared::Buffer(device.upload(&contents.bytes()?)?, true),
+            Self::In(contents) => {
+                let name = name(&format!("in:{}", contents.text));
+                Prepared::Buffer(device.upload(&contents.bytes()?)?.named(name), false)
+            }
+            Self::InOut(contents) => {
+                let name = name(&format!("inout:{}", contents.text));
+                Prepared::Buffer(device.upload(&contents.bytes()?)?.named(name), true)
+            }
             // Zeros are contents: reading them is no use of uninitialised memory.
-            Self::Zero(bytes) => Prepared::Buffer(device.allocate_zeroed(*bytes)?, true),
-            Self::Uninit(bytes) => Prepared::Buffer(device.allocate(*bytes)?, true),
+            Self::Zero(bytes) => {
+                let buffer = device.allocate_zeroed(*bytes)?;
+                Prepared::Buffer(buffer.named(name("zero")), true)
+            }
+            Self::Uninit(bytes) => {
+                let buffer = device.allocate(*bytes)?;
+                Prepared::Buffer(buffer.named(name("uninit")), true)
+            }
         })
     }
 }

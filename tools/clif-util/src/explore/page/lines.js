@@ -90,17 +90,30 @@ function textColumn(column, { func, costs: cost }) {
   return { header, body: box, box };
 }
 
-/** What an instruction cost, as columns. */
-function costCells(cost, all) {
-  if (!cost) return '<span class="c issues"></span><span class="c lanes"></span><span class="c stall"></span><span class="c sectors"></span><span class="c conflicts"></span>';
+/** The columns of what an instruction cost, with their titles. */
+const COSTS = [['share', 'cost'], ['c issues', 'issues'], ['c lanes', 'lanes'], ['c stall', 'largest stall'], ['c sectors', 'sectors'], ['c conflicts', 'conflicts']];
+
+/** What stands in each of those columns: text and title. */
+function costTexts(cost, all) {
   const [reason, cycles] = cost.stalls[0] ?? ['', 0];
   const others = cost.stalls.map(([name, count]) => `${name} ${count}`).join(', ');
-  return `<span class="share" title="${cost.cost} of ${all.total} cycles of warps">${percent(cost.cost, all.total)}</span>`
-    + `<span class="c issues">${number(cost.issues)}</span>`
-    + `<span class="c lanes">${cost.issues ? (cost.lanes / cost.issues).toFixed(1) : ''}</span>`
-    + `<span class="c stall" title="${escaped(others)}">${reason ? `${escaped(reason)} ${number(cycles)}` : ''}</span>`
-    + `<span class="c sectors">${cost.sectors ? number(cost.sectors) : ''}</span>`
-    + `<span class="c conflicts">${cost.bank_conflicts ? number(cost.bank_conflicts) : ''}</span>`;
+  return [
+    [percent(cost.cost, all.total), `${cost.cost} of ${all.total} cycles of warps`],
+    [number(cost.issues)],
+    [cost.issues ? (cost.lanes / cost.issues).toFixed(1) : ''],
+    [reason ? `${reason} ${number(cycles)}` : '', others],
+    [cost.sectors ? number(cost.sectors) : ''],
+    [cost.bank_conflicts ? number(cost.bank_conflicts) : ''],
+  ];
+}
+
+/** What an instruction cost, as columns; those of one that never ran are there and empty. */
+function costCells(cost, all) {
+  const texts = cost ? costTexts(cost, all) : [];
+  return COSTS.map(([kind], index) => {
+    const [text, title] = texts[index] ?? [''];
+    return `<span class="${kind}"${title ? ` title="${escaped(title)}"` : ''}>${escaped(text)}</span>`;
+  }).join('');
 }
 
 /** A column of assembly with control bits, what is alive and, where there is a profile, the cost. `differences` has a mark for each row. */
@@ -139,7 +152,7 @@ function assemblyColumn(rows, { variant, costs: cost }, differences) {
   ].join(';') }, box, strip);
   const cells = [['offset', 'at'], ['purpose', ''], ['code', [['text', 'instruction'], ['control', 'control']]], ['tags', tagWidth ? 'made by' : '']];
   if (differences) cells.unshift(['difference', '']);
-  if (cost) cells.push(['share', 'cost'], ['c issues', 'issues'], ['c lanes', 'lanes'], ['c stall', 'largest stall'], ['c sectors', 'sectors'], ['c conflicts', 'conflicts']);
+  if (cost) cells.push(...COSTS);
   cells.push(['alive', 'alive']);
   const header = element('div', { class: 'column-header', style: body.getAttribute('style') },
     ...cells.map(([kind, title]) => (Array.isArray(title)

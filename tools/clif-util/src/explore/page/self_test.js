@@ -27,6 +27,16 @@ function checkLines(checks) {
   }
 }
 
+/** Lines of instructions have a cell for each part of the cost, those of instructions that never ran too, so that all cells stand below their titles. */
+function checkCosts(checks) {
+  for (const column of columns.filter((c) => c.isAssembly && c.model.costs)) {
+    const kinds = (line) => [...line.children].map((part) => part.className).filter((name) => COSTS.some(([kind]) => kind === name)).join();
+    const expected = COSTS.map(([kind]) => kind).join();
+    const wrong = column.rows.findIndex((row, i) => !row.filler && row.instruction !== null && kinds(column.elements[i]) !== expected);
+    checks.that(wrong < 0, `${column.title}: line ${wrong} has other cells than ${expected}`);
+  }
+}
+
 /** What stands in a column is as wide and as high as was computed for it, so that lines are where scrolling takes them. */
 function checkPlaces(checks) {
   for (const column of columns.filter((c) => !c.panel.hidden)) {
@@ -244,6 +254,7 @@ function checkChoice(checks) {
   const func = report.functions[chosen.func];
   checkLines(checks);
   checkPlaces(checks);
+  checkCosts(checks);
   checkLinks(checks, someKeys(24));
   checkKeyboard(checks);
   if (chosen.variant === 'both') checkComparison(checks);

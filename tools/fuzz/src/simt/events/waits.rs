@@ -201,10 +201,8 @@ impl Emitter<'_, '_> {
     }
 
     fn wait_by_calls(&mut self, awaited: Awaited, params: &[Value]) {
-        let [out, again] = [(); 2].map(|()| self.builder.create_block());
-        let (found, _) = self.look(awaited);
-        self.builder.ins().brif(found, out, &[], again, &[]);
-        self.builder.switch_to_block(again);
+        let out = self.builder.create_block();
+        self.leave_if_found(awaited, out);
         let signature = self.builder.func.signature.clone();
         let callee = self.import("wait", signature);
         self.builder.ins().return_call(callee, params);
@@ -227,10 +225,7 @@ impl Emitter<'_, '_> {
             Turning::Twice => {
                 let exits = [(); 2].map(|()| self.builder.create_block());
                 for exit in exits {
-                    let next = self.builder.create_block();
-                    let (found, _) = self.look(awaited);
-                    self.builder.ins().brif(found, exit, &[], next, &[]);
-                    self.builder.switch_to_block(next);
+                    self.leave_if_found(awaited, exit);
                 }
                 self.builder.ins().jump(again, &[]);
                 for (number, exit) in (1..).zip(exits) {
@@ -243,17 +238,12 @@ impl Emitter<'_, '_> {
                 }
             }
             Turning::Sleep => {
-                let sleep = self.builder.create_block();
-                let (found, _) = self.look(awaited);
-                self.builder.ins().brif(found, out, &[], sleep, &[]);
-                self.builder.switch_to_block(sleep);
+                self.leave_if_found(awaited, out);
                 self.sleep(looks, again);
             }
             Turning::Bounded => {
-                let [next, sleep] = [(); 2].map(|()| self.builder.create_block());
-                let (found, _) = self.look(awaited);
-                self.builder.ins().brif(found, out, &[], next, &[]);
-                self.builder.switch_to_block(next);
+                let sleep = self.builder.create_block();
+                self.leave_if_found(awaited, out);
                 let now = self.builder.use_var(looks);
                 let (one, three) = (self.constant(1), self.constant(3));
                 let count = self.builder.ins().iadd(now, one);
@@ -264,10 +254,8 @@ impl Emitter<'_, '_> {
                 self.sleep(looks, again);
             }
             Turning::Nested => {
-                let [inner, loads] = [(); 2].map(|()| self.builder.create_block());
-                let (found, seen) = self.look(awaited);
-                self.builder.ins().brif(found, out, &[], inner, &[]);
-                self.builder.switch_to_block(inner);
+                let seen = self.leave_if_found(awaited, out);
+                let loads = self.builder.create_block();
                 self.builder.ins().jump(loads, &[]);
                 self.builder.switch_to_block(loads);
                 let ty = flag_type(self.plan);
@@ -277,6 +265,15 @@ impl Emitter<'_, '_> {
             }
         }
         self.builder.switch_to_block(out);
+    }
+
+    /// Looks, leaves for `out` if what is awaited is there, and goes on in a new block; what it saw.
+    fn leave_if_found(&mut self, awaited: Awaited, out: Block) -> Value {
+        let next = self.builder.create_block();
+        let (found, seen) = self.look(awaited);
+        self.builder.ins().brif(found, out, &[], next, &[]);
+        self.builder.switch_to_block(next);
+        seen
     }
 
     /// Does something that takes a while, and goes on.
