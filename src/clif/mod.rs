@@ -226,6 +226,7 @@ impl Preparer {
 
         let context = &mut self.context;
         context.func = func;
+        mid_end::constants::renumber(&mut context.func);
         let intrinsics = resolve(&mut context.func, options.namer)?;
         observe(Step::Resolve, &context.func);
         by_value::expand(&mut context.func);
@@ -429,22 +430,12 @@ fn optimize(
 ) -> Result<(), Errors> {
     let flags = &*FLAGS;
     let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
-    // The mid-end may fail on them; see [`guard`]. Such a function stays as it is when that happens.
-    let unoptimized = (contents.has_short_integer_vectors()).then(|| context.func.clone());
-    let pass = || context.egraph_pass(flags, &mut ControlPlane::default());
-    match (guard::catch(pass), unoptimized) {
-        (Some(done), _) => done.map_err(internal)?,
-        (None, Some(func)) => {
-            *context = Context::for_function(func);
-            context.compute_cfg();
-            context.compute_domtree();
-        }
-        (None, None) => {
-            let place = Place::of_function(&context.func);
-            *context = Context::new();
-            let message = "Cranelift's mid-end gave up; opt_level=none avoids it".to_owned();
-            return Err(Error::new(Problem::Internal(message), place).into());
-        }
+    let hides = contents.has_types_without_constants() && mid_end::opaque::hide(&mut context.func);
+    context
+        .egraph_pass(flags, &mut ControlPlane::default())
+        .map_err(internal)?;
+    if hides {
+        mid_end::opaque::reveal(&mut context.func);
     }
     // The mid-end folds branches, which may cut blocks off.
     if has_branches(&context.func) {
