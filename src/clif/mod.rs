@@ -11,7 +11,6 @@ pub mod atomics;
 pub mod by_value;
 pub mod contents;
 pub mod conversions;
-mod guard;
 pub mod legalize;
 mod loops;
 pub mod merge;

@@ -24,7 +24,11 @@ pub(super) struct Tokens<'a> {
 impl<'a> Tokens<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         let (position, line) = (0, 1);
-        Self { text, position, line }
+        Self {
+            text,
+            position,
+            line,
+        }
     }
 
     fn rest(&self) -> &'a str {
@@ -43,7 +47,9 @@ impl<'a> Tokens<'a> {
     fn skip(&mut self, length: usize) {
         let taken = &self.rest()[..length];
         let lines = taken.bytes().filter(|&byte| byte == b'\n').count();
-        self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+        self.line = self
+            .line
+            .saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
         self.position += length;
     }
 
@@ -52,7 +58,9 @@ impl<'a> Tokens<'a> {
         let start = self.position;
         self.skip(usize::from(self.rest().starts_with(['+', '-'])));
         let payload = ["NaN:", "sNaN:"];
-        let payload = payload.iter().find(|prefix| self.rest().starts_with(**prefix));
+        let payload = payload
+            .iter()
+            .find(|prefix| self.rest().starts_with(**prefix));
         self.skip(payload.map_or(0, |prefix| prefix.len()));
         if payload.is_none() {
             let first = self.rest().chars().next();
@@ -95,7 +103,9 @@ impl<'a> Iterator for Tokens<'a> {
             }
             '0'..='9' => Token::Number(self.number()),
             '+' | '-' if begins_number(&rest[1..]) => Token::Number(self.number()),
-            'a'..='z' | 'A'..='Z' if rest.starts_with("NaN") || rest.starts_with("Inf") => Token::Number(self.number()),
+            'a'..='z' | 'A'..='Z' if rest.starts_with("NaN") || rest.starts_with("Inf") => {
+                Token::Number(self.number())
+            }
             'a'..='z' | 'A'..='Z' => Token::Word(self.take(is_word)),
             other => {
                 self.skip(other.len_utf8());
@@ -109,7 +119,9 @@ impl<'a> Iterator for Tokens<'a> {
 /// Whether a sign before this belongs to a number.
 fn begins_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
-        || ["NaN", "Inf", "sNaN"].iter().any(|start| text.starts_with(start))
+        || ["NaN", "Inf", "sNaN"]
+            .iter()
+            .any(|start| text.starts_with(start))
 }
 
 /// The kind and number of a numbered entity, such as `v12`: zeros may not lead.
