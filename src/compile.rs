@@ -1,7 +1,9 @@
 //! The compiler: CLIF in, [`Code`] out.
 //!
-//! [`Compiler::compile_function`] is the list of passes. A pass takes one type and returns the next; every type between
-//! passes prints (`--dump-after`) and verifies itself (after each pass in debug builds, or with `--set verify=true`).
+//! [`Pass`] lists the passes. Those on CLIF are rows of `clif::pipeline`; the others are the steps of `numbered`, in
+//! order: each takes one type and returns the next. Every type between passes prints (`--dump-after`) and verifies
+//! itself (after each pass in debug builds, or with `--set verify=true`), each pass can be the last (`--stop-after`),
+//! and those without which code is only slower can be left out (`--skip`).
 //! Functions are compiled one by one into a [`Unit`]; memory is kept from one to the next. All unsupported items of a
 //! text are reported together.
 
@@ -20,6 +22,7 @@ mod watch;
 
 pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 pub use crate::object::RECURSION_BYTES;
+pub use crate::passes::Pass;
 pub use crate::remarks::Remark;
 pub use crate::sched::model::FunctionCycles;
 pub use crate::warning::Warning;
@@ -51,110 +54,7 @@ use std::sync::Arc;
 use summaries::Summaries;
 use time_trace::Recorder;
 use unit::Compiled;
-use watch::Watch;
-
-/// A pass, in the order in which they run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Pass {
-    /// Cranelift's verifier, and the rules for kernels.
-    Verify,
-    /// Intrinsics found and checked.
-    Intrinsics,
-    /// Stack slots in SSA form.
-    Promote,
-    /// Cranelift's mid-end.
-    MidEnd,
-    /// Loops with less to do in each turn.
-    Loops,
-    /// What the mid-end leaves put in fewer instructions of the machine.
-    Rewrite,
-    /// Wide divisions and operations on lanes rewritten.
-    Legalize,
-    /// The function as selection sees it.
-    Clif,
-    /// Uniformity, alignment, provenance, uses.
-    Analyze,
-    /// Instructions selected.
-    Lower,
-    /// Jump tables read, lanes kept together.
-    Converge,
-    /// Instructions ordered within blocks.
-    Order,
-    /// Registers allocated.
-    Allocate,
-    /// Blocks in order, branches as instructions.
-    Layout,
-    /// Control bits.
-    Control,
-    /// Words.
-    Emit,
-}
-
-impl Pass {
-    /// All passes in order.
-    pub const ALL: [Pass; 16] = [
-        Pass::Verify,
-        Pass::Intrinsics,
-        Pass::Promote,
-        Pass::MidEnd,
-        Pass::Loops,
-        Pass::Rewrite,
-        Pass::Legalize,
-        Pass::Clif,
-        Pass::Analyze,
-        Pass::Lower,
-        Pass::Converge,
-        Pass::Order,
-        Pass::Allocate,
-        Pass::Layout,
-        Pass::Control,
-        Pass::Emit,
-    ];
-
-    /// The last pass before register allocation.
-    pub const BEFORE_ALLOCATION: Pass = Pass::Lower;
-
-    /// Name for `--dump-after` and the table of times.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pass::Verify => clif::Step::Verify.name(),
-            Pass::Intrinsics => clif::Step::Resolve.name(),
-            Pass::Promote => clif::Step::Promote.name(),
-            Pass::MidEnd => clif::Step::Optimize.name(),
-            Pass::Loops => clif::Step::Loops.name(),
-            Pass::Rewrite => clif::Step::Rewrite.name(),
-            Pass::Legalize => clif::Step::Legalize.name(),
-            Pass::Clif => clif::Step::Finish.name(),
-            Pass::Analyze => "analyze",
-            Pass::Lower => "lower",
-            Pass::Converge => "converge",
-            Pass::Order => "order",
-            Pass::Allocate => "allocate",
-            Pass::Layout => "layout",
-            Pass::Control => "control",
-            Pass::Emit => "emit",
-        }
-    }
-
-    /// The pass of this name.
-    pub fn from_name(name: &str) -> Option<Pass> {
-        Self::ALL.into_iter().find(|pass| pass.name() == name)
-    }
-
-    fn of_step(step: clif::Step) -> Pass {
-        match step {
-            clif::Step::Verify => Pass::Verify,
-            clif::Step::Resolve => Pass::Intrinsics,
-            clif::Step::Promote => Pass::Promote,
-            clif::Step::Optimize => Pass::MidEnd,
-            clif::Step::Loops => Pass::Loops,
-            clif::Step::Rewrite => Pass::Rewrite,
-            clif::Step::Legalize => Pass::Legalize,
-            clif::Step::Finish => Pass::Clif,
-        }
-    }
-}
+use watch::{Halt, Watch};
 
 /// A function to compile, and what surrounds it.
 #[derive(Clone, Copy)]
@@ -209,6 +109,8 @@ pub struct Compiler {
     allocation: regalloc::Scratch,
     emission: emit::Scratch,
     watch: Watch,
+    /// Passes that are left out.
+    skip: Vec<Pass>,
     #[cfg(feature = "cache")]
     cache: Option<Arc<Cache>>,
     locations: Option<Arc<Locations>>,
@@ -239,6 +141,29 @@ impl Compiler {
     pub fn dump_after(&mut self, passes: &[Pass], sink: DumpSink) {
         self.watch.dumps = passes.to_vec();
         self.watch.sink = Some(sink);
+    }
+
+    /// Compiles from now on no further than to the end of a pass, or to the end again. Nothing is added to units then,
+    /// and nothing is taken from a cache; dumps show what there is.
+    pub fn stop_after(&mut self, pass: Option<Pass>) {
+        self.watch.last = pass;
+    }
+
+    /// Leaves these passes out from now on, and no others. Nothing is taken from a cache then.
+    ///
+    /// # Errors
+    /// Code would be wrong without one of them, which is named; nothing changes then.
+    pub fn skip(&mut self, passes: &[Pass]) -> Result<(), Error> {
+        let required = passes.iter().find_map(|pass| pass.check_optional().err());
+        if let Some(message) = required {
+            let name = "skip".to_owned();
+            return Err(Error::new(
+                Problem::Setting { name, message },
+                Place::default(),
+            ));
+        }
+        self.skip = passes.to_vec();
+        Ok(())
     }
 
     /// Has dumps say from now on where instructions come from, or no longer ([`Dump::text`]).
@@ -402,15 +327,16 @@ impl Compiler {
     /// What the verifier finds, and all wrong signatures and uses of intrinsics.
     #[cfg(feature = "module")]
     pub(crate) fn check(&self, input: &FunctionInput<'_>) -> Result<(), Errors> {
-        let steps = steps(
+        let given = Given::default();
+        let checked = with_options(
             input,
             &Summaries::default(),
             &self.options,
-            false,
-            |steps| clif::check(input.func, steps),
+            &given,
+            |given| clif::check(input.func, given),
         );
         let locations = self.locations.clone().unwrap_or_default();
-        steps.map_err(|errors| errors.located(&locations))
+        checked.map_err(|errors| errors.located(&locations))
     }
 
     /// [`Compiler::compile_module`] of functions that the verifier has seen ([`Compiler::check`]); gives what became of
@@ -438,18 +364,19 @@ impl Compiler {
         input: &FunctionInput<'_>,
         unit: &mut Unit,
     ) -> Result<(), Errors> {
-        let compiled = self.passes(input, &unit.summaries, unit.room())?;
-        unit.push(compiled);
+        if let Some(compiled) = self.passes(input, &unit.summaries, unit.room())? {
+            unit.push(compiled);
+        }
         Ok(())
     }
 
-    /// The passes. Jump tables may take `room` bytes of the constant bank.
+    /// The passes; none if they are to stop before the end. Jump tables may take `room` bytes of the constant bank.
     fn passes(
         &mut self,
         input: &FunctionInput<'_>,
         summaries: &Summaries,
         room: u32,
-    ) -> Result<Compiled, Errors> {
+    ) -> Result<Option<Compiled>, Errors> {
         let locations = self.locations.clone().unwrap_or_default();
         let start = self.watch.enter(input.name);
         #[cfg(feature = "cache")]
@@ -460,9 +387,13 @@ impl Compiler {
         #[cfg(not(feature = "cache"))]
         let compiled = self.numbered(input, summaries, room);
         self.watch.leave(start);
-        let mut compiled = compiled.map_err(|errors| errors.located(&locations))?;
+        let mut compiled = match compiled {
+            Ok(compiled) => compiled,
+            Err(Halt::Stopped) => return Ok(None),
+            Err(Halt::Failed(errors)) => return Err(errors.located(&locations)),
+        };
         compiled.locate(&locations);
-        Ok(compiled)
+        Ok(Some(compiled))
     }
 
     /// The passes, with numbers for places in the source.
@@ -471,7 +402,7 @@ impl Compiler {
         input: &FunctionInput<'_>,
         summaries: &Summaries,
         room: u32,
-    ) -> Result<Compiled, Errors> {
+    ) -> Result<Compiled, Halt> {
         let Self {
             options,
             preparer,
@@ -481,6 +412,7 @@ impl Compiler {
             allocation,
             emission,
             watch,
+            skip,
             #[cfg(feature = "cache")]
                 cache: _,
             locations: _,
@@ -491,7 +423,14 @@ impl Compiler {
         let limit = summaries.register_limit(input.kernel);
 
         preparer.remarks = Remarks::new(watch.remarks);
-        let prepared = prepare(input, summaries, (options, *verified), preparer, watch)?;
+        let prepared = prepare(
+            input,
+            summaries,
+            (options, *verified),
+            skip,
+            preparer,
+            watch,
+        )?;
         let mut remarks = std::mem::take(&mut preparer.remarks);
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
@@ -513,7 +452,9 @@ impl Compiler {
         })?;
         let code = watch.pass(Pass::Order, name, || {
             Ok(match stages::waiting(options) {
-                Waiting::Needed if options.reorder => sched::order::order(code, ordering),
+                Waiting::Needed if options.reorder && !skip.contains(&Pass::Order) => {
+                    sched::order::order(code, ordering)
+                }
                 Waiting::Needed | Waiting::Serial => code,
             })
         })?;
@@ -538,6 +479,7 @@ impl Compiler {
         });
         let picture = conventions.map(|conventions| picture(&code, &conventions));
         watch.dump(Pass::Control, name, &code, picture.as_ref());
+        watch.stop(Pass::Control)?;
         let cycles = watch.cycles.then(|| sched::model::cycles(&code));
         let code = watch.pass(Pass::Emit, name, || {
             emit::emit(code, options.verify, &mut constants, emission)
@@ -561,31 +503,45 @@ impl Compiler {
     }
 }
 
-/// The steps on CLIF.
+/// The passes on CLIF.
 fn prepare(
     input: &FunctionInput<'_>,
     summaries: &Summaries,
     (options, verified): (&Options, bool),
+    skip: &[Pass],
     preparer: &mut Preparer,
     watch: &mut Watch,
-) -> Result<Box<clif::Prepared>, Errors> {
+) -> Result<Box<clif::Prepared>, Halt> {
+    let given = Given {
+        verified,
+        skip,
+        stop_after: watch.last,
+    };
     let mut start = watch.start();
-    steps(input, summaries, options, verified, |steps| {
-        preparer.prepare(input.func.clone(), steps, &mut |step, func| {
-            let pass = Pass::of_step(step);
+    let prepared = with_options(input, summaries, options, &given, |given| {
+        preparer.prepare_until(input.func.clone(), given, &mut |pass, func| {
             watch.count(pass, start);
             watch.dump(pass, input.name, func, None);
             start = watch.start();
         })
-    })
+    })?;
+    prepared.ok_or(Halt::Stopped)
 }
 
-/// What `take` makes of the options of the steps on CLIF.
-fn steps<T>(
+/// Which of the passes on CLIF run.
+#[derive(Default)]
+struct Given<'a> {
+    verified: bool,
+    skip: &'a [Pass],
+    stop_after: Option<Pass>,
+}
+
+/// What `take` makes of the options of the passes on CLIF.
+fn with_options<T>(
     input: &FunctionInput<'_>,
     summaries: &Summaries,
     settings: &Options,
-    verified: bool,
+    given: &Given<'_>,
     take: impl FnOnce(&clif::Options<'_>) -> T,
 ) -> T {
     take(&clif::Options {
@@ -593,6 +549,8 @@ fn steps<T>(
         settings,
         namer: &|user| Some((input.namer)(user).unwrap_or_else(|| user.to_string())),
         summarize: &|callee| summaries.of(callee),
-        verified,
+        verified: given.verified,
+        skip: given.skip,
+        stop_after: given.stop_after,
     })
 }

@@ -81,6 +81,7 @@ mod lower;
 #[cfg(feature = "module")]
 pub mod module;
 pub mod object;
+mod passes;
 mod properties;
 mod regalloc;
 mod remarks;

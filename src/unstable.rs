@@ -16,7 +16,7 @@ pub mod analysis {
 
 /// Steps on CLIF before selection, comments of test files.
 pub mod clif {
-    pub use crate::clif::{Options, Prepared, Preparer, Step};
+    pub use crate::clif::{Options, Prepared, Preparer};
 
     /// Texts as test files have them.
     pub mod source {

@@ -3,6 +3,7 @@
 //! Most steps of the preparation rewrite operations that few functions have. Each asks here first, so that the common
 //! function is not walked once for every step. Takes any function; what is said holds until the function changes.
 
+use super::mid_end::opaque::lacks_constants;
 use cranelift_codegen::ir::{Function, Opcode, Type, Value};
 use std::sync::LazyLock;
 
@@ -49,7 +50,8 @@ static ACCESSES: LazyLock<Opcodes> = LazyLock::new(|| {
 #[derive(Clone, Copy, Debug, Default)]
 struct Types {
     vectors: bool,
-    short_integer_vectors: bool,
+    /// Some of which the mid-end's rules cannot make constants.
+    without_constants: bool,
     /// Integers of 128 bits.
     wide: bool,
 }
@@ -75,9 +77,9 @@ impl Contents {
             if std::mem::replace(&mut self.last, ty) == ty {
                 continue;
             }
+            self.types.without_constants |= lacks_constants(ty);
             if ty.is_vector() {
                 self.types.vectors = true;
-                self.types.short_integer_vectors |= ty.lane_type().is_int() && ty.bits() != 128;
             } else {
                 self.types.wide |= ty.is_int() && ty.bits() == 128;
             }
@@ -104,9 +106,9 @@ impl Contents {
         self.types.vectors
     }
 
-    /// Whether a value is a vector of integers that has not 128 bits.
-    pub fn has_short_integer_vectors(&self) -> bool {
-        self.types.short_integer_vectors
+    /// Whether a value is of a type of which the mid-end's rules cannot make constants.
+    pub fn has_types_without_constants(&self) -> bool {
+        self.types.without_constants
     }
 
     /// Whether a value is an i128.
@@ -167,19 +169,19 @@ mod tests {
             let found = contents(&format!("function %f({ty}) {{ block0(v0: {ty}): return }}"));
             [
                 found.has_vectors(),
-                found.has_short_integer_vectors(),
+                found.has_types_without_constants(),
                 found.has_wide_integers(),
             ]
         };
         assert_eq!(of("i64"), [false, false, false]);
         assert_eq!(of("i128"), [false, false, true]);
-        assert_eq!(of("f128"), [false, false, false]);
+        assert_eq!(of("f128"), [false, true, false]);
         assert_eq!(of("i32x4"), [true, false, false]);
         assert_eq!(of("i16x2"), [true, true, false]);
         assert_eq!(of("f16x2"), [true, false, false]);
         let made = contents(
             "function %f(i16) -> i16 { block0(v0: i16): v1 = splat.i16x4 v0  v2 = extractlane v1, 0  return v2 }",
         );
-        assert!(made.has_short_integer_vectors());
+        assert!(made.has_types_without_constants());
     }
 }

@@ -1,6 +1,8 @@
-//! Operations that Cranelift's mid-end fails on or gets wrong, in other words.
+//! What Cranelift's mid-end fails on or gets wrong, put in other words.
 //!
-//! Takes a verified function; leaves none of the following. What takes their place costs no instruction.
+//! [`expand`] comes once, before all. It takes a verified function and leaves none of the following; what takes their
+//! place costs no instruction. What cannot be said in other words is hidden while the mid-end runs ([`opaque`]), and
+//! constants are numbered so that new ones find a place ([`constants`]).
 //!
 //! - `band`, `bor`, `bxor`, `bnot` and `bitselect` on floats or vectors of them: rules that make constants
 //!   (`bxor v1, v1` is one) fail on their types. They become operations on integers between casts.
@@ -8,6 +10,9 @@
 //!   that type equals every number. They become operations on vectors of two equal lanes, which it does not compute.
 //! - `swiden_low` and its like from two lanes to one, which is a number: rules make a `splat` of that type. They become
 //!   the extension of the lane.
+
+pub mod constants;
+pub mod opaque;
 
 use super::contents::Contents;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};

@@ -1,7 +1,7 @@
 //! From CLIF text to a function that is ready to be lowered.
 //!
-//! [`source`] reads a file; [`Preparer::prepare`] then takes an `ir::Function` through the steps that do not depend on
-//! the machine, and returns it as [`Prepared`]: verified, with its [`intrinsics`] found and checked, private stack
+//! [`source`] reads a file; [`Preparer::prepare`] then takes an `ir::Function` through the passes on CLIF, which are the
+//! rows of `pipeline`, and returns it as [`Prepared`]: verified, with its [`intrinsics`] found and checked, private stack
 //! slots in SSA form, optimised by Cranelift's mid-end, free of aliases and unreachable blocks, and with its control
 //! flow computed. Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread
 //! ids and shared addresses are i32, which a 64-bit ISA would refuse.
@@ -11,11 +11,11 @@ pub mod atomics;
 pub mod by_value;
 pub mod contents;
 pub mod conversions;
-mod guard;
 pub mod legalize;
 mod loops;
 pub mod merge;
 pub mod mid_end;
+mod pipeline;
 pub mod places;
 pub mod promote;
 pub mod returns;
@@ -31,9 +31,9 @@ use crate::analysis::Subject;
 use crate::analysis::calls::{self, Callees, Summarize, Summary};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::meeting::Meetings;
-use crate::analysis::progress::{self, Progress};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
-use crate::intrinsics::resolve::{Intrinsics, Namer, check as check_uses, name_text, resolve};
+use crate::intrinsics::resolve::{Intrinsics, Namer, check as check_uses};
+use crate::passes::Pass;
 use crate::remarks::Remarks;
 use crate::settings::Options as Settings;
 use contents::Contents;
@@ -44,70 +44,8 @@ use cranelift_codegen::ir::entities::AnyEntity;
 use cranelift_codegen::ir::{Function, Inst, Opcode, Signature, Type, Value};
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use cranelift_codegen::verifier::VerifierErrors;
-use std::fmt;
+use pipeline::State;
 use std::sync::LazyLock;
-
-/// A step of [`Preparer::prepare`], in the order in which they run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
-    /// Cranelift's verifier, and the rules for kernels.
-    Verify,
-    /// Intrinsics found and checked, thread and launch values rewritten.
-    Resolve,
-    /// Structures passed by value copied, atomics and conversions that the machine lacks expanded, what the mid-end
-    /// fails on put in other words, unreachable blocks gone, stack slots in SSA form, equal intrinsic calls merged.
-    Promote,
-    /// Cranelift's mid-end, then the merging again.
-    Optimize,
-    /// Loops with less to do in each turn.
-    Loops,
-    /// What the mid-end leaves put in fewer instructions of the machine.
-    Rewrite,
-    /// Wide divisions and operations on lanes rewritten.
-    Legalize,
-    /// One return per device function, no more block parameters than registers hold, aliases resolved, adjacent
-    /// accesses merged, places for lanes to meet.
-    Finish,
-}
-
-impl Step {
-    /// All steps in order.
-    pub const ALL: [Self; 8] = [
-        Self::Verify,
-        Self::Resolve,
-        Self::Promote,
-        Self::Optimize,
-        Self::Loops,
-        Self::Rewrite,
-        Self::Legalize,
-        Self::Finish,
-    ];
-
-    /// The name by which `--dump-after` knows the step.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Verify => "verify",
-            Self::Resolve => "intrinsics",
-            Self::Promote => "promote",
-            Self::Optimize => "mid-end",
-            Self::Loops => "loops",
-            Self::Rewrite => "rewrite",
-            Self::Legalize => "legalize",
-            Self::Finish => "clif",
-        }
-    }
-
-    /// The step of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|step| step.name() == name)
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// How to prepare one function.
 #[derive(Clone, Copy)]
@@ -122,6 +60,10 @@ pub struct Options<'a> {
     pub summarize: &'a Summarize<'a>,
     /// Whether the verifier has seen the function already ([`check`]).
     pub verified: bool,
+    /// Passes that are left out, of those that may be ([`Pass::is_optional`]).
+    pub skip: &'a [Pass],
+    /// The pass after which preparation ends, if not after all.
+    pub stop_after: Option<Pass>,
 }
 
 impl Options<'_> {
@@ -132,6 +74,8 @@ impl Options<'_> {
         namer: &|_| None,
         summarize: &|_| Summary::UNKNOWN,
         verified: false,
+        skip: &[],
+        stop_after: None,
     };
 }
 
@@ -203,7 +147,7 @@ impl Preparer {
         self.recycled = Some(prepared);
     }
 
-    /// Takes `func` through all steps; `observe` sees the function after each.
+    /// Takes `func` through all passes on CLIF; `observe` sees the function after each.
     ///
     /// # Errors
     /// Everything the verifier finds, a kernel that returns something, unsupported signatures, and all wrong uses of
@@ -212,139 +156,55 @@ impl Preparer {
         &mut self,
         func: Function,
         options: &Options,
-        observe: &mut dyn FnMut(Step, &Function),
+        observe: &mut dyn FnMut(Pass, &Function),
     ) -> Result<Box<Prepared>, Errors> {
-        let settings = options.settings;
-        let wrong = broken_rules(&func, options)?;
-        if !wrong.is_empty() {
-            with_intrinsics(wrong, &func, options)?;
-        }
-        observe(Step::Verify, &func);
+        let all = Options {
+            stop_after: None,
+            ..*options
+        };
+        let prepared = self.prepare_until(func, &all, observe)?;
+        prepared.ok_or_else(|| internal_error("preparation has stopped"))
+    }
 
-        let context = &mut self.context;
-        context.func = func;
-        let intrinsics = resolve(&mut context.func, options.namer)?;
-        observe(Step::Resolve, &context.func);
-        by_value::expand(&mut context.func);
-        let mut contents = Contents::of(&context.func);
-        for expand in [atomics::expand, conversions::expand, mid_end::expand] {
-            if expand(&mut context.func, &contents) {
-                contents = Contents::of(&context.func);
-            }
+    /// [`Preparer::prepare`] until the pass after which it is to stop; none if that is not the last.
+    ///
+    /// # Errors
+    /// As [`Preparer::prepare`].
+    pub fn prepare_until(
+        &mut self,
+        func: Function,
+        options: &Options,
+        observe: &mut dyn FnMut(Pass, &Function),
+    ) -> Result<Option<Box<Prepared>>, Errors> {
+        let prepared = self.recycled.take().unwrap_or_default();
+        let mut state = State::new(
+            func,
+            &mut self.context,
+            options,
+            &mut self.remarks,
+            prepared,
+        );
+        if !pipeline::run(&mut state, observe)? {
+            return Ok(None);
         }
-
-        context.compute_cfg();
-        context.compute_domtree();
-        let flags = &*FLAGS;
-        let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
-        if has_branches(&context.func) {
-            context
-                .eliminate_unreachable_code(flags)
-                .map_err(internal)?;
-        }
-        let mut hints = loops::Hints::take(context, &intrinsics)?;
-        let budget = u32::from(settings.registers / 2).saturating_sub(SPARE);
-        let promoted = promote::promote(&mut context.func, &context.cfg, &context.domtree, budget);
-        if promoted.cells > 0 {
-            contents = Contents::of(&context.func);
-        }
-        // Where promotion or the text left aliases the mid-end would fail. An alias is no result and no parameter.
-        let has_aliases = contents.values() != context.func.dfg.num_values();
-        remove_constant_parameters(context, has_aliases)?;
-        merge::merge_calls(&mut context.func, &context.domtree, &intrinsics);
-        observe(Step::Promote, &context.func);
-
-        if settings.optimizes() {
-            optimize(context, &contents, &intrinsics)?;
-        } else {
-            merge::drop_unused(&mut context.func, &intrinsics);
-        }
-        observe(Step::Optimize, &context.func);
-
-        if settings.optimizes() {
-            let given = loops::Given {
-                intrinsics: &intrinsics,
-                kernel: options.kernel.is_some(),
-                settings,
-            };
-            if loops::improve(context, &given, &mut hints, &mut self.remarks) {
-                // Loops are gone, and what they counted is constant in each of their turns.
-                remove_constant_parameters(context, true)?;
-                contents = Contents::of(&context.func);
-                optimize(context, &contents, &intrinsics)?;
-                loops::settle(context, &given);
-            }
-            contents = Contents::of(&context.func);
-        }
-        observe(Step::Loops, &context.func);
-        if settings.optimizes()
-            && settings.rewrite
-            && rewrite::rewrite(&mut context.func, &context.domtree, &contents, &intrinsics)
-        {
-            contents = Contents::of(&context.func);
-        }
-        observe(Step::Rewrite, &context.func);
-
-        if legalize::legalize(&mut context.func, &contents) {
-            context.compute_cfg();
-            context.compute_domtree();
-        }
-        observe(Step::Legalize, &context.func);
-
-        if options.kernel.is_none() && returns::unify_returns(&mut context.func) {
-            context.compute_cfg();
-            context.compute_domtree();
-        }
-        let mut prepared = self.recycled.take().unwrap_or_default();
-        let Prepared { func, flow, .. } = &mut *prepared;
+        let State {
+            context,
+            mut prepared,
+            intrinsics,
+            contents,
+            ..
+        } = state;
         // The function before goes when the next one takes its place.
-        std::mem::swap(&mut context.func, func);
-        let kernel = options.kernel.is_some();
-        let name = |reference| {
-            let name = &func.dfg.ext_funcs[reference].name;
-            name_text(func, name, options.namer)
-        };
-        let callees = match contents.has(&calls::OPCODES) {
-            true => Callees::of(func, &intrinsics, &name, options.summarize),
-            false => Callees::default(),
-        };
-        let graph = (&mut context.cfg, &mut context.domtree);
-        flow.recompute(func, graph, kernel, &callees);
-        if settings.optimizes() && contents.has_accesses() {
-            let given = accesses::Given {
-                flow,
-                intrinsics: &intrinsics,
-                kernel,
-                assume_aligned: settings.assume_aligned,
-            };
-            if settings.split_addresses {
-                accesses::split_addresses(func, &given);
-            }
-            if settings.merge_accesses {
-                accesses::merge(func, &given, &mut self.remarks);
-            }
-        }
-        // Legalizing and what came after it added none of these.
-        let mut progress = Progress::default();
-        if contents.has(&progress::SOURCES) {
-            progress = Progress::of(func, flow, &intrinsics, &callees, kernel);
-            if places::split(func, flow, &callees, &progress) {
-                *flow = ControlFlow::compute(func, kernel, &callees);
-                progress = Progress::of(func, flow, &intrinsics, &callees, kernel);
-            }
-        }
-        prepared.meetings = Meetings::of(func, flow, &callees, &progress, kernel);
-        observe(Step::Finish, &prepared.func);
+        std::mem::swap(&mut context.func, &mut prepared.func);
         prepared.accesses_memory = contents.has_accesses();
-        let calls_atomics = contents.has(&calls::OPCODES) && callees.any_acquires();
+        let calls_atomics = contents.has(&calls::OPCODES) && prepared.callees.any_acquires();
         prepared.has_atomics = contents.has(&ATOMICS) || intrinsics.has_atomics() || calls_atomics;
         prepared.intrinsics = intrinsics;
         prepared.kernel = options.kernel;
-        prepared.callees = callees;
         if cfg!(debug_assertions) {
             prepared.verify()?;
         }
-        Ok(prepared)
+        Ok(Some(prepared))
     }
 }
 
@@ -476,22 +336,12 @@ fn optimize(
 ) -> Result<(), Errors> {
     let flags = &*FLAGS;
     let internal = |error: cranelift_codegen::CodegenError| internal_error(&error.to_string());
-    // The mid-end may fail on them; see [`guard`]. Such a function stays as it is when that happens.
-    let unoptimized = (contents.has_short_integer_vectors()).then(|| context.func.clone());
-    let pass = || context.egraph_pass(flags, &mut ControlPlane::default());
-    match (guard::catch(pass), unoptimized) {
-        (Some(done), _) => done.map_err(internal)?,
-        (None, Some(func)) => {
-            *context = Context::for_function(func);
-            context.compute_cfg();
-            context.compute_domtree();
-        }
-        (None, None) => {
-            let place = Place::of_function(&context.func);
-            *context = Context::new();
-            let message = "Cranelift's mid-end gave up; opt_level=none avoids it".to_owned();
-            return Err(Error::new(Problem::Internal(message), place).into());
-        }
+    let hides = contents.has_types_without_constants() && mid_end::opaque::hide(&mut context.func);
+    context
+        .egraph_pass(flags, &mut ControlPlane::default())
+        .map_err(internal)?;
+    if hides {
+        mid_end::opaque::reveal(&mut context.func);
     }
     // The mid-end folds branches, which may cut blocks off.
     if has_branches(&context.func) {
@@ -529,10 +379,6 @@ fn remove_constant_parameters(context: &mut Context, has_aliases: bool) -> Resul
     }
     Ok(())
 }
-
-/// Registers less than half of them that the parameters of a block may fill (*assumed*): what aligned runs may leave
-/// unused.
-const SPARE: u32 = 2;
 
 fn internal_error(message: &str) -> Errors {
     Error::new(Problem::Internal(message.to_owned()), Place::default()).into()

@@ -65,21 +65,22 @@ fn a_kernel_goes_through_all_steps() {
             seen.push((step, func.to_string()))
         })
         .unwrap();
+    let passes = Pass::ALL.into_iter().filter(|&pass| pass <= Pass::Clif);
     assert_eq!(
-        seen.iter().map(|(step, _)| *step).collect::<Vec<_>>(),
-        Step::ALL
+        seen.iter().map(|(pass, _)| *pass).collect::<Vec<_>>(),
+        passes.collect::<Vec<_>>()
     );
     for (step, text) in &seen {
         // Every dump parses again.
         cranelift_reader::parse_functions(text)
             .unwrap_or_else(|error| panic!("after {step}: {error}\n{text}"));
     }
-    assert!(seen[0].1.contains("call fn0()") && !seen[1].1.contains("call fn0()"));
-    assert!(
-        seen[1].1.contains("stack_addr") && !seen[2].1.contains("stack_addr"),
-        "{}",
-        seen[2].1
-    );
+    let after = |pass: Pass| &seen[pass as usize].1;
+    assert!(after(Pass::Verify).contains("call fn0()"));
+    assert!(!after(Pass::Intrinsics).contains("call fn0()"));
+    assert!(after(Pass::Intrinsics).contains("stack_addr"));
+    let promoted = after(Pass::Promote);
+    assert!(!promoted.contains("stack_addr"), "{promoted}");
     assert!(prepared.is_kernel());
     assert_eq!(prepared.flow.reverse_postorder().len(), 3);
 }
@@ -197,11 +198,53 @@ fn thread_values_are_merged_and_hoisted() {
 }
 
 #[test]
-fn steps_are_known_by_name() {
-    for step in Step::ALL {
-        assert_eq!(Step::from_name(step.name()), Some(step));
+fn optional_passes_are_left_out() {
+    let whole = Options {
+        skip: &[],
+        ..kernel()
+    };
+    let texts = |options: &Options| {
+        let mut texts = Vec::new();
+        Preparer::new()
+            .prepare(parse(SAXPY), options, &mut |_, func| {
+                texts.push(func.to_string())
+            })
+            .unwrap_or_else(|errors| panic!("{errors}"));
+        texts
+    };
+    let all = texts(&whole);
+    for pass in Pass::ALL.into_iter().filter(|&pass| pass <= Pass::Clif) {
+        let skip = [pass];
+        let options = Options {
+            skip: &skip,
+            ..whole
+        };
+        let without = texts(&options);
+        match pass.is_optional() {
+            true => assert_eq!(without[pass as usize], without[pass as usize - 1], "{pass}"),
+            false => assert_eq!(without, all, "{pass}"),
+        }
     }
-    assert_eq!(Step::from_name("lower"), None);
+}
+
+#[test]
+fn preparation_stops_where_it_is_told() {
+    for last in Pass::ALL.into_iter().filter(|&pass| pass < Pass::Clif) {
+        let options = Options {
+            stop_after: Some(last),
+            ..kernel()
+        };
+        let mut seen = Vec::new();
+        let mut observe = |pass: Pass, _: &Function| seen.push(pass);
+        let prepared = Preparer::new().prepare_until(parse(SAXPY), &options, &mut observe);
+        assert!(
+            prepared
+                .unwrap_or_else(|errors| panic!("{errors}"))
+                .is_none(),
+            "{last}"
+        );
+        assert_eq!(seen.last(), Some(&last));
+    }
 }
 
 #[test]

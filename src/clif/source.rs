@@ -6,14 +6,15 @@
 //! as source location, unless the text has source locations of its own, so that every later message and the line table
 //! can name lines.
 
+mod check;
 mod mark;
 mod read;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use mark::KernelOptions;
 
-use super::guard;
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
 use crate::text::did_you_mean;
 use crate::warning::Warning;
@@ -186,19 +187,19 @@ impl SourceFunction {
         let mut lines = Vec::new();
         let mut errors = ErrorList::new();
         for comment in &self.comments {
-            let message =
-                match guard::catch(|| parse_run_command(&comment.text, &self.func.signature)) {
-                    Some(Ok(None)) => continue,
-                    Some(Ok(Some(command))) => {
-                        lines.push(RunLine {
-                            line: comment.line,
-                            command,
-                        });
-                        continue;
-                    }
-                    Some(Err(error)) => error.message,
-                    None => "a value does not fit its type".to_owned(),
-                };
+            let signature = &self.func.signature;
+            let command = check::run_line(&comment.text, signature).and_then(|()| {
+                parse_run_command(&comment.text, signature).map_err(|error| error.message)
+            });
+            let message = match command {
+                Ok(None) => continue,
+                Ok(Some(command)) => {
+                    let line = comment.line;
+                    lines.push(RunLine { line, command });
+                    continue;
+                }
+                Err(message) => message,
+            };
             let message = format!("{message} in run line: {}", comment.text);
             let place = Place::of_function(&self.func)
                 .at_line(comment.line)

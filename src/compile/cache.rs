@@ -10,6 +10,7 @@
 //! is compiled.
 
 use super::unit::Compiled;
+use super::watch::Halt;
 use super::{Code, Compiler, FunctionInput, SourceFile, Summaries};
 use crate::error::Errors;
 use crate::locations::Locations;
@@ -80,7 +81,9 @@ impl Compiler {
 
     /// The cache, unless somebody wants to see everything compiled.
     pub(super) fn cache_in_use(&self) -> Option<Arc<Cache>> {
-        self.cache.clone().filter(|_| self.watch.sink.is_none())
+        let is_whole =
+            self.watch.sink.is_none() && self.watch.last.is_none() && self.skip.is_empty();
+        self.cache.clone().filter(|_| is_whole)
     }
 
     /// Takes a file from the cache or compiles it.
@@ -113,7 +116,7 @@ impl Compiler {
         input: &FunctionInput<'_>,
         summaries: &Summaries,
         room: u32,
-    ) -> Result<Compiled, Errors> {
+    ) -> Result<Compiled, Halt> {
         let key = self.function_key(input, summaries);
         if let Some(compiled) = cache.get_function(&key)
             && compiled.constant_bytes() <= room

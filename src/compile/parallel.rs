@@ -18,7 +18,8 @@ const TAKEN: usize = 8;
 /// Stack of a thread in bytes: what the main thread has on Linux, because passes recurse into what is nested.
 const STACK: usize = 8 << 20;
 
-type Outcome = Result<Compiled, Errors>;
+/// None of a function that was to stop before the end.
+type Outcome = Result<Option<Compiled>, Errors>;
 
 impl Compiler {
     /// Compiles functions, which may call each other, into `unit` on so many threads, this one included. What comes out
@@ -61,14 +62,16 @@ impl Compiler {
         threads: usize,
     ) -> Vec<Result<(), Errors>> {
         let useful = functions.len().div_ceil(TAKEN).min(threads);
-        if useful < 2 || self.watch.sink.is_some() {
+        if useful < 2 || self.watch.sink.is_some() || self.watch.last.is_some() {
             let compile = |function| self.compile_function(function, unit);
             return functions.iter().map(compile).collect();
         }
         let room = unit.room();
         let compiled = self.on_threads(functions, &unit.summaries, room, useful);
         let put = |(function, compiled): (&FunctionInput<'_>, Outcome)| {
-            let compiled = compiled?;
+            let Some(compiled) = compiled? else {
+                return Ok(());
+            };
             if compiled.constant_bytes() > unit.room() {
                 return self.compile_function(function, unit);
             }
@@ -116,6 +119,7 @@ impl Compiler {
                     #[cfg(feature = "cache")]
                     compiler.use_cache(self.cache.clone());
                     compiler.time_passes(self.watch.timed);
+                    compiler.skip.clone_from(&self.skip);
                     compiler.collect_remarks(self.watch.remarks);
                     compiler.model_cycles(self.watch.cycles);
                     let recorder = self.watch.recorder.as_ref();

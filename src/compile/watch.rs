@@ -94,9 +94,9 @@ impl fmt::Display for Timings {
             } else {
                 0.0
             };
-            writeln!(f, "{:<12}{time:>10.3} ms {share:>5.1} %", pass.name())?;
+            writeln!(f, "{:<16}{time:>10.3} ms {share:>5.1} %", pass.name())?;
         }
-        writeln!(f, "{:<12}{total:>10.3} ms", "total")?;
+        writeln!(f, "{:<16}{total:>10.3} ms", "total")?;
         let Source {
             entries,
             by_regalloc2,
@@ -121,6 +121,20 @@ impl fmt::Display for Timings {
     }
 }
 
+/// Why a function is not compiled to the end.
+pub(super) enum Halt {
+    /// Something is wrong with it.
+    Failed(Errors),
+    /// It was to stop there ([`super::Compiler::stop_after`]).
+    Stopped,
+}
+
+impl From<Errors> for Halt {
+    fn from(errors: Errors) -> Self {
+        Self::Failed(errors)
+    }
+}
+
 /// What is observed while functions are compiled.
 #[derive(Default)]
 pub(super) struct Watch {
@@ -140,9 +154,19 @@ pub(super) struct Watch {
     pub verify: bool,
     pub dumps: Vec<Pass>,
     pub sink: Option<DumpSink>,
+    /// The pass after which functions are given up.
+    pub last: Option<Pass>,
 }
 
 impl Watch {
+    /// Gives a function up after the last pass that is wanted.
+    pub fn stop(&self, pass: Pass) -> Result<(), Halt> {
+        match self.last == Some(pass) {
+            true => Err(Halt::Stopped),
+            false => Ok(()),
+        }
+    }
+
     /// Whether what passes make is checked.
     pub(super) fn verifies(&self) -> bool {
         self.verify
@@ -178,13 +202,13 @@ impl Watch {
     /// Runs a pass, verifies and dumps what it makes.
     ///
     /// # Errors
-    /// Those of the pass, and an internal error for a broken rule of the result.
+    /// Those of the pass, an internal error for a broken rule of the result, and the end if it is the last pass.
     pub fn pass<T: Stage>(
         &mut self,
         pass: Pass,
         function: &str,
         run: impl FnOnce() -> Result<T, Errors>,
-    ) -> Result<T, Errors> {
+    ) -> Result<T, Halt> {
         let result = self.time(pass, run);
         if (self.verify || self.sink.is_some())
             && let Ok(made) = &result
@@ -192,11 +216,14 @@ impl Watch {
             self.dump(pass, function, made, None);
             if let Some(defect) = self.verify.then(|| made.defect()).flatten() {
                 let message = format!("after {}: {defect}", pass.name());
-                return Err(internal(function, message));
+                return Err(internal(function, message).into());
             }
         }
+        if result.is_ok() {
+            self.stop(pass)?;
+        }
         // Handed on as it is: what passes make is large.
-        result
+        result.map_err(Halt::Failed)
     }
 
     /// Counts the time since `start` for a pass, and records it.

@@ -1,6 +1,7 @@
 //! What the rules leave alone, beside what file tests show.
 
-use crate::clif::{Options, Preparer, Step};
+use crate::clif::{Options, Preparer};
+use crate::passes::Pass;
 use cranelift_codegen::ir::{Function, Opcode};
 
 /// The opcodes after rewriting, in layout order; what comes out is valid.
@@ -9,8 +10,8 @@ fn rewritten(text: &str) -> Vec<Opcode> {
         .expect("the test's CLIF parses")
         .remove(0);
     let mut opcodes = Vec::new();
-    let mut observe = |step: Step, func: &Function| {
-        if step == Step::Rewrite {
+    let mut observe = |pass: Pass, func: &Function| {
+        if pass == Pass::Rewrite {
             crate::clif::verify(func).unwrap_or_else(|errors| panic!("{errors}\n{func}"));
             let blocks = func.layout.blocks();
             let insts = blocks.flat_map(|block| func.layout.block_insts(block));

@@ -1,9 +1,9 @@
 //! From the text of a file to its header and functions.
 
+use super::check;
 use super::mark::{kernel_mark, lost_mark, near_mark};
 use super::{Header, HeaderLine, SourceComment, SourceFunction, line_number, syntax};
-use crate::clif::guard;
-use crate::error::{Error, ErrorList, Errors, Place, line_of};
+use crate::error::{Error, ErrorList, Place, line_of};
 use crate::text::{did_you_mean, line_starts};
 use crate::warning::Warning;
 use cranelift_codegen::entity::SecondaryMap;
@@ -13,12 +13,6 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_reader::{Details, ParseOptions, TestFile, parse_test};
 use std::str::FromStr;
 use std::sync::Arc;
-
-/// Largest number of a value or other entity that is accepted. The reader makes all entities up to the number, so
-/// a single `v4000000000` would fill the memory.
-const MAX_ENTITY_NUMBER: u32 = 1 << 22;
-/// Largest number of a block: Cranelift's reader takes 100,000 blocks.
-const MAX_BLOCK_NUMBER: u32 = 100_000 - 1;
 
 /// Splits the header off. The second result is the text with the header lines blank.
 pub(super) fn split_header(text: &str) -> (Header, String) {
@@ -68,10 +62,6 @@ pub(super) fn read_body(
     errors: &mut ErrorList,
     warnings: &mut Vec<Warning>,
 ) -> Vec<SourceFunction> {
-    if let Err(found) = check_entity_numbers(body) {
-        errors.extend(found);
-        return Vec::new();
-    }
     let convention = default_convention(header);
     let repaired;
     let (file, body) = match parse(body, convention) {
@@ -107,28 +97,22 @@ fn default_convention(header: &Header) -> CallConv {
     }
 }
 
-/// Cranelift's reader.
+/// Cranelift's reader, for texts without what it asserts.
 fn parse(body: &str, convention: CallConv) -> Result<TestFile<'_>, Error> {
     let options = ParseOptions {
         default_calling_convention: convention,
         ..ParseOptions::default()
     };
-    guard::catch(|| parse_test(body, options))
-        .ok_or_else(|| {
-            syntax(
-                "the CLIF reader gave up on this text; check the types of the instructions",
-                1,
-            )
-        })?
-        .map_err(|error| {
-            let index = error.location.line_number.max(1) - 1;
-            let offset = body.lines().nth(index).and_then(atomic_offset);
-            let message = offset.unwrap_or_else(|| {
-                let remedy = remedy(&error.message);
-                error.message + &remedy
-            });
-            syntax(message, line_number(index))
-        })
+    check::text(body)?;
+    parse_test(body, options).map_err(|error| {
+        let index = error.location.line_number.max(1) - 1;
+        let offset = body.lines().nth(index).and_then(atomic_offset);
+        let message = offset.unwrap_or_else(|| {
+            let remedy = remedy(&error.message);
+            error.message + &remedy
+        });
+        syntax(message, line_number(index))
+    })
 }
 
 /// What to write in place of an atomic operation with an offset, which the reader takes for the end of the line.
@@ -333,59 +317,6 @@ fn locate_insts(func: &mut Function, inst_lines: &SecondaryMap<Inst, u32>) {
             func.set_srcloc(inst, SourceLoc::new(inst_lines[inst]));
         }
     }
-}
-
-/// Refuses entity numbers that would make the reader fill the memory.
-fn check_entity_numbers(body: &str) -> Result<(), Errors> {
-    const ENTITIES: [&str; 13] = [
-        "v",
-        "block",
-        "ss",
-        "dss",
-        "gv",
-        "mt",
-        "const",
-        "fn",
-        "sig",
-        "dt",
-        "ex",
-        "region",
-        "userextname",
-    ];
-    let mut errors = ErrorList::new();
-    for (index, line) in body.lines().enumerate() {
-        let code = line.split(';').next().unwrap_or_default();
-        let mut rest = code;
-        while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
-            // `%block100000` is a function's name.
-            let named = rest[..start].ends_with('%');
-            let tail = &rest[start..];
-            let end = tail.find(|c: char| !c.is_ascii_alphanumeric());
-            let (word, after) = tail.split_at(end.unwrap_or(tail.len()));
-            rest = after;
-            let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
-            let digits = &word[name.len()..];
-            if named || digits.len() < 6 || !ENTITIES.contains(&name) {
-                continue;
-            }
-            let most = match name {
-                "block" => MAX_BLOCK_NUMBER,
-                _ => MAX_ENTITY_NUMBER,
-            };
-            if digits.parse::<u32>().is_ok_and(|number| number <= most) {
-                continue;
-            }
-            let remedy = match name {
-                "block" => "; count blocks from block0 on, and split a function that has more",
-                _ => "",
-            };
-            errors.push(syntax(
-                format!("{word}: numbers up to {most} are accepted{remedy}"),
-                line_number(index),
-            ));
-        }
-    }
-    errors.finish(())
 }
 
 /// Byte offsets of the line starts, to give slices of the text their line.

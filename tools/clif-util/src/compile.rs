@@ -68,6 +68,12 @@ pub struct Options {
     /// Print every function after this pass, or after all.
     #[arg(long, value_name = "PASS", value_parser = parse_passes)]
     dump_after: Option<Passes>,
+    /// Compile no further than to the end of this pass, print every function as it is then, and make nothing.
+    #[arg(long, value_name = "PASS", value_parser = options::parse_pass, conflicts_with_all = ["emit", "output", "disasm", "resource_usage"])]
+    stop_after: Option<Pass>,
+    /// Leave this pass out; those that code is wrong without are refused. Once for each.
+    #[arg(long, value_name = "PASS", value_parser = options::parse_optional_pass)]
+    skip: Vec<Pass>,
     /// Compile on this many threads; the result is the same.
     #[arg(short = 'j', long, value_name = "N", default_value = "1")]
     threads: NonZeroU16,
@@ -160,6 +166,11 @@ impl Options {
         if failed {
             return Ok(Outcome::Failure);
         }
+        if self.stop_after.is_some() {
+            let report = self.report(&compiled, None, &times.passes)?;
+            input::write(Path::new("-"), report.as_bytes())?;
+            return Ok(Outcome::Success);
+        }
         let linked = self.link(&compiled)?;
         self.print_warnings(&compiled, linked.is_some());
         let report = self.report(&compiled, linked.as_ref(), &times.passes)?;
@@ -226,13 +237,12 @@ impl Options {
         compiler.collect_remarks(self.remarks);
         compiler.model_cycles(self.cycles);
         compiler.use_cache(cache);
+        compiler.stop_after(self.stop_after);
+        compiler.skip(&self.skip)?;
         let dumps = self.dump_after.as_ref().map(|passes| passes.0.as_slice());
-        let texts = observe(
-            &mut compiler,
-            dumps.unwrap_or_default(),
-            self.print,
-            emit == Emit::Vcode,
-        );
+        let mut dumps = dumps.unwrap_or_default().to_vec();
+        dumps.extend(self.stop_after.filter(|last| !dumps.contains(last)));
+        let texts = observe(&mut compiler, &dumps, self.print, emit == Emit::Vcode);
         let code = source::compile(&mut compiler, &file, self.threads.get().into());
         let texts = texts.take();
         times.passes.add(compiler.timings());

@@ -71,6 +71,12 @@ pub fn parse_pass(text: &str) -> Result<Pass, String> {
     })
 }
 
+/// A pass that may be left out, by its name.
+pub fn parse_optional_pass(text: &str) -> Result<Pass, String> {
+    let pass = parse_pass(text)?;
+    pass.check_optional().map(|()| pass)
+}
+
 /// A file's target where the command line has none: its header has to name it.
 ///
 /// # Errors

@@ -295,6 +295,70 @@ fn every_pass_can_be_dumped_and_timed() {
     }
 }
 
+#[test]
+fn every_pass_can_be_the_last() {
+    let file = kernel("collatz");
+    let last = |pass| {
+        clif_util(&[
+            "compile",
+            &file,
+            "--target",
+            "thisgpu",
+            "--stop-after",
+            pass,
+        ])
+    };
+    let unknown = last("nothing");
+    assert_eq!(unknown.status.code(), Some(2));
+    let said = text(&unknown.stderr);
+    let names = said
+        .split("passes are ")
+        .nth(1)
+        .expect("the passes are named");
+    let names = names.split(['\n', ';']).next().unwrap_or_default();
+    assert!(
+        names.contains("by-value, ") && names.ends_with("emit"),
+        "{names}"
+    );
+    for pass in names.split(", ") {
+        let output = last(pass);
+        assert!(output.status.success(), "{pass}: {}", text(&output.stderr));
+        let printed = text(&output.stdout);
+        assert!(
+            printed.starts_with(&format!("; %collatz after {pass}\n")),
+            "{printed}"
+        );
+        assert_eq!(printed.matches("; %collatz after ").count(), 1, "{printed}");
+    }
+}
+
+#[test]
+fn passes_are_left_out_where_code_stays_right() {
+    let file = kernel("collatz");
+    let skip = |pass| clif_util(&["compile", &file, "--target", "thisgpu", "--skip", pass]);
+    for pass in ["legalize", "lower", "verify"] {
+        let output = skip(pass);
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        let expected = format!(
+            "{pass} is required, code is wrong without it; optional are promote, mid-end, "
+        );
+        assert!(said.contains(&expected), "{said}");
+    }
+    for pass in [
+        "promote",
+        "mid-end",
+        "loops",
+        "rewrite",
+        "split-addresses",
+        "merge-accesses",
+        "order",
+    ] {
+        let output = skip(pass);
+        assert!(output.status.success(), "{pass}: {}", text(&output.stderr));
+    }
+}
+
 /// The bytes of numbers.
 fn bytes(values: &[f32]) -> Vec<u8> {
     values

@@ -1,6 +1,6 @@
 //! `fuzz --simt N --seed S`: random kernels of many threads.
 
-use crate::{Arguments, progress};
+use crate::{Arguments, progress, write};
 use anyhow::{Context, Result};
 use fuzz::simt::campaign::{self, Tally};
 use fuzz::simt::case::Case;
@@ -42,6 +42,10 @@ pub fn features(text: &str) -> Result<Features, String> {
 pub fn run(arguments: &Arguments, kernels: u64) -> Result<ExitCode> {
     if arguments.print || arguments.reduce {
         return Ok(print(arguments));
+    }
+    if arguments.write {
+        let seeds = arguments.seed..arguments.seed + kernels;
+        return write(seeds, |seed| Case::new(seed, arguments.shapes).text());
     }
     if let Some(folder) = &arguments.keep {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -12,7 +12,10 @@ use fuzz::check::Outcome;
 use fuzz::program::Program;
 use fuzz::simt::events::features::Features;
 use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +56,9 @@ struct Arguments {
     /// Print a smaller program whose results differ as well, and nothing else.
     #[arg(long)]
     reduce: bool,
+    /// Print the programs of the seeds, or the kernels of `--simt`, each ended by a NUL byte, and compare nothing.
+    #[arg(long, conflicts_with_all = ["file", "gaps", "print", "reduce"])]
+    write: bool,
     /// List what a side cannot do, and nothing else.
     #[arg(long)]
     gaps: bool,
@@ -108,6 +114,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     let seeds = arguments.seed..arguments.seed + campaign::seeds_for(arguments.functions);
+    if arguments.write {
+        return write(seeds, |seed| {
+            let mut program = Program::new(&catalogue, seed);
+            program.settings.extend_from_slice(&arguments.set);
+            program.text(&vec![Vec::new(); program.functions.len()])
+        });
+    }
     let (start, last) = (Instant::now(), seeds.end - 1);
     let bar = progress(seeds.end - seeds.start, "programs")?;
     let found = AtomicU64::new(0);
@@ -141,6 +154,22 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         ExitCode::from(1)
     })
 }
+
+/// Prints the texts of seeds, each ended by a NUL byte.
+fn write(seeds: Range<u64>, text: impl Fn(u64) -> String + Sync) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    for start in seeds.clone().step_by(BATCH) {
+        let end = seeds.end.min(start + BATCH as u64);
+        let texts: Vec<String> = (start..end).into_par_iter().map(&text).collect();
+        for text in texts {
+            write!(out, "{text}\0").context("standard output")?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Texts that are written together.
+const BATCH: usize = 256;
 
 /// A bar that counts what is done.
 fn progress(count: u64, what: &str) -> Result<ProgressBar> {

@@ -259,7 +259,7 @@ fn variant(file: &SourceFile, settings: &Settings) -> Result<Compiled> {
 
 /// Passes after which functions are looked at: all that have a text of instructions of their own.
 fn looked_at() -> Vec<Pass> {
-    let passes = Pass::ALL.into_iter();
+    let passes = Pass::PHASES.into_iter();
     let other = |pass: &Pass| matches!(pass, Pass::Analyze | Pass::Emit);
     passes.filter(|pass| !other(pass)).collect()
 }
