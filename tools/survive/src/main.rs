@@ -159,6 +159,8 @@ fn survive(name: &str, text: &str, counts: &Counts) {
         // What the target does not know is for others.
         _ = options.set(word);
     }
+    // Without the verifier a function has to be valid, which nobody knows of these.
+    _ = options.set("enable_verifier=true");
     let mut plain = Options::default();
     _ = plain.set("opt_level=none");
     let results = [options, plain].map(|options| Compiler::new(options).file(&file).is_ok());
