@@ -2,10 +2,10 @@
 //! changes the type of its module and gets a GPU object.
 //!
 //! Kernels are named with [`GpuModule::declare_kernel`]. Functions that are imported under the name of an intrinsic
-//! (`gpu_tid_x`) are that intrinsic. A definition is verified and kept; [`GpuModule::finish_definitions`] compiles all of
-//! them on several threads. By then is known what decides about their code besides themselves: which are kernels, with
-//! which launch bounds, and what each function does to the lanes that call it. [`GpuModule::finish`] puts everything
-//! together. The module's [compiler](GpuModule::compiler_mut) keeps functions in a cache where it has one.
+//! (`gpu_tid_x`) are that intrinsic. A definition is verified and kept; [`GpuModule::finish_definitions`] compiles all
+//! of them on several threads. By then is known what decides about their code besides themselves: which are kernels,
+//! with which launch bounds, and what each function does to the lanes that call it. [`GpuModule::finish`] puts
+//! everything together. The module's [compiler](GpuModule::compiler_mut) keeps functions in a cache where it has one.
 //!
 //! The trait asks for a `TargetIsa`, which nobody outside of Cranelift can implement. A stock 64-bit one stands in to
 //! answer `isa()`; no code is made or verified with it. Front ends should ask [`Module::target_config`] instead.

@@ -1,10 +1,11 @@
 //! Finds the intrinsics among a function's external names, checks their use, and turns the thread and launch values
 //! into pure instructions.
 //!
-//! Takes a function, to be rewritten a verified one. Guarantees on success: every `%gpu_NAME` is a row of [`super::TABLE`] with its exact
-//! signature, called only by `call`, with its constant operand a constant in range; every `symbol %gpu_NAME` is a
-//! thread or launch value read as i32, or the shared memory as i32 or i64. Calls of the nullary pure intrinsics have
-//! become `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end merges and hoists them.
+//! Takes a function, a verified one where it is rewritten. Guarantees on success: every `%gpu_NAME` is a row of
+//! [`super::TABLE`] with its exact signature, called only by `call`, with its constant operand a constant in range;
+//! every `symbol %gpu_NAME` is a thread or launch value read as i32, or the shared memory as i32 or i64. Calls of the
+//! nullary pure intrinsics have become `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end
+//! merges and hoists them.
 
 use super::{Intrinsic, Lowering, PREFIX, SHARED, lookup, similar_names};
 use crate::error::{Error, ErrorList, Errors, Place, Problem};

@@ -237,7 +237,7 @@ pub enum FaultKind {
     },
     /// WARPSYNC waits for lanes of the warp that do not run together with these.
     #[error(
-        "the lanes {missing:#010x} are waited for and run apart from those that wait; give warps more lanes (`--warp-lanes`, `SimConfig::warp_lanes`)"
+        "the lanes {missing:#010x} are waited for and run apart; raise `--warp-lanes` or `SimConfig::warp_lanes`"
     )]
     LanesApart {
         /// The lanes that never come.

@@ -137,7 +137,8 @@ fn atomic_offset(line: &str) -> Option<String> {
     })?;
     let offset = &address[value.len()..];
     Some(format!(
-        "`{name}` takes an address without an offset: write `vA = iconst.i64 {}` and `vB = iadd {value}, vA`, then `{opcode} … vB` in place of `{address}`",
+        "`{name}` takes an address without an offset: write `vA = iconst.i64 {}` and `vB = iadd {value}, vA`, \
+         then `{opcode} … vB` in place of `{address}`",
         offset.trim_start_matches('+')
     ))
 }

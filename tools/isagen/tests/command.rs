@@ -120,3 +120,25 @@ fn wrong_usage_and_missing_files() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("cannot read `no/such/file.isa`"));
 }
+
+/// Who stops reading changes nothing of what was found.
+#[test]
+fn a_closed_pipe_changes_no_exit_status() {
+    let wrong = file("closed.isa", "__DefGroup(\n");
+    let wrong = wrong.to_string_lossy();
+    for (arguments, status) in [
+        (vec![], 0),
+        (vec!["check", &*description()], 0),
+        (vec!["check", &*wrong], 1),
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_isagen"))
+            .args(&arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("isagen runs");
+        drop(child.stdout.take());
+        let ended = child.wait().expect("it ends");
+        assert_eq!(ended.code(), Some(status), "{arguments:?}");
+    }
+}
