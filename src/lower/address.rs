@@ -217,11 +217,11 @@ impl Lower<'_> {
                 continue;
             }
             let source = self.src(pointer);
-            let computed = matches!(source.base, Base::Value { .. });
-            if computed && self.may_be_uniform(pointer) && !self.may_be_uniform(index) {
-                let uniform = self.uniform_src(pointer);
-                let uniform = self.uniform_words(uniform);
-                self.offer_sum(sum, uniform, index_src);
+            if let Base::Value { value, .. } = source.base {
+                if self.may_be_uniform(pointer) && !self.may_be_uniform(index) {
+                    let uniform = self.uniform_of(value);
+                    self.offer_sum(sum, uniform, index_src);
+                }
             } else if !scaled && let Some(uniform) = self.uniform_pointer(source) {
                 if self.may_be_uniform(index) {
                     self.offer_sum(sum, uniform, index_src);

@@ -9,7 +9,7 @@ impl Search<'_> {
     /// The instruction with as many operands as possible read from uniform registers, and predicates of the uniform
     /// datapath in the place of others. None if it stays as it is.
     pub fn converted(&self, inst: &Inst<VReg>) -> Option<Inst<VReg>> {
-        let is_offered = |reg: VReg| !self.known[reg.index()].offered.is_empty();
+        let is_offered = |reg: VReg| !self.offered.is_empty(reg);
         if !inst.uses().any(is_offered) {
             return None;
         }
@@ -21,8 +21,8 @@ impl Search<'_> {
                 .filter(|o| o.info.class == Some(RegisterClass::Gpr))
                 .filter_map(|o| {
                     let first = (*o.regs.first()?)?;
-                    let (number, _) = self.known[first.index()].offered.last()?;
-                    Some((*number, o.info.role))
+                    let (number, _) = self.offered.of(first).next()?;
+                    Some((number, o.info.role))
                 })
                 .collect();
             operands.sort_unstable_by(|a, b| b.cmp(a));
@@ -33,16 +33,14 @@ impl Search<'_> {
                 }
             }
         }
-        let mut out = changed.unwrap_or(*inst);
-        let mut renamed = changed.is_some();
-        out.rename(|reg| match self.renamed(reg) {
-            Some(other) => {
-                renamed = true;
-                other
-            }
-            None => reg,
-        });
-        renamed.then_some(out)
+        let now = changed.as_ref().unwrap_or(inst);
+        if now.uses().any(|reg| self.renamed(reg).is_some()) {
+            changed = Some(now.map_operands(|operand, _, reg| match operand.direction {
+                Direction::In => self.renamed(reg).unwrap_or(reg),
+                _ => reg,
+            }));
+        }
+        changed
     }
 
     /// The instruction with the operand of a role read as an offer has it.
@@ -56,10 +54,8 @@ impl Search<'_> {
         if regs.iter().all(|&reg| self.is_leaf(reg)) {
             return None;
         }
-        let offered = self.known[regs[0].index()].offered.iter();
-        let mut kept: SmallVec<[(u32, u8); 2]> = (offered.copied())
-            .filter(|(number, _)| self.kept[*number as usize])
-            .collect();
+        let kept = |&(number, _): &(u32, u8)| self.kept[number as usize];
+        let mut kept: SmallVec<[(u32, u8); 2]> = self.offered.of(regs[0]).filter(kept).collect();
         // A sum that is computed there is one register less.
         kept.sort_by_key(|(number, _)| self.offers[*number as usize].index.is_some());
         kept.into_iter().find_map(|(number, place)| {

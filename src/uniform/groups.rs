@@ -29,12 +29,11 @@ impl Groups {
 impl Search<'_> {
     /// Drops groups that take more instructions than in general registers.
     pub fn drop_losing_groups(&mut self) {
-        let kept = std::mem::replace(&mut self.kept, vec![false; self.offers.len()]);
-        self.sweep();
-        let before = self.stays.clone();
-        self.kept = kept;
-        self.sweep();
-        let mut groups = Groups((0..self.known.len() as u32).collect());
+        if !self.kept.contains(&true) {
+            return;
+        }
+        let before = self.stays_without_offers();
+        let mut groups = Groups((0..self.needed.len() as u32).collect());
         for (offer, _) in self
             .offers
             .iter()
@@ -51,11 +50,11 @@ impl Search<'_> {
                 0 => false,
                 1 => true,
                 // What others read too belongs to nobody.
-                _ => !self.known[reg.index()].needed,
+                _ => !self.needed[reg.index()],
             };
             groups.join(inst.definitions().chain(inst.uses()).filter(own));
         }
-        let mut losses = vec![0; self.known.len()];
+        let mut losses = vec![0; self.needed.len()];
         for (index, entry) in self.code.insts.iter().enumerate() {
             if let Some(reg) = entry.inst.definitions().next() {
                 losses[groups.find(reg) as usize] += change(index);

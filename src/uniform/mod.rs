@@ -24,6 +24,7 @@
 
 mod convert;
 mod groups;
+mod lists;
 mod rewrite;
 mod rounds;
 mod search;

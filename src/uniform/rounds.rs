@@ -44,8 +44,8 @@ impl Search<'_> {
     /// The longest chain of operations in a loop from the words of a parameter to what is passed for them.
     fn chain(&self, words: &[VReg], around: usize) -> usize {
         let mut longest = 0;
-        let arguments = words.iter().flat_map(|w| &self.known[w.index()].arguments);
-        let mut level: SmallVec<[VReg; WIDEST]> = arguments.copied().collect();
+        let arguments = words.iter().flat_map(|&word| self.arguments.of(word));
+        let mut level: SmallVec<[VReg; WIDEST]> = arguments.collect();
         for length in 0..=DEEPEST {
             let mut next: SmallVec<[VReg; WIDEST]> = SmallVec::new();
             for reg in level {
@@ -53,7 +53,7 @@ impl Search<'_> {
                     longest = length;
                     continue;
                 }
-                let Definition::Inst(index) = self.known[reg.index()].definition else {
+                let Definition::Inst(index) = self.definitions[reg.index()] else {
                     continue;
                 };
                 let block = self.block_of[index as usize];

@@ -1,5 +1,6 @@
 //! Which offers are kept. Offers are only ever dropped.
 
+use super::lists::Lists;
 use crate::analysis::graph::{Dominators, Loops};
 use crate::isa::table::Effects;
 use crate::isa::{Inst, Register, RegisterClass, VReg};
@@ -36,34 +37,33 @@ pub(super) enum Definition {
     Param(Block),
 }
 
-/// What is known of a register.
-#[derive(Clone, Debug)]
-pub(super) struct Known {
-    pub definition: Definition,
-    /// Offers whose general words it is among, by number and place.
-    pub offered: SmallVec<[(u32, u8); 1]>,
-    /// Offers whose uniform words it is among.
-    pub offers: SmallVec<[u32; 1]>,
-    /// Instructions of the uniform datapath that read it.
-    readers: SmallVec<[u32; 2]>,
-    /// Parameters that it is passed for.
-    receivers: SmallVec<[VReg; 1]>,
-    /// What is passed for it.
-    pub arguments: SmallVec<[VReg; 2]>,
-    /// Whether the uniform datapath does not compute it.
-    pub lost: bool,
-    /// Whether somebody reads it, as things are.
-    pub needed: bool,
-}
-
 /// The search.
 pub(super) struct Search<'a> {
     pub code: &'a VCode<VReg>,
     pub offers: &'a [Offer],
     pub kept: Vec<bool>,
-    pub known: Vec<Known>,
+    /// By register, where it gets its value.
+    pub definitions: Vec<Definition>,
+    /// By register, offers whose general words it is among, by number and place.
+    pub offered: Lists<(u32, u8)>,
+    /// By register, offers whose uniform words it is among.
+    within: Lists<u32>,
+    /// By register, instructions of the uniform datapath that read it.
+    readers: Lists<u32>,
+    /// By uniform register, the parameters that it is passed for.
+    receivers: Lists<VReg>,
+    /// By uniform parameter, what is passed for it.
+    pub arguments: Lists<VReg>,
+    /// By register, whether the uniform datapath does not compute it.
+    lost: Vec<bool>,
+    /// By instruction, whether it reads what is offered.
+    involved: Vec<bool>,
+    /// By register, whether somebody reads it, as things are.
+    pub needed: Vec<bool>,
     /// By instruction, whether it stays, as things are.
     pub stays: Vec<bool>,
+    /// Whether what is needed and stays is known of the offers that are kept.
+    settled: bool,
     /// The block of each instruction.
     pub block_of: Vec<Block>,
     /// The block itself, or the nearest above that runs with the whole warp.
@@ -88,22 +88,22 @@ impl<'a> Search<'a> {
         let graph = control_flow(code);
         let dominators = Dominators::new(&graph, code.entry_block().index());
         let loops = Loops::new(&graph, &dominators);
-        let nothing = Known {
-            definition: Definition::None,
-            offered: SmallVec::new(),
-            offers: SmallVec::new(),
-            readers: SmallVec::new(),
-            receivers: SmallVec::new(),
-            arguments: SmallVec::new(),
-            lost: false,
-            needed: false,
-        };
+        let registers = code.vreg_count as usize;
         let mut search = Search {
             code,
             offers,
             kept: vec![true; offers.len()],
-            known: vec![nothing; code.vreg_count as usize],
+            definitions: vec![Definition::None; registers],
+            offered: Lists::new(registers),
+            within: Lists::new(registers),
+            readers: Lists::new(registers),
+            receivers: Lists::new(registers),
+            arguments: Lists::new(registers),
+            lost: vec![false; registers],
+            involved: vec![false; code.insts.len()],
+            needed: vec![false; registers],
             stays: vec![false; code.insts.len()],
+            settled: false,
             block_of: vec![code.entry_block(); code.insts.len()],
             together: places(code, &dominators),
             loops,
@@ -117,33 +117,37 @@ impl<'a> Search<'a> {
     fn collect(&mut self) {
         let code = self.code;
         for (number, offer) in (0..).zip(self.offers) {
-            for (place, reg) in (0..).zip(&offer.general) {
-                self.known[reg.index()].offered.push((number, place));
+            for (place, &reg) in (0..).zip(&offer.general) {
+                self.offered.push(reg, (number, place));
             }
-            for reg in &offer.uniform {
-                self.known[reg.index()].offers.push(number);
+            for &reg in &offer.uniform {
+                self.within.push(reg, number);
             }
         }
         for (block, data) in code.blocks.iter() {
             for &param in &data.params {
-                self.known[param.index()].definition = Definition::Param(block);
+                self.definitions[param.index()] = Definition::Param(block);
             }
             for index in data.insts.clone() {
-                let inst = &code.insts[index as usize].inst;
+                let entry = &code.insts[index as usize];
                 self.block_of[index as usize] = block;
-                for reg in inst.definitions() {
-                    self.known[reg.index()].definition = Definition::Inst(index);
+                for reg in entry.inst.definitions() {
+                    self.definitions[reg.index()] = Definition::Inst(index);
                 }
-                if inst.form().is_on_uniform_datapath() {
-                    for reg in inst.uses() {
-                        self.known[reg.index()].readers.push(index);
+                let on_datapath = entry.inst.form().is_on_uniform_datapath();
+                for reg in code.uses(entry) {
+                    self.involved[index as usize] |= !self.offered.is_empty(reg);
+                    if on_datapath {
+                        self.readers.push(reg, index);
                     }
                 }
             }
             if let Terminator::Jump { target, args } = &data.terminator {
                 for (&argument, &param) in args.iter().zip(&code.blocks[*target].params) {
-                    self.known[argument.index()].receivers.push(param);
-                    self.known[param.index()].arguments.push(argument);
+                    if param.class() == RegisterClass::Uniform {
+                        self.receivers.push(argument, param);
+                        self.arguments.push(param, argument);
+                    }
                 }
             }
         }
@@ -153,23 +157,24 @@ impl<'a> Search<'a> {
     /// predicate.
     fn lose_what_is_not_computed(&mut self) {
         let mut lost: Vec<VReg> = Vec::new();
-        for (index, known) in self.known.iter().enumerate() {
-            let undefined = matches!(known.definition, Definition::None);
-            if undefined && !(known.readers.is_empty() && known.receivers.is_empty()) {
-                lost.push(VReg::new(RegisterClass::Uniform, index as u32));
+        let undefined = |reg: &VReg| matches!(self.definitions[reg.index()], Definition::None);
+        for data in self.code.blocks.values() {
+            if let Terminator::Jump { args, .. } = &data.terminator {
+                lost.extend(args.iter().filter(|reg| undefined(reg)));
             }
         }
         for offer in self.offers {
-            let undefined =
-                |r: &&VReg| matches!(self.known[r.index()].definition, Definition::None);
-            lost.extend(offer.uniform.iter().filter(undefined));
+            lost.extend(offer.uniform.iter().filter(|reg| undefined(reg)));
         }
         for (entry, &block) in self.code.insts.iter().zip(&self.block_of) {
             let here = self.together[block] == Some(block);
             let moves = self.together[block].is_some()
                 && (entry.inst.uses()).all(|r| r.class() == RegisterClass::Uniform);
-            if entry.inst.form().is_on_uniform_datapath() && !here && !moves {
-                lost.extend(entry.inst.definitions());
+            if entry.inst.form().is_on_uniform_datapath() {
+                lost.extend(entry.inst.uses().filter(undefined));
+                if !here && !moves {
+                    lost.extend(entry.inst.definitions());
+                }
             }
         }
         self.lose(lost);
@@ -177,23 +182,21 @@ impl<'a> Search<'a> {
 
     /// Notes that the uniform datapath does not compute these, and what follows.
     fn lose(&mut self, mut work: Vec<VReg>) {
+        self.settled = false;
         while let Some(reg) = work.pop() {
-            let known = &mut self.known[reg.index()];
-            if std::mem::replace(&mut known.lost, true) {
+            if std::mem::replace(&mut self.lost[reg.index()], true) {
                 continue;
             }
-            for &offer in &known.offers {
+            for number in self.within.of(reg) {
                 // The words of a value stay together.
-                if std::mem::replace(&mut self.kept[offer as usize], false) {
-                    work.extend(&self.offers[offer as usize].uniform);
+                if std::mem::replace(&mut self.kept[number as usize], false) {
+                    work.extend(&self.offers[number as usize].uniform);
                 }
             }
-            let known = &self.known[reg.index()];
-            for &index in &known.readers {
+            for index in self.readers.of(reg) {
                 work.extend(self.code.insts[index as usize].inst.definitions());
             }
-            let uniform = |r: &&VReg| r.class() == RegisterClass::Uniform;
-            work.extend(known.receivers.iter().filter(uniform));
+            work.extend(self.receivers.of(reg));
         }
     }
 
@@ -201,7 +204,10 @@ impl<'a> Search<'a> {
     pub fn drop(&mut self, number: usize) {
         let offer = &self.offers[number];
         match offer.index {
-            Some(_) => self.kept[number] = false,
+            Some(_) => {
+                self.kept[number] = false;
+                self.settled = false;
+            }
             None => self.lose(offer.uniform.to_vec()),
         }
     }
@@ -224,29 +230,31 @@ impl<'a> Search<'a> {
         let offer = &self.offers[number];
         match offer.index {
             Some(_) => Definition::None,
-            None => self.known[offer.uniform[0].index()].definition,
+            None => self.definitions[offer.uniform[0].index()],
         }
     }
 
     /// Drops what somebody reads who cannot read it from uniform registers, until nobody does.
     pub fn settle(&mut self) {
-        for _ in 0..SWEEPS {
-            let failed = self.sweep();
-            if failed.is_empty() {
+        for sweep in 0.. {
+            if self.settled {
                 return;
+            }
+            self.settled = true;
+            let mut failed = self.sweep();
+            if sweep == SWEEPS {
+                failed = (0..self.offers.len()).collect();
             }
             failed.into_iter().for_each(|number| self.drop(number));
         }
-        (0..self.offers.len()).for_each(|number| self.drop(number));
-        self.sweep();
     }
 
     /// Goes through the function backwards and finds what is needed if all offers that are kept are taken. Gives those
     /// that cannot be: somebody reads their general registers.
-    pub fn sweep(&mut self) -> Vec<usize> {
+    fn sweep(&mut self) -> Vec<usize> {
         let code = self.code;
         let mut failed = Vec::new();
-        self.known.iter_mut().for_each(|known| known.needed = false);
+        self.needed.fill(false);
         for (_, data) in code.blocks.iter().rev() {
             match &data.terminator {
                 Terminator::Jump { target, args } => {
@@ -261,16 +269,40 @@ impl<'a> Search<'a> {
             for index in data.insts.clone().rev() {
                 let entry = &code.insts[index as usize];
                 let stays = entry.inst.optype().info().effects.intersects(KEPT)
-                    || (entry.inst.definitions()).any(|r| self.known[r.index()].needed);
+                    || (entry.inst.definitions()).any(|r| self.needed[r.index()]);
                 self.stays[index as usize] = stays;
-                if stays {
+                if stays && self.involved[index as usize] {
                     self.read_operands(entry, &mut failed);
+                } else if stays {
+                    (code.uses(entry)).for_each(|reg| self.needed[reg.index()] = true);
                 }
             }
         }
         failed.sort_unstable();
         failed.dedup();
         failed
+    }
+
+    /// By instruction, whether it stays if no offer is taken.
+    pub fn stays_without_offers(&self) -> Vec<bool> {
+        let code = self.code;
+        let mut needed = vec![false; self.needed.len()];
+        let mut stays = vec![false; code.insts.len()];
+        for data in code.blocks.values().rev() {
+            (data.terminator.uses())
+                .filter(|reg| reg.class() != RegisterClass::Uniform)
+                .for_each(|reg| needed[reg.index()] = true);
+            for index in data.insts.clone().rev() {
+                let entry = &code.insts[index as usize];
+                if entry.inst.optype().info().effects.intersects(KEPT)
+                    || (entry.inst.definitions()).any(|reg| needed[reg.index()])
+                {
+                    stays[index as usize] = true;
+                    (code.uses(entry)).for_each(|reg| needed[reg.index()] = true);
+                }
+            }
+        }
+        stays
     }
 
     fn read_operands(&mut self, entry: &Entry<VReg>, failed: &mut Vec<usize>) {
@@ -287,44 +319,38 @@ impl<'a> Search<'a> {
     /// Notes that a register is read as it is.
     fn read(&mut self, reg: VReg, failed: &mut Vec<usize>) {
         let reg = self.renamed(reg).unwrap_or(reg);
-        self.known[reg.index()].needed = true;
-        if reg.class() != RegisterClass::Gpr || self.is_leaf(reg) {
-            return;
-        }
-        for &(number, _) in &self.known[reg.index()].offered {
-            let number = number as usize;
-            if self.kept[number] {
-                failed.push(number);
-            }
+        self.needed[reg.index()] = true;
+        if reg.class() == RegisterClass::Gpr && !self.offered.is_empty(reg) && !self.is_leaf(reg) {
+            let numbers = self.offered.of(reg).map(|(number, _)| number as usize);
+            failed.extend(numbers.filter(|&number| self.kept[number]));
         }
     }
 
     /// The predicate of the uniform datapath that takes the place of another.
     pub fn renamed(&self, reg: VReg) -> Option<VReg> {
-        let known = &self.known[reg.index()];
         if reg.class() != RegisterClass::Predicate {
             return None;
         }
-        let kept = known.offered.iter().find(|(n, _)| self.kept[*n as usize])?;
-        Some(self.offers[kept.0 as usize].uniform[0])
+        let mut numbers = self.offered.of(reg).map(|(number, _)| number as usize);
+        let kept = numbers.find(|&number| self.kept[number])?;
+        Some(self.offers[kept].uniform[0])
     }
 
     /// Whether a parameter is passed, as things are.
     fn stays_parameter(&self, param: VReg) -> bool {
-        let known = &self.known[param.index()];
         let passed = |number: u32| {
             self.kept[number as usize]
                 && matches!(self.definition(number as usize), Definition::Param(_))
         };
         match param.class() {
-            RegisterClass::Uniform => known.offers.iter().any(|&n| passed(n)),
-            _ => !known.offered.iter().any(|&(n, _)| passed(n)),
+            RegisterClass::Uniform => self.within.of(param).any(passed),
+            _ => !self.offered.of(param).any(|(number, _)| passed(number)),
         }
     }
 
     /// Whether a register holds what an operand could be by itself: an immediate or constant memory.
     pub fn is_leaf(&self, reg: VReg) -> bool {
-        let Definition::Inst(index) = self.known[reg.index()].definition else {
+        let Definition::Inst(index) = self.definitions[reg.index()] else {
             return false;
         };
         let inst = &self.code.insts[index as usize].inst;
@@ -338,8 +364,8 @@ impl<'a> Search<'a> {
         for data in self.code.blocks.values() {
             let uniform =
                 |reg: &&VReg| reg.class() == RegisterClass::Uniform && self.stays_parameter(**reg);
-            for reg in data.params.iter().filter(uniform).skip(PARAMETER_WORDS) {
-                crowded.extend_from_slice(&self.known[reg.index()].offers);
+            for &reg in data.params.iter().filter(uniform).skip(PARAMETER_WORDS) {
+                crowded.extend(self.within.of(reg));
             }
         }
         if !crowded.is_empty() {
@@ -357,22 +383,15 @@ impl<'a> Search<'a> {
         let insts = (code.insts.iter().zip(&self.stays))
             .map(|(entry, stays)| stays.then(|| self.converted(&entry.inst).unwrap_or(entry.inst)))
             .collect();
-        let mut gone = vec![false; self.known.len()];
+        let mut gone = vec![false; self.needed.len()];
         for &param in code.blocks.values().flat_map(|data| &data.params) {
             gone[param.index()] = !self.stays_parameter(param);
         }
-        let predicate = |index: usize| VReg::new(RegisterClass::Predicate, index as u32);
-        let renamed = (0..self.known.len())
-            .map(|index| {
-                let of_predicate = |&(n, _): &(u32, u8)| {
-                    self.offers[n as usize].general[0].class() == RegisterClass::Predicate
-                };
-                let known = &self.known[index];
-                (known.offered.iter().any(of_predicate))
-                    .then(|| self.renamed(predicate(index)))
-                    .flatten()
-            })
-            .collect();
+        let mut renamed = vec![None; self.needed.len()];
+        for offer in self.offers {
+            let reg = offer.general[0];
+            renamed[reg.index()] = self.renamed(reg);
+        }
         Decision {
             insts,
             gone,
