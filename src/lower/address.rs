@@ -239,11 +239,13 @@ impl Lower<'_> {
 
     /// Says that an access may add a pointer in uniform registers to an index by itself.
     fn offer_sum(&mut self, sum: Value, pointer: Regs, index: Src) {
-        let index = self.below_copies(index);
+        let Base::Value { value, word } = self.below_copies(index).base else {
+            return;
+        };
         let offer = Offer {
             general: self.regs_of(sum).as_slice().into(),
             uniform: pointer.as_slice().into(),
-            index: Some(self.general(index.base, index.words).as_slice().into()),
+            index: Some(self.word_regs(value, word, 2).as_slice().into()),
         };
         self.builder.offer(offer);
     }
