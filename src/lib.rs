@@ -98,6 +98,7 @@ pub mod target;
 mod testing;
 mod text;
 mod type_name;
+mod uniform;
 pub mod unstable;
 mod vcode;
 mod warning;

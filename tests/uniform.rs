@@ -130,7 +130,7 @@ const REFERENCES: &[(&str, Reference)] = &[
     }),
     ("shift_signed", |t| {
         // -30 modulo 32.
-        t.plus((t.seed() as i32 >> 2).wrapping_add(t.b as i32) as u32)
+        t.plus((t.seed() as i32 >> 2) as u32 ^ t.b)
     }),
     ("shift_by_wide", |t| {
         t.plus(t.seed().wrapping_shr(t.c as u32) ^ t.b)

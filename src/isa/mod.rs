@@ -11,6 +11,7 @@ pub mod print;
 pub mod random;
 pub mod register;
 pub mod semantics;
+pub mod sibling;
 pub mod table;
 
 pub use control::{Control, Scoreboard};

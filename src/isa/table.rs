@@ -46,10 +46,44 @@ pub struct OptypeInfo {
     pub options_mask: u128,
     /// Whether the syntax has `$wsb`: the result arrives at an unknown time.
     pub write_scoreboard: bool,
+    /// Whether SrcA and SrcB may change places.
+    pub swap: Swap,
     /// Latencies, *assumed*.
     pub latency: LatencyInfo,
     /// Documented or assigned.
     pub provenance: Provenance,
+}
+
+/// How SrcA and SrcB may change places.
+#[derive(Clone, Copy, Debug)]
+pub enum Swap {
+    /// They may not.
+    Never,
+    /// As they are.
+    Free,
+    /// With the comparison at `bit` turned around.
+    Mirror {
+        /// Lowest bit of the comparison.
+        bit: u8,
+        /// The new code of each code.
+        codes: &'static [u64],
+    },
+    /// With `pp` negated.
+    Exchange,
+}
+
+impl Swap {
+    /// The modifiers in `word` when the two have changed places.
+    pub fn turned(self, word: u128) -> u128 {
+        match self {
+            Swap::Mirror { bit, codes } => {
+                let mask = codes.len() as u128 - 1;
+                let code = codes[(word >> bit & mask) as usize];
+                word & !(mask << bit) | u128::from(code) << bit
+            }
+            Swap::Never | Swap::Free | Swap::Exchange => word,
+        }
+    }
 }
 
 /// Cycles from issue, all *assumed* (`latency.isa`).

@@ -7,6 +7,7 @@ use super::typed::{Operand, Word, Word64};
 use crate::abi::{self, OFFSETS};
 use crate::analysis::provenance::Space;
 use crate::analysis::window::{self, Passed, Surroundings};
+use crate::vcode::Offer;
 use cranelift_codegen::ir::{InstructionData, MemFlags, Opcode, Type, Value, types};
 
 /// An address: a register operand and a constant offset.
@@ -174,8 +175,8 @@ impl Lower<'_> {
     }
 
     /// The address with a pointer in uniform registers that is added to a computed offset left to the access, which
-    /// saves the carry chain: a parameter, or a value that lives there. An offset that is a product or a shift is
-    /// better added to a parameter by its own operation, which reads the parameter as it is.
+    /// saves the carry chain. A parameter is read there; an offset that is a product or a shift is better added to it
+    /// by its own operation, which reads it as it is. Of a pointer that may live there the sum is computed as well.
     pub(super) fn with_uniform(&mut self, address: Address) -> Address {
         if let Some(uniform) = self.uniform_pointer(address.base) {
             return Address {
@@ -211,14 +212,23 @@ impl Lower<'_> {
                             ..
                         })
                     ));
+            let index_src = self.src(index);
+            if index_src.is_special() {
+                continue;
+            }
             let source = self.src(pointer);
-            let scaled = scaled && !matches!(source.base, Base::Uniform { .. });
-            if !scaled
-                && !self.src(index).is_special()
-                && let Some(uniform) = self.uniform_pointer(source)
-            {
+            if let Base::Value { value, .. } = source.base {
+                if self.may_be_uniform(pointer) && !self.may_be_uniform(index) {
+                    let uniform = self.uniform_of(value);
+                    self.offer_sum(sum, uniform, index_src);
+                }
+            } else if !scaled && let Some(uniform) = self.uniform_pointer(source) {
+                if self.may_be_uniform(index) {
+                    self.offer_sum(sum, uniform, index_src);
+                    return address;
+                }
                 return Address {
-                    base: self.src(index),
+                    base: index_src,
                     uniform: Some(uniform),
                     ..address
                 };
@@ -227,11 +237,23 @@ impl Lower<'_> {
         address
     }
 
-    /// The uniform registers of a pointer: one that lives there, or a parameter.
+    /// Says that an access may add a pointer in uniform registers to an index by itself.
+    fn offer_sum(&mut self, sum: Value, pointer: Regs, index: Src) {
+        let Base::Value { value, word } = self.below_copies(index).base else {
+            return;
+        };
+        let offer = Offer {
+            general: self.regs_of(sum).as_slice().into(),
+            uniform: pointer.as_slice().into(),
+            index: Some(self.word_regs(value, word, 2).as_slice().into()),
+        };
+        self.builder.offer(offer);
+    }
+
+    /// The uniform registers of a pointer parameter.
     fn uniform_pointer(&mut self, pointer: Src) -> Option<Regs> {
         match pointer.base {
             _ if pointer.words != 2 => None,
-            Base::Uniform { value, word } => Some(self.uniform_of(value).slice(word.into(), 2)),
             Base::Constant {
                 bank: abi::LAUNCH_BANK,
                 offset,

@@ -5,7 +5,6 @@ use super::Lower;
 use super::context::generated_code::{
     constructor_table_index, constructor_truth_copy, constructor_truth_of,
 };
-use super::source::{Output, Regs};
 use crate::analysis::meeting;
 use crate::isa::VReg;
 use crate::vcode::{Block, BlockFacts, Guard, Meeting, SourceLine, Terminator};
@@ -206,20 +205,25 @@ impl Lower<'_> {
         let mut regs = Vec::new();
         for (argument, &parameter) in call.args(lists).zip(parameters) {
             if let BlockArg::Value(value) = argument {
-                let words = self.passed(value, parameter);
-                regs.extend_from_slice(words.as_slice());
+                regs.extend_from_slice(self.regs_of(value).as_slice());
+                if self.may_pass_uniform(parameter) {
+                    regs.extend_from_slice(self.uniform_of(value).as_slice());
+                }
             }
         }
         regs
     }
 
-    /// The registers of a value where those of a parameter are wanted.
-    fn passed(&mut self, value: ir::Value, parameter: ir::Value) -> Regs {
-        if self.plan.is_uniform(parameter) {
-            self.uniform_of(value)
-        } else {
-            self.regs_of(value)
-        }
+    /// Whether a parameter may be in uniform registers, and is passed in both: the whole warp runs where it is passed.
+    fn may_pass_uniform(&self, parameter: ir::Value) -> bool {
+        let facts = &self.input.facts;
+        let together = |block| !facts.uniformity.divergent_block(block);
+        let ir::ValueDef::Param(block, _) = self.func.dfg.value_def(parameter) else {
+            return false;
+        };
+        self.may_be_uniform(parameter)
+            && together(block)
+            && facts.flow.predecessors(block).all(together)
     }
 
     /// Registers of a block's parameters; the entry block's are filled from where the caller put them.
@@ -230,12 +234,13 @@ impl Lower<'_> {
         }
         let mut regs = Vec::new();
         for &param in self.func.dfg.block_params(block) {
-            let words = self.passed(param, param);
-            if self.plan.is_uniform(param) && self.homes[param].is_asked_by_lanes() {
-                // Somebody reads it where only a general register can stand.
-                self.bind(param, Output::Regs(words));
+            let general = self.regs_of(param);
+            regs.extend_from_slice(general.as_slice());
+            if self.may_pass_uniform(param) {
+                let uniform = self.uniform_of(param);
+                self.offer(general, uniform);
+                regs.extend_from_slice(uniform.as_slice());
             }
-            regs.extend_from_slice(words.as_slice());
         }
         regs
     }

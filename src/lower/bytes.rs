@@ -100,8 +100,7 @@ impl Lower<'_> {
 
     fn part(&self, value: Value, depth: u32, budget: &mut u32, alone: bool) -> Part {
         let alone = alone && self.is_used_once(value);
-        let stays =
-            *budget == 0 || depth == 0 || self.is_truth(value) || self.plan.is_uniform(value);
+        let stays = *budget == 0 || depth == 0 || self.is_truth(value);
         let Some(part) = (!stays)
             .then(|| self.operation(value, depth, budget, alone))
             .flatten()

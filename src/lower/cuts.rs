@@ -139,7 +139,7 @@ impl Lower<'_> {
     /// asked for it.
     fn made_again(&self, value: Value) -> Option<(u8, [Value; 2])> {
         let users = self.input.facts.users.of(value);
-        if !(2..=FEW).contains(&users.len()) || self.homes[value].is_asked() {
+        if !(2..=FEW).contains(&users.len()) || self.homes[value].is_asked_by_lanes() {
             return None;
         }
         let Some(Bitwise::Two(table, args)) = self.bitwise(value) else {
@@ -150,9 +150,7 @@ impl Lower<'_> {
             let opcode = self.func.dfg.insts[inst].opcode();
             here(inst) && matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
         };
-        let plain = [value, args[0], args[1]]
-            .iter()
-            .all(|&v| !self.is_truth(v) && !self.plan.is_uniform(v));
+        let plain = ([value, args[0], args[1]].iter()).all(|&v| !self.is_truth(v));
         let free = plain && self.def_of(value).is_some_and(here) && users.iter().all(logical);
         free.then_some((table, args))
     }

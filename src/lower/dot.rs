@@ -114,7 +114,7 @@ impl Lower<'_> {
             InstructionData::Binary {
                 opcode: Opcode::Imul,
                 args: [x, y],
-            } if self.is_used_once(product) && !self.plan.is_uniform(product) => {
+            } if self.is_used_once(product) => {
                 Some([self.extended_part(x)?, self.extended_part(y)?])
             }
             _ => None,
@@ -156,9 +156,7 @@ impl Lower<'_> {
                 Some(InstructionData::Binary {
                     opcode: Opcode::Iadd,
                     args,
-                }) if value == root
-                    || (self.is_used_once(value) && !self.plan.is_uniform(value)) =>
-                {
+                }) if value == root || self.is_used_once(value) => {
                     work.extend(args);
                 }
                 _ => rest.push(value),

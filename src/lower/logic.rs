@@ -5,10 +5,10 @@
 
 use super::Lower;
 use super::context::generated_code::Context;
-use super::source::{PSrc, Src};
+use super::source::{Base, PSrc, Src};
 use super::typed::{GprPred, Operand, Word};
 use crate::isa::generated::EXBool;
-use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value};
 use smallvec::SmallVec;
 
 /// Truth-table inputs of LOP3 (document 002, LOP3): F(a, b, c) is the table with these for a, b and c.
@@ -89,11 +89,17 @@ impl Lower<'_> {
                 table = complemented(table, i);
             }
         }
-        if !inputs[1].is_special()
-            && let Some(from) = [0, 2].into_iter().find(|&i| inputs[i].is_special())
+        // What may become a uniform register stands where forms have it.
+        let may_be_uniform = |input: &Src| match input.base {
+            Base::Value { value, .. } => self.may_be_uniform(value),
+            _ => false,
+        };
+        let order: [&dyn Fn(&Src) -> bool; 2] = [&Src::is_special, &may_be_uniform];
+        if let Some(is_wanted) = order
+            .into_iter()
+            .find(|is_wanted| inputs.iter().any(is_wanted))
         {
-            inputs.swap(1, from);
-            table = exchanged(table, from.min(1), from.max(1));
+            table = to_slot_b(&mut inputs, table, is_wanted);
         }
         let [a, b, c] = inputs.map(Word::new);
         // What holds anyway is written in one way.
@@ -114,11 +120,7 @@ impl Lower<'_> {
             return false;
         }
         match self.func.dfg.insts[inst] {
-            // The uniform datapath compares sooner, and not for single lanes.
-            InstructionData::IntCompare { args: [x, y], .. } => {
-                !matches!(self.type_of(x), types::I32 | types::I64)
-                    || !self.uniform_comparison(x, y)
-            }
+            InstructionData::IntCompare { .. } => true,
             InstructionData::FloatCompare { .. } => self.is_truth(value),
             InstructionData::Binary {
                 opcode: own,
@@ -168,11 +170,33 @@ impl Lower<'_> {
         Some(Tree { leaves, table })
     }
 
+    /// The leaves of a tree as operands of the uniform datapath, an immediate or constant in slot B, and the table.
+    pub(super) fn uniform_leaves(&self, tree: Tree, words: u8) -> ([Src; LEAVES], u8) {
+        let nothing = Src::wide_imm(0, words);
+        let mut leaves =
+            (tree.leaves).map(|leaf| leaf.map_or(nothing, |value| self.uniform_src(value)));
+        let is_no_register =
+            |leaf: &Src| leaf.is_special() && !matches!(leaf.base, Base::Uniform { .. });
+        let table = to_slot_b(&mut leaves, tree.table, &is_no_register);
+        (leaves, table)
+    }
+
     /// The leaves of a tree as operands of so many words; zeros for those it does not have.
     pub(super) fn leaves(&self, tree: Tree, words: u8) -> [Src; LEAVES] {
         let nothing = Src::wide_imm(0, words);
         tree.leaves
             .map(|leaf| leaf.map_or(nothing, |value| self.src(value)))
+    }
+}
+
+/// Brings the first input that is wanted there to slot B, unless one is there. Gives the table of the new order.
+fn to_slot_b(inputs: &mut [Src; LEAVES], table: u8, is_wanted: &dyn Fn(&Src) -> bool) -> u8 {
+    match [0, 2].into_iter().find(|&i| is_wanted(&inputs[i])) {
+        Some(from) if !is_wanted(&inputs[1]) => {
+            inputs.swap(1, from);
+            exchanged(table, from.min(1), from.max(1))
+        }
+        _ => table,
     }
 }
 
@@ -237,7 +261,6 @@ macro_rules! logic_methods {
         fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
             let opcode = self.func.dfg.insts[self.def_of(value)?].opcode();
             if self.type_of(value) != I32
-                || self.plan.is_uniform(value)
                 || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
             {
                 return None;

@@ -29,7 +29,6 @@ mod operation;
 mod registers;
 mod source;
 mod typed;
-mod uniform;
 mod values;
 mod vector;
 
@@ -126,7 +125,6 @@ pub fn lower(
     constants.resize(input.func.dfg.num_blocks());
     order.recompute(input);
     let has_calls = has_calls(input);
-    let plan = uniform::Plan::new(input, has_calls);
     builder.begin(order.len());
     let mut lowering = Lower {
         func: input.func,
@@ -139,7 +137,7 @@ pub fn lower(
         current: None,
         call_meeting: Meeting::Together,
         hoisted: 0,
-        plan: &plan,
+        offers_uniform: !has_calls && matches!(input.kind, FunctionKind::Kernel(_)),
         uniform_parameters: Vec::new(),
         frame: Frame {
             has_calls,
@@ -164,10 +162,10 @@ pub fn lower(
         ..
     } = lowering;
     // Blocks were lowered backwards.
-    errors
-        .in_order_of_lines()
-        .finish(())
-        .map(|()| builder.finish(input.name.to_string(), input.kind.clone(), entry, frame))
+    errors.in_order_of_lines().finish(()).map(|()| {
+        let code = builder.finish(input.name.to_string(), input.kind.clone(), entry, frame);
+        crate::uniform::run(code, &builder.take_offers())
+    })
 }
 
 /// Whether the function calls others.
@@ -200,8 +198,8 @@ pub struct Lower<'a> {
     call_meeting: Meeting,
     /// Immediates loaded before a loop so far.
     hoisted: u32,
-    /// Which values live in uniform registers.
-    plan: &'a uniform::Plan,
+    /// Whether values are computed in uniform registers as well, where they may be.
+    offers_uniform: bool,
     /// Pointer parameters that are loaded into uniform registers at entry: offset in constant bank 0 and registers.
     uniform_parameters: Vec<(u32, Regs)>,
     frame: Frame,
@@ -290,15 +288,9 @@ impl Lower<'_> {
         facts.cold |= matches!(terminator, crate::vcode::Terminator::Trap(_));
         self.builder.start_block(block.number, terminator, facts);
         self.fence_before(last);
-        let plan = self.plan;
-        for &moved in plan.moved(clif).iter().rev() {
-            self.instruction(moved);
-        }
         let mut inst = self.func.layout.prev_inst(last);
         while let Some(current) = inst {
-            if !plan.is_elsewhere(current) {
-                self.instruction(current);
-            }
+            self.instruction(current);
             self.fence_before(current);
             inst = self.func.layout.prev_inst(current);
         }
@@ -337,13 +329,9 @@ impl Lower<'_> {
             return;
         }
         self.builder.set_line(self.line_of(inst));
-        if let [value] = *results
-            && self.homes[value].is_asked_uniform()
-            && !self.plan.is_uniform(value)
-        {
-            let loaded = self.load_uniform(value);
-            self.bind_uniform(value, loaded);
-            if !self.homes[value].is_asked_by_lanes() {
+        if let [value] = *results {
+            self.in_uniform_registers(inst, value);
+            if asked && !self.homes[value].is_asked_by_lanes() {
                 self.builder.end_unit();
                 return;
             }

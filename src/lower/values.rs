@@ -1,12 +1,13 @@
 //! Where CLIF values live: registers made when they are asked for, immediates, kernel parameters, truth values.
 
 use super::Lower;
-use super::context::generated_code::{Context, constructor_truth_copy, constructor_truth_word};
+use super::context::generated_code::{
+    constructor_lower_uniform, constructor_truth_copy, constructor_truth_word,
+};
 use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
-use super::typed::{Operand, Word};
 use crate::intrinsics::resolve::{GpuSymbol, symbol_offset};
-use crate::isa::{Register, RegisterClass, VReg};
-use crate::vcode::FunctionKind;
+use crate::isa::{RegisterClass, VReg};
+use crate::vcode::{FunctionKind, Offer};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
 
 /// The homes of a value, each made when somebody asks for it.
@@ -123,6 +124,86 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether the uniform datapath might compute a value: it is the same in all lanes. Whether it does is decided when
+    /// all is selected (`uniform`).
+    pub(super) fn may_be_uniform(&self, value: Value) -> bool {
+        self.offers_uniform
+            && matches!(
+                self.type_of(value),
+                types::I32 | types::I64 | types::F32 | types::F16X2
+            )
+            && self.input.facts.uniformity.uniform(value)
+    }
+
+    /// Computes a value in uniform registers, beside what computes it in general ones: what is read there, and what a
+    /// rule of `lower_uniform` can compute. An operand that nothing computes there has registers without a definition.
+    pub(super) fn in_uniform_registers(&mut self, inst: Inst, value: Value) {
+        let home = self.homes[value];
+        if self.src(value).base != (Base::Value { value, word: 0 }) {
+            if home.uniform.is_some() {
+                let loaded = self.load_uniform(value);
+                self.bind_uniform(value, loaded);
+            }
+            return;
+        }
+        let asked = home.is_asked_uniform() || home.is_asked_by_lanes();
+        if !asked || !self.may_be_uniform(value) {
+            return;
+        }
+        let Some(outputs) = constructor_lower_uniform(self, inst) else {
+            return;
+        };
+        if let Some(Output::Regs(regs)) = outputs.first() {
+            self.bind_uniform(value, *regs);
+            if let Some(general) = home.regs {
+                self.offer(general.regs(), *regs);
+            }
+        }
+    }
+
+    /// Says that a value is in uniform registers as well.
+    pub(super) fn offer(&mut self, general: Regs, uniform: Regs) {
+        self.builder.offer(Offer {
+            general: general.as_slice().into(),
+            uniform: uniform.as_slice().into(),
+            index: None,
+        });
+    }
+
+    /// Says that the uniform datapath gives a predicate as well, if both are registers.
+    pub(super) fn offer_truth(&mut self, truth: PSrc, uniform: PSrc) {
+        if let [(Some(general), false), (Some(uniform), false)] =
+            [truth, uniform].map(|p| (p.reg, p.negated))
+        {
+            self.offer(Regs::one(general), Regs::one(uniform));
+        }
+    }
+
+    /// Whether the uniform datapath might compare two numbers where lowering is: there the whole warp runs, both are
+    /// the same in all lanes, and one of them is computed.
+    pub(super) fn may_compare_uniform(&self, x: Value, y: Value) -> bool {
+        let computed = |value| matches!(self.src(value).base, Base::Value { .. });
+        let facts = &self.input.facts;
+        let together = |block| !facts.uniformity.divergent_block(block);
+        self.current.is_some_and(together)
+            && [x, y].iter().any(|&v| computed(v))
+            && [x, y]
+                .iter()
+                .all(|&v| !computed(v) || self.may_be_uniform(v))
+    }
+
+    /// A value as an operand of the uniform datapath.
+    pub(super) fn uniform_src(&self, value: Value) -> Src {
+        let src = self.src(value);
+        match src.base {
+            Base::Value { value, word } => Src {
+                base: Base::Uniform { value, word },
+                ..src
+            },
+            _ => src,
+        }
+    }
+
     /// Gives a value its uniform registers.
     pub(super) fn bind_uniform(&mut self, value: Value, regs: Regs) {
         if let Some(asked) = self.homes[value].uniform {
@@ -222,7 +303,6 @@ impl Lower<'_> {
         };
         let base = match constant {
             Some(base) => base,
-            None if self.plan.is_uniform(value) => Base::Uniform { value, word: 0 },
             None => Base::Value { value, word: 0 },
         };
         Src {
@@ -383,15 +463,6 @@ impl Lower<'_> {
     pub(super) fn bind(&mut self, value: Value, output: Output) {
         let home = self.homes[value];
         match output {
-            Output::Regs(regs) if regs.word(0).class() == RegisterClass::Uniform => {
-                self.bind_uniform(value, regs);
-                if let Some(asked) = home.regs {
-                    for (&a, &r) in asked.regs().as_slice().iter().zip(regs.as_slice()) {
-                        let copy = self.emit_mov(Word::new(Src::reg(r)));
-                        self.builder.bind(a, copy.reg());
-                    }
-                }
-            }
             Output::Regs(regs) => {
                 if let Some(asked) = home.regs {
                     debug_assert!(

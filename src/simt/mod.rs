@@ -8,7 +8,7 @@ mod barriers;
 mod block_set;
 mod choices;
 pub mod convergence;
-mod edit;
+pub(crate) mod edit;
 pub mod if_convert;
 #[cfg(test)]
 mod if_convert_tests;

@@ -7,6 +7,7 @@ use super::{
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, PReg, RegisterClass, VReg};
 use cranelift_codegen::entity::{EntityRef, PrimaryMap};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Effects for which an instruction stays although nobody reads its results.
@@ -44,6 +45,20 @@ pub struct VCodeBuilder {
     order: MemoryOrder,
     /// By register: what is known of it.
     regs: Vec<Known>,
+    /// Values computed twice.
+    offers: Vec<Offer>,
+}
+
+/// The same value in two register files, computed in both: the `uniform` pass keeps one.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Its words in general registers, or its predicate.
+    pub general: SmallVec<[VReg; 2]>,
+    /// Its words in uniform registers, or the predicate that the uniform datapath gives.
+    pub uniform: SmallVec<[VReg; 2]>,
+    /// For an address: what an access that reads `uniform` as its base adds to it, nothing for zero. The value is the
+    /// sum.
+    pub index: Option<SmallVec<[VReg; 2]>>,
 }
 
 /// What is known of a register so far.
@@ -83,6 +98,7 @@ impl VCodeBuilder {
         self.block_start = 0;
         self.unit_start = 0;
         self.regs.clear();
+        self.offers.clear();
         self.line = SourceLine::default();
         self.order = MemoryOrder::default();
     }
@@ -114,6 +130,28 @@ impl VCodeBuilder {
     /// Notes that a register is read.
     pub fn mark_used(&mut self, reg: VReg) {
         mark_used(&mut self.regs, reg);
+    }
+
+    /// Says that a value is computed in two register files. Both stay, whoever reads them.
+    pub fn offer(&mut self, offer: Offer) {
+        let index = offer.index.iter().flatten();
+        for &reg in offer.uniform.iter().chain(index) {
+            mark_used(&mut self.regs, reg);
+        }
+        self.offers.push(offer);
+    }
+
+    /// All offers of a finished function, the last values first.
+    pub fn take_offers(&mut self) -> Vec<Offer> {
+        let mut offers = std::mem::take(&mut self.offers);
+        for offer in &mut offers {
+            let index = offer.index.iter_mut().flatten();
+            let regs = (offer.general.iter_mut())
+                .chain(&mut offer.uniform)
+                .chain(index);
+            regs.for_each(|reg| *reg = self.resolve(*reg));
+        }
+        offers
     }
 
     /// Place of the instructions that follow.

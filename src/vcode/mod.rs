@@ -10,7 +10,7 @@ mod order;
 pub(crate) mod print;
 mod verify;
 
-pub use build::{BlockFacts, VCodeBuilder};
+pub use build::{BlockFacts, Offer, VCodeBuilder};
 pub use order::{AtomicSpace, MemoryOrder, Part};
 
 use crate::isa::inst::Registers;

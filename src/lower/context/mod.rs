@@ -93,12 +93,10 @@ include!(concat!(env!("OUT_DIR"), "/constructors.rs"));
 pub(super) fn lower_instruction(context: &mut Lower<'_>, inst: Inst) -> Option<InstOutput> {
     if context.defines_truth(inst) {
         let truth = generated_code::constructor_lower_truth(context, inst)?;
+        if let Some(uniform) = generated_code::constructor_lower_uniform_truth(context, inst) {
+            context.offer_truth(truth, uniform);
+        }
         return Some(smallvec![Output::Predicate(truth)]);
-    }
-    if let [value] = *context.func.dfg.inst_results(inst)
-        && context.plan.is_uniform(value)
-    {
-        return generated_code::constructor_lower_uniform(context, inst);
     }
     generated_code::constructor_lower(context, inst)
 }

@@ -4,13 +4,13 @@
 macro_rules! uniform_methods {
     () => {
         fn uniform_word(&mut self, value: Value) -> USrc {
-            USrc::new(self.src(value))
+            USrc::new(self.uniform_src(value))
         }
         fn uniform_word64(&mut self, value: Value) -> USrc64 {
-            USrc64::new(self.src(value))
+            USrc64::new(self.uniform_src(value))
         }
         fn uniform_amount(&mut self, value: Value) -> USrc {
-            USrc::new(self.src(value).low())
+            USrc::new(self.uniform_src(value).low())
         }
         fn uniform_imm(&mut self, value: u32) -> USrc {
             Word::imm(value).into()
@@ -48,26 +48,30 @@ macro_rules! uniform_methods {
         fn output_uniform_word(&mut self, x: USrc) -> InstOutput {
             smallvec![Output::Regs(self.uniform_words(x.src()))]
         }
-        // At least one operand lives there, both can be read there, and the block runs
-        // with the whole warp.
-        fn uniform_comparison(&mut self, x: Value, y: Value) -> bool {
-            let sources = [x, y].map(|value| self.src(value).base);
-            let lives = |base: &Base| matches!(base, Base::Uniform { .. });
-            let readable =
-                |base: &Base| lives(base) || matches!(base, Base::Imm(_) | Base::Constant { .. });
-            let together = self
-                .current
-                .is_some_and(|block| !self.input.facts.uniformity.divergent_block(block));
-            together && sources.iter().any(lives) && sources.iter().all(readable)
+        fn uniform_tree32(&mut self, tree: Tree) -> (USrc, USrc, USrc, u32) {
+            let ([a, b, c], table) = self.uniform_leaves(tree, 1);
+            (USrc::new(a), USrc::new(b), USrc::new(c), table.into())
+        }
+        fn uniform_tree64(&mut self, tree: Tree) -> (USrc64, USrc64, USrc64, u32) {
+            let ([a, b, c], table) = self.uniform_leaves(tree, 2);
+            (USrc64::new(a), USrc64::new(b), USrc64::new(c), table.into())
+        }
+        fn may_compare_uniform(&mut self, x: Value, y: Value) -> bool {
+            Lower::may_compare_uniform(self, x, y)
+        }
+        // The truth, which the uniform datapath gives as well.
+        fn also(&mut self, truth: PSrc, uniform: PSrc) -> PSrc {
+            self.offer_truth(truth, uniform);
+            truth
         }
         // The special register that a `symbol_value` reads, if it is the same for all lanes of a warp.
         fn block_register(&mut self, inst: Inst) -> Option<SReg> {
             let symbol = self.input.facts.intrinsics.of_symbol_value(self.func, inst);
             match symbol {
                 Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
-                    Lowering::Special(register) => {
-                        $crate::lower::uniform::is_of_block(register).then_some(register)
-                    }
+                    Lowering::Special(
+                        register @ (SReg::SrCtaidX | SReg::SrCtaidY | SReg::SrCtaidZ),
+                    ) => Some(register),
                     _ => None,
                 },
                 _ => None,

@@ -159,9 +159,9 @@ impl Taken {
                 free: UNIFORM | UNIFORM_REGISTER | ZERO | modifiers,
                 direct: UNIFORM | UNIFORM_REGISTER | ZERO | MODIFIERS,
                 // Only the uniform datapath stands where uniform registers may be written.
-                never: match on_uniform_datapath(form) {
-                    true => GENERAL,
-                    false => GENERAL | IMMEDIATE | CONSTANT,
+                never: match form.has_general_registers() {
+                    true => GENERAL | IMMEDIATE | CONSTANT,
+                    false => GENERAL,
                 },
             },
             Some(RegisterClass::Predicate) => Taken {
@@ -183,16 +183,4 @@ impl Taken {
             },
         }
     }
-}
-
-/// Whether the form reads and writes no general registers.
-const fn on_uniform_datapath(form: &FormInfo) -> bool {
-    let mut index = 0;
-    while index < form.operands.len() {
-        if matches!(form.operands[index].class, Some(RegisterClass::Gpr)) {
-            return false;
-        }
-        index += 1;
-    }
-    true
 }

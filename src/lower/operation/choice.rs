@@ -2,8 +2,8 @@
 
 use super::candidate::{Candidate, Needs};
 use super::fold::fold;
-use super::{Mode, Source, Swap};
-use crate::isa::table::{FieldType, FormInfo, OperandInfo};
+use super::{Mode, Source};
+use crate::isa::table::{FieldType, FormInfo, OperandInfo, Swap};
 use crate::isa::{RegisterClass, Role};
 use crate::lower::source::{Base, Src};
 
@@ -25,10 +25,7 @@ pub(super) fn choose(
         match cheapest(mode.candidates, sources, needs.swap(a, b)) {
             Some(swapped) if best.is_none_or(|(cost, _)| swapped.0 < cost) => {
                 best = Some(swapped);
-                if let Swap::Mirror { bit, codes } = mode.swap {
-                    let code = codes[(*word >> bit) as usize & (codes.len() - 1)];
-                    *word = *word & !((codes.len() as u128 - 1) << bit) | u128::from(code) << bit;
-                }
+                *word = mode.swap().turned(*word);
             }
             _ => {
                 change_places(mode, sources);
@@ -43,13 +40,13 @@ pub(super) fn choose(
 
 /// Puts SrcA and SrcB in each other's place, if they may, and says where they are; done twice, all is as before.
 fn change_places(mode: &Mode, sources: &mut [Source]) -> Option<(usize, usize)> {
-    if matches!(mode.swap, Swap::Never) {
+    if matches!(mode.swap(), Swap::Never) {
         return None;
     }
     let place = |role: Role| mode.sources.iter().position(|&r| r == role);
     let (a, b) = (place(Role::A)?, place(Role::B)?);
     sources.swap(a, b);
-    if let Swap::Exchange = mode.swap
+    if let Swap::Exchange = mode.swap()
         && let Some(pp) = place(Role::Pp)
         && let Source::Predicate(p) = &mut sources[pp]
     {

@@ -13,6 +13,7 @@ pub use candidate::Candidate;
 
 use super::Lower;
 use super::source::{PSrc, Regs, Src};
+use crate::isa::table::Swap;
 use crate::isa::{Inst, Role, VReg};
 use candidate::Needs;
 
@@ -30,26 +31,13 @@ pub struct Mode {
     pub results: &'static [Role],
     /// `-` of its operands means `~`.
     pub complements: bool,
-    /// Whether SrcA and SrcB may change places.
-    pub swap: Swap,
 }
 
-/// How SrcA and SrcB may change places.
-#[derive(Debug)]
-pub enum Swap {
-    /// They may not.
-    Never,
-    /// As they are.
-    Free,
-    /// With the comparison at `bit` turned around.
-    Mirror {
-        /// Lowest bit of the comparison.
-        bit: u8,
-        /// The new code of each code.
-        codes: &'static [u64],
-    },
-    /// With `pp` negated.
-    Exchange,
+impl Mode {
+    /// Whether SrcA and SrcB may change places.
+    fn swap(&self) -> Swap {
+        self.candidates[0].form.info().optype.info().swap
+    }
 }
 
 /// What a constructor hands over for an operand.

@@ -2,8 +2,8 @@
 
 use crate::isa::generated::{IExt, iadd};
 use crate::isa::operand::{PT, Predicate};
-use crate::isa::table::{Direction, FieldValue, FormInfo};
-use crate::isa::{Form, Inst, Register, RegisterClass, Role, VInst, VReg, build};
+use crate::isa::table::Direction;
+use crate::isa::{Form, Register, RegisterClass, Role, VInst, VReg, build};
 use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::VCode;
 use hashbrown::HashMap;
@@ -32,25 +32,20 @@ pub(in crate::regalloc) fn can_read_home(inst: &VInst, divergent: bool) -> bool 
     sibling(inst.form()).is_some() || divergent && without_base(inst).is_some()
 }
 
-/// The form of a memory access without its uniform base.
+/// The form of a memory access without its uniform base, which is as wide as its address.
 fn without_base(inst: &VInst) -> Option<Form> {
-    let base = inst.operands().find(|o| {
-        o.info.class == Some(RegisterClass::Uniform) && o.info.direction == Direction::In
-    })?;
+    let base = inst.operand_regs(inst.form().uniform_operand()?);
     let address = inst.operand(Role::A)?;
-    let wanted = inst.info().stype.strip_suffix('U')?;
-    let forms = inst.optype().info().forms.iter().copied();
-    let form = forms.into_iter().find(|f| f.info().stype == wanted)?;
-    (inst.operand_regs(address).len() == base.regs.len() && base.regs[0].is_some()).then_some(form)
+    let form = inst.form().without_base()?;
+    (inst.operand_regs(address).len() == base.len() && base[0].is_some()).then_some(form)
 }
 
-/// The form of the same operation that has a GPR wherever `form` has a uniform register: the `stype` with `R` for `U`.
+/// The form of the same operation that has a GPR wherever `form` has a uniform register.
 fn sibling(form: Form) -> Option<Form> {
-    let info = form.info();
-    let wanted = info.stype.replace('U', "R");
-    let mut forms = info.optype.info().forms.iter().copied();
-    forms.find(|f| {
-        *f != form && f.info().stype == wanted && f.info().operands.len() == info.operands.len()
+    form.uniform_operand()?;
+    form.in_classes(|operand| match operand.class {
+        Some(RegisterClass::Uniform) => Some(RegisterClass::Gpr),
+        class => class,
     })
 }
 
@@ -63,8 +58,9 @@ pub(in crate::regalloc) fn in_gprs(inst: &VInst, homes: &HashMap<VReg, VReg>) ->
     if !uniform.all(|o| o.info.direction == Direction::In && all_known(o.regs.iter(), homes)) {
         return None;
     }
-    let form = sibling(inst.form())?;
-    Some(in_form(inst, form, |v| homes.get(&v).copied().unwrap_or(v)))
+    let mut out = inst.in_form(sibling(inst.form())?)?;
+    out.rename(|v| homes.get(&v).copied().unwrap_or(v));
+    Some(out)
 }
 
 fn all_known<'a>(
@@ -72,31 +68,6 @@ fn all_known<'a>(
     homes: &HashMap<VReg, VReg>,
 ) -> bool {
     regs.all(|r| r.is_none_or(|r| homes.contains_key(&r)))
-}
-
-/// `inst` in another form of its operation: fields at the same bits keep their values, operands of the same role their
-/// registers.
-fn in_form(inst: &VInst, form: Form, rename: impl Fn(VReg) -> VReg) -> VInst {
-    let mut out: VInst = Inst::new(form);
-    let old: &FormInfo = inst.info();
-    for (index, field) in form.info().fields.iter().enumerate() {
-        let same = old
-            .fields
-            .iter()
-            .any(|f| f.bit == field.bit && f.width == field.width);
-        if same && !matches!(field.value, FieldValue::Constant(_)) {
-            out.set_field(index as u8, field.get(inst.word()));
-        }
-    }
-    for operand in inst.operands() {
-        if let Some(target) = form.info().operand(operand.info.role)
-            && target.class.is_some()
-        {
-            let regs: Vec<Option<VReg>> = operand.regs.iter().map(|r| r.map(&rename)).collect();
-            out.set_regs(target, &regs);
-        }
-    }
-    out
 }
 
 /// A memory access whose uniform base is added to its address in GPRs. The additions go to `added`.
@@ -137,7 +108,7 @@ pub(in crate::regalloc) fn address_in_gprs(
         carry = carry_out;
         sum.push(Some(d));
     }
-    let mut out = in_form(inst, form, |v| v);
+    let mut out = inst.in_form(form)?;
     let address = out.operand(Role::A).expect("the same operation");
     out.set_regs(address, &sum);
     Some(out)

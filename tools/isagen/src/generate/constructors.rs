@@ -105,20 +105,6 @@ pub(super) struct Constructor {
     pub results: Vec<String>,
     /// `-` of its operands is written and means `~`.
     pub complements: bool,
-    /// How SrcA and SrcB may change places.
-    pub swap: Swap,
-}
-
-/// How SrcA and SrcB may change places.
-pub(super) enum Swap {
-    /// They may not.
-    Never,
-    /// As they are.
-    Free,
-    /// With the comparison at `bit` turned around: the new code of each code.
-    Mirror { bit: u8, codes: Vec<u64> },
-    /// With `pp` negated.
-    Exchange,
 }
 
 impl Constructor {
@@ -214,7 +200,7 @@ fn of_mode(machine: &Machine, optype: &Optype, line: usize) -> Vec<Constructor> 
                 .filter(|v| !default(v))
                 .map(|&(field, value)| format!("_{}", member(machine, form, field, value)))
                 .collect();
-            constructor(machine, optype, &written, &family, &suffix, &values, &free)
+            constructor(optype, &written, &family, &suffix, &values, &free)
         })
         .collect()
 }
@@ -282,7 +268,6 @@ fn member<'m>(machine: &'m Machine, form: &Form, field: usize, value: u64) -> &'
 }
 
 fn constructor(
-    machine: &Machine,
     optype: &Optype,
     written: &[Written],
     family: &str,
@@ -366,43 +351,6 @@ fn constructor(
         result,
         results,
         complements,
-        swap: swap(machine, optype, first),
-    }
-}
-
-fn swap(machine: &Machine, optype: &Optype, form: &Form) -> Swap {
-    let says = |word: &str| optype.selection.iter().any(|s| s == word);
-    if says("commutative") {
-        return Swap::Free;
-    }
-    if says("exchanged") {
-        return Swap::Exchange;
-    }
-    if !says("mirrored") {
-        return Swap::Never;
-    }
-    let comparison = form.fields.iter().find_map(|field| match field.ty {
-        FieldType::Enum(ty) if machine.enums[ty].members.iter().any(|m| m.name == "LT") => {
-            Some((field.bit, &machine.enums[ty]))
-        }
-        _ => None,
-    });
-    let Some((bit, ty)) = comparison else {
-        return Swap::Never;
-    };
-    let turned = |name: &str| match name.split_at_checked(1) {
-        Some(("L", rest)) => format!("G{rest}"),
-        Some(("G", rest)) => format!("L{rest}"),
-        _ => name.to_string(),
-    };
-    let code = |name: &str| ty.members.iter().find(|m| m.name == name).map(|m| m.value);
-    let codes = (0..1 << ty.width).map(|value| {
-        let member = ty.members.iter().find(|m| m.value == value);
-        member.and_then(|m| code(&turned(&m.name))).unwrap_or(value)
-    });
-    Swap::Mirror {
-        bit,
-        codes: codes.collect(),
     }
 }
 

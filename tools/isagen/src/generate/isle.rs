@@ -6,7 +6,7 @@
 //! `(decl IMAD_with (ImadOptions Word Word ISrc) GprCarry)` takes the modifiers that `IMAD` implies, made by
 //! `IMAD_options`.
 
-use super::constructors::{Constructor, Register, ResultType, SourceType, Swap, constructors};
+use super::constructors::{Constructor, Register, ResultType, SourceType, constructors};
 use super::naming::{camel, constant, snake};
 use super::types::{is_bool, modifier_types};
 use crate::model::Machine;
@@ -199,7 +199,7 @@ pub fn modes(machine: &Machine) -> String {
     }
     let _ = writeln!(
         w,
-        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::{{Candidate, Mode, Swap}};\n"
+        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::{{Candidate, Mode}};\n"
     );
     for constructor in &list {
         let roles: Vec<String> = constructor
@@ -225,29 +225,17 @@ pub fn modes(machine: &Machine) -> String {
             .collect();
         let _ = writeln!(
             w,
-            "    /// `{}`.\n    pub static {}: Mode = Mode {{ candidates: &[{}], sources: &[{roles}], mask: {:#x}, results: &[{}], complements: {}, swap: {} }};",
+            "    /// `{}`.\n    pub static {}: Mode = Mode {{ candidates: &[{}], sources: &[{roles}], mask: {:#x}, results: &[{}], complements: {} }};",
             constructor.name,
             constant(&constructor.name),
             forms.join(", "),
             constructor.mask,
             results.join(", "),
             constructor.complements,
-            swap(&constructor.swap),
         );
     }
     let _ = writeln!(w, "}}");
     out
-}
-
-fn swap(swap: &Swap) -> String {
-    match swap {
-        Swap::Never => "Swap::Never".to_string(),
-        Swap::Free => "Swap::Free".to_string(),
-        Swap::Exchange => "Swap::Exchange".to_string(),
-        Swap::Mirror { bit, codes } => {
-            format!("Swap::Mirror {{ bit: {bit}, codes: &{codes:?} }}")
-        }
-    }
 }
 
 /// Parameters of Rust functions for modifiers.

@@ -4,7 +4,8 @@ use super::naming::{camel, constant, role_name};
 use super::types::roles;
 use crate::expr::{Expr, Op};
 use crate::model::{
-    Direction, Field, FieldType, FieldValue, Form, Machine, Mode, Operand, SyntaxOperandKind,
+    Direction, Field, FieldType, FieldValue, Form, Machine, Mode, Operand, Optype,
+    SyntaxOperandKind,
 };
 use crate::resolve::EFFECTS;
 use std::fmt::Write;
@@ -57,7 +58,7 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
         };
         let _ = writeln!(
             w,
-            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, examples: &{:?}, effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, provenance: Provenance::{:?},
+            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, examples: &{:?}, effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, swap: {}, provenance: Provenance::{:?},
         latency: LatencyInfo {{ class: {:?}, result: {}, predicate: {}, wide: {}, sources: {}, variable: {} }} }},",
             optype.name,
             optype.number,
@@ -68,6 +69,7 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
             effect_bits(&optype.effects),
             super::optypes::options(machine, optype).iter().fold(0u128, |m, o| m | o.mask()),
             optype.write_scoreboard,
+            swap(machine, optype),
             optype.provenance,
             latency.map_or("", |l| l.class.as_str()),
             time("result"),
@@ -87,6 +89,42 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     }
     let _ = writeln!(w, "];\n");
     form_index(machine, w);
+}
+
+/// How SrcA and SrcB of an operation may change places, as `Swap`.
+fn swap(machine: &Machine, optype: &Optype) -> String {
+    let says = |word: &str| optype.selection.iter().any(|s| s == word);
+    if says("commutative") {
+        return "Swap::Free".to_string();
+    }
+    if says("exchanged") {
+        return "Swap::Exchange".to_string();
+    }
+    let form = optype.forms.clone().next().map(|f| &machine.forms[f]);
+    let comparison = form.filter(|_| says("mirrored")).and_then(|form| {
+        form.fields.iter().find_map(|field| match field.ty {
+            FieldType::Enum(ty) if machine.enums[ty].members.iter().any(|m| m.name == "LT") => {
+                Some((field.bit, &machine.enums[ty]))
+            }
+            _ => None,
+        })
+    });
+    let Some((bit, ty)) = comparison else {
+        return "Swap::Never".to_string();
+    };
+    let turned = |name: &str| match name.split_at_checked(1) {
+        Some(("L", rest)) => format!("G{rest}"),
+        Some(("G", rest)) => format!("L{rest}"),
+        _ => name.to_string(),
+    };
+    let code = |name: &str| ty.members.iter().find(|m| m.name == name).map(|m| m.value);
+    let codes: Vec<u64> = (0..1 << ty.width)
+        .map(|value| {
+            let member = ty.members.iter().find(|m| m.value == value);
+            member.and_then(|m| code(&turned(&m.name))).unwrap_or(value)
+        })
+        .collect();
+    format!("Swap::Mirror {{ bit: {bit}, codes: &{codes:?} }}")
 }
 
 fn enum_static(name: &str) -> String {
