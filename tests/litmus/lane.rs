@@ -157,21 +157,21 @@ impl Lane {
         let o = &line.operands;
         let at = |index: usize| self.number(o[index]);
         match line.name {
-            "MOV" | "S2R" | "S2UR" => {
+            "MOV" | "UMOV" | "S2R" | "S2UR" => {
                 let value = self.value(o[1]);
                 self.set(o[0], value);
             }
-            "SEL" => {
+            "SEL" | "USEL" => {
                 let value = self.value(if at(3) != 0 { o[1] } else { o[2] });
                 self.set(o[0], value);
             }
             "ULDC.64" => self.set_wide(o[0], self.wide(o[1])),
-            "SHF.L.WRAP.U32" => {
+            "SHF.L.WRAP.U32" | "USHF.L.WRAP.U32" => {
                 let value = (u64::from(at(3)) << 32 | u64::from(at(1))) << (at(2) & 31);
                 assert_eq!(at(3), 0, "the high word of a shift");
                 self.set(o[0], Value::Number(value as u32));
             }
-            "SHF.R.HI.WRAP.U32" => {
+            "SHF.R.HI.WRAP.U32" | "USHF.R.HI.WRAP.U32" => {
                 let value = at(3) >> (at(2) & 31);
                 self.set(o[0], Value::Number(value));
             }
@@ -180,11 +180,11 @@ impl Lane {
                 let value = at(2).wrapping_add((value >> 32) as u32);
                 self.set(o[0], Value::Number(value));
             }
-            "LOP3.POR" => {
+            "LOP3.POR" | "ULOP3.POR" => {
                 let value = table(at(4), [3, 2, 1].map(at));
                 self.set(o[0], Value::Number(value));
             }
-            "IMAD.WIDE.U32" => {
+            "IMAD.WIDE.U32" | "UIMAD.WIDE.U32" => {
                 let product = u64::from(at(1)) * u64::from(at(2));
                 self.set_wide(o[0], product.wrapping_add(self.wide(o[3])));
             }
@@ -194,7 +194,7 @@ impl Lane {
                 let value = (equal == name.contains("EQ")) && at(3) != 0;
                 self.set(o[0], Value::Number(value.into()));
             }
-            "PLOP3" => {
+            "PLOP3" | "UPLOP3" => {
                 let value = table(at(o.len() - 1), [2, 3, 4].map(|back| at(o.len() - back)));
                 self.set(o[0], Value::Number(value & 1));
             }
