@@ -132,11 +132,13 @@ fn lanes_that_run_apart_cannot_be_waited_for() {
     };
     let apart = |missing| Some(FaultKind::LanesApart { missing });
     assert_eq!(sync(u32::MAX, 32, 32), None);
-    assert_eq!(sync(u32::MAX, 32, 8), apart(0xFFFF_FF00));
-    assert_eq!(sync(u32::MAX, 64, 1), apart(0xFFFF_FFFE));
+    assert_eq!(sync(0xFFFF, 32, 8), apart(0xFF00));
+    assert_eq!(sync(0x3, 64, 1), apart(0x2));
+    // All lanes are all that run together.
+    assert_eq!(sync(u32::MAX, 32, 8), None);
     assert_eq!(sync(0xFF, 8, 8), None);
     // Lanes that no thread has are not missing, as in a warp of 32 lanes.
-    assert_eq!(sync(u32::MAX, 8, 8), None);
-    assert_eq!(sync(u32::MAX, 12, 8), apart(0x0000_0F00));
-    assert_eq!(sync(u32::MAX, 12, 32), None);
+    assert_eq!(sync(0xFFF, 8, 8), None);
+    assert_eq!(sync(0xFFFF, 12, 8), apart(0x0000_0F00));
+    assert_eq!(sync(0xFFFF, 12, 32), None);
 }

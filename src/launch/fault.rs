@@ -235,7 +235,7 @@ pub enum FaultKind {
         /// The waiting lanes.
         waiting: u32,
     },
-    /// WARPSYNC waits for lanes of the warp that do not run together with these.
+    /// WARPSYNC waits for certain lanes of the warp that do not run together with these.
     #[error(
         "the lanes {missing:#010x} are waited for and run apart; raise `--warp-lanes` or `SimConfig::warp_lanes`"
     )]
