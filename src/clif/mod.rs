@@ -1,10 +1,10 @@
 //! From CLIF text to a function that is ready to be lowered.
 //!
-//! [`source`] reads a file; [`Preparer::prepare`] then takes an `ir::Function` through the passes on CLIF, which are the
-//! rows of `pipeline`, and returns it as [`Prepared`]: verified, with its [`intrinsics`] found and checked, private stack
-//! slots in SSA form, optimised by Cranelift's mid-end, free of aliases and unreachable blocks, and with its control
-//! flow computed. Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA: thread
-//! ids and shared addresses are i32, which a 64-bit ISA would refuse.
+//! [`source`] reads a file; [`Preparer::prepare`] then takes an `ir::Function` through the passes on CLIF, which are
+//! the rows of `pipeline`, and returns it as [`Prepared`]: verified, with its [`intrinsics`] found and checked, private
+//! stack slots in SSA form, optimised by Cranelift's mid-end, free of aliases and unreachable blocks, and with its
+//! control flow computed. Everything here works with Cranelift's `settings::Flags` only, never through a stand-in ISA:
+//! thread ids and shared addresses are i32, which a 64-bit ISA would refuse.
 
 pub mod accesses;
 pub mod atomics;

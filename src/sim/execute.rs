@@ -1,8 +1,9 @@
 //! One instruction of one warp.
 //!
 //! [`Warp::step`] issues the next instruction of the warp's current group in all its lanes whose guard holds, and
-//! leaves the warp at the next one. Families with more to say have their own files: memory in [`crate::sim::execute::access`], lanes
-//! among each other in [`crate::sim::execute::convergent`], control in [`super::warp`].
+//! leaves the warp at the next one. Families with more to say have their own files: memory in
+//! [`crate::sim::execute::access`], lanes among each other in [`crate::sim::execute::convergent`], control in
+//! [`super::warp`].
 
 pub(crate) mod access;
 pub(crate) mod checked;
@@ -345,7 +346,8 @@ impl Warp {
                 // Lanes that wait for others have their turn after these.
                 self.leave_here(mask & !alike);
                 let mask = alike;
-                // All lanes of a warp are all of the piece: the compiler has them meet in front of a barrier of the block.
+                // All lanes of a warp are all of the piece: the compiler has them meet in front of a barrier of the
+                // block.
                 let missing = wanted & self.apart;
                 if missing != 0 && wanted != u32::MAX {
                     return Err(Stop::lanes(FaultKind::LanesApart { missing }, mask));

@@ -1,10 +1,10 @@
 //! Launching a kernel: constant bank 0, the order of CTAs, what is reported.
 //!
 //! CTAs run one after another in the order of their numbers, or on several threads as if they did
-//! ([`crate::sim::launch::parallel`]). Where the program has atomics on global memory, CTAs may wait for each other: then as many as
-//! the machine's multiprocessors hold are resident together and take turns. Either way the same launch on the same
-//! memory gives the same result, unless the user does without ([`concurrent`]). The state of a CTA is made when it
-//! begins and passed on when it ends, so a launch takes memory for those CTAs only that really wait.
+//! ([`crate::sim::launch::parallel`]). Where the program has atomics on global memory, CTAs may wait for each other:
+//! then as many as the machine's multiprocessors hold are resident together and take turns. Either way the same launch
+//! on the same memory gives the same result, unless the user does without ([`concurrent`]). The state of a CTA is made
+//! when it begins and passed on when it ends, so a launch takes memory for those CTAs only that really wait.
 
 pub(crate) mod cta;
 pub(crate) mod parallel;

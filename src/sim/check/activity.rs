@@ -1,9 +1,9 @@
 //! What threads read again and again, and who changed it last.
 //!
 //! Counts the instructions that change memory: a store of what is there already changes nothing. A launch in which all
-//! warps go round while this number stays can never go on ([`crate::sim::warp::rounds`]). For the message: of each warp the
-//! places that it read since its state was kept, and of each place that atomics and strong stores changed the last one
-//! that did: the holder of a lock.
+//! warps go round while this number stays can never go on ([`crate::sim::warp::rounds`]). For the message: of each warp
+//! the places that it read since its state was kept, and of each place that atomics and strong stores changed the last
+//! one that did: the holder of a lock.
 
 use super::Spot;
 use crate::isa::generated::SReg;

@@ -1,7 +1,7 @@
 //! What instructions do: the choice of an [`Action`] for a word.
 //!
-//! Pure operations become lane loops ([`crate::sim::decode::specialised`]). The others are the device's own; their windows, sizes
-//! and offsets are read off the description's effects, enumerations and fields.
+//! Pure operations become lane loops ([`crate::sim::decode::specialised`]). The others are the device's own; their
+//! windows, sizes and offsets are read off the description's effects, enumerations and fields.
 
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::generated::*;

@@ -3,9 +3,9 @@
 //! A warp that comes back to the same state, with the same registers at the same instructions, while nobody has changed
 //! memory, does the same for ever unless another one changes memory. Looked for under checks only, at the beginning of
 //! a group's turn, with Brent's algorithm: one state is kept, and replaced after ever longer times. In: every
-//! instruction that a warp has issued, and how often memory has changed ([`crate::sim::check`]). Out: the number of changes
-//! at which a warp was found going round; the launch ends when that is so of all that are not waiting. What remains of
-//! a turn then is counted, not run, with the same outcome: whole rounds leave everything as it is.
+//! instruction that a warp has issued, and how often memory has changed ([`crate::sim::check`]). Out: the number of
+//! changes at which a warp was found going round; the launch ends when that is so of all that are not waiting. What
+//! remains of a turn then is counted, not run, with the same outcome: whole rounds leave everything as it is.
 
 use crate::launch::Stats;
 use crate::sim::execute::Environment;

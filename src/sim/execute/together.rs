@@ -1,9 +1,9 @@
 //! Loads and stores whose lanes are all in one memory, checked once for all lanes.
 //!
 //! This is what nearly all accesses are when nobody looks on. What is found wrong here, and what is elsewhere, is left
-//! to the lane by lane way of [`crate::sim::execute::access`], which knows the first lane at fault and what the lanes before it have
-//! done. Lanes beside each other are one copy. Everything is inlined into code that is compiled for the host's vector
-//! instructions.
+//! to the lane by lane way of [`crate::sim::execute::access`], which knows the first lane at fault and what the lanes
+//! before it have done. Lanes beside each other are one copy. Everything is inlined into code that is compiled for the
+//! host's vector instructions.
 
 use crate::abi::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::isa::Role;

@@ -2,9 +2,9 @@
 //!
 //! Each worker keeps its share of the blocks that are resident together and gives them turns; for one that has ended it
 //! takes the next that nobody has taken. So all resident blocks get turns, and who waits for a block on another thread
-//! sees what it does ([`crate::sim::memory::strong`]). Which of them comes first is up to the host. Workers are about equally
-//! far: else warps that wait for a worker which the host does not run would use up their budget for nothing. The first
-//! fault ends all, and what all have issued until then is added up.
+//! sees what it does ([`crate::sim::memory::strong`]). Which of them comes first is up to the host. Workers are about
+//! equally far: else warps that wait for a worker which the host does not run would use up their budget for nothing.
+//! The first fault ends all, and what all have issued until then is added up.
 
 use super::batch::{Batch, resident};
 use super::crowd::{Crowd, ENDED, Outcome, PAUSE};

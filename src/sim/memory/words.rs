@@ -2,9 +2,9 @@
 //!
 //! Words of 32 bits that are loaded and stored one by one, relaxed: whoever needs an order has one already, since a
 //! launch and whoever waits for its end meet at the driver's queue. An access of up to four bytes, aligned to its size,
-//! is one step; longer ones are a step a word. Accesses with an order have their own file ([`crate::sim::memory::strong`]). Bytes
-//! beside those that are stored keep what another thread stores there meanwhile. Zeros come from the operating system
-//! when they are touched.
+//! is one step; longer ones are a step a word. Accesses with an order have their own file
+//! ([`crate::sim::memory::strong`]). Bytes beside those that are stored keep what another thread stores there
+//! meanwhile. Zeros come from the operating system when they are touched.
 
 use crate::sim::warp::registers::{Column, LANES};
 use bytemuck::allocation::try_zeroed_slice_box;

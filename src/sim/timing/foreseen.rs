@@ -3,8 +3,8 @@
 //! As long as all live lanes of a warp issue the same instructions, with guards that hold in all of them or in none,
 //! what is on its way depends on no lane: for each register who writes or reads it, and how many cycles that takes from
 //! now, or which scoreboards tell. What is on its way after an instruction follows from that and the instruction, so
-//! [`crate::sim::timing::pending`] finds it out once and looks it up from then on. A hazard is no such step: it is found anew every
-//! time.
+//! [`crate::sim::timing::pending`] finds it out once and looks it up from then on. A hazard is no such step: it is
+//! found anew every time.
 
 use crate::launch::Resource;
 use hashbrown::HashMap;

@@ -3,10 +3,10 @@
 //! One scheduler a CTA issues one instruction a cycle, warps in turn, each in order. A warp issues when its stall is
 //! over and the scoreboards it waits for are zero. This gives the cycles.
 //!
-//! Whether the control bits suffice is judged apart from that, by [`crate::sim::timing::pending`], on clocks that only the stalls of
-//! a lane's own instructions advance: which warps run beside it, and how long they take, changes nothing. Found is a
-//! register read before its result has arrived (RAW), written while an earlier write would arrive at the same time or
-//! later (WAW), written while a slow reader may still read it (WAR).
+//! Whether the control bits suffice is judged apart from that, by [`crate::sim::timing::pending`], on clocks that only
+//! the stalls of a lane's own instructions advance: which warps run beside it, and how long they take, changes nothing.
+//! Found is a register read before its result has arrived (RAW), written while an earlier write would arrive at the
+//! same time or later (WAW), written while a slow reader may still read it (WAR).
 //!
 //! The values that instructions compute never depend on this.
 

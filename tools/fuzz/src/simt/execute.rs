@@ -11,7 +11,8 @@ use super::meeting::{Meetings, convergent_functions};
 
 /// Statements that a kernel may take, all threads together.
 const PATIENCE: u64 = 4_000_000;
-/// Calls that may be in each other: more than the fuel of a thread allows, and less than what the stack of the host holds.
+/// Calls that may be in each other: more than the fuel of a thread allows, and less than what the stack of the host
+/// holds.
 const MAX_DEPTH: u32 = 4 * FUEL;
 
 /// What a kernel leaves.
