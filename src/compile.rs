@@ -423,14 +423,12 @@ impl Compiler {
         let limit = summaries.register_limit(input.kernel);
 
         preparer.remarks = Remarks::new(watch.remarks);
-        let prepared = prepare(
-            input,
-            summaries,
-            (options, *verified),
+        let given = Given {
+            verified: *verified,
             skip,
-            preparer,
-            watch,
-        )?;
+            stop_after: watch.last,
+        };
+        let prepared = prepare(input, summaries, options, &given, preparer, watch)?;
         let mut remarks = std::mem::take(&mut preparer.remarks);
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
@@ -507,18 +505,13 @@ impl Compiler {
 fn prepare(
     input: &FunctionInput<'_>,
     summaries: &Summaries,
-    (options, verified): (&Options, bool),
-    skip: &[Pass],
+    options: &Options,
+    given: &Given<'_>,
     preparer: &mut Preparer,
     watch: &mut Watch,
 ) -> Result<Box<clif::Prepared>, Halt> {
-    let given = Given {
-        verified,
-        skip,
-        stop_after: watch.last,
-    };
     let mut start = watch.start();
-    let prepared = with_options(input, summaries, options, &given, |given| {
+    let prepared = with_options(input, summaries, options, given, |given| {
         preparer.prepare_until(input.func.clone(), given, &mut |pass, func| {
             watch.count(pass, start);
             watch.dump(pass, input.name, func, None);

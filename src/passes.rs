@@ -161,9 +161,7 @@ impl Pass {
     pub fn is_optional(self) -> bool {
         ROWS[self as usize].2 == Optional
     }
-}
 
-impl Pass {
     /// Whether it may be left out.
     ///
     /// # Errors

@@ -291,12 +291,13 @@ mod tests {
         assert_eq!(ends(text, true), [3, 4]);
     }
 
-    #[test]
-    fn a_barrier_is_no_early_exit_whatever_is_behind_it() {
-        // Two exits behind the barrier, and a larger one before it.
-        let text = "function %f(i32, i64) {
+    /// `before`, then an exit with many instructions, or a barrier with two exits behind it.
+    fn two_exits_behind_a_barrier(before: &str) -> String {
+        format!(
+            "function %f(i32, i64) {{
                 fn0 = %gpu_bar_sync()
             block0(v0: i32, v1: i64):
+                {before}
                 brif v0, block1, block2
             block1:
                 v2 = iadd v0, v0
@@ -314,35 +315,21 @@ mod tests {
             block4:
                 store v0, v1
                 return
-            }";
-        assert_eq!(ends(text, true), [1, 4]);
+            }}"
+        )
     }
 
     #[test]
+    fn a_barrier_is_no_early_exit_whatever_is_behind_it() {
+        assert_eq!(ends(&two_exits_behind_a_barrier("nop"), true), [1, 4]);
+    }
+
+    /// The exit between two barriers is the largest of those that the first leads to, but not the second.
+    #[test]
     fn who_leaves_between_two_barriers_has_ended() {
-        // The exit between them is the largest of those that the first leads to, but not the second.
-        let text = "function %f(i32, i64) {
-                fn0 = %gpu_bar_sync()
-            block0(v0: i32, v1: i64):
-                call fn0()
-                brif v0, block1, block2
-            block1:
-                v2 = iadd v0, v0
-                v3 = imul v2, v2
-                v4 = imul v3, v2
-                store v4, v1
-                return
-            block2:
-                call fn0()
-                brif v0, block3, block4
-            block3:
-                v5 = iadd v0, v0
-                store v5, v1
-                return
-            block4:
-                store v0, v1
-                return
-            }";
-        assert_eq!(ends(text, true), [1, 4]);
+        assert_eq!(
+            ends(&two_exits_behind_a_barrier("call fn0()"), true),
+            [1, 4]
+        );
     }
 }

@@ -180,6 +180,12 @@ impl Effects {
         .union(Effects::TRAP)
         .union(Effects::ANY_GPR);
 
+    /// Those for which an instruction stays although nobody reads its results.
+    pub const KEPT: Effects = Effects::CONTROL
+        .union(Effects::STORE)
+        .union(Effects::ATOMIC)
+        .union(Effects::CONVERGENT);
+
     /// Both sets.
     pub const fn union(self, other: Effects) -> Effects {
         Effects(self.0 | other.0)

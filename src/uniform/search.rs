@@ -16,11 +16,8 @@ const PARAMETER_WORDS: usize = 32;
 /// functions take two or three).
 const SWEEPS: u32 = 16;
 
-/// Effects for which an instruction stays although nobody reads its results.
-const KEPT: Effects = Effects::CONTROL
-    .union(Effects::STORE)
-    .union(Effects::ATOMIC)
-    .union(Effects::CONVERGENT)
+/// Effects for which an instruction stays although nobody reads its results: a load may fault.
+const KEPT: Effects = Effects::KEPT
     .union(Effects::GLOBAL)
     .union(Effects::SHARED)
     .union(Effects::LOCAL)

@@ -10,12 +10,6 @@ use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Effects for which an instruction stays although nobody reads its results.
-const KEPT: Effects = Effects::CONTROL
-    .union(Effects::STORE)
-    .union(Effects::ATOMIC)
-    .union(Effects::CONVERGENT);
-
 /// Collects instructions in reverse.
 ///
 /// Lowering walks a function from its end, because an instruction is selected only when its result was asked for. A
@@ -226,9 +220,9 @@ impl VCodeBuilder {
     pub fn end_unit(&mut self) {
         self.order = MemoryOrder::default();
         let kept = if std::mem::take(&mut self.keeps_loads) {
-            KEPT.union(Effects::LOAD)
+            Effects::KEPT.union(Effects::LOAD)
         } else {
-            KEPT
+            Effects::KEPT
         };
         // Backwards; what stays moves up to what stayed before.
         let end = self.insts.len();

@@ -167,8 +167,9 @@ struct Function<'a> {
     inline: HashSet<(Type, &'a str)>,
     inline_lists: usize,
     inline_line: u32,
-    /// Dynamic types: number and type.
+    /// Dynamic types, by ascending number, and all of them.
     dynamic: Vec<(u32, Type)>,
+    dynamic_types: HashSet<Type>,
     /// Values that are dynamic vectors.
     dynamic_values: HashMap<u32, Type>,
     /// Functions and symbols that the embedding knows by number.
@@ -180,6 +181,20 @@ struct Function<'a> {
 }
 
 impl Function<'_> {
+    fn declare_dynamic(&mut self, number: u32, ty: Type) {
+        self.dynamic_types.insert(ty);
+        // A number that the reader has filled already stays what it is.
+        if self.dynamic.last().is_none_or(|&(last, _)| last < number) {
+            self.dynamic.push((number, ty));
+        }
+    }
+
+    /// The dynamic type of a number. The reader fills gaps with the next type.
+    fn dynamic_type(&self, number: u32) -> Option<Type> {
+        let next = self.dynamic.partition_point(|&(known, _)| known < number);
+        Some(self.dynamic.get(next)?.1)
+    }
+
     /// What can only be said of the whole function.
     fn finish(&self) -> Result<(), Error> {
         // An instruction's constant gets the number of those there are.
@@ -284,10 +299,11 @@ impl<'a> Check<'a> {
                     return Err(syntax(format!("{ty} is no vector"), line));
                 }
                 Some(ty) if ty.bits() > MAX_DYNAMIC_BASE => return Err(dynamic_vectors(line)),
-                Some(ty) => self
-                    .function
-                    .dynamic
-                    .extend(ty.vector_to_dynamic().map(|ty| (number, ty))),
+                Some(ty) => {
+                    if let Some(ty) = ty.vector_to_dynamic() {
+                        self.function.declare_dynamic(number, ty);
+                    }
+                }
                 None => {}
             },
             "u" if self.is_mark(index + 1, ':')
@@ -365,14 +381,11 @@ impl<'a> Check<'a> {
 
     /// The type of an instruction on dynamic vectors, and of its result: the function must have declared both.
     fn dynamic_type(&mut self, index: usize, opcode: Opcode, line: u32) -> Result<(), Error> {
-        let declared = &self.function.dynamic;
         let explicit = self.is_mark(index + 1, '.').then(|| self.word(index + 2));
         let controlling = match explicit.flatten().map(entity) {
             Some(Some(("dt", number))) => {
-                // The reader fills gaps with the next type.
-                let next = declared.iter().find(|&&(next, _)| number <= next);
                 let undefined = || syntax(format!("undefined dynamic type dt{number}"), line);
-                Some(next.ok_or_else(undefined)?.1)
+                Some(self.function.dynamic_type(number).ok_or_else(undefined)?)
             }
             Some(_) => None,
             // `select` and its like have the type of their second operand.
@@ -402,7 +415,7 @@ impl<'a> Check<'a> {
             if !result.is_dynamic_vector() {
                 continue;
             }
-            if !declared.iter().any(|&(_, known)| known == result) {
+            if !self.function.dynamic_types.contains(&result) {
                 return Err(dynamic_vectors(line));
             }
             if index > 1

@@ -1,5 +1,7 @@
 //! Damaged texts: what a typing mistake, a lost line or a wrong tool would leave.
 
+use cranelift_thisgpu::unstable::isa::random::Random;
+
 /// Words that are put in anywhere.
 const WORDS: [&str; 44] = [
     "v0",
@@ -48,32 +50,11 @@ const WORDS: [&str; 44] = [
     "function",
 ];
 
-/// A source of random numbers: SplitMix64 (Steele, Lea and Flood, 2014).
-pub struct Random(u64);
-
-impl Random {
-    /// The numbers of a seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next number.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`, which is not zero.
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.bits() % end as u64) as usize
-    }
-
-    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of.get(self.below(of.len().max(1)))
-            .copied()
-            .unwrap_or_default()
+/// One of some words; the empty one where there are none.
+fn pick<'a>(random: &mut Random, of: &[&'a str]) -> &'a str {
+    match of {
+        [] => "",
+        of => of[random.below(of.len())],
     }
 }
 
@@ -112,7 +93,7 @@ fn with_words(text: &str, other: &str, random: &mut Random) -> String {
     let mut others: Vec<&str> = other.split_whitespace().collect();
     others.extend(WORDS);
     if words.is_empty() {
-        return random.pick(&others).to_owned();
+        return pick(random, &others).to_owned();
     }
     let place = random.below(words.len());
     let far = random.below(words.len());
@@ -120,8 +101,8 @@ fn with_words(text: &str, other: &str, random: &mut Random) -> String {
     match random.below(7) {
         0 => _ = words.remove(place),
         1 => words.insert(place, words[place]),
-        2 => words[place] = random.pick(&others),
-        3 => words.insert(place, random.pick(&WORDS)),
+        2 => words[place] = pick(random, &others),
+        3 => words.insert(place, pick(random, &WORDS)),
         4 => words[place] = words[far],
         5 => words.swap(place, far),
         _ => {
@@ -162,8 +143,8 @@ fn with_lines(text: &str, other: &str, random: &mut Random) -> String {
         0 => _ = lines.remove(place),
         1 => lines.insert(place, lines[far]),
         2 => lines.swap(place, far),
-        3 => lines.insert(place, random.pick(&others)),
-        4 => lines[place] = random.pick(&others),
+        3 => lines.insert(place, pick(random, &others)),
+        4 => lines[place] = pick(random, &others),
         _ => lines.truncate(place),
     }
     lines.concat()

@@ -35,6 +35,20 @@ struct Region {
     parent: Option<usize>,
 }
 
+/// By block, the loops around it, the smallest first. Loops lie in each other or apart.
+fn loops_around(model: &FunctionCycles) -> Vec<Vec<usize>> {
+    let loops = &model.loops;
+    let mut order: Vec<usize> = (0..loops.len()).collect();
+    order.sort_by_key(|&index| loops[index].len());
+    let mut around = vec![Vec::new(); model.blocks.len()];
+    for index in order {
+        for &block in &loops[index] {
+            around[block as usize].push(index);
+        }
+    }
+    around
+}
+
 /// By loop, and last what is in none.
 fn regions(version: &Version<'_>) -> Vec<Region> {
     let Version {
@@ -43,18 +57,18 @@ fn regions(version: &Version<'_>) -> Vec<Region> {
         function,
     } = version;
     let loops = &model.loops;
-    let holds = |outer: usize, inner: usize| {
-        outer != inner
-            && loops[inner]
-                .iter()
-                .all(|block| loops[outer].contains(block))
-            && loops[outer].len() > loops[inner].len()
-    };
-    let around = |inner| (0..loops.len()).filter(move |&outer| holds(outer, inner));
-    let mut regions: Vec<Region> = (0..loops.len())
-        .map(|index| Region {
-            counts: BTreeMap::new(),
-            parent: around(index).min_by_key(|&outer| loops[outer].len()),
+    let around = loops_around(model);
+    let mut regions: Vec<Region> = loops
+        .iter()
+        .map(|blocks| {
+            let around = blocks
+                .first()
+                .map_or(&[][..], |&block| &around[block as usize]);
+            let larger = |&&outer: &&usize| loops[outer].len() > blocks.len();
+            Region {
+                counts: BTreeMap::new(),
+                parent: around.iter().find(larger).copied(),
+            }
         })
         .collect();
     regions.push(Region {
@@ -79,11 +93,10 @@ fn regions(version: &Version<'_>) -> Vec<Region> {
             continue;
         };
         let block = model.blocks.partition_point(|block| after(block.offset));
-        let block = block.saturating_sub(1) as u32;
-        let within = (0..loops.len()).filter(|&index| loops[index].contains(&block));
-        let region = within
-            .min_by_key(|&index| loops[index].len())
-            .unwrap_or(loops.len());
+        let innermost = around
+            .get(block.saturating_sub(1))
+            .and_then(|around| around.first());
+        let region = innermost.copied().unwrap_or(loops.len());
         *regions[region]
             .counts
             .entry((line, operation.to_owned()))
@@ -135,15 +148,9 @@ pub fn weights(versions: [Version<'_>; 2]) -> [Vec<f64>; 2] {
         turns(own, other, &least)
     });
     let of_blocks = |side: usize| {
-        let model = versions[side].model;
-        let blocks = 0..model.blocks.len() as u32;
-        let within = |block| {
-            let loops = model.loops.iter().zip(&turns[side]);
-            loops.filter(move |(blocks, _)| blocks.contains(&block))
-        };
-        blocks
-            .map(|block| within(block).map(|(_, turns)| turns).product())
-            .collect()
+        let around = loops_around(versions[side].model);
+        let weight = |around: &Vec<usize>| around.iter().map(|&index| turns[side][index]).product();
+        around.iter().map(weight).collect()
     };
     [of_blocks(0), of_blocks(1)]
 }
