@@ -6,8 +6,9 @@
 //! the instruction and operands in other registers than their values'.
 
 use super::RegallocError;
+use super::coloured::{Coloured, Extent};
 use super::constrain::pressure::{Pressure, stack_pointer};
-use super::liveness::{Liveness, edge_arguments, end_position, position};
+use super::liveness::{Liveness, end_position, position};
 use super::parallel::Copy;
 use super::pick::{NoRegister, Picker};
 use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
@@ -60,6 +61,8 @@ pub(super) struct Colouring {
     pub entry_busy: RegisterSet,
     /// Every register that the colouring names.
     pub used: RegisterSet,
+    /// The values that have registers.
+    pub coloured: Coloured,
     webs: Webs,
     tables: Tables,
 }
@@ -71,7 +74,7 @@ impl Colouring {
     }
 }
 
-/// Colours `code`.
+/// Colours those values of `code` that `extent` says.
 ///
 /// # Errors
 /// [`RegallocError::TooFew`] where the registers do not suffice, [`RegallocError::Order`] for code that is not in SSA
@@ -80,10 +83,12 @@ pub(super) fn colour(
     code: &VCode<VReg>,
     live: &Liveness,
     pressure: &Pressure,
+    extent: Extent,
     gpr_limit: u8,
     out: &mut Colouring,
 ) -> Result<(), RegallocError> {
-    out.webs.compute(code, live);
+    out.coloured.find(code, extent);
+    out.webs.compute(code, live, &out.coloured);
     out.sites.clear();
     out.exits.clear();
     out.exits.reserve(code.blocks.len());
@@ -100,6 +105,7 @@ pub(super) fn colour(
     let mut scan = Scan {
         code,
         live,
+        coloured: &out.coloured,
         picker,
         pinned: stack_pointer(code),
         sites: &mut out.sites,
@@ -110,7 +116,7 @@ pub(super) fn colour(
     }
     for block in code.blocks.keys() {
         scan.picker
-            .enter(live.live_in(block))
+            .enter(live.live_in(block).filter(|v| scan.coloured.contains(*v)))
             .map_err(|value| RegallocError::Order {
                 function: code.name.clone(),
                 block,
@@ -153,7 +159,7 @@ pub(super) fn colour(
     }
     // Arguments go to their parameters' registers, which are all known now.
     for block in code.blocks.keys() {
-        for (arg, param) in edge_arguments(code, block) {
+        for (arg, param) in out.coloured.edge_arguments(code, block) {
             let to = out.colour[param.index()];
             if to != NONE {
                 let class = param.class();
@@ -218,6 +224,7 @@ impl NoRegister {
 pub(super) struct Scan<'a> {
     pub(super) code: &'a VCode<VReg>,
     pub(super) live: &'a Liveness,
+    pub(super) coloured: &'a Coloured,
     pub(super) picker: Picker<'a>,
     pub(super) pinned: Option<VReg>,
     pub(super) sites: &'a mut Vec<(u32, Site)>,
@@ -234,7 +241,7 @@ impl Scan<'_> {
         let alive = code
             .entry
             .iter()
-            .filter(|(v, _)| !live.is_dead(*v) && Some(*v) != pinned);
+            .filter(|(v, _)| self.coloured.contains(*v) && !live.is_dead(*v) && Some(*v) != pinned);
         let copies = self.define_fixed(alive)?;
         let mut busy = self.picker.occupied;
         code.entry.iter().for_each(|(_, r)| busy.insert(*r));
@@ -262,7 +269,7 @@ impl Scan<'_> {
 
     fn parameters(&mut self, block: Block) -> Result<(), NoRegister> {
         for &v in &self.code.blocks[block].params {
-            if !self.live.is_dead(v) {
+            if self.coloured.contains(v) && !self.live.is_dead(v) {
                 let c = self.picker.pick(v, self.picker.free(v.class()))?;
                 self.picker.assign(v, c);
             }
@@ -271,7 +278,9 @@ impl Scan<'_> {
     }
 
     pub(super) fn dies(&self, v: VReg, at: u32, block: Block) -> bool {
-        Some(v) != self.pinned && !self.live.is_live_after(self.code, v, at, block)
+        self.coloured.contains(v)
+            && Some(v) != self.pinned
+            && !self.live.is_live_after(self.code, v, at, block)
     }
 
     pub(super) fn release_dying(&mut self, block: Block, at: u32, entry: &Entry<VReg>) {
@@ -284,7 +293,7 @@ impl Scan<'_> {
 
     pub(super) fn release_dead(&mut self, entry: &Entry<VReg>) {
         for v in self.code.definitions(entry) {
-            if self.live.is_dead(v) && self.picker.colour(v) != NONE {
+            if self.picker.colour(v) != NONE && self.live.is_dead(v) {
                 self.picker.release(v);
             }
         }
@@ -309,10 +318,12 @@ impl Scan<'_> {
         let mut targets = RegisterSet::default();
         for (v, to) in &call.uses {
             targets.insert(*to);
-            site.before.push(Copy {
-                from: self.register(*v),
-                to: *to,
-            });
+            if self.coloured.contains(*v) {
+                site.before.push(Copy {
+                    from: self.register(*v),
+                    to: *to,
+                });
+            }
         }
         self.release_dying(block, at, entry);
         for operand in entry
@@ -350,9 +361,10 @@ impl Scan<'_> {
             }
         }
         fixed.extend(call.defs.iter().copied());
-        let live = self.live;
+        let (live, coloured) = (self.live, self.coloured);
+        let wanted = |v: VReg| coloured.contains(v) && !live.is_dead(v);
         site.after = self
-            .define_fixed(fixed.iter().filter(|(v, _)| !live.is_dead(*v)))?
+            .define_fixed(fixed.iter().filter(|(v, _)| wanted(*v)))?
             .into_iter()
             .collect();
         site.busy_after = self.picker.occupied;
@@ -417,10 +429,12 @@ impl Scan<'_> {
         let mut targets = RegisterSet::default();
         for (v, to) in values {
             targets.insert(*to);
-            exit.before.push(Copy {
-                from: self.register(*v),
-                to: *to,
-            });
+            if self.coloured.contains(*v) {
+                exit.before.push(Copy {
+                    from: self.register(*v),
+                    to: *to,
+                });
+            }
         }
         for v in data.terminator.uses() {
             if self.dies(v, at, block) {

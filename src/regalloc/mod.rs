@@ -21,6 +21,7 @@
 mod allocation;
 mod backtracking;
 mod check;
+mod coloured;
 mod colouring;
 pub(crate) mod constrain;
 mod frame;
@@ -48,6 +49,7 @@ use crate::remarks::{Missed, Remarks};
 use crate::vcode::{Attachment, Block, BlockData, SourceLine, VCode};
 use allocation::{Allocation, Point};
 use backtracking::{Guide, Refusal, Request};
+use coloured::Extent;
 use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
@@ -235,20 +237,19 @@ fn assign(
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
-    let mut survey = survey::Survey::of(&code)?;
+    let survey = survey::Survey::of(&code)?;
     let over_budget = code.insts.len() > MOST_WORK;
     let backtracking = options.algorithm == Algorithm::Backtracking && !over_budget;
-    let coloured = !backtracking || survey.needs_colouring;
+    let extent = match (backtracking, survey.needs_colouring) {
+        (false, _) => Some(Extent::All),
+        (true, true) => Some(Extent::Fixed),
+        (true, false) => None,
+    };
     let code = pinned::separate(Constrained::untouched(code, options.verify));
-    let mut code = fit(code, coloured, options, scratch)?;
-    let packs = has_packs(&code.code);
-    if packs && !coloured {
-        code = fit(code, true, options, scratch)?;
-    }
+    let code = fit(code, extent, options, scratch)?;
     refuse_divergent_writes(&code.code, &scratch.pressure)?;
     if backtracking {
-        survey.needs_colouring |= packs;
-        return backtrack(code, &survey, packs, options, scratch);
+        return backtrack(code, extent, survey.calls, options, scratch);
     }
     single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
     scratch.allocation.source.over_budget =
@@ -281,25 +282,24 @@ fn has_packs(code: &VCode<VReg>) -> bool {
     attachments.any(|a| matches!(a, Attachment::Pack(_)))
 }
 
-/// Lets regalloc2 allocate what it can; the rest has the registers of the colouring, which exists if the function needs
-/// one. Packed predicates have them too: regalloc2 would bring them back to other registers than those where they were,
-/// which an R2P cannot do.
+/// Lets regalloc2 allocate what it can, beside the `extent` of a colouring that there is; what it cannot has the
+/// registers of a colouring of all values. Packed predicates have them too: regalloc2 would bring them back to other
+/// registers than those where they were, which an R2P cannot do.
 fn backtrack(
     mut code: Constrained,
-    survey: &survey::Survey,
-    packs: bool,
+    mut extent: Option<Extent>,
+    calls: bool,
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
     const GPR: usize = RegisterClass::Gpr as usize;
     const UNIFORM: usize = RegisterClass::Uniform as usize;
-    let mut coloured = survey.needs_colouring;
     let mut excluded = [false; 3];
-    excluded[RegisterClass::Predicate as usize] = packs;
+    excluded[RegisterClass::Predicate as usize] = has_packs(&code.code);
     loop {
-        if !coloured && excluded != [false; 3] {
-            code = fit(code, true, options, scratch)?;
-            coloured = true;
+        if extent != Some(Extent::All) && excluded != [false; 3] {
+            extent = Some(Extent::All);
+            code = fit(code, extent, options, scratch)?;
         }
         let Scratch {
             liveness,
@@ -309,24 +309,23 @@ fn backtrack(
             allocation,
             ..
         } = scratch;
-        let guide = if coloured {
-            Guide::Colouring(colouring)
-        } else {
-            Guide::Pressure(pressure)
+        let guide = Guide {
+            pressure,
+            colouring: extent.is_some().then_some(&*colouring),
         };
         if !excluded[GPR] && !backtracking::has_numbers(&guide) {
             excluded[GPR] = true;
             continue;
         }
         let classes = std::array::from_fn(|class| !excluded[class] && pressure.max_live[class] > 0);
-        if classes == [false; 3] && coloured {
+        if classes == [false; 3] && extent == Some(Extent::All) {
             single_pass::allocate(&code.code, colouring, allocation);
             return Ok(code);
         }
         let request = Request {
             code: &code.code,
             live: liveness,
-            calls: survey.calls,
+            calls,
         };
         match backtracking.allocate(&request, &guide, classes, options, allocation) {
             // Its liveness is that of one thread: what it moves to a uniform register where lanes are elsewhere would
@@ -392,11 +391,11 @@ fn refuse_divergent_writes(
 /// themselves.
 const ROUNDS: u32 = 3;
 
-/// Spills until everything fits, and, if `coloured`, until a colouring exists, which is left in `scratch`. Uniform
-/// values first, then predicates, because both go to GPRs.
+/// Spills until everything fits, and, if an `extent` is to be coloured, until a colouring exists, which is left in
+/// `scratch`. Uniform values first, then predicates, because both go to GPRs.
 fn fit(
     original: Constrained,
-    coloured: bool,
+    extent: Option<Extent>,
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
@@ -411,13 +410,13 @@ fn fit(
     let mut capacity = capacity::Capacity::new(options.gpr_limit);
     let displaced = uniform::has_divergent_parameters(&original.code);
     loop {
-        if coloured {
+        if extent.is_some() {
             liveness.compute(&original.code);
         } else {
             liveness.compute_sets(&original.code);
         }
         pressure.compute(&original.code, liveness);
-        if !coloured {
+        if extent.is_none() {
             let fits = |class: &RegisterClass| pressure.fits(*class, &capacity);
             if !displaced && RegisterClass::ALL.iter().all(fits) {
                 return Ok(original);
@@ -454,13 +453,14 @@ fn fit(
             }
         }
         let constrained = spilled.as_ref().unwrap_or(&original);
-        if !coloured {
+        let Some(extent) = extent else {
             return Ok(spilled.unwrap_or(original));
-        }
+        };
         match colouring::colour(
             &constrained.code,
             liveness,
             pressure,
+            extent,
             options.gpr_limit,
             colouring,
         ) {

@@ -87,6 +87,9 @@ impl Scan<'_> {
         }
         for operand in results(entry) {
             let values = values_of(&operand);
+            if !self.coloured.contains(values[0]) {
+                continue;
+            }
             let done = guarded.iter().any(|(v, _)| *v == values[0])
                 || now.detours.iter().any(|(v, _)| *v == values[0]);
             if !done {
@@ -137,7 +140,8 @@ impl Scan<'_> {
             }
         }
         let mut dead = false;
-        for v in entry.inst.definitions() {
+        let coloured = self.coloured;
+        for v in entry.inst.definitions().filter(|v| coloured.contains(*v)) {
             let c = self.picker.pick(v, self.picker.free(v.class()))?;
             self.picker.assign(v, c);
             dead |= self.live.is_dead(v);
@@ -310,7 +314,8 @@ impl Scan<'_> {
         width: usize,
     ) -> Result<u8, NoRegister> {
         let mut untouchable = now.early.of(class).union(*now.held.of(class));
-        for v in self.code.uses(now.entry).filter(|v| v.class() == class) {
+        let here = |v: &VReg| v.class() == class && self.coloured.contains(*v);
+        for v in self.code.uses(now.entry).filter(here) {
             untouchable.insert(self.picker.colour(v));
         }
         let free = self.picker.free(class).minus(untouchable);

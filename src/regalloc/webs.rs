@@ -10,6 +10,7 @@
 //! pair in the right register is worth nothing. Both are wishes: what the colouring cannot grant costs a copy. So those
 //! of the innermost loops come first ([`super::wishes`] collects them).
 
+use super::coloured::Coloured;
 use super::constrain::pressure::stack_pointer;
 use super::liveness::Liveness;
 use super::wishes::{Tuple, Wishes, hints};
@@ -74,8 +75,8 @@ struct Plan {
 }
 
 impl Webs {
-    /// Builds webs and runs.
-    pub fn compute(&mut self, code: &VCode<VReg>, live: &Liveness) {
+    /// Builds webs and runs of what is coloured.
+    pub fn compute(&mut self, code: &VCode<VReg>, live: &Liveness, coloured: &Coloured) {
         self.nodes.clear();
         self.nodes.extend((0..code.vreg_count).map(|index| Node {
             parent: index,
@@ -89,7 +90,7 @@ impl Webs {
         }));
         self.runs.clear();
         let mut wishes = std::mem::take(&mut self.wishes);
-        wishes.collect(code, stack_pointer(code));
+        wishes.collect(code, coloured, stack_pointer(code));
         let meets = Interference { code, live };
         let mut joins = wishes.joins.iter().peekable();
         for tuple in &wishes.tuples {
@@ -106,6 +107,9 @@ impl Webs {
         }
         self.hinted.clear();
         hints(code, |v, register, depth| {
+            if !coloured.contains(v) {
+                return;
+            }
             let depth = depth.min(u32::from(u8::MAX)) as u8;
             let root = self.nodes[v.index()].parent;
             let node = &mut self.nodes[root as usize];

@@ -1,6 +1,6 @@
 //! What would save copies if it got the same register, or neighbouring ones; what the calling convention wants where.
 
-use super::liveness::edge_arguments;
+use super::coloured::Coloured;
 use crate::abi;
 use crate::isa::VReg;
 use crate::isa::table::Direction;
@@ -66,12 +66,12 @@ pub(super) struct Wishes {
 
 impl Wishes {
     /// Finds them all; the value `pinned` takes part in nothing.
-    pub fn collect(&mut self, code: &VCode<VReg>, pinned: Option<VReg>) {
+    pub fn collect(&mut self, code: &VCode<VReg>, coloured: &Coloured, pinned: Option<VReg>) {
         self.joins.clear();
         self.tuples.clear();
         for (block, data) in code.blocks.iter() {
             let depth = data.loop_depth;
-            let edges = edge_arguments(code, block);
+            let edges = coloured.edge_arguments(code, block);
             self.joins.extend(edges.map(|(a, b)| Join { depth, a, b }));
             for entry in code.block_insts(block) {
                 if entry.attachment.is_some() {
@@ -80,6 +80,7 @@ impl Wishes {
                         .extend(kept.filter_map(|(a, b)| b.map(|b| Join { depth, a, b })));
                     // Where bits are the registers' numbers one R2P brings several predicates back.
                     let bit = code.bit(entry).zip(entry.inst.definitions().next());
+                    let bit = bit.filter(|(a, b)| coloured.contains(*a) && coloured.contains(*b));
                     self.joins.extend(bit.map(|(a, b)| Join { depth, a, b }));
                 }
                 if !entry.inst.info().wide {

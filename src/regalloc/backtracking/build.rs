@@ -146,12 +146,8 @@ impl Builder<'_> {
 
     fn run(&mut self) {
         let code = self.input.code;
-        let mut sites = match self.input.guide {
-            Guide::Colouring(colouring) => &colouring.sites[..],
-            Guide::Pressure(_) => &[],
-        }
-        .iter()
-        .peekable();
+        let sites = self.input.guide.colouring.map_or(&[][..], |c| &c.sites[..]);
+        let mut sites = sites.iter().peekable();
         for (block, data) in code.blocks.iter() {
             let start = self.out.problem.instructions.len();
             if block == code.entry_block() {
@@ -220,9 +216,9 @@ impl Builder<'_> {
     /// # Panics
     /// Without a colouring: then every class that has values is handed over.
     fn colour(&self, v: VReg) -> PReg {
-        match self.input.guide {
-            Guide::Colouring(colouring) => colouring.register(v),
-            Guide::Pressure(_) => unreachable!("{v} is of a class that nobody allocates"),
+        match self.input.guide.colouring {
+            Some(colouring) => colouring.register(v),
+            None => unreachable!("{v} is of a class that nobody allocates"),
         }
     }
 
@@ -295,7 +291,7 @@ impl Builder<'_> {
                     wants[place] = Want::Fixed(abi::RETURN_ADDRESS[i].number());
                     continue;
                 }
-                let Guide::Colouring(colouring) = self.input.guide else {
+                let Some(colouring) = self.input.guide.colouring else {
                     continue;
                 };
                 let moved = site.and_then(|s| s.moved.iter().find(|m| usize::from(m.0) == place));
@@ -308,7 +304,7 @@ impl Builder<'_> {
                 }
             }
         }
-        if let Guide::Colouring(colouring) = self.input.guide {
+        if let Some(colouring) = self.input.guide.colouring {
             for (place, kept) in self.results(entry).zip(kept) {
                 if kept.is_some()
                     && let Some(v) = entry.inst.regs()[place]
@@ -357,10 +353,10 @@ impl Builder<'_> {
         let is_return = matches!(terminator, Terminator::Return { .. });
         match terminator {
             Terminator::Return { values, .. } | Terminator::TailCall { values, .. } => {
-                let address = match self.input.guide {
-                    Guide::Colouring(colouring) => colouring.exits[block.index()].address,
+                let address = match self.input.guide.colouring {
+                    Some(colouring) => colouring.exits[block.index()].address,
                     // Results are elsewhere, and nothing restores these.
-                    Guide::Pressure(_) => Some(abi::RETURN_ADDRESS.map(|r| r.number())),
+                    None => Some(abi::RETURN_ADDRESS.map(|r| r.number())),
                 };
                 for (i, v) in own_uses(terminator).into_iter().enumerate() {
                     let place = address.map(|a| a[i]);

@@ -92,7 +92,7 @@ impl Machine {
         let mut free = Numbers::below(u32::from(gpr_limit)).minus(gprs);
         free.remove(abi::STACK_POINTER.number());
         free = free.minus(pinned);
-        if let Guide::Colouring(colouring) = guide {
+        if let Some(colouring) = guide.colouring {
             free = free.minus(*colouring.used.of(RegisterClass::Gpr));
         }
         let [cheap, dear] = [free.minus(CALLEE_SAVED), free.and(CALLEE_SAVED)];
@@ -149,35 +149,28 @@ fn allocatable(
 ) -> Numbers {
     let code = request.code;
     let hardwired = u32::from(class.hardwired());
-    let needed = match guide {
-        Guide::Pressure(pressure) => pressure.max_live[class as usize],
-        Guide::Colouring(colouring) => {
-            let last = colouring.used.of(class).last();
-            last.map_or(0, |r| u32::from(r) + 1)
-        }
-    };
+    let used = guide
+        .colouring
+        .map_or(Numbers::default(), |c| *c.used.of(class));
+    let coloured = used.last().map_or(0, |r| u32::from(r) + 1);
+    let live = guide.pressure.max_live[class as usize];
     match class {
         // Operands that must be in registers need some to move in.
         RegisterClass::Predicate => Numbers::below(hardwired),
-        RegisterClass::Uniform => Numbers::below((needed + 4).min(hardwired)),
+        RegisterClass::Uniform => Numbers::below((live.max(coloured) + 4).min(hardwired)),
         RegisterClass::Gpr => {
-            let most = Numbers::below(NUMBERS);
-            let mut all = match guide {
-                Guide::Colouring(colouring) => {
-                    let below = Numbers::below(needed);
-                    match code.kind {
-                        FunctionKind::Kernel(_) => below,
-                        // Saving a register costs a store and a load.
-                        FunctionKind::Device => {
-                            below.minus(CALLEE_SAVED.minus(*colouring.used.of(class)))
-                        }
-                    }
-                }
-                Guide::Pressure(pressure) => {
-                    by_pressure(request, needed, pressure.across_calls(), gpr_limit)
-                }
+            let below = match code.kind {
+                FunctionKind::Kernel(_) => Numbers::below(coloured),
+                // Saving a register costs a store and a load.
+                FunctionKind::Device => Numbers::below(coloured).minus(CALLEE_SAVED.minus(used)),
             };
-            all = all.and(most);
+            let all_coloured = guide.colouring.is_some_and(|c| c.coloured.is_all());
+            let needed = if all_coloured {
+                Numbers::default()
+            } else {
+                by_pressure(request, live, guide.pressure.across_calls(), gpr_limit)
+            };
+            let mut all = below.union(needed).and(Numbers::below(NUMBERS));
             all.remove(abi::STACK_POINTER.number());
             all
         }

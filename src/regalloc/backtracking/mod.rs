@@ -30,11 +30,12 @@ use pinned::Pinned;
 use regalloc2 as ra;
 
 /// What bounds the registers that regalloc2 may use.
-pub(super) enum Guide<'a> {
-    /// The pressure: nothing has to be in a certain register but what the calling convention says.
-    Pressure(&'a Pressure),
-    /// The colouring, which also says where wide operands and guarded results are.
-    Colouring(&'a Colouring),
+pub(super) struct Guide<'a> {
+    /// How many there have to be.
+    pub pressure: &'a Pressure,
+    /// Where wide operands and guarded results are, in a function that has some; and all values of the classes that are
+    /// not handed over.
+    pub colouring: Option<&'a Colouring>,
 }
 
 /// What is to be allocated.
@@ -148,7 +149,7 @@ impl Backtracking {
         let mine = |s: &&Source| matches!(s, Source::Operand(_));
         out.source.by_regalloc2 = self.statement.sources.iter().filter(mine).count() as u32;
         out.source.fixed = self.statement.fixed;
-        if let Guide::Colouring(colouring) = guide
+        if let Some(colouring) = guide.colouring
             && classes != [true; 3]
         {
             let edits = out.steps.len();
@@ -164,15 +165,12 @@ impl Backtracking {
 
 /// Whether regalloc2 has enough numbers for the GPRs of a guide.
 pub(super) fn has_numbers(guide: &Guide<'_>) -> bool {
-    match guide {
-        Guide::Pressure(pressure) => {
-            // Those that callees keep, and those beside them, are not dense.
-            pressure.max_live[RegisterClass::Gpr as usize] + pressure.across_calls()
-                < machine::NUMBERS
-        }
-        Guide::Colouring(colouring) => {
-            let last = colouring.used.of(RegisterClass::Gpr).last();
-            last.is_none_or(machine::has_number)
-        }
-    }
+    let pressure = guide.pressure;
+    // Those that callees keep, and those beside them, are not dense.
+    let most = pressure.max_live[RegisterClass::Gpr as usize] + pressure.across_calls();
+    let last = guide
+        .colouring
+        .and_then(|c| c.used.of(RegisterClass::Gpr).last());
+    let coloured = guide.colouring.is_some_and(|c| c.coloured.is_all());
+    (coloured || most < machine::NUMBERS) && last.is_none_or(machine::has_number)
 }

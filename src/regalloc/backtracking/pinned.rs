@@ -51,16 +51,16 @@ fn return_address(request: &Request<'_>, guide: &Guide<'_>) -> Option<[VReg; 2]>
     let comes_in = |r: PReg| code.entry.iter().find(|(_, at)| *at == r).map(|(v, _)| *v);
     let [low, high] = abi::RETURN_ADDRESS.map(comes_in);
     let address = [low?, high?];
-    let stays = |block: Block| match guide {
-        Guide::Pressure(_) => true,
-        Guide::Colouring(colouring) => {
+    let stays = |block: Block| match guide.colouring {
+        None => true,
+        Some(colouring) => {
             let wanted = abi::RETURN_ADDRESS.map(|r| r.number());
             let exit = colouring.exits[block.index()].address;
             address.map(|v| colouring.colour[v.index()]) == wanted
                 && exit.is_none_or(|there| there == wanted)
         }
     };
-    if let Guide::Colouring(colouring) = guide {
+    if let Some(colouring) = guide.colouring {
         // Where no run is free the colouring puts other values aside for an instruction.
         let aside = |(_, site): &(u32, Site)| {
             let copied = site.before.iter().chain(&site.after).map(|c| c.to.number());
