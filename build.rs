@@ -23,8 +23,7 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
     println!("cargo::rerun-if-changed={}", description.display());
     let mut sources = isagen::source::SourceMap::default();
     for file in isagen::description_files(&description).map_err(|e| e.to_string())? {
-        let text =
-            std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let text = read(&file)?;
         let name = file
             .strip_prefix(root)
             .unwrap_or(&file)
@@ -45,10 +44,6 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
         &isagen::reference::reference(&machine),
     )?;
     write(
-        &out.join("constructors.rs"),
-        &isagen::generate::isle::methods(&machine),
-    )?;
-    write(
         &out.join("modes.rs"),
         &isagen::generate::isle::modes(&machine),
     )?;
@@ -65,7 +60,7 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
         let tables = isagen::unencoded::generate::rust(set);
         write(&out.join("spa53.rs"), &tables)?;
     }
-    rules(root, out)
+    rules(root, out, &isagen::generate::isle::methods(&machine))
 }
 
 /// No cache, no hash.
@@ -123,8 +118,8 @@ fn list(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 /// Compiles the ISLE rules: of lowering, Cranelift's extractors of CLIF instructions, the machine's constructors, then
 /// the rules; of rewriting, Cranelift's terms of CLIF instructions between its own terms and its rules. Overlapping and
-/// unreachable rules are errors.
-fn rules(root: &Path, out: &Path) -> Result<(), String> {
+/// unreachable rules are errors. `constructors` are the methods behind the machine's.
+fn rules(root: &Path, out: &Path, constructors: &str) -> Result<(), String> {
     let isle = root.join("isle");
     println!("cargo::rerun-if-changed={}", isle.display());
     let clif = out.join("clif");
@@ -145,23 +140,82 @@ fn rules(root: &Path, out: &Path) -> Result<(), String> {
         .collect();
     rules.sort();
     files.extend(rules);
-    compile(&files, &out.join("rules.rs"))?;
+    let numerics = clif.join("numerics.isle");
+    let both = read(&root.join("src/rules.rs"))?;
+    println!(
+        "cargo::rerun-if-changed={}",
+        root.join("src/rules.rs").display()
+    );
+    let lowering = Contexts {
+        module: "super::rules",
+        context: "Lower<'_>",
+        methods: constructors,
+        functions: &both,
+    };
+    compile(&files, &numerics, &out.join("rules.rs"), &lowering)?;
     let files = [
         isle.join("clif_prelude.isle"),
         clif.join("clif_opt.isle"),
-        clif.join("numerics.isle"),
+        numerics.clone(),
         isle.join("clif_opt.isle"),
     ];
-    compile(&files, &out.join("clif_rules.rs"))
+    let rewriting = Contexts {
+        module: "super::rules",
+        context: "Rewriter<'_, '_>",
+        methods: "",
+        functions: &both,
+    };
+    compile(&files, &numerics, &out.join("clif_rules.rs"), &rewriting)
 }
 
-fn compile(files: &[PathBuf], to: &Path) -> Result<(), String> {
+/// Where compiled rules stand and what implements their context.
+struct Contexts<'a> {
+    module: &'a str,
+    context: &'a str,
+    methods: &'a str,
+    /// The text of `src/rules.rs`, of which both take functions.
+    functions: &'a str,
+}
+
+/// Compiles rules, and writes the implementation of their context beside them. Cranelift has a macro for the methods
+/// that its file of numerics declares.
+fn compile(
+    files: &[PathBuf],
+    numerics: &Path,
+    to: &Path,
+    contexts: &Contexts<'_>,
+) -> Result<(), String> {
     let options = cranelift_isle::codegen::CodegenOptions {
         exclude_global_allow_pragmas: true,
         ..Default::default()
     };
-    let code = cranelift_isle::compile::from_files(files, &options).map_err(|e| e.to_string())?;
-    write(to, &code)
+    let rules = cranelift_isle::compile::from_files(files, &options).map_err(|e| e.to_string())?;
+    let numerics = read(numerics)?;
+    let implementation = isagen::generate::context::Implementation {
+        rules: &rules,
+        module: contexts.module,
+        context: contexts.context,
+        methods: &format!(
+            "{}    cranelift_codegen::isle_numerics_methods!();\n",
+            contexts.methods
+        ),
+        from_macros: (numerics.lines())
+            .filter_map(|line| line.strip_prefix("(extern ")?.split(')').next())
+            .filter_map(|words| words.split_whitespace().last())
+            .collect(),
+        functions: ("crate::rules", contexts.functions),
+    };
+    let implementation = isagen::generate::context::implementation(&implementation)?;
+    let name = to.file_stem().unwrap_or_default().display();
+    write(
+        &to.with_file_name(format!("{name}_context.rs")),
+        &implementation,
+    )?;
+    write(to, &rules)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

@@ -10,45 +10,34 @@ pub type ValueArray3 = [Value; 3];
 /// The targets of a branch with two.
 pub type BlockArray2 = [BlockCall; 2];
 
-/// The methods of a context that take arrays of operands apart and put them together.
-macro_rules! array_methods {
-    () => {
-        fn unpack_value_array_2(&mut self, array: &$crate::rules::ValueArray2) -> (Value, Value) {
-            (array[0], array[1])
-        }
-        fn pack_value_array_2(&mut self, a: Value, b: Value) -> $crate::rules::ValueArray2 {
-            [a, b]
-        }
-        fn unpack_value_array_3(
-            &mut self,
-            array: &$crate::rules::ValueArray3,
-        ) -> (Value, Value, Value) {
-            (array[0], array[1], array[2])
-        }
-        fn pack_value_array_3(
-            &mut self,
-            a: Value,
-            b: Value,
-            c: Value,
-        ) -> $crate::rules::ValueArray3 {
-            [a, b, c]
-        }
-        fn unpack_block_array_2(
-            &mut self,
-            array: &$crate::rules::BlockArray2,
-        ) -> (
-            cranelift_codegen::ir::BlockCall,
-            cranelift_codegen::ir::BlockCall,
-        ) {
-            (array[0], array[1])
-        }
-        fn pack_block_array_2(
-            &mut self,
-            a: cranelift_codegen::ir::BlockCall,
-            b: cranelift_codegen::ir::BlockCall,
-        ) -> $crate::rules::BlockArray2 {
-            [a, b]
-        }
-    };
+// What the contexts of rules do with arrays of operands. They call these functions by their names.
+
+/// The elements of two values.
+pub(crate) fn unpack_value_array_2(array: &ValueArray2) -> (Value, Value) {
+    (array[0], array[1])
 }
-pub(crate) use array_methods;
+
+/// Two values.
+pub(crate) fn pack_value_array_2(a: Value, b: Value) -> ValueArray2 {
+    [a, b]
+}
+
+/// The elements of three values.
+pub(crate) fn unpack_value_array_3(array: &ValueArray3) -> (Value, Value, Value) {
+    (array[0], array[1], array[2])
+}
+
+/// Three values.
+pub(crate) fn pack_value_array_3(a: Value, b: Value, c: Value) -> ValueArray3 {
+    [a, b, c]
+}
+
+/// The elements of two targets.
+pub(crate) fn unpack_block_array_2(array: &BlockArray2) -> (BlockCall, BlockCall) {
+    (array[0], array[1])
+}
+
+/// Two targets.
+pub(crate) fn pack_block_array_2(a: BlockCall, b: BlockCall) -> BlockArray2 {
+    [a, b]
+}

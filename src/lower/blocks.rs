@@ -1,10 +1,7 @@
 //! The order of blocks, edges with arguments, and how blocks end.
 
-use super::Input;
-use super::Lower;
-use super::context::generated_code::{
-    constructor_table_index, constructor_truth_copy, constructor_truth_of,
-};
+use super::rules::{constructor_table_index, constructor_truth_copy, constructor_truth_of};
+use super::state::{Input, Lower};
 use crate::analysis::meeting;
 use crate::isa::VReg;
 use crate::vcode::{Block, BlockFacts, Guard, Meeting, SourceLine, Terminator};

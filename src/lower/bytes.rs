@@ -15,8 +15,11 @@ mod word;
 pub use word::ByteMap;
 pub(super) use word::{Byte, Bytes, picks};
 
-use super::Lower;
 use super::source::{is_representable, words_of_bits};
+use super::state::Lower;
+use super::typed::{Operand, Word};
+use super::vector::Picks;
+use crate::isa::generated::I2IPDType;
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value};
 use word::{BYTES, Source, sources, values};
 
@@ -547,33 +550,34 @@ impl Lower<'_> {
 }
 
 /// Values that are the bytes of others.
-macro_rules! byte_methods {
-    () => {
-        fn byte_map(&mut self, value: Value) -> Option<ByteMap> {
-            self.moved_bytes(value)
-        }
-        fn picks_of_bytes(&mut self, map: ByteMap, word: u32) -> Picks {
-            $crate::lower::bytes::picks(map.word(word as usize), |source| match source {
-                Some((value, word)) => Word::new(self.src(value).slice(word, 1)),
-                None => Word::imm(0),
-            })
-        }
-        fn narrowed_half(&mut self, map: ByteMap, word: u32, half: u32) -> Option<Value> {
-            self.narrowed(map.halves(word as usize)?[half as usize])
-        }
-        fn limits_of_parts(&mut self, map: ByteMap, word: u32) -> Option<I2IPDType> {
-            let limits = self.limits(map.word(word as usize))?;
-            Some(match (limits.bits, limits.signed) {
-                (8, true) => I2IPDType::S8,
-                (8, false) => I2IPDType::U8,
-                (_, true) => I2IPDType::S16,
-                (_, false) => I2IPDType::U16,
-            })
-        }
-        fn limited_part(&mut self, map: ByteMap, word: u32, part: u32) -> Option<Value> {
-            let limits = self.limits(map.word(word as usize))?;
-            limits.parts.get(part as usize).copied()
-        }
-    };
+impl Lower<'_> {
+    pub(super) fn byte_map(&mut self, value: Value) -> Option<ByteMap> {
+        self.moved_bytes(value)
+    }
+
+    pub(super) fn picks_of_bytes(&mut self, map: ByteMap, word: u32) -> Picks {
+        picks(map.word(word as usize), |source| match source {
+            Some((value, word)) => Word::new(self.src(value).slice(word, 1)),
+            None => Word::imm(0),
+        })
+    }
+
+    pub(super) fn narrowed_half(&mut self, map: ByteMap, word: u32, half: u32) -> Option<Value> {
+        self.narrowed(map.halves(word as usize)?[half as usize])
+    }
+
+    pub(super) fn limits_of_parts(&mut self, map: ByteMap, word: u32) -> Option<I2IPDType> {
+        let limits = self.limits(map.word(word as usize))?;
+        Some(match (limits.bits, limits.signed) {
+            (8, true) => I2IPDType::S8,
+            (8, false) => I2IPDType::U8,
+            (_, true) => I2IPDType::S16,
+            (_, false) => I2IPDType::U16,
+        })
+    }
+
+    pub(super) fn limited_part(&mut self, map: ByteMap, word: u32, part: u32) -> Option<Value> {
+        let limits = self.limits(map.word(word as usize))?;
+        limits.parts.get(part as usize).copied()
+    }
 }
-pub(super) use byte_methods;

@@ -1,10 +1,10 @@
 //! Entry, calls, returns.
 
-use super::Lower;
-use super::context::generated_code::{
-    Context, LdcOptions, constructor_sign_extended, constructor_zero_extended,
-};
-use super::source::{Base, InstOutput, Output, Regs, Src};
+use super::frame::INCOMING;
+use super::rules::types::LdcOptions;
+use super::rules::{Context, constructor_sign_extended, constructor_zero_extended};
+use super::source::{Base, InstOutput, Output, Regs, Src, words_of_bits};
+use super::state::Lower;
 use super::typed::{Operand, USrc, USrc64, Word};
 use crate::abi::{self, Place, Placer};
 use crate::isa::generated::LoadSize;
@@ -16,20 +16,17 @@ use cranelift_codegen::ir::{self, FuncRef, Inst, InstructionData, Opcode, Value}
 use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
-/// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
-pub const INCOMING: &str = crate::vcode::Frame::INCOMING;
-
 impl<'f> Lower<'f> {
     /// The place of the next argument or result: values below 32 bits take a word.
-    fn place(placer: &mut Placer, param: &ir::AbiParam) -> Place {
-        placer.place(super::source::words_of_bits(param.value_type.bits()) as u32)
+    fn place_of(placer: &mut Placer, param: &ir::AbiParam) -> Place {
+        placer.place(words_of_bits(param.value_type.bits()) as u32)
     }
 
     /// Bytes of stack that a list of arguments or results takes.
     fn stack_bytes(params: &[ir::AbiParam]) -> u32 {
         let mut placer = Placer::default();
         for param in params {
-            Self::place(&mut placer, param);
+            Self::place_of(&mut placer, param);
         }
         placer.stack_bytes()
     }
@@ -70,7 +67,7 @@ impl<'f> Lower<'f> {
         let mut placer = Placer::default();
         self.entry.reserve(params.len() + abi::RETURN_ADDRESS.len());
         for (value, param) in params.zip(&func.signature.params) {
-            match Self::place(&mut placer, param) {
+            match Self::place_of(&mut placer, param) {
                 // Arguments arrive whether or not they are read.
                 Place::Registers { first, words } => {
                     let regs = self.regs_of(value);
@@ -165,7 +162,7 @@ impl<'f> Lower<'f> {
         let mut placed = Vec::new();
         for (&value, param) in func.dfg.inst_args(inst).iter().zip(&func.signature.returns) {
             let value = self.extended(value, param);
-            match Self::place(&mut placer, param) {
+            match Self::place_of(&mut placer, param) {
                 Place::Registers { first, words } => {
                     let fixed = abi::registers(first, words);
                     placed.extend(value.as_slice().iter().copied().zip(fixed));
@@ -188,7 +185,7 @@ impl<'f> Lower<'f> {
             let Output::Regs(regs) = *output else {
                 unreachable!("results of calls are registers")
             };
-            match Self::place(&mut placer, param) {
+            match Self::place_of(&mut placer, param) {
                 Place::Registers { first, words } => {
                     let fixed = abi::registers(first, words);
                     placed.extend(regs.as_slice().iter().copied().zip(fixed))
@@ -254,7 +251,7 @@ impl<'f> Lower<'f> {
         let mut outputs = InstOutput::new();
         let mut on_stack = Vec::new();
         for param in &signature.returns {
-            match Self::place(&mut placer, param) {
+            match Self::place_of(&mut placer, param) {
                 Place::Registers { first, words } => {
                     let regs: SmallVec<[VReg; 4]> = (0..words)
                         .map(|_| self.builder.vreg(RegisterClass::Gpr))
@@ -283,7 +280,7 @@ impl<'f> Lower<'f> {
         self.builder
             .emit_with(machine, Attachment::Call(Box::new(call)));
         for (offset, ty) in on_stack {
-            let words = super::source::words_of_bits(ty.bits());
+            let words = words_of_bits(ty.bits());
             outputs.push(Output::Regs(self.load_outgoing(offset, words)));
         }
         outputs
@@ -340,7 +337,7 @@ impl<'f> Lower<'f> {
         let mut uses = Vec::new();
         for (&value, param) in args.iter().zip(&signature.params) {
             let regs = self.extended(value, param);
-            match Self::place(&mut placer, param) {
+            match Self::place_of(&mut placer, param) {
                 Place::Registers { first, words } => {
                     let fixed = abi::registers(first, words);
                     uses.extend(regs.as_slice().iter().copied().zip(fixed))
@@ -389,27 +386,10 @@ impl<'f> Lower<'f> {
     }
 }
 
-/// Calls and the frame.
-macro_rules! call_methods {
-    () => {
-        fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
-            let (callee, signature) = self.callee(inst)?;
-            Some(self.call_with(inst, callee, signature))
-        }
-        // R1 as a register of this function.
-        fn stack_pointer(&mut self) -> Gpr {
-            self.frame.uses_pointer = true;
-            let reg = match self.stack_pointer {
-                Some(reg) => reg,
-                None => {
-                    let reg = self.builder.vreg($crate::isa::RegisterClass::Gpr);
-                    self.stack_pointer = Some(reg);
-                    self.entry.push((reg, $crate::abi::STACK_POINTER));
-                    reg
-                }
-            };
-            Regs::one(reg).into()
-        }
-    };
+/// Calls.
+impl Lower<'_> {
+    pub(super) fn call_of(&mut self, inst: Inst) -> Option<InstOutput> {
+        let (callee, signature) = self.callee(inst)?;
+        Some(self.call_with(inst, callee, signature))
+    }
 }
-pub(super) use call_methods;

@@ -1,5 +1,7 @@
 //! The limits of conversions from floats to integers.
 
+use super::rules::{DoubleLimits, SingleLimits};
+use super::state::Lower;
 use crate::isa::generated::FCMPOp;
 use cranelift_codegen::ir::Type;
 
@@ -25,33 +27,29 @@ pub(super) fn word_or_two(ty: Type) -> Option<u32> {
 }
 
 /// The limits of conversions from floats to integers.
-macro_rules! convert_methods {
-    () => {
-        fn single_limits(&mut self, ty: Type, signed: bool) -> Option<SingleLimits> {
-            let bits = $crate::lower::convert::word_or_two(ty)?;
-            let (below, lowest, highest) =
-                $crate::lower::convert::limits(bits, signed, f32::MANTISSA_DIGITS);
-            let [lowest, highest] = [lowest, highest].map(|x| (x as f32).to_bits());
-            Some(SingleLimits::Limits {
-                below,
-                lowest,
-                highest,
-            })
-        }
-        fn double_limits(&mut self, ty: Type, signed: bool) -> Option<DoubleLimits> {
-            let bits = $crate::lower::convert::word_or_two(ty)?;
-            let (below, lowest, highest) =
-                $crate::lower::convert::limits(bits, signed, f64::MANTISSA_DIGITS);
-            let [lowest, highest] = [lowest, highest].map(f64::to_bits);
-            Some(DoubleLimits::Limits {
-                below,
-                lowest,
-                highest,
-            })
-        }
-    };
+impl Lower<'_> {
+    pub(super) fn single_limits(&mut self, ty: Type, signed: bool) -> Option<SingleLimits> {
+        let bits = word_or_two(ty)?;
+        let (below, lowest, highest) = limits(bits, signed, f32::MANTISSA_DIGITS);
+        let [lowest, highest] = [lowest, highest].map(|x| (x as f32).to_bits());
+        Some(SingleLimits::Limits {
+            below,
+            lowest,
+            highest,
+        })
+    }
+
+    pub(super) fn double_limits(&mut self, ty: Type, signed: bool) -> Option<DoubleLimits> {
+        let bits = word_or_two(ty)?;
+        let (below, lowest, highest) = limits(bits, signed, f64::MANTISSA_DIGITS);
+        let [lowest, highest] = [lowest, highest].map(f64::to_bits);
+        Some(DoubleLimits::Limits {
+            below,
+            lowest,
+            highest,
+        })
+    }
 }
-pub(super) use convert_methods;
 
 #[cfg(test)]
 mod tests {

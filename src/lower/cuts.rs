@@ -7,8 +7,8 @@
 //! that a few bitwise operations of the block read may be made again in each of them, where none has asked for them
 //! yet: then nobody does. Every operation is looked at once, so the search is linear. Trees of three leaves need none.
 
-use super::Lower;
-use super::logic::{INPUTS, LEAVES, Leaves};
+use super::state::Lower;
+use super::tables::{Cut, Cuts, INPUTS, LEAVES, Leaves, composed, keep, place};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value};
 use smallvec::SmallVec;
 
@@ -16,25 +16,11 @@ use smallvec::SmallVec;
 /// is searched).
 const SMALL: usize = 8;
 
-/// Cuts that are kept of an operation (*assumed*; with twice as many no golden changes).
-const KEPT: usize = 6;
-
 /// The cost of an instruction, in parts that so many users can share.
 const INSTRUCTION: u32 = 12;
 
 /// Most users of an operation that each of them may make again (*assumed*).
 const FEW: usize = 4;
-
-/// A cut: its leaves, the truth table over them, and what all instructions under it cost.
-#[derive(Clone, Debug)]
-pub(super) struct Cut {
-    leaves: Leaves,
-    table: u8,
-    cost: u32,
-}
-
-/// The cuts of an operation, the cheapest first.
-pub(super) type Cuts = SmallVec<[Cut; 2]>;
 
 /// A bitwise operation.
 enum Bitwise {
@@ -42,66 +28,6 @@ enum Bitwise {
     Two(u8, [Value; 2]),
     Not(Value),
     Select([Value; 3]),
-}
-
-/// A function over other inputs: the table of what `table` is when its inputs have these tables.
-fn composed(table: u8, inputs: [u8; LEAVES]) -> u8 {
-    let row = |index: usize| {
-        let input = |i: usize| match index >> (LEAVES - 1 - i) & 1 {
-            0 => !inputs[i],
-            _ => inputs[i],
-        };
-        match table >> index & 1 {
-            0 => 0,
-            _ => input(0) & input(1) & input(2),
-        }
-    };
-    (0..8).fold(0, |all, index| all | row(index))
-}
-
-/// The place of a leaf, which is added where there is room.
-fn place(leaves: &mut Leaves, leaf: Value) -> Option<usize> {
-    if let Some(index) = leaves.iter().position(|&l| l == leaf) {
-        return Some(index);
-    }
-    (leaves.len() < LEAVES).then(|| {
-        leaves.push(leaf);
-        leaves.len() - 1
-    })
-}
-
-impl Cut {
-    /// The value itself.
-    fn leaf(value: Value, cost: u32) -> Self {
-        Cut {
-            leaves: SmallVec::from_slice(&[value]),
-            table: INPUTS[0],
-            cost,
-        }
-    }
-
-    /// The table over more leaves, which this one's are added to.
-    fn over(&self, leaves: &mut Leaves) -> Option<u8> {
-        let mut inputs = [0; LEAVES];
-        for (input, &leaf) in inputs.iter_mut().zip(&self.leaves) {
-            *input = INPUTS[place(leaves, leaf)?];
-        }
-        Some(composed(self.table, inputs))
-    }
-}
-
-/// Keeps a cut among the cheapest; of two over the same leaves one.
-fn keep(cuts: &mut Cuts, cut: Cut) {
-    let same = |a: &Leaves, b: &Leaves| a.len() == b.len() && a.iter().all(|l| b.contains(l));
-    if cuts.iter().any(|c| same(&c.leaves, &cut.leaves)) {
-        return;
-    }
-    let rank = |c: &Cut| (c.cost, c.leaves.len());
-    let at = cuts.partition_point(|c| rank(c) <= rank(&cut));
-    if at < KEPT {
-        cuts.insert(at, cut);
-        cuts.truncate(KEPT);
-    }
 }
 
 impl Lower<'_> {

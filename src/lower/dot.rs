@@ -5,9 +5,10 @@
 //! of a word, extended by zeros or by their sign however that is said (module `bytes`). All sums are modulo 2^32, as
 //! are those of the machine.
 
-use super::Lower;
 use super::bytes::Byte;
-use crate::isa::generated::LOHI;
+use super::state::Lower;
+use super::typed::{Operand, Word};
+use crate::isa::generated::{I8Type, I16Type, LOHI};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
 
@@ -213,26 +214,26 @@ fn complete(found: &[[Part; 2]]) -> Option<(Option<LOHI>, [Factor; 2])> {
 }
 
 /// Dot products.
-macro_rules! dot_methods {
-    () => {
-        fn dot_product_of(&mut self, sum: Value) -> Option<Dot> {
-            self.dot_product(sum)
+impl Lower<'_> {
+    pub(super) fn dot_product_of(&mut self, sum: Value) -> Option<Dot> {
+        self.dot_product(sum)
+    }
+
+    pub(super) fn factor_word(&mut self, factor: Factor) -> Word {
+        Word::new(self.src(factor.value).slice(factor.word, 1))
+    }
+
+    pub(super) fn bytes_type(&mut self, factor: Factor) -> I8Type {
+        match factor.signed {
+            true => I8Type::S8,
+            false => I8Type::U8,
         }
-        fn factor_word(&mut self, factor: Factor) -> Word {
-            Word::new(self.src(factor.value).slice(factor.word, 1))
+    }
+
+    pub(super) fn halves_type(&mut self, factor: Factor) -> I16Type {
+        match factor.signed {
+            true => I16Type::S16,
+            false => I16Type::U16,
         }
-        fn bytes_type(&mut self, factor: Factor) -> I8Type {
-            match factor.signed {
-                true => I8Type::S8,
-                false => I8Type::U8,
-            }
-        }
-        fn halves_type(&mut self, factor: Factor) -> I16Type {
-            match factor.signed {
-                true => I16Type::S16,
-                false => I16Type::U16,
-            }
-        }
-    };
+    }
 }
-pub(super) use dot_methods;

@@ -2,7 +2,7 @@
 //! narrow values there are zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the
 //! one place that says it.
 
-use super::Lower;
+use super::state::Lower;
 use crate::intrinsics::Lowering;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
 

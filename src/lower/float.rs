@@ -1,6 +1,9 @@
 //! Halves as operands of conversions.
 
 use super::source::{Base, Halves, Src};
+use super::state::Lower;
+use super::typed::{HalfSrc, Operand};
+use cranelift_codegen::ir::Value;
 
 /// One half as an operand. An immediate of a conversion has neither halves nor signs: it is the 16 bits.
 pub(super) fn half_of(src: Src) -> Src {
@@ -25,20 +28,19 @@ pub(super) fn lane(vector: Src, halves: Halves) -> Src {
 }
 
 /// Halves as operands of conversions.
-macro_rules! float_methods {
-    () => {
-        // A scalar f16: where it is, and which half.
-        fn half_of(&mut self, value: Value) -> HalfSrc {
-            HalfSrc::new($crate::lower::float::half_of(self.half_src(value)))
-        }
-        fn low_lane(&mut self, vector: Value) -> HalfSrc {
-            let src = self.float_src(vector);
-            HalfSrc::new($crate::lower::float::lane(src, Halves::Low))
-        }
-        fn high_lane(&mut self, vector: Value) -> HalfSrc {
-            let src = self.float_src(vector);
-            HalfSrc::new($crate::lower::float::lane(src, Halves::High))
-        }
-    };
+impl Lower<'_> {
+    /// A scalar f16: where it is, and which half.
+    pub(super) fn half_of(&mut self, value: Value) -> HalfSrc {
+        HalfSrc::new(half_of(self.half_src(value)))
+    }
+
+    pub(super) fn low_lane(&mut self, vector: Value) -> HalfSrc {
+        let src = self.float_src(vector);
+        HalfSrc::new(lane(src, Halves::Low))
+    }
+
+    pub(super) fn high_lane(&mut self, vector: Value) -> HalfSrc {
+        let src = self.float_src(vector);
+        HalfSrc::new(lane(src, Halves::High))
+    }
 }
-pub(super) use float_methods;

@@ -1,9 +1,17 @@
 //! What the rules of intrinsics, symbols and traps (`isle/lower/intrinsic.isle`) ask.
 
-use super::source::Base;
-use crate::intrinsics::{self, Intrinsic};
+use super::source::{Base, InstOutput, PSrc, Src};
+use super::state::Lower;
+use super::typed::{Operand, Unit, Word};
+use crate::abi;
+use crate::intrinsics::resolve::GpuSymbol;
+use crate::intrinsics::{self, Intrinsic, Lowering};
 use crate::isa::generated::SReg;
-use cranelift_codegen::ir::{FuncRef, GlobalValue};
+use crate::isa::{Role, build};
+use crate::vcode::{Attachment, SymbolKind, SymbolUse};
+use cranelift_codegen::ir::{
+    FuncRef, GlobalValue, GlobalValueData, Inst, InstructionData, TrapCode, ValueList,
+};
 
 /// What a global value stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,78 +47,82 @@ pub(super) fn launch_size(register: SReg) -> Option<Base> {
 
 fn launch_bank(offset: u32) -> Base {
     Base::Constant {
-        bank: crate::abi::LAUNCH_BANK,
+        bank: abi::LAUNCH_BANK,
         offset,
     }
 }
 
 /// Intrinsics, symbols and traps.
-macro_rules! intrinsic_methods {
-    () => {
-        fn intrinsic(&mut self, inst: Inst) -> Option<(Lowering, ValueList)> {
-            let InstructionData::Call { args, .. } = self.func.dfg.insts[inst] else {
-                return None;
-            };
-            let intrinsic = self.input.facts.intrinsics.of_call(self.func, inst)?;
-            Some((intrinsic.lowering, args))
+impl Lower<'_> {
+    pub(super) fn intrinsic(&mut self, inst: Inst) -> Option<(Lowering, ValueList)> {
+        let InstructionData::Call { args, .. } = self.func.dfg.insts[inst] else {
+            return None;
+        };
+        let intrinsic = self.input.facts.intrinsics.of_call(self.func, inst)?;
+        Some((intrinsic.lowering, args))
+    }
+
+    pub(super) fn launch_size(&mut self, register: &SReg) -> Option<Word> {
+        let base = launch_size(*register)?;
+        Some(Word::new(Src { base, ..Src::ZERO }))
+    }
+
+    pub(super) fn launch_constant(&mut self, offset: u32) -> Word {
+        let base = Base::Constant {
+            bank: abi::LAUNCH_BANK,
+            offset,
+        };
+        Word::new(Src { base, ..Src::ZERO })
+    }
+
+    pub(super) fn lanes_come_apart(&mut self) -> bool {
+        let facts = &self.input.facts;
+        let apart = |block| facts.uniformity.divergent_block(block);
+        facts.meetings.any_late() && self.current.is_some_and(apart)
+    }
+
+    pub(super) fn trap_of_user(&mut self) -> TrapCode {
+        TrapCode::unwrap_user(1)
+    }
+
+    pub(super) fn trap_if(&mut self, p: PSrc, code: &TrapCode) -> InstOutput {
+        let mut trap = build::trap_x(code.as_raw().get());
+        trap.set_guard(p.reg, p.negated);
+        self.builder.emit(trap);
+        InstOutput::new()
+    }
+
+    pub(super) fn symbol(&mut self, global_value: GlobalValue) -> Option<Symbol> {
+        match self.input.facts.intrinsics.symbol(global_value) {
+            Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
+                Lowering::Special(register) => Some(Symbol::Special(register)),
+                Lowering::LaunchConstant(offset) => Some(Symbol::LaunchConstant(offset)),
+                _ => None,
+            },
+            Some(GpuSymbol::Shared) => Some(Symbol::Shared),
+            None => match self.func.global_values[global_value] {
+                GlobalValueData::Symbol { .. } => Some(Symbol::Data),
+                _ => None,
+            },
         }
-        fn launch_size(&mut self, register: &SReg) -> Option<Word> {
-            let base = $crate::lower::intrinsic::launch_size(*register)?;
-            Some(Word::new(Src { base, ..Src::ZERO }))
-        }
-        fn launch_constant(&mut self, offset: u32) -> Word {
-            let base = Base::Constant {
-                bank: $crate::abi::LAUNCH_BANK,
-                offset,
-            };
-            Word::new(Src { base, ..Src::ZERO })
-        }
-        fn lanes_come_apart(&mut self) -> bool {
-            let facts = &self.input.facts;
-            let apart = |block| facts.uniformity.divergent_block(block);
-            facts.meetings.any_late() && self.current.is_some_and(apart)
-        }
-        fn trap_of_user(&mut self) -> TrapCode {
-            TrapCode::unwrap_user(1)
-        }
-        fn trap_if(&mut self, p: PSrc, code: &TrapCode) -> InstOutput {
-            let mut trap = $crate::isa::build::trap_x(code.as_raw().get());
-            trap.set_guard(p.reg, p.negated);
-            self.builder.emit(trap);
-            InstOutput::new()
-        }
-        fn symbol(&mut self, global_value: GlobalValue) -> Option<Symbol> {
-            match self.input.facts.intrinsics.symbol(global_value) {
-                Some(GpuSymbol::Special(intrinsic)) => match intrinsic.lowering {
-                    Lowering::Special(register) => Some(Symbol::Special(register)),
-                    Lowering::LaunchConstant(offset) => Some(Symbol::LaunchConstant(offset)),
-                    _ => None,
-                },
-                Some(GpuSymbol::Shared) => Some(Symbol::Shared),
-                None => match self.func.global_values[global_value] {
-                    GlobalValueData::Symbol { .. } => Some(Symbol::Data),
-                    _ => None,
-                },
-            }
-        }
-        fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
-            let (name, addend) = match *object {
-                Object::Function(callee) => (self.function_name(callee), 0),
-                Object::Data(data) => match &self.func.global_values[data] {
-                    GlobalValueData::Symbol { name, offset, .. } => {
-                        ((self.input.names)(name), offset.bits())
-                    }
-                    _ => unreachable!("{data} is a symbol"),
-                },
-            };
-            self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
-                role: Role::B,
-                kind: *kind,
-                name: name.to_string(),
-                addend,
-            }));
-            Unit
-        }
-    };
+    }
+
+    pub(super) fn filled_by_linking(&mut self, object: &Object, kind: &SymbolKind) -> Unit {
+        let (name, addend) = match *object {
+            Object::Function(callee) => (self.function_name(callee), 0),
+            Object::Data(data) => match &self.func.global_values[data] {
+                GlobalValueData::Symbol { name, offset, .. } => {
+                    ((self.input.names)(name), offset.bits())
+                }
+                _ => unreachable!("{data} is a symbol"),
+            },
+        };
+        self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
+            role: Role::B,
+            kind: *kind,
+            name: name.to_string(),
+            addend,
+        }));
+        Unit
+    }
 }
-pub(super) use intrinsic_methods;

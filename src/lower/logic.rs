@@ -1,74 +1,18 @@
 //! Bitwise logic: truth tables of LOP3, and trees of CLIF operations that are one.
 //!
-//! A table is what its function gives for `TABLE_A`, `TABLE_B` and `TABLE_C`. Inputs that are complemented or known are
-//! worked into it, which no pattern over instructions can do.
+//! Inputs that are complemented or known are worked into a table, which no pattern over instructions can do.
 
-use super::Lower;
-use super::context::generated_code::Context;
+use super::rules::Context;
 use super::source::{Base, PSrc, Src};
-use super::typed::{GprPred, Operand, Word};
-use crate::isa::generated::EXBool;
-use cranelift_codegen::ir::{InstructionData, Opcode, Value};
-use smallvec::SmallVec;
-
-/// Truth-table inputs of LOP3 (document 002, LOP3): F(a, b, c) is the table with these for a, b and c.
-pub const TABLE_A: u8 = 0xf0;
-/// See [`TABLE_A`].
-pub const TABLE_B: u8 = 0xcc;
-/// See [`TABLE_A`].
-pub const TABLE_C: u8 = 0xaa;
-
-/// The tables that hand an input on: the rows of the table in which it is set.
-pub(super) const INPUTS: [u8; 3] = [TABLE_A, TABLE_B, TABLE_C];
-
-/// The truth table when two inputs, the first of them in front of the second, change places: so do the rows in which
-/// only one of them is set.
-fn exchanged(table: u8, first: usize, second: usize) -> u8 {
-    let only_first = INPUTS[first] & !INPUTS[second];
-    let only_second = INPUTS[second] & !INPUTS[first];
-    let distance = (4 >> first) - (4 >> second);
-    table & !(only_first | only_second)
-        | (table & only_first) >> distance
-        | (table & only_second) << distance
-}
-
-/// The truth table with an input complemented: the rows in which it is set and the others change places.
-fn complemented(table: u8, input: usize) -> u8 {
-    let (set, distance) = (INPUTS[input], 4 >> input);
-    (table & set) >> distance | (table & !set) << distance
-}
-
-/// The truth table when an input is known; it does not depend on it any more.
-pub(super) fn known(table: u8, input: usize, value: u8) -> u8 {
-    let (set, distance) = (INPUTS[input], 4 >> input);
-    match value {
-        0 => table & !set | (table & !set) << distance,
-        _ => table & set | (table & set) >> distance,
-    }
-}
-
-/// The input that the table only hands on.
-pub(super) fn only_input(table: u8) -> Option<usize> {
-    INPUTS.iter().position(|&t| t == table)
-}
-
-/// Most leaves of a tree of bitwise operations that one LOP3 takes.
-pub(super) const LEAVES: usize = 3;
+use super::state::Lower;
+use super::tables::{LEAVES, TABLE_A, TABLE_B, Tree, complemented, exchanged, known, only_input};
+use super::typed::{Gpr, GprPred, NotSrc, Operand, Word, Word64, Word128};
+use crate::isa::generated::{BoolOp, EXBool};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 
 /// How deep a tree of truths may be that is made of comparisons one behind the other (*assumed*: 2^3 comparisons that
 /// each wait for the one before; a deeper one is made in parts).
 pub(super) const JOINED: u32 = 3;
-
-/// The leaves of a tree, as they are found.
-pub(super) type Leaves = SmallVec<[Value; LEAVES]>;
-
-/// A tree of bitwise operations: its leaves and its truth table over them.
-#[derive(Clone, Copy, Debug)]
-pub struct Tree {
-    leaves: [Option<Value>; LEAVES],
-    /// The table.
-    pub(super) table: u8,
-}
 
 impl Lower<'_> {
     /// LOP3 of a word, and whether it is not zero, combined with another truth.
@@ -201,122 +145,83 @@ fn to_slot_b(inputs: &mut [Src; LEAVES], table: u8, is_wanted: &dyn Fn(&Src) -> 
 }
 
 /// Trees of bitwise operations, and LOP3.
-macro_rules! logic_methods {
-    () => {
-        // Complements and what is known of inputs fold into the table, an immediate or constant goes to slot B.
-        fn logic3(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, mut table: u8) -> Gpr {
-            let inputs = [a, b, c].map(|input| self.below_copies(input.src()));
-            for (i, input) in inputs.iter().enumerate() {
-                // Inputs of all zeros or all ones are known to the table.
-                match input.as_imm() {
-                    Some(0) => table = $crate::lower::logic::known(table, i, 0),
-                    Some(0xffff_ffff) => table = $crate::lower::logic::known(table, i, 1),
-                    _ => {}
-                }
-            }
-            match ($crate::lower::logic::only_input(table), table) {
-                (_, 0) => self.gpr(Src::ZERO).into(),
-                (_, 0xff) => self.gpr(Src::imm(u32::MAX)).into(),
-                (Some(input), _) if inputs[input].is_plain() => self.gpr(inputs[input]).into(),
-                _ => self.logic(inputs, table, EXBool::Por, PSrc::FALSE).regs,
+impl Lower<'_> {
+    /// Complements and what is known of inputs fold into the table, an immediate or constant goes to slot B.
+    pub(super) fn logic3(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, mut table: u8) -> Gpr {
+        let inputs = [a, b, c].map(|input| self.below_copies(input.src()));
+        for (i, input) in inputs.iter().enumerate() {
+            // Inputs of all zeros or all ones are known to the table.
+            match input.as_imm() {
+                Some(0) => table = known(table, i, 0),
+                Some(0xffff_ffff) => table = known(table, i, 1),
+                _ => {}
             }
         }
-        fn logic3_test_with(
-            &mut self,
-            combine: &EXBool,
-            a: NotSrc,
-            b: NotSrc,
-            c: NotSrc,
-            table: u8,
-            other: PSrc,
-        ) -> PSrc {
-            self.logic([a, b, c].map(NotSrc::src), table, *combine, other)
-                .predicate
-                .source()
+        match (only_input(table), table) {
+            (_, 0) => self.gpr(Src::ZERO).into(),
+            (_, 0xff) => self.gpr(Src::imm(u32::MAX)).into(),
+            (Some(input), _) if inputs[input].is_plain() => self.gpr(inputs[input]).into(),
+            _ => self.logic(inputs, table, EXBool::Por, PSrc::FALSE).regs,
         }
-        fn joins(&mut self, op: &BoolOp, value: Value) -> bool {
-            let opcode = match op {
-                BoolOp::And => Opcode::Band,
-                BoolOp::Or => Opcode::Bor,
-                BoolOp::Xor => Opcode::Bxor,
-            };
-            self.is_comparison_for(value, opcode, $crate::lower::logic::JOINED)
-        }
-        fn tree_of(&mut self, value: Value) -> Tree {
-            self.tree(value)
-                .expect("an operation of two or three operands fits")
-        }
-        fn tree32(&mut self, tree: Tree) -> (Word, Word, Word, u8) {
-            let [a, b, c] = self.leaves(tree, 1).map(Word::new);
-            (a, b, c, tree.table)
-        }
-        fn tree64(&mut self, tree: Tree) -> (Word64, Word64, Word64, u8) {
-            let [a, b, c] = self.leaves(tree, 2).map(Word64::new);
-            (a, b, c, tree.table)
-        }
-        fn tree128(&mut self, tree: Tree) -> (Word128, Word128, Word128, u8) {
-            let [a, b, c] = self.leaves(tree, 4).map(Word128::new);
-            (a, b, c, tree.table)
-        }
-        fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
-            let opcode = self.func.dfg.insts[self.def_of(value)?].opcode();
-            if self.type_of(value) != I32
-                || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
-            {
-                return None;
-            }
-            if let Some((shifted, mask)) = self.bits_below_shift(value) {
-                let inputs = [self.src(shifted), Src::imm(mask), Src::ZERO];
-                let [a, b, c] = inputs.map(NotSrc::new);
-                return Some((
-                    a,
-                    b,
-                    c,
-                    $crate::lower::logic::TABLE_A & $crate::lower::logic::TABLE_B,
-                ));
-            }
-            let tree = self.tree(value)?;
-            let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);
-            Some((a, b, c, tree.table))
-        }
-    };
-}
-pub(super) use logic_methods;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The table's function on bits, as the document defines it.
-    fn apply(table: u8, [a, b, c]: [u8; 3]) -> u8 {
-        table >> (a << 2 | b << 1 | c) & 1
     }
 
-    #[test]
-    fn tables_exchange_and_complement() {
-        for table in 0..=255u8 {
-            for bits in 0..8u8 {
-                let x = [bits >> 2 & 1, bits >> 1 & 1, bits & 1];
-                for (first, second) in [(0, 1), (0, 2), (1, 2)] {
-                    let mut moved = x;
-                    moved.swap(first, second);
-                    assert_eq!(
-                        apply(exchanged(table, first, second), moved),
-                        apply(table, x),
-                        "{table:#x} {first} {second} {x:?}"
-                    );
-                }
-                for input in 0..3 {
-                    let mut z = x;
-                    z[input] = 1;
-                    assert_eq!(apply(known(table, input, 1), x), apply(table, z));
-                    z[input] = 0;
-                    assert_eq!(apply(known(table, input, 0), x), apply(table, z));
-                    let mut y = x;
-                    y[input] ^= 1;
-                    assert_eq!(apply(complemented(table, input), y), apply(table, x));
-                }
-            }
+    pub(super) fn logic3_test_with(
+        &mut self,
+        combine: &EXBool,
+        a: NotSrc,
+        b: NotSrc,
+        c: NotSrc,
+        table: u8,
+        other: PSrc,
+    ) -> PSrc {
+        self.logic([a, b, c].map(NotSrc::src), table, *combine, other)
+            .predicate
+            .source()
+    }
+
+    pub(super) fn joins(&mut self, op: &BoolOp, value: Value) -> bool {
+        let opcode = match op {
+            BoolOp::And => Opcode::Band,
+            BoolOp::Or => Opcode::Bor,
+            BoolOp::Xor => Opcode::Bxor,
+        };
+        self.is_comparison_for(value, opcode, JOINED)
+    }
+
+    pub(super) fn tree_of(&mut self, value: Value) -> Tree {
+        self.tree(value)
+            .expect("an operation of two or three operands fits")
+    }
+
+    pub(super) fn tree32(&mut self, tree: Tree) -> (Word, Word, Word, u8) {
+        let [a, b, c] = self.leaves(tree, 1).map(Word::new);
+        (a, b, c, tree.table)
+    }
+
+    pub(super) fn tree64(&mut self, tree: Tree) -> (Word64, Word64, Word64, u8) {
+        let [a, b, c] = self.leaves(tree, 2).map(Word64::new);
+        (a, b, c, tree.table)
+    }
+
+    pub(super) fn tree128(&mut self, tree: Tree) -> (Word128, Word128, Word128, u8) {
+        let [a, b, c] = self.leaves(tree, 4).map(Word128::new);
+        (a, b, c, tree.table)
+    }
+
+    pub(super) fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
+        let opcode = self.func.dfg.insts[self.def_of(value)?].opcode();
+        if self.type_of(value) != types::I32
+            || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
+        {
+            return None;
         }
+        if let Some((shifted, mask)) = self.bits_below_shift(value) {
+            let inputs = [self.src(shifted), Src::imm(mask), Src::ZERO];
+            let [a, b, c] = inputs.map(NotSrc::new);
+            return Some((a, b, c, TABLE_A & TABLE_B));
+        }
+        let tree = self.tree(value)?;
+        let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);
+        Some((a, b, c, tree.table))
     }
 }

@@ -4,16 +4,18 @@
 //! value was asked for. The selection is ISLE (`isle/lower/*.isle`, one file per family), sequences as well as single
 //! instructions. Rules hand typed operands over – a value with the modifiers peeled off that an instruction can apply –
 //! and a generated constructor for each way to write an operation picks the form (module `operation`). Rust is what the
-//! rules ask (module `context` and those that it names), and the few terms that emit and are no pattern: trees and
+//! rules ask (module `context`), and the few terms that emit and are no pattern: trees and
 //! tables of LOP3, accesses in pieces, calls; `docs/lowering.md` lists them.
 //!
 //! Edges that carry arguments out of a block with several successors get a block of their own, so arguments travel on
 //! jumps only.
 
+mod access;
 mod address;
 mod blocks;
 mod bytes;
 mod call;
+mod clif;
 mod constants;
 mod context;
 mod convert;
@@ -21,79 +23,44 @@ mod cuts;
 mod dot;
 mod facts;
 mod float;
+mod frame;
+mod home;
 mod intrinsic;
 mod logic;
 mod memory;
 mod multiply;
+mod operands;
 mod operation;
 mod registers;
+mod results;
+mod rules;
 mod source;
+mod state;
+mod tables;
 mod typed;
+mod uniform;
 mod values;
 mod vector;
 
-use crate::analysis::alignment::Alignment;
-use crate::analysis::control_flow::ControlFlow;
-use crate::analysis::meeting::Meetings;
-use crate::analysis::ordering::{Access, Ordering};
-use crate::analysis::provenance::Provenance;
-use crate::analysis::uniformity::Uniformity;
-use crate::analysis::uses::{UseCount, UseCounts, Users, has_effect};
-use crate::error::{Error, ErrorList, Errors, Place};
-use crate::intrinsics::resolve::Intrinsics;
+pub use state::{Facts, Input};
+
+use crate::analysis::ordering::Access;
+use crate::analysis::uses::has_effect;
+use crate::error::{ErrorList, Errors};
 use crate::isa::generated::membar;
-use crate::isa::{PReg, VReg, build};
+use crate::isa::{VReg, build};
 use crate::remarks::Remarks;
-use crate::vcode::{
-    BlockFacts, Frame, FunctionKind, Meeting, MemoryOrder, SourceLine, VCode, VCodeBuilder,
-};
+use crate::vcode::{BlockFacts, Frame, FunctionKind, Meeting, MemoryOrder, VCode, VCodeBuilder};
 use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{self, Function, Inst, Value};
-use cuts::Cuts;
+use cranelift_codegen::ir::{self, Inst, Value};
 use hashbrown::HashMap;
-use source::Regs;
+use home::Home;
+use smallvec::smallvec;
+use source::{InstOutput, Output};
+use state::Lower;
 use std::cell::OnceCell;
-use values::Home;
-
-/// What is known of a function when it is lowered.
-pub struct Facts<'a> {
-    /// Control flow.
-    pub flow: &'a ControlFlow,
-    /// Where lanes meet.
-    pub meetings: &'a Meetings,
-    /// Which values are the same in all lanes.
-    pub uniformity: &'a Uniformity,
-    /// Where addresses point.
-    pub provenance: &'a Provenance,
-    /// What addresses are multiples of.
-    pub alignment: &'a Alignment,
-    /// Who reads each value.
-    pub users: &'a Users,
-    /// Which calls are intrinsics.
-    pub intrinsics: &'a Intrinsics,
-    /// Where fences stand.
-    pub ordering: &'a Ordering,
-}
-
-/// A function to lower.
-pub struct Input<'a> {
-    /// Verified, optimised, intrinsics resolved, aliases resolved.
-    pub func: &'a Function,
-    /// Symbol name.
-    pub name: &'a str,
-    /// Kernel or device function.
-    pub kind: FunctionKind,
-    /// Facts about it.
-    pub facts: Facts<'a>,
-    /// Names of the functions and data it refers to.
-    pub names: &'a dyn Fn(&ir::ExternalName) -> String,
-    /// Trust that every access is aligned to its size (`--set assume_aligned=true`).
-    pub assume_aligned: bool,
-    /// Leave gaps around stack slots (`--set stack_redzones=true`).
-    pub stack_redzones: bool,
-}
 
 /// Memory that is kept from one function to the next.
 #[derive(Default)]
@@ -179,81 +146,7 @@ fn has_calls(input: &Input<'_>) -> bool {
     !dfg.signatures.is_empty() && layout.blocks().any(|b| layout.block_insts(b).any(is_call))
 }
 
-/// The state of lowering one function; the context of the ISLE rules.
-pub struct Lower<'a> {
-    func: &'a Function,
-    input: &'a Input<'a>,
-    /// Where instructions go.
-    pub builder: &'a mut VCodeBuilder,
-    homes: &'a mut SecondaryMap<Value, Home>,
-    /// See [`Lower::is_used_in_one_effect`].
-    use_counts: OnceCell<UseCounts>,
-    /// The cuts of bitwise operations in trees that are more than one LOP3; see [`cuts`].
-    cuts: HashMap<Value, Cuts>,
-    /// Immediates to be loaded at the start of each block.
-    constants: &'a mut SecondaryMap<ir::Block, Constants>,
-    /// The block being lowered.
-    current: Option<ir::Block>,
-    /// Where the lanes meet again that make the call at its end.
-    call_meeting: Meeting,
-    /// Immediates loaded before a loop so far.
-    hoisted: u32,
-    /// Whether values are computed in uniform registers as well, where they may be.
-    offers_uniform: bool,
-    /// Pointer parameters that are loaded into uniform registers at entry: offset in constant bank 0 and registers.
-    uniform_parameters: Vec<(u32, Regs)>,
-    frame: Frame,
-    /// Byte offset of each stack slot in the slot area.
-    slots: Vec<u32>,
-    /// Registers that hold a value at entry.
-    entry: Vec<(VReg, PReg)>,
-    /// The register that stands for R1 in this function, once somebody asked for it.
-    stack_pointer: Option<VReg>,
-    /// The registers of the return address, once somebody asked for them.
-    return_address: Option<[VReg; 2]>,
-    errors: ErrorList,
-    remarks: &'a mut Remarks,
-}
-
 impl Lower<'_> {
-    /// Reports an operation without a rule, or what `remedy` says of it.
-    pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
-        self.errors
-            .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
-    }
-
-    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind, and adds
-    /// nothing to a loop.
-    fn is_used_once(&self, value: Value) -> bool {
-        self.input.facts.users.of(value).len() == 1 && !self.is_from_outside_the_loop(value)
-    }
-
-    /// Whether the value is computed in fewer turns than what is being lowered, which would compute it in each of its
-    /// own.
-    fn is_from_outside_the_loop(&self, value: Value) -> bool {
-        let flow = &self.input.facts.flow;
-        let home = (self.func.dfg.value_def(value).inst())
-            .and_then(|inst| self.func.layout.inst_block(inst));
-        match (home, self.current) {
-            (Some(home), Some(here)) if home != here => {
-                flow.loop_depth(home) < flow.loop_depth(here)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted
-    /// for the whole function when somebody asks for the first time: only chains of insertions into vectors do.
-    fn is_used_in_one_effect(&self, value: Value) -> bool {
-        let facts = &self.input.facts;
-        let count = || UseCounts::compute(self.func, facts.flow, facts.intrinsics);
-        self.use_counts.get_or_init(count).of(value) == UseCount::Once
-    }
-
-    fn line_of(&self, inst: Inst) -> SourceLine {
-        SourceLine(crate::error::line_of(self.func.srcloc(inst)).unwrap_or(0))
-    }
-
     fn block(&mut self, order: &BlockOrder, block: blocks::LoweredBlock) {
         let terminator = match block.origin {
             blocks::Origin::Edge {
@@ -339,7 +232,7 @@ impl Lower<'_> {
         if let Some(access) = Access::of(self.func, self.input.facts.intrinsics, inst) {
             self.builder.set_order(access.order);
         }
-        match context::lower_instruction(self, inst) {
+        match self.apply_rules(inst) {
             Some(outputs) => {
                 // A rule may give nothing for results that nobody reads.
                 debug_assert!(
@@ -359,5 +252,17 @@ impl Lower<'_> {
             }
         }
         self.builder.end_unit();
+    }
+
+    /// Applies the first rule that matches.
+    fn apply_rules(&mut self, inst: Inst) -> Option<InstOutput> {
+        if self.defines_truth(inst) {
+            let truth = rules::constructor_lower_truth(self, inst)?;
+            if let Some(uniform) = rules::constructor_lower_uniform_truth(self, inst) {
+                self.offer_truth(truth, uniform);
+            }
+            return Some(smallvec![Output::Predicate(truth)]);
+        }
+        rules::constructor_lower(self, inst)
     }
 }

@@ -1,8 +1,8 @@
 //! Products of values that are extended to 64 bits, which one IMAD.WIDE computes; recognised, not emitted.
 
-use super::Lower;
+use super::state::Lower;
 use crate::isa::generated::IType;
-use cranelift_codegen::ir::{InstructionData, Opcode, Value};
+use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 
 /// The product of values of at most a word that are extended to 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,49 +55,46 @@ impl Lower<'_> {
 }
 
 /// Products that IMAD.WIDE computes.
-macro_rules! multiply_methods {
-    () => {
-        // `value` as a product of extended values: a multiplication, a shift by a constant, or an extension itself.
-        fn extended_product(&mut self, value: Value) -> Option<Product> {
-            if self.type_of(value) != I64 {
-                return None;
-            }
-            if let Some((itype, a)) = self.extended_word(value) {
-                return Some(Product::Scaled { itype, a, by: 1 });
-            }
-            match self.def_data(value)? {
-                InstructionData::Binary {
-                    opcode: Opcode::Imul,
-                    args: [x, y],
-                } => {
-                    let (itype, a) = self.extended_word(x)?;
-                    match self.extended_word(y) {
-                        Some((other, b)) if other == itype => Some(Product::Values { itype, a, b }),
-                        _ => self
-                            .factor_of(itype, y)
-                            .map(|by| Product::Scaled { itype, a, by }),
-                    }
-                }
-                InstructionData::Binary {
-                    opcode: Opcode::Ishl,
-                    args: [x, n],
-                } => {
-                    let (itype, a) = self.extended_word(x)?;
-                    let n = self.constant_of(n)? & 63;
-                    // A signed product needs the factor below 2^31.
-                    let limit = match itype {
-                        IType::S32 => 31,
-                        IType::U32 => 32,
-                    };
-                    (n < limit).then(|| Product::Scaled {
-                        itype,
-                        a,
-                        by: 1 << n,
-                    })
-                }
-                _ => None,
-            }
+impl Lower<'_> {
+    /// `value` as a product of extended values: a multiplication, a shift by a constant, or an extension itself.
+    pub(super) fn extended_product(&mut self, value: Value) -> Option<Product> {
+        if self.type_of(value) != types::I64 {
+            return None;
         }
-    };
+        if let Some((itype, a)) = self.extended_word(value) {
+            return Some(Product::Scaled { itype, a, by: 1 });
+        }
+        match self.def_data(value)? {
+            InstructionData::Binary {
+                opcode: Opcode::Imul,
+                args: [x, y],
+            } => {
+                let (itype, a) = self.extended_word(x)?;
+                match self.extended_word(y) {
+                    Some((other, b)) if other == itype => Some(Product::Values { itype, a, b }),
+                    _ => self
+                        .factor_of(itype, y)
+                        .map(|by| Product::Scaled { itype, a, by }),
+                }
+            }
+            InstructionData::Binary {
+                opcode: Opcode::Ishl,
+                args: [x, n],
+            } => {
+                let (itype, a) = self.extended_word(x)?;
+                let n = self.constant_of(n)? & 63;
+                // A signed product needs the factor below 2^31.
+                let limit = match itype {
+                    IType::S32 => 31,
+                    IType::U32 => 32,
+                };
+                (n < limit).then(|| Product::Scaled {
+                    itype,
+                    a,
+                    by: 1 << n,
+                })
+            }
+            _ => None,
+        }
+    }
 }
-pub(super) use multiply_methods;

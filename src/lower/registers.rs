@@ -1,8 +1,9 @@
 //! Operands in registers: moves of what is in none, and immediates that a block loads once.
 
-use super::Lower;
-use super::context::generated_code::{Context, LdcOptions};
+use super::rules::Context;
+use super::rules::types::LdcOptions;
 use super::source::{Base, Regs, Src, VALUE_CLASS};
+use super::state::Lower;
 use super::typed::{Operand, USrc, USrc64, Word};
 use crate::isa::VReg;
 use crate::isa::generated::LoadSize;
@@ -77,7 +78,7 @@ impl Lower<'_> {
                     None => {}
                 }
             }
-            let loaded = self.immediate(value);
+            let loaded = self.load_immediate(value);
             self.builder.bind(reg, loaded);
         }
         self.builder.end_unit();
@@ -130,7 +131,7 @@ impl Lower<'_> {
     }
 
     /// MOV of an immediate into a register of its own.
-    pub(super) fn immediate(&mut self, value: u32) -> VReg {
+    pub(super) fn load_immediate(&mut self, value: u32) -> VReg {
         self.move_word(Src::imm(value))
     }
 

@@ -4,7 +4,7 @@
 //! be taken of plain words only. A result says what it is. All are thin wrappers; the choice of operand kinds sees
 //! [`Src`] and [`PSrc`].
 
-use super::operation::{Outputs, Source};
+use super::operation::mode::{Outputs, Source};
 use super::source::{InstOutput, Output, PSrc, Regs, Src};
 use crate::isa::VReg;
 use smallvec::smallvec;

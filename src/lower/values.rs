@@ -1,61 +1,13 @@
 //! Where CLIF values live: registers made when they are asked for, immediates, kernel parameters, truth values.
 
-use super::Lower;
-use super::context::generated_code::{
-    constructor_lower_uniform, constructor_truth_copy, constructor_truth_word,
-};
+use super::home::Run;
+use super::rules::{constructor_lower_uniform, constructor_truth_copy, constructor_truth_word};
 use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
+use super::state::Lower;
 use crate::intrinsics::resolve::{GpuSymbol, symbol_offset};
-use crate::isa::{RegisterClass, VReg};
+use crate::isa::RegisterClass;
 use crate::vcode::{FunctionKind, Offer};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
-
-/// The homes of a value, each made when somebody asks for it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Home {
-    regs: Option<Run>,
-    pub(super) predicate: Option<VReg>,
-    uniform: Option<Run>,
-}
-
-/// Registers made together: `first` and those numbered behind it.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    first: VReg,
-    len: u8,
-}
-
-impl Run {
-    /// Those of the words `first .. first + len`.
-    fn slice(self, first: usize, len: usize) -> Regs {
-        debug_assert!(first + len <= usize::from(self.len));
-        match len {
-            1 => Regs::one(self.first.behind(first)),
-            _ => Regs::from_fn(len, |word| self.first.behind(first + word)),
-        }
-    }
-
-    fn regs(self) -> Regs {
-        self.slice(0, self.len.into())
-    }
-}
-
-impl Home {
-    /// Whether somebody reads the value.
-    pub(super) fn is_asked(&self) -> bool {
-        self.is_asked_by_lanes() || self.uniform.is_some()
-    }
-
-    /// Whether somebody reads the value from a general register or a predicate.
-    pub(super) fn is_asked_by_lanes(&self) -> bool {
-        self.regs.is_some() || self.predicate.is_some()
-    }
-
-    /// Whether somebody reads the value from uniform registers.
-    pub(super) fn is_asked_uniform(&self) -> bool {
-        self.uniform.is_some()
-    }
-}
 
 impl Lower<'_> {
     /// The type of a value.
@@ -503,34 +455,34 @@ impl Lower<'_> {
 }
 
 /// Values as somebody reads them.
-macro_rules! value_methods {
-    () => {
-        fn zeros_above(&mut self, value: Value) -> Option<()> {
-            self.has_zeros_above(value).then_some(())
-        }
-        fn loads_sign(&mut self, value: Value) -> bool {
-            self.has_signs_above(value)
-        }
-        fn known_truth(&mut self, value: Value) -> Option<bool> {
-            self.constant_of(value).map(|bits| bits != 0)
-        }
-        // The predicate that the definition of a truth writes, or its opposite where that is what it holds.
-        fn truth_predicate(&mut self, value: Value) -> PSrc {
-            let reg = match self.homes[value].predicate {
-                Some(reg) => reg,
-                None => {
-                    let reg = self.builder.vreg($crate::isa::RegisterClass::Predicate);
-                    self.homes[value].predicate = Some(reg);
-                    reg
-                }
-            };
-            let held = PSrc::new(reg);
-            if self.holds_opposite(value) {
-                held.negate()
-            } else {
-                held
+impl Lower<'_> {
+    pub(super) fn zeros_above(&mut self, value: Value) -> Option<()> {
+        self.has_zeros_above(value).then_some(())
+    }
+
+    pub(super) fn loads_sign(&mut self, value: Value) -> bool {
+        self.has_signs_above(value)
+    }
+
+    pub(super) fn known_truth(&mut self, value: Value) -> Option<bool> {
+        self.constant_of(value).map(|bits| bits != 0)
+    }
+
+    /// The predicate that the definition of a truth writes, or its opposite where that is what it holds.
+    pub(super) fn truth_predicate(&mut self, value: Value) -> PSrc {
+        let reg = match self.homes[value].predicate {
+            Some(reg) => reg,
+            None => {
+                let reg = self.builder.vreg(RegisterClass::Predicate);
+                self.homes[value].predicate = Some(reg);
+                reg
             }
+        };
+        let held = PSrc::new(reg);
+        if self.holds_opposite(value) {
+            held.negate()
+        } else {
+            held
         }
-    };
+    }
 }
-pub(super) use value_methods;

@@ -35,14 +35,14 @@ struct Open<'t> {
 impl Functions {
     fn read(&mut self, file: &str, text: &str) {
         let mut current: Option<Open> = None;
-        // Whether `self` is the context: in its implementations, and in macros, of which they are composed.
-        let mut of_context = true;
+        // Whether `self` is the context: in its implementations.
+        let mut of_context = false;
         // Tests emit nothing.
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
             let indent = line.len() - line.trim_start().len();
-            if line.starts_with("impl") || line.starts_with("macro_rules!") {
-                of_context = !line.starts_with("impl") || line.contains("Lower<");
+            if line.starts_with("impl") {
+                of_context = line.contains("Lower<");
             }
             if let Some(name) = defined(line) {
                 current = Some(Open {
@@ -109,10 +109,10 @@ impl Functions {
 /// The name of a function that a line begins to define.
 fn defined(line: &str) -> Option<&str> {
     let rest = line.trim_start();
-    let rest = rest
-        .strip_prefix("pub(super) ")
-        .or(rest.strip_prefix("pub "))
-        .unwrap_or(rest);
+    let rest = match rest.strip_prefix("pub(") {
+        Some(path) => path.split_once(") ")?.1,
+        None => rest.strip_prefix("pub ").unwrap_or(rest),
+    };
     let rest = rest.strip_prefix("const ").unwrap_or(rest);
     let name = rest.strip_prefix("fn ")?;
     name.split(['(', '<']).next()
@@ -268,7 +268,7 @@ fn emission_is_found_through_calls() {
         // self.emit_mov(x) in a comment
         self.second(1)
     }
-    pub(super) fn second(&mut self, n: u32) -> Gpr {
+    pub(in crate::lower) fn second(&mut self, n: u32) -> Gpr {
         self.emit_mov(Word::imm(n))
     }
     fn third(&mut self) -> FaddOptions {

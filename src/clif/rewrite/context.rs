@@ -2,50 +2,14 @@
 
 use super::BlockFacts;
 use super::constants::{self, all_ones};
+use super::rules::types::*;
 use crate::constants::signed;
-use crate::rules::array_methods;
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
 use cranelift_codegen::ir::{
     Endianness, InstBuilder, InstBuilderBase, InstructionData, MemFlagsData, Opcode, Type, Value,
     types,
 };
-use generated_code::Context;
-
-/// The rules, compiled.
-pub mod generated_code {
-    #![allow(
-        missing_docs,
-        unused_variables,
-        unused_imports,
-        unused_mut,
-        unreachable_code,
-        unreachable_patterns,
-        dead_code
-    )]
-    #![allow(
-        clippy::all,
-        irrefutable_let_patterns,
-        non_snake_case,
-        non_camel_case_types
-    )]
-
-    pub use crate::rules::{BlockArray2, ValueArray2, ValueArray3};
-    pub use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-    pub use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64, Imm64, Offset32, Uimm8};
-    pub use cranelift_codegen::ir::types::*;
-    pub use cranelift_codegen::ir::{
-        AtomicRmwOp, Block, BlockCall, Constant, DynamicStackSlot, ExceptionTable, FuncRef,
-        GlobalValue, Immediate, Inst, InstructionData, JumpTable, MemFlags, MemFlagsData, Opcode,
-        SigRef, StackSlot, TrapCode, Type, Value, ValueList,
-    };
-    extern crate alloc;
-
-    /// A result, and whether it overflowed.
-    pub type Checked = (Value, Value);
-
-    include!(concat!(env!("OUT_DIR"), "/clif_rules.rs"));
-}
 
 /// The context of the rules: where new instructions go.
 pub struct Rewriter<'a, 'f> {
@@ -144,56 +108,66 @@ impl Rewriter<'_, '_> {
     }
 }
 
-impl Context for Rewriter<'_, '_> {
-    cranelift_codegen::isle_numerics_methods!();
+include!(concat!(env!("OUT_DIR"), "/clif_rules_context.rs"));
 
-    fn inst_data_value(&mut self, value: Value) -> Option<(Type, InstructionData)> {
+/// What the rules ask: methods of their context.
+impl Rewriter<'_, '_> {
+    pub(super) fn inst_data_value(&mut self, value: Value) -> Option<(Type, InstructionData)> {
         self.definition(value)
     }
-    fn inst_data(&mut self, inst: cranelift_codegen::ir::Inst) -> InstructionData {
+
+    pub(super) fn inst_data(&mut self, inst: cranelift_codegen::ir::Inst) -> InstructionData {
         self.pos.func.dfg.insts[inst]
     }
-    fn make_effect(&mut self, _: &InstructionData) -> cranelift_codegen::ir::Inst {
+
+    pub(super) fn make_effect(&mut self, _: &InstructionData) -> cranelift_codegen::ir::Inst {
         unreachable!("no rule makes an instruction with an effect")
     }
-    fn make_inst(&mut self, ty: Type, data: &InstructionData) -> Value {
+
+    pub(super) fn make_inst(&mut self, ty: Type, data: &InstructionData) -> Value {
         let (inst, dfg) = self.pos.ins().build(*data, ty);
         dfg.first_result(inst)
     }
-    array_methods!();
 
     // Types.
 
-    fn value_type(&mut self, value: Value) -> Type {
+    pub(super) fn value_type(&mut self, value: Value) -> Type {
         self.pos.func.dfg.value_type(value)
     }
-    fn int_any(&mut self, ty: Type) -> Option<Type> {
+
+    pub(super) fn int_any(&mut self, ty: Type) -> Option<Type> {
         ty.is_int().then_some(ty)
     }
-    fn int_to_64(&mut self, ty: Type) -> Option<Type> {
+
+    pub(super) fn int_to_64(&mut self, ty: Type) -> Option<Type> {
         (ty.is_int() && ty.bits() <= 64).then_some(ty)
     }
-    fn int_of_words(&mut self, ty: Type) -> Option<Type> {
+
+    pub(super) fn int_of_words(&mut self, ty: Type) -> Option<Type> {
         matches!(ty, types::I32 | types::I64).then_some(ty)
     }
-    fn float_any(&mut self, ty: Type) -> Option<Type> {
+
+    pub(super) fn float_any(&mut self, ty: Type) -> Option<Type> {
         ty.is_float().then_some(ty)
     }
 
     // Constants.
 
-    fn bits(&mut self, value: Value) -> Option<u64> {
+    pub(super) fn bits(&mut self, value: Value) -> Option<u64> {
         self.bits_of(value)
     }
-    fn number(&mut self, value: Value) -> Option<i64> {
+
+    pub(super) fn number(&mut self, value: Value) -> Option<i64> {
         let ty = self.pos.func.dfg.value_type(value);
         self.bits_of(value).map(|bits| signed(ty, bits as i64))
     }
-    fn int(&mut self, ty: Type, bits: u64) -> Value {
+
+    pub(super) fn int(&mut self, ty: Type, bits: u64) -> Value {
         // An immediate has the sign of its type.
         self.pos.ins().iconst(ty, signed(ty, bits as i64))
     }
-    fn float(&mut self, ty: Type, bits: u64) -> Value {
+
+    pub(super) fn float(&mut self, ty: Type, bits: u64) -> Value {
         let ins = self.pos.ins();
         match ty {
             types::F16 => ins.f16const(Ieee16::with_bits(bits as u16)),
@@ -201,22 +175,28 @@ impl Context for Rewriter<'_, '_> {
             _ => ins.f64const(Ieee64::with_bits(bits)),
         }
     }
-    fn u64_ones(&mut self, bits: u64) -> u64 {
+
+    pub(super) fn u64_ones(&mut self, bits: u64) -> u64 {
         bits.count_ones().into()
     }
-    fn magnitude(&mut self, number: i64) -> u64 {
+
+    pub(super) fn magnitude(&mut self, number: i64) -> u64 {
         number.unsigned_abs()
     }
-    fn leading_zeros(&mut self, ty: Type, bits: u64) -> u64 {
+
+    pub(super) fn leading_zeros(&mut self, ty: Type, bits: u64) -> u64 {
         u64::from(bits.leading_zeros() + ty.bits() - 64)
     }
-    fn trailing_zeros(&mut self, ty: Type, bits: u64) -> u64 {
+
+    pub(super) fn trailing_zeros(&mut self, ty: Type, bits: u64) -> u64 {
         bits.trailing_zeros().min(ty.bits()).into()
     }
-    fn bits_reversed(&mut self, ty: Type, bits: u64) -> u64 {
+
+    pub(super) fn bits_reversed(&mut self, ty: Type, bits: u64) -> u64 {
         bits.reverse_bits() >> (64 - ty.bits())
     }
-    fn exact_reciprocal(&mut self, value: Value) -> Option<u64> {
+
+    pub(super) fn exact_reciprocal(&mut self, value: Value) -> Option<u64> {
         let (ty, data) = self.definition(value)?;
         let bits = match data {
             InstructionData::UnaryIeee16 { imm, .. } => imm.bits().into(),
@@ -227,7 +207,7 @@ impl Context for Rewriter<'_, '_> {
         constants::exact_reciprocal(ty, bits)
     }
 
-    fn reciprocal_in_double(&mut self, value: Value) -> Option<u64> {
+    pub(super) fn reciprocal_in_double(&mut self, value: Value) -> Option<u64> {
         match self.definition(value)?.1 {
             InstructionData::UnaryIeee32 { imm, .. } => constants::reciprocal_in_double(imm.bits()),
             _ => None,
@@ -236,30 +216,35 @@ impl Context for Rewriter<'_, '_> {
 
     // Amounts and masks.
 
-    fn covers_amount(&mut self, ty: Type, mask: u64) -> bool {
+    pub(super) fn covers_amount(&mut self, ty: Type, mask: u64) -> bool {
         let low = u64::from(ty.bits()) - 1;
         mask & low == low
     }
-    fn opposite(&mut self, ty: Type, n: Value, m: Value) -> bool {
+
+    pub(super) fn opposite(&mut self, ty: Type, n: Value, m: Value) -> bool {
         let width = ty.bits().into();
         self.opposite_numbers(ty, n, m).is_some()
             || self.opposite_of(width, m) == Some(self.below_masks(width, n))
     }
-    fn opposite_constants(&mut self, ty: Type, n: Value, m: Value) -> bool {
+
+    pub(super) fn opposite_constants(&mut self, ty: Type, n: Value, m: Value) -> bool {
         self.opposite_numbers(ty, n, m).is_some_and(|n| n != 0)
     }
-    fn complements(&mut self, ty: Type, a: u64, b: u64) -> bool {
+
+    pub(super) fn complements(&mut self, ty: Type, a: u64, b: u64) -> bool {
         a ^ b == all_ones(ty)
     }
-    fn shifted_left(&mut self, ty: Type, bits: u64, by: u64) -> u64 {
+
+    pub(super) fn shifted_left(&mut self, ty: Type, bits: u64, by: u64) -> u64 {
         bits << (by % u64::from(ty.bits())) & all_ones(ty)
     }
-    fn sign_of(&mut self, sign: Value, value: Value) -> bool {
+
+    pub(super) fn sign_of(&mut self, sign: Value, value: Value) -> bool {
         matches!(self.inst_data_value(sign), Some((ty, InstructionData::Binary { opcode: Opcode::Sshr, args: [x, n] }))
             if x == value && self.bits_of(n).is_some_and(|n| n % u64::from(ty.bits()) == u64::from(ty.bits()) - 1))
     }
 
-    fn condition(&mut self, value: Value) -> Option<()> {
+    pub(super) fn condition(&mut self, value: Value) -> Option<()> {
         let (ty, data) = self.definition(value)?;
         let compares = matches!(
             data,
@@ -270,7 +255,7 @@ impl Context for Rewriter<'_, '_> {
 
     // Halves.
 
-    fn lane_of_halves(&mut self, value: Value) -> Option<(Value, u32)> {
+    pub(super) fn lane_of_halves(&mut self, value: Value) -> Option<(Value, u32)> {
         match self.definition(value)?.1 {
             InstructionData::BinaryImm8 {
                 opcode: Opcode::Extractlane,
@@ -280,17 +265,20 @@ impl Context for Rewriter<'_, '_> {
             _ => None,
         }
     }
-    fn second_lane(&mut self, lane: u8) -> Option<()> {
+
+    pub(super) fn second_lane(&mut self, lane: u8) -> Option<()> {
         (lane == 1).then_some(())
     }
-    fn as_word(&mut self, value: Value) -> Value {
+
+    pub(super) fn as_word(&mut self, value: Value) -> Value {
         self.reinterpreted(types::I32, value)
     }
-    fn as_halves(&mut self, value: Value) -> Value {
+
+    pub(super) fn as_halves(&mut self, value: Value) -> Value {
         self.reinterpreted(types::F16X2, value)
     }
 
-    fn complement_before(&mut self, value: Value) -> Option<Value> {
+    pub(super) fn complement_before(&mut self, value: Value) -> Option<Value> {
         let (_, data) = self.definition(value)?;
         let func = &*self.pos.func;
         self.block.complements.find(func, data)
@@ -298,31 +286,39 @@ impl Context for Rewriter<'_, '_> {
 
     // Carries.
 
-    fn summand(&mut self, sum: Value, part: Value) -> bool {
+    pub(super) fn summand(&mut self, sum: Value, part: Value) -> bool {
         self.is_summand(sum, part)
     }
-    fn carry_of(&mut self, sum: Value) -> Value {
+
+    pub(super) fn carry_of(&mut self, sum: Value) -> Value {
         self.carry(sum)
     }
-    fn difference(&mut self, x: Value, y: Value) -> Option<Value> {
+
+    pub(super) fn difference(&mut self, x: Value, y: Value) -> Option<Value> {
         self.known_difference(x, y)
     }
-    fn borrow_of(&mut self, difference: Value) -> Value {
+
+    pub(super) fn borrow_of(&mut self, difference: Value) -> Value {
         self.borrow(difference)
     }
-    fn comparison(&mut self, x: Value, y: Value) -> Option<Value> {
+
+    pub(super) fn comparison(&mut self, x: Value, y: Value) -> Option<Value> {
         self.known_comparison(x, y)
     }
-    fn difference_of(&mut self, comparison: Value) -> Value {
+
+    pub(super) fn difference_of(&mut self, comparison: Value) -> Value {
         self.difference_of_comparison(comparison)
     }
-    fn signed_sum(&mut self, x: Value, y: Value) -> generated_code::Checked {
+
+    pub(super) fn signed_sum(&mut self, x: Value, y: Value) -> Checked {
         self.pos.ins().sadd_overflow(x, y)
     }
-    fn signed_difference(&mut self, x: Value, y: Value) -> generated_code::Checked {
+
+    pub(super) fn signed_difference(&mut self, x: Value, y: Value) -> Checked {
         self.pos.ins().ssub_overflow(x, y)
     }
-    fn checked(&mut self, checked: generated_code::Checked) -> (Value, Value) {
+
+    pub(super) fn checked(&mut self, checked: Checked) -> (Value, Value) {
         checked
     }
 }

@@ -13,13 +13,14 @@ mod carries;
 mod complements;
 mod constants;
 mod context;
+mod rules;
 
 use super::contents::Contents;
 use super::merge;
 use crate::intrinsics::resolve::Intrinsics;
 use carries::Carries;
 use complements::Complements;
-use context::{Rewriter, generated_code};
+use context::Rewriter;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::ir::{Function, Inst, Opcode};
@@ -100,7 +101,7 @@ fn visit(func: &mut Function, block: &mut BlockFacts, inst: Inst) -> bool {
         let location = func.srcloc(inst);
         let pos = FuncCursor::new(func).at_inst(inst).with_srcloc(location);
         let mut rewriter = Rewriter { pos, block };
-        match generated_code::constructor_rewrite(&mut rewriter, new) {
+        match rules::constructor_rewrite(&mut rewriter, new) {
             Some(value) => new = func.dfg.resolve_aliases(value),
             None => break,
         }

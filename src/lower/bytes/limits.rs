@@ -1,7 +1,7 @@
 //! Words that are put together from limited ones, which one instruction limits and packs.
 
 use super::word::{Byte, halves};
-use crate::lower::Lower;
+use crate::lower::state::Lower;
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
 

@@ -2,7 +2,7 @@
 
 use super::candidate::{Candidate, Needs};
 use super::fold::fold;
-use super::{Mode, Source};
+use super::mode::{Mode, Source};
 use crate::isa::table::{FieldType, FormInfo, OperandInfo, Swap};
 use crate::isa::{RegisterClass, Role};
 use crate::lower::source::{Base, Src};

@@ -4,99 +4,17 @@
 //! moved to GPRs first wins ([`choice`]). Only then are registers asked for ([`operands`]), so a value that became an
 //! immediate, a constant operand or a modifier ([`fold`]) is not computed at all.
 
-mod candidate;
+pub mod candidate;
 mod choice;
+mod copies;
 mod fold;
+pub mod mode;
 mod operands;
 
-pub use candidate::Candidate;
-
-use super::Lower;
-use super::source::{PSrc, Regs, Src};
-use crate::isa::table::Swap;
-use crate::isa::{Inst, Role, VReg};
+use super::state::Lower;
+use crate::isa::{Inst, VReg};
 use candidate::Needs;
-
-/// How a constructor writes its operation: which forms can be written so and what is fixed. Generated from the
-/// description.
-#[derive(Debug)]
-pub struct Mode {
-    /// The forms of the operation that have the mode, in the order of the description.
-    pub candidates: &'static [Candidate],
-    /// The roles of its sources.
-    pub sources: &'static [Role],
-    /// Bits of the modifiers behind the mnemonic.
-    pub mask: u128,
-    /// The roles of its results.
-    pub results: &'static [Role],
-    /// `-` of its operands means `~`.
-    pub complements: bool,
-}
-
-impl Mode {
-    /// Whether SrcA and SrcB may change places.
-    fn swap(&self) -> Swap {
-        self.candidates[0].form.info().optype.info().swap
-    }
-}
-
-/// What a constructor hands over for an operand.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
-    /// A register, immediate or constant operand.
-    Value(Src),
-    /// A predicate.
-    Predicate(PSrc),
-    /// A number in the word.
-    Number(i64),
-}
-
-impl From<Src> for Source {
-    fn from(src: Src) -> Source {
-        Source::Value(src)
-    }
-}
-
-impl From<PSrc> for Source {
-    fn from(predicate: PSrc) -> Source {
-        Source::Predicate(predicate)
-    }
-}
-
-/// The results of an instruction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outputs {
-    d: Option<Regs>,
-    pu: Option<VReg>,
-    pv: Option<VReg>,
-}
-
-impl Outputs {
-    /// The registers.
-    ///
-    /// # Panics
-    /// When the mode has none: a mistake of the generator, which gives each constructor the type of its results.
-    pub(super) fn registers(&self) -> Regs {
-        self.d.expect("the operation has a register result")
-    }
-
-    /// The register of the predicate `pu`.
-    ///
-    /// # Panics
-    /// As [`Outputs::registers`].
-    pub(super) fn first_predicate(&self) -> VReg {
-        self.pu.expect("the operation has a predicate result")
-    }
-
-    /// The register of the predicate `pv`.
-    ///
-    /// # Panics
-    /// As [`Outputs::registers`].
-    pub(super) fn second_predicate(&self) -> VReg {
-        self.pv
-            .expect("the operation has a second predicate result")
-    }
-}
+use mode::{Mode, Outputs, Source};
 
 impl Lower<'_> {
     /// Emits one instruction in a mode and returns its results: what every generated constructor does.

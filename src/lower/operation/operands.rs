@@ -1,14 +1,14 @@
 //! The operands of an instruction whose form is chosen: sources in their fields, and registers for the results.
 
 use super::fold::fold;
-use super::{Outputs, Source};
+use super::mode::{Outputs, Source};
 use crate::isa::generated::HSel2;
 use crate::isa::inst::FieldEnum;
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
 use crate::isa::{Inst, RegisterClass, Role, VReg};
-use crate::lower::Lower;
-use crate::lower::context::generated_code::{constructor_complement_word, constructor_negative};
+use crate::lower::rules::{constructor_complement_word, constructor_negative};
 use crate::lower::source::{Base, Halves, Regs, Src};
+use crate::lower::state::Lower;
 use crate::lower::typed::{Operand, Word};
 
 impl Lower<'_> {

@@ -199,7 +199,7 @@ pub fn modes(machine: &Machine) -> String {
     }
     let _ = writeln!(
         w,
-        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::{{Candidate, Mode}};\n"
+        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::candidate::Candidate;\n    use crate::lower::operation::mode::Mode;\n"
     );
     for constructor in &list {
         let roles: Vec<String> = constructor
@@ -260,32 +260,27 @@ fn word<'c>(
     base: u128,
     reference: &str,
 ) -> String {
-    let mut word = format!("{base:#x}");
-    for c in choices {
-        let reference = if type_name(machine, c.ty) == "bool" {
-            ""
-        } else {
-            reference
-        };
-        let _ = write!(
-            word,
-            " | (({reference}{} as u128) << {})",
-            snake(&c.name),
-            c.bit
-        );
+    let mut parts = Vec::new();
+    if base != 0 {
+        parts.push(format!("{base:#x}"));
     }
-    word
+    parts.extend(choices.map(|c| {
+        let reference = match type_name(machine, c.ty) == "bool" {
+            true => "",
+            false => reference,
+        };
+        format!("({reference}{} as u128) << {}", snake(&c.name), c.bit)
+    }));
+    match parts.is_empty() {
+        true => "0".to_string(),
+        false => parts.join(" | "),
+    }
 }
 
-/// The methods of the lowering context behind [`declarations`], as a macro to be called inside the implementation of
-/// the ISLE context.
+/// The methods of the lowering context behind [`declarations`], for the implementation of the ISLE context.
 pub fn methods(machine: &Machine) -> String {
     let mut out = String::new();
     let w = &mut out;
-    let _ = writeln!(
-        w,
-        "\n/// Methods of the lowering context that emit instructions.\nmacro_rules! emitting_methods {{\n    () => {{"
-    );
     let list = constructors(machine);
     for constructor in families(&list) {
         let ty = options_type(constructor);
@@ -303,7 +298,7 @@ pub fn methods(machine: &Machine) -> String {
             .collect();
         let _ = writeln!(
             w,
-            "        #[inline]\n        fn {}(&mut self, {}) -> {ty} {{ {ty}::new({}) }}",
+            "    #[inline]\n    fn {}(&mut self, {}) -> {ty} {{ {ty}::new({}) }}",
             method(&format!("{}_options", constructor.family)),
             parameters(machine, constructor.choices.iter(), "&").join(", "),
             names.join(", "),
@@ -336,7 +331,7 @@ pub fn methods(machine: &Machine) -> String {
             let parameters: String = parameters.iter().map(|p| format!(", {p}")).collect();
             let _ = writeln!(
                 w,
-                "        #[inline]\n        fn {}(&mut self{parameters}) -> {} {{ self.emit(&mode::{}, {word}, &mut [{}]).into() }}",
+                "    #[inline]\n    fn {}(&mut self{parameters}) -> {} {{ self.emit(&mode::{}, {word}, &mut [{}]).into() }}",
                 method(term),
                 constructor.result.name(),
                 constant(&constructor.name),
@@ -352,10 +347,12 @@ pub fn methods(machine: &Machine) -> String {
             write(
                 &format!("{}_with", constructor.name),
                 vec![format!("options: {}", options_type(constructor))],
-                &format!("{:#x} | options.0", constructor.fixed),
+                &match constructor.fixed {
+                    0 => "options.0".to_string(),
+                    fixed => format!("{fixed:#x} | options.0"),
+                },
             );
         }
     }
-    let _ = writeln!(w, "    }};\n}}");
     out
 }

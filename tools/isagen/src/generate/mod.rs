@@ -2,6 +2,7 @@
 
 mod builder;
 mod constructors;
+pub mod context;
 pub mod isle;
 mod naming;
 mod optypes;

@@ -1,0 +1,136 @@
+//! The state of lowering one function, which every part of lowering and the rules themselves have.
+
+use super::constants::Constants;
+use super::home::Home;
+use super::source::Regs;
+use super::tables::Cuts;
+use crate::analysis::alignment::Alignment;
+use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::meeting::Meetings;
+use crate::analysis::ordering::Ordering;
+use crate::analysis::provenance::Provenance;
+use crate::analysis::uniformity::Uniformity;
+use crate::analysis::uses::{UseCount, UseCounts, Users};
+use crate::error::{Error, ErrorList, Place};
+use crate::intrinsics::resolve::Intrinsics;
+use crate::isa::{PReg, VReg};
+use crate::remarks::Remarks;
+use crate::vcode::{Frame, FunctionKind, Meeting, SourceLine, VCodeBuilder};
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::{self, Function, Inst, Value};
+use hashbrown::HashMap;
+use std::cell::OnceCell;
+
+/// What is known of a function when it is lowered.
+pub struct Facts<'a> {
+    /// Control flow.
+    pub flow: &'a ControlFlow,
+    /// Where lanes meet.
+    pub meetings: &'a Meetings,
+    /// Which values are the same in all lanes.
+    pub uniformity: &'a Uniformity,
+    /// Where addresses point.
+    pub provenance: &'a Provenance,
+    /// What addresses are multiples of.
+    pub alignment: &'a Alignment,
+    /// Who reads each value.
+    pub users: &'a Users,
+    /// Which calls are intrinsics.
+    pub intrinsics: &'a Intrinsics,
+    /// Where fences stand.
+    pub ordering: &'a Ordering,
+}
+
+/// A function to lower.
+pub struct Input<'a> {
+    /// Verified, optimised, intrinsics resolved, aliases resolved.
+    pub func: &'a Function,
+    /// Symbol name.
+    pub name: &'a str,
+    /// Kernel or device function.
+    pub kind: FunctionKind,
+    /// Facts about it.
+    pub facts: Facts<'a>,
+    /// Names of the functions and data it refers to.
+    pub names: &'a dyn Fn(&ir::ExternalName) -> String,
+    /// Trust that every access is aligned to its size (`--set assume_aligned=true`).
+    pub assume_aligned: bool,
+    /// Leave gaps around stack slots (`--set stack_redzones=true`).
+    pub stack_redzones: bool,
+}
+
+/// The state of lowering one function; the context of the ISLE rules.
+pub struct Lower<'a> {
+    pub(super) func: &'a Function,
+    pub(super) input: &'a Input<'a>,
+    /// Where instructions go.
+    pub builder: &'a mut VCodeBuilder,
+    pub(super) homes: &'a mut SecondaryMap<Value, Home>,
+    /// See [`Lower::is_used_in_one_effect`].
+    pub(super) use_counts: OnceCell<UseCounts>,
+    /// The cuts of bitwise operations in trees that are more than one LOP3; see module `cuts`.
+    pub(super) cuts: HashMap<Value, Cuts>,
+    /// Immediates to be loaded at the start of each block.
+    pub(super) constants: &'a mut SecondaryMap<ir::Block, Constants>,
+    /// The block being lowered.
+    pub(super) current: Option<ir::Block>,
+    /// Where the lanes meet again that make the call at its end.
+    pub(super) call_meeting: Meeting,
+    /// Immediates loaded before a loop so far.
+    pub(super) hoisted: u32,
+    /// Whether values are computed in uniform registers as well, where they may be.
+    pub(super) offers_uniform: bool,
+    /// Pointer parameters that are loaded into uniform registers at entry: offset in constant bank 0 and registers.
+    pub(super) uniform_parameters: Vec<(u32, Regs)>,
+    pub(super) frame: Frame,
+    /// Byte offset of each stack slot in the slot area.
+    pub(super) slots: Vec<u32>,
+    /// Registers that hold a value at entry.
+    pub(super) entry: Vec<(VReg, PReg)>,
+    /// The register that stands for R1 in this function, once somebody asked for it.
+    pub(super) stack_pointer: Option<VReg>,
+    /// The registers of the return address, once somebody asked for them.
+    pub(super) return_address: Option<[VReg; 2]>,
+    pub(super) errors: ErrorList,
+    pub(super) remarks: &'a mut Remarks,
+}
+
+impl Lower<'_> {
+    /// Reports an operation without a rule, or what `remedy` says of it.
+    pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
+        self.errors
+            .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
+    }
+
+    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind, and adds
+    /// nothing to a loop.
+    pub(super) fn is_used_once(&self, value: Value) -> bool {
+        self.input.facts.users.of(value).len() == 1 && !self.is_from_outside_the_loop(value)
+    }
+
+    /// Whether the value is computed in fewer turns than what is being lowered, which would compute it in each of its
+    /// own.
+    pub(super) fn is_from_outside_the_loop(&self, value: Value) -> bool {
+        let flow = &self.input.facts.flow;
+        let home = (self.func.dfg.value_def(value).inst())
+            .and_then(|inst| self.func.layout.inst_block(inst));
+        match (home, self.current) {
+            (Some(home), Some(here)) if home != here => {
+                flow.loop_depth(home) < flow.loop_depth(here)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted
+    /// for the whole function when somebody asks for the first time: only chains of insertions into vectors do.
+    pub(super) fn is_used_in_one_effect(&self, value: Value) -> bool {
+        let facts = &self.input.facts;
+        let count = || UseCounts::compute(self.func, facts.flow, facts.intrinsics);
+        self.use_counts.get_or_init(count).of(value) == UseCount::Once
+    }
+
+    pub(super) fn line_of(&self, inst: Inst) -> SourceLine {
+        SourceLine(crate::error::line_of(self.func.srcloc(inst)).unwrap_or(0))
+    }
+}
