@@ -23,6 +23,8 @@ pub enum Missed {
     Unrolling,
     /// A value in a register everywhere.
     Register,
+    /// Registers assigned by regalloc2.
+    Backtracking,
 }
 
 impl fmt::Display for Missed {
@@ -33,6 +35,7 @@ impl fmt::Display for Missed {
             Missed::Guarding => "not guarded",
             Missed::Unrolling => "not unrolled",
             Missed::Register => "spilled",
+            Missed::Backtracking => "not by backtracking",
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::Pass;
 use super::time_trace::Recorder;
 use crate::error::{Error, Errors, Place, Problem};
-use crate::regalloc::{MOST_WORK, Source};
+use crate::regalloc::Source;
 use crate::sched::picture::Picture;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub struct Dump<'a> {
 pub struct Timings {
     times: [Duration; Pass::ALL.len()],
     registers: Source,
-    over_budget: u32,
+    fallbacks: u32,
 }
 
 impl Timings {
@@ -51,9 +51,9 @@ impl Timings {
         self.registers
     }
 
-    /// Functions that were too long for the backtracking allocator ([`crate::regalloc::MOST_WORK`]).
-    pub fn over_budget(&self) -> u32 {
-        self.over_budget
+    /// Functions that regalloc2 was to allocate and did not ([`crate::regalloc::Fallback`]).
+    pub fn fallbacks(&self) -> u32 {
+        self.fallbacks
     }
 
     /// Counts how a function's registers were found.
@@ -61,7 +61,7 @@ impl Timings {
         self.registers.entries += source.entries;
         self.registers.by_regalloc2 += source.by_regalloc2;
         self.registers.fixed += source.fixed;
-        self.over_budget += u32::from(source.over_budget);
+        self.fallbacks += u32::from(source.fallback.is_some());
     }
 
     /// Adds what another compiler has spent.
@@ -70,10 +70,10 @@ impl Timings {
             *time += more;
         }
         self.count_registers(Source {
-            over_budget: false,
+            fallback: None,
             ..other.registers
         });
-        self.over_budget += other.over_budget;
+        self.fallbacks += other.fallbacks;
     }
 
     /// Time spent in all passes.
@@ -110,11 +110,11 @@ impl fmt::Display for Timings {
             percent(by_regalloc2),
             percent(fixed)
         )?;
-        if self.over_budget > 0 {
+        if self.fallbacks > 0 {
             writeln!(
                 f,
-                "functions of more than {MOST_WORK} machine instructions, allocated by single_pass: {}",
-                self.over_budget
+                "functions that regalloc2 did not allocate (remarks say why): {}",
+                self.fallbacks
             )?;
         }
         Ok(())

@@ -4,10 +4,12 @@
 //! they run: regalloc2 hands over sequences, and the colouring's parallel copies are put in order when all its
 //! registers are known ([`super::parallel`]).
 
+use super::MOST_WORK;
 use super::parallel::Step;
 use crate::isa::{PReg, Register, RegisterClass};
 use crate::vcode::Block;
 use cranelift_codegen::entity::EntityRef;
+use thiserror::Error;
 
 /// A place between the instructions of a function.
 ///
@@ -59,8 +61,23 @@ pub struct Source {
     pub by_regalloc2: u32,
     /// Those of them that had to be in one register: entries of pairs and quads, guarded results.
     pub fixed: u32,
-    /// Whether regalloc2 was to be asked, but would have taken too long ([`super::MOST_WORK`]).
-    pub over_budget: bool,
+    /// Why regalloc2 was to assign them and did not.
+    pub fallback: Option<Fallback>,
+}
+
+/// Why the colouring alone is the allocation where regalloc2 was to assign the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Fallback {
+    /// The function is longer than [`super::MOST_WORK`].
+    #[error("the function has more than {MOST_WORK} machine instructions")]
+    Long,
+    /// One of its instructions has more operands than regalloc2 has numbers for.
+    #[error("an instruction has more operands than regalloc2 takes")]
+    TooManyOperands,
+    /// It refuses the statement of the function: a mistake of this compiler, which is an error where
+    /// [`super::Options::verify`] is set.
+    #[error("regalloc2 refuses the function, which is a mistake of this compiler")]
+    Refused,
 }
 
 impl Allocation {

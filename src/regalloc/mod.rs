@@ -53,7 +53,7 @@ use coloured::Extent;
 use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
-pub use allocation::Source;
+pub use allocation::{Fallback, Source};
 
 /// How the registers are found. The names are those of Cranelift's setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,8 +118,14 @@ impl Report {
             spill_bytes,
             registers,
             fullest,
+            source,
             ..
         } = *self;
+        if let Some(fallback) = source.fallback {
+            remarks.missed(SourceLine::default(), Missed::Backtracking, || {
+                format!("{fallback}; its registers are assigned by single_pass")
+            });
+        }
         if spill_bytes > 0 {
             remarks.missed(fullest, Missed::Register, || {
                 format!(
@@ -238,8 +244,9 @@ fn assign(
     scratch: &mut Scratch,
 ) -> Result<Constrained, RegallocError> {
     let survey = survey::Survey::of(&code)?;
-    let over_budget = code.insts.len() > MOST_WORK;
-    let backtracking = options.algorithm == Algorithm::Backtracking && !over_budget;
+    let asked = options.algorithm == Algorithm::Backtracking;
+    let fallback = (asked && code.insts.len() > MOST_WORK).then_some(Fallback::Long);
+    let backtracking = asked && fallback.is_none();
     let extent = match (backtracking, survey.needs_colouring) {
         (false, _) => Some(Extent::All),
         (true, true) => Some(Extent::Fixed),
@@ -252,8 +259,7 @@ fn assign(
         return backtrack(code, extent, survey.calls, options, scratch);
     }
     single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
-    scratch.allocation.source.over_budget =
-        options.algorithm == Algorithm::Backtracking && over_budget;
+    scratch.allocation.source.fallback = fallback;
     Ok(code)
 }
 
@@ -296,6 +302,7 @@ fn backtrack(
     const UNIFORM: usize = RegisterClass::Uniform as usize;
     let mut excluded = [false; 3];
     excluded[RegisterClass::Predicate as usize] = has_packs(&code.code);
+    let mut fallback = None;
     loop {
         if extent != Some(Extent::All) && excluded != [false; 3] {
             extent = Some(Extent::All);
@@ -320,6 +327,7 @@ fn backtrack(
         let classes = std::array::from_fn(|class| !excluded[class] && pressure.max_live[class] > 0);
         if classes == [false; 3] && extent == Some(Extent::All) {
             single_pass::allocate(&code.code, colouring, allocation);
+            allocation.source.fallback = fallback;
             return Ok(code);
         }
         let request = Request {
@@ -336,7 +344,11 @@ fn backtrack(
             Ok(()) => return Ok(code),
             Err(Refusal::NoRoom) if classes[GPR] => excluded[GPR] = true,
             Err(Refusal::NoRoom) => excluded = [true; 3],
-            Err(Refusal::Failed(message)) => return Err(RegallocError::Check(message)),
+            Err(Refusal::Failed(reason)) => {
+                fallback = Some(reason);
+                excluded = [true; 3];
+            }
+            Err(Refusal::Wrong(message)) => return Err(RegallocError::Check(message)),
         }
     }
 }

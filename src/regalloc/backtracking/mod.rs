@@ -16,7 +16,7 @@ mod pinned;
 mod problem;
 mod results;
 
-use super::allocation::{Allocation, Point};
+use super::allocation::{Allocation, Fallback, Point};
 use super::colouring::Colouring;
 use super::constrain::pressure::Pressure;
 use super::liveness::Liveness;
@@ -52,8 +52,10 @@ pub(super) struct Request<'a> {
 pub(super) enum Refusal {
     /// It needs more registers than there are.
     NoRoom,
-    /// It failed, or its checker found a mistake.
-    Failed(String),
+    /// It gives no allocation of this function.
+    Failed(Fallback),
+    /// It found a mistake in the statement, or its checker one in the allocation, and mistakes are looked for.
+    Wrong(String),
 }
 
 /// regalloc2 with its memory, kept between functions.
@@ -113,13 +115,15 @@ impl Backtracking {
         );
         let output = output.map_err(|error| match error {
             ra::RegAllocError::TooManyLiveRegs => Refusal::NoRoom,
-            error => Refusal::Failed(format!("regalloc2: {error}")),
+            ra::RegAllocError::TooManyOperands => Refusal::Failed(Fallback::TooManyOperands),
+            error if options.verify => Refusal::Wrong(format!("regalloc2: {error}")),
+            _ => Refusal::Failed(Fallback::Refused),
         })?;
         if options.verify {
             let mut checker = ra::checker::Checker::new(problem, &machine.environment);
             checker.prepare(output);
             let checked = checker.run();
-            checked.map_err(|e| Refusal::Failed(format!("regalloc2's checker: {e:?}")))?;
+            checked.map_err(|e| Refusal::Wrong(format!("regalloc2's checker: {e:?}")))?;
         }
         let slots = machine.slots(output.num_spillslots);
         let slots = slots.ok_or(Refusal::NoRoom)?;

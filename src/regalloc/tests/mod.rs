@@ -8,7 +8,8 @@ mod loops;
 mod planted;
 mod reduce;
 
-use super::{Algorithm, Options, Scratch, allocate};
+use super::{Algorithm, Fallback, MOST_WORK, Options, Scratch, allocate};
+use crate::remarks::{Missed, Remarks};
 use generate::Shape;
 
 fn plain(size: usize, window: usize) -> Shape {
@@ -235,5 +236,25 @@ fn few_registers() {
             },
             &options,
         );
+    }
+}
+
+#[test]
+fn a_function_that_is_too_long_for_regalloc2_says_so() {
+    let options = Options {
+        verify: false,
+        ..Options::default()
+    };
+    let mut scratch = Scratch::default();
+    for (size, fallback) in [(200, None), (MOST_WORK + 1_000, Some(Fallback::Long))] {
+        let code = generate::function(7, &plain(size, 12));
+        assert_eq!(code.insts.len() > MOST_WORK, fallback.is_some());
+        let (_, report) = allocate(code, &options, &mut scratch).expect("it has an allocation");
+        assert_eq!(report.source.fallback, fallback);
+        let mut remarks = Remarks::new(true);
+        report.remark(&mut remarks);
+        let told = remarks.finish("f");
+        let told = told.iter().any(|r| r.missed == Missed::Backtracking);
+        assert_eq!(told, fallback.is_some());
     }
 }
