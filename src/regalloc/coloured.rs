@@ -2,13 +2,17 @@
 //!
 //! All of them where it is the allocation. Where regalloc2 allocates, only those that have to be side by side or where
 //! another value was, for which regalloc2 has no constraint of its own: values of pairs and quads, guarded results and
-//! what they keep, addresses that are called or returned to. A value in one operand of its own is left to regalloc2,
-//! also where a copy joins it to one of those.
+//! what they keep, addresses that are called or returned to; with them what the calling convention places, which stands
+//! in their way, and what copies on edges join to either. The rest is left to regalloc2.
 
 use super::liveness::edge_arguments;
 use super::wishes::hints;
 use crate::isa::VReg;
 use crate::vcode::{Block, Callee, Terminator, VCode};
+
+/// How often the edges are walked for what copies join (*assumed*: a value that goes through more parameters costs a
+/// copy at worst).
+const ROUNDS: usize = 3;
 
 /// How much of a function is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +64,7 @@ impl Coloured {
         }
         hints(code, |v, _, _| self.fixed[v.index()] = true);
         // What a copy joins to them, so that loops do not copy.
-        for _ in 0..3 {
+        for _ in 0..ROUNDS {
             for block in code.blocks.keys() {
                 for (a, b) in edge_arguments(code, block) {
                     if self.fixed[a.index()] || self.fixed[b.index()] {
@@ -83,7 +87,12 @@ impl Coloured {
         self.all || self.fixed[v.index()]
     }
 
-    /// Whether every value is.
+    /// How much of the function they are.
+    pub fn extent(&self) -> Extent {
+        if self.all { Extent::All } else { Extent::Fixed }
+    }
+
+    /// Whether every value is one.
     pub fn is_all(&self) -> bool {
         self.all
     }

@@ -256,6 +256,8 @@ fn assign(
     let code = fit(code, extent, options, scratch)?;
     refuse_divergent_writes(&code.code, &scratch.pressure)?;
     if backtracking {
+        // More than was asked for where regalloc2 has no numbers for the GPRs.
+        let extent = extent.map(|_| scratch.colouring.coloured.extent());
         return backtrack(code, extent, survey.calls, options, scratch);
     }
     single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
@@ -467,6 +469,11 @@ fn fit(
         let constrained = spilled.as_ref().unwrap_or(&original);
         let Some(extent) = extent else {
             return Ok(spilled.unwrap_or(original));
+        };
+        let extent = if backtracking::may_number(pressure) {
+            extent
+        } else {
+            Extent::All
         };
         match colouring::colour(
             &constrained.code,

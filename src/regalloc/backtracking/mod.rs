@@ -167,14 +167,17 @@ impl Backtracking {
     }
 }
 
-/// Whether regalloc2 has enough numbers for the GPRs of a guide.
-pub(super) fn has_numbers(guide: &Guide<'_>) -> bool {
-    let pressure = guide.pressure;
+/// Whether regalloc2 has numbers for as many GPRs as are needed at once.
+pub(super) fn may_number(pressure: &Pressure) -> bool {
     // Those that callees keep, and those beside them, are not dense.
     let most = pressure.max_live[RegisterClass::Gpr as usize] + pressure.across_calls();
-    let last = guide
-        .colouring
-        .and_then(|c| c.used.of(RegisterClass::Gpr).last());
+    most < machine::NUMBERS
+}
+
+/// Whether regalloc2 has numbers for the GPRs of a guide.
+pub(super) fn has_numbers(guide: &Guide<'_>) -> bool {
+    let used = guide.colouring.map(|c| *c.used.of(RegisterClass::Gpr));
+    let last = used.and_then(|used| used.last());
     let coloured = guide.colouring.is_some_and(|c| c.coloured.is_all());
-    (coloured || most < machine::NUMBERS) && last.is_none_or(machine::has_number)
+    (coloured || may_number(guide.pressure)) && last.is_none_or(machine::has_number)
 }
