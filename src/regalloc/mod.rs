@@ -7,8 +7,8 @@
 //!    uniform values become GPRs, constants are made again, the rest goes to local memory.
 //! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos,
 //!    "Optimal register allocation for SSA-form programs in polynomial time"), with webs of values that copies would
-//!    join, and aligned runs for wide operands. Functions without wide operands and guarded results need none for
-//!    regalloc2.
+//!    join, and aligned runs for wide operands. For regalloc2 only what it has no constraint for is coloured
+//!    ([`coloured`]), and nothing in functions without wide operands and guarded results.
 //! 3. An [`Allocation`] is made: by regalloc2 below the number of registers that the pressure or the colouring needs,
 //!    only wide operands and guarded results in the registers of the colouring ([`backtracking`]), or from the
 //!    colouring alone ([`single_pass`]). [`write`] writes the code of either; [`unpack`] lets predicates come back
