@@ -48,6 +48,10 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
         &isagen::generate::isle::modes(&machine),
     )?;
     write(
+        &out.join("typed.rs"),
+        &isagen::generate::typed::rust(&machine),
+    )?;
+    write(
         &out.join("constructors.isle"),
         &isagen::generate::isle::declarations(&machine),
     )?;

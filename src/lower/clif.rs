@@ -251,7 +251,8 @@ impl Lower<'_> {
         let here = self
             .def_of(value)
             .and_then(|inst| self.func.layout.inst_block(inst));
-        let plain = matches!(self.below_copies(self.src(value)).base, Base::Value { value: below, .. } if below == value);
+        let below = self.below_copies(self.src(value)).base;
+        let plain = matches!(below, Base::Value { value: below, .. } if below == value);
         // What came in registers and is not wanted again, or is computed here.
         let comes = match self.func.dfg.value_def(value) {
             ValueDef::Param(block, _) => Some(block),

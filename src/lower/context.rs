@@ -3,7 +3,9 @@
 
 use super::operation::mode::Source;
 use super::rules::types::*;
+use super::source::output;
 use super::state::Lower;
+use super::typed::Operand;
 use crate::isa::generated::*;
 
 include!(concat!(env!("OUT_DIR"), "/rules_context.rs"));

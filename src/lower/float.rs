@@ -30,8 +30,8 @@ pub(super) fn lane(vector: Src, halves: Halves) -> Src {
 /// Halves as operands of conversions.
 impl Lower<'_> {
     /// A scalar f16: where it is, and which half.
-    pub(super) fn half_of(&mut self, value: Value) -> HalfSrc {
-        HalfSrc::new(half_of(self.half_src(value)))
+    pub(super) fn one_half_src(&self, value: Value) -> Src {
+        half_of(self.half_src(value))
     }
 
     pub(super) fn low_lane(&mut self, vector: Value) -> HalfSrc {

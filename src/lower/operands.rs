@@ -1,30 +1,12 @@
-//! Operands of rules: values without modifiers, with those that their instruction applies, and what is known of them.
+//! Operands of rules: parts of values, immediates and predicates, and what is known of operands.
 
 use super::source::{Base, PSrc, Src};
 use super::state::Lower;
-use super::typed::{
-    DSrc, FSrc, HSrc, HalfSrc, ISrc, ISrc64, NotSrc, NotSrc64, Operand, Word, Word64, Word128,
-};
+use super::typed::{Operand, Word, Word64, Word128};
 use cranelift_codegen::ir::Value;
 
 /// Operands.
 impl Lower<'_> {
-    pub(super) fn word(&mut self, value: Value) -> Word {
-        Word::new(self.src(value))
-    }
-
-    pub(super) fn word64(&mut self, value: Value) -> Word64 {
-        Word64::new(self.src(value))
-    }
-
-    pub(super) fn word128(&mut self, value: Value) -> Word128 {
-        Word128::new(self.src(value))
-    }
-
-    pub(super) fn any_src(&mut self, value: Value) -> Src {
-        self.src(value)
-    }
-
     pub(super) fn first_word(&mut self, value: Value) -> Word {
         Word::new(self.src(value).low())
     }
@@ -35,22 +17,6 @@ impl Lower<'_> {
 
     pub(super) fn nth_pair(&mut self, x: Value, word: u32) -> Word64 {
         Word64::new(self.src(x).slice(word as u8, 2))
-    }
-
-    pub(super) fn integer(&mut self, value: Value) -> ISrc {
-        ISrc::new(self.int_src(value))
-    }
-
-    pub(super) fn single_src(&mut self, value: Value) -> FSrc {
-        FSrc::new(self.float_src(value))
-    }
-
-    pub(super) fn double_src(&mut self, value: Value) -> DSrc {
-        DSrc::new(self.float_src(value))
-    }
-
-    pub(super) fn halves(&mut self, value: Value) -> HSrc {
-        HSrc::new(self.half_src(value))
     }
 
     // Immediates and predicates.
@@ -81,92 +47,6 @@ impl Lower<'_> {
 
     pub(super) fn not(&mut self, p: PSrc) -> PSrc {
         p.negate()
-    }
-
-    // Parts, and what may carry modifiers.
-
-    pub(super) fn low(&mut self, x: Word64) -> Word {
-        Word::new(x.src().low())
-    }
-
-    pub(super) fn high(&mut self, x: Word64) -> Word {
-        Word::new(x.src().high())
-    }
-
-    pub(super) fn low64(&mut self, x: Word128) -> Word64 {
-        Word64::new(x.src().slice(0, 2))
-    }
-
-    pub(super) fn high64(&mut self, x: Word128) -> Word64 {
-        Word64::new(x.src().slice(2, 2))
-    }
-
-    pub(super) fn plain_int(&mut self, x: Word) -> ISrc {
-        x.into()
-    }
-
-    pub(super) fn plain_int64(&mut self, x: Word64) -> ISrc64 {
-        x.into()
-    }
-
-    pub(super) fn plain_not(&mut self, x: Word) -> NotSrc {
-        x.into()
-    }
-
-    pub(super) fn plain_not64(&mut self, x: Word64) -> NotSrc64 {
-        x.into()
-    }
-
-    pub(super) fn plain_single(&mut self, x: Word) -> FSrc {
-        x.into()
-    }
-
-    pub(super) fn plain_double(&mut self, x: Word64) -> DSrc {
-        x.into()
-    }
-
-    pub(super) fn plain_halves(&mut self, x: Word) -> HSrc {
-        x.into()
-    }
-
-    pub(super) fn low_half(&mut self, x: Word) -> HalfSrc {
-        x.into()
-    }
-
-    pub(super) fn any_word(&mut self, x: Word) -> Src {
-        x.src()
-    }
-
-    pub(super) fn any_word64(&mut self, x: Word64) -> Src {
-        x.src()
-    }
-
-    pub(super) fn minus(&mut self, x: ISrc) -> ISrc {
-        ISrc::new(x.src().negated())
-    }
-
-    pub(super) fn complement(&mut self, x: NotSrc) -> NotSrc {
-        NotSrc::new(x.src().complemented())
-    }
-
-    pub(super) fn minus_single(&mut self, x: FSrc) -> FSrc {
-        FSrc::new(x.src().negated())
-    }
-
-    pub(super) fn abs_single(&mut self, x: FSrc) -> FSrc {
-        FSrc::new(x.src().absolute())
-    }
-
-    pub(super) fn minus_double(&mut self, x: DSrc) -> DSrc {
-        DSrc::new(x.src().negated())
-    }
-
-    pub(super) fn abs_double(&mut self, x: DSrc) -> DSrc {
-        DSrc::new(x.src().absolute())
-    }
-
-    pub(super) fn minus_halves(&mut self, x: HSrc) -> HSrc {
-        HSrc::new(x.src().negated())
     }
 
     // What is known of operands.

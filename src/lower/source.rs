@@ -345,6 +345,11 @@ pub enum Output {
 /// All results of a CLIF instruction.
 pub type InstOutput = smallvec::SmallVec<[Output; 2]>;
 
+/// Registers as the only result.
+pub(super) fn output(regs: Regs) -> InstOutput {
+    smallvec::smallvec![Output::Regs(regs)]
+}
+
 /// Words that a value of a class and bit width takes.
 pub fn words_of_bits(bits: u32) -> usize {
     (bits as usize).div_ceil(32).max(1)

@@ -2,12 +2,12 @@
 //!
 //! A source says what it may be: a plain word cannot carry a sign that its instruction does not apply, and a part can
 //! be taken of plain words only. A result says what it is. All are thin wrappers; the choice of operand kinds sees
-//! [`Src`] and [`PSrc`].
+//! [`Src`] and [`PSrc`]. Which there are is generated from the machine description (`isagen::generate::typed`), and so
+//! are the terms that make one of another; the macros here say what they are in Rust.
 
 use super::operation::mode::{Outputs, Source};
-use super::source::{InstOutput, Output, PSrc, Regs, Src};
+use super::source::{PSrc, Regs, Src};
 use crate::isa::VReg;
-use smallvec::smallvec;
 
 /// A typed source.
 pub trait Operand: Copy + Into<Source> {
@@ -43,66 +43,8 @@ macro_rules! sources {
     )*};
 }
 
-sources! {
-    /// A 32-bit word without modifiers.
-    Word, 1;
-    /// 64 bits without modifiers.
-    Word64, 2;
-    /// 128 bits without modifiers.
-    Word128, 4;
-    /// A 32-bit integer that may be negated.
-    ISrc, 1;
-    /// A 64-bit integer that may be negated.
-    ISrc64, 2;
-    /// A 32-bit word that may be complemented.
-    NotSrc, 1;
-    /// 64 bits that may be complemented.
-    NotSrc64, 2;
-    /// An f32 with its signs.
-    FSrc, 1;
-    /// An f64 with its signs.
-    DSrc, 2;
-    /// Two halves with their signs, in any order; a scalar f16 is read as both.
-    HSrc, 1;
-    /// One half of a register, with its signs.
-    HalfSrc, 1;
-    /// A word of the uniform datapath: a uniform register, an immediate or constant memory.
-    USrc, 1;
-    /// 64 bits of the uniform datapath.
-    USrc64, 2;
-    /// An integer of the uniform datapath that may be negated.
-    UISrc, 1;
-    /// A 64-bit integer of the uniform datapath that may be negated.
-    UISrc64, 2;
-}
-
-impl Word {
-    /// A 32-bit immediate.
-    pub(super) fn imm(value: u32) -> Word {
-        Word(Src::imm(value))
-    }
-}
-
-/// A plain source is one of any kind that carries no modifiers.
-macro_rules! from_plain {
-    ($($plain:ident => $($other:ident),*;)*) => {$($(
-        impl From<$plain> for $other {
-            fn from(plain: $plain) -> $other {
-                $other(plain.0)
-            }
-        }
-    )*)*};
-}
-
-from_plain! {
-    Word => ISrc, NotSrc, FSrc, HSrc, HalfSrc, USrc, UISrc;
-    Word64 => ISrc64, NotSrc64, DSrc, USrc64, UISrc64;
-    USrc => UISrc;
-    USrc64 => UISrc64;
-}
-
 macro_rules! results {
-    ($($(#[$doc:meta])* $name:ident, $words:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $words:literal, $source:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name([VReg; $words]);
@@ -111,6 +53,11 @@ macro_rules! results {
             /// The registers.
             pub(super) fn regs(self) -> Regs {
                 Regs::new(&self.0)
+            }
+
+            /// The result as an operand.
+            pub(super) fn source(self) -> $source {
+                $source::new(Src::regs(self.regs()))
             }
         }
 
@@ -127,61 +74,41 @@ macro_rules! results {
                 outputs.registers().into()
             }
         }
+    )*};
+}
 
-        impl From<$name> for InstOutput {
-            fn from(result: $name) -> InstOutput {
-                smallvec![Output::Regs(result.regs())]
+macro_rules! with_predicate {
+    ($($(#[$doc:meta])* $name:ident: $regs:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            /// The registers.
+            pub(super) regs: $regs,
+            /// The predicate.
+            pub(super) predicate: Pred,
+        }
+
+        impl From<Outputs> for $name {
+            fn from(outputs: Outputs) -> $name {
+                $name { regs: outputs.into(), predicate: outputs.into() }
             }
         }
     )*};
 }
 
-results! {
-    /// One general register.
-    Gpr, 1;
-    /// Two general registers: 64 bits.
-    Gpr2, 2;
-    /// Four general registers: 128 bits.
-    Gpr4, 4;
-    /// One uniform register.
-    Ugpr, 1;
-    /// Two uniform registers: 64 bits.
-    Ugpr2, 2;
-}
+include!(concat!(env!("OUT_DIR"), "/typed.rs"));
 
-macro_rules! as_operands {
-    ($($result:ident => $source:ident;)*) => {$(
-        impl $result {
-            /// The result as an operand.
-            pub(super) fn source(self) -> $source {
-                $source::new(Src::regs(self.regs()))
-            }
-        }
-    )*};
-}
-
-as_operands! {
-    Gpr => Word;
-    Gpr2 => Word64;
-    Gpr4 => Word128;
+impl Word {
+    /// A 32-bit immediate.
+    pub(super) fn imm(value: u32) -> Word {
+        Word(Src::imm(value))
+    }
 }
 
 impl Gpr {
     /// The register.
     pub(super) fn reg(self) -> VReg {
         self.0[0]
-    }
-}
-
-impl Gpr2 {
-    /// The low register.
-    pub(super) fn low(self) -> Gpr {
-        Gpr([self.0[0]])
-    }
-
-    /// The high register.
-    pub(super) fn high(self) -> Gpr {
-        Gpr([self.0[1]])
     }
 }
 
@@ -223,36 +150,6 @@ impl From<Outputs> for PredPair {
             second: Pred(outputs.second_predicate()),
         }
     }
-}
-
-macro_rules! with_predicate {
-    ($($(#[$doc:meta])* $name:ident: $regs:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name {
-            /// The registers.
-            pub(super) regs: $regs,
-            /// The predicate.
-            pub(super) predicate: Pred,
-        }
-
-        impl From<Outputs> for $name {
-            fn from(outputs: Outputs) -> $name {
-                $name { regs: outputs.into(), predicate: outputs.into() }
-            }
-        }
-    )*};
-}
-
-with_predicate! {
-    /// A register and the carry out of its sum.
-    GprCarry: Gpr;
-    /// A register pair and the carry out of its sum.
-    Gpr2Carry: Gpr2;
-    /// Four registers and the carry out of their sum.
-    Gpr4Carry: Gpr4;
-    /// A register and a predicate.
-    GprPred: Gpr;
 }
 
 /// Nothing: what an instruction gives that only has an effect.

@@ -1,75 +1,30 @@
 //! Operands and results of the uniform datapath.
 
-use super::source::{InstOutput, Output, PSrc, Regs, Src};
+use super::source::{InstOutput, PSrc, Src, output};
 use super::state::Lower;
 use super::tables::Tree;
-use super::typed::{Operand, UISrc, UISrc64, USrc, USrc64, Ugpr, Ugpr2, Word};
+use super::typed::{Operand, USrc, USrc64};
 use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::GpuSymbol;
 use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Inst, Value};
-use smallvec::smallvec;
 
 /// Operands and results of the uniform datapath.
 impl Lower<'_> {
-    pub(super) fn uniform_word(&mut self, value: Value) -> USrc {
-        USrc::new(self.uniform_src(value))
-    }
-
-    pub(super) fn uniform_word64(&mut self, value: Value) -> USrc64 {
-        USrc64::new(self.uniform_src(value))
-    }
-
     pub(super) fn uniform_amount(&mut self, value: Value) -> USrc {
         USrc::new(self.uniform_src(value).low())
     }
 
     pub(super) fn uniform_imm(&mut self, value: u32) -> USrc {
-        Word::imm(value).into()
-    }
-
-    pub(super) fn uniform_low(&mut self, x: USrc64) -> USrc {
-        USrc::new(x.src().low())
-    }
-
-    pub(super) fn uniform_high(&mut self, x: USrc64) -> USrc {
-        USrc::new(x.src().high())
-    }
-
-    pub(super) fn uniform_int(&mut self, x: USrc) -> UISrc {
-        x.into()
-    }
-
-    pub(super) fn uniform_int64(&mut self, x: USrc64) -> UISrc64 {
-        x.into()
-    }
-
-    pub(super) fn minus_uniform(&mut self, x: UISrc) -> UISrc {
-        UISrc::new(x.src().negated())
-    }
-
-    pub(super) fn minus_uniform64(&mut self, x: UISrc64) -> UISrc64 {
-        UISrc64::new(x.src().negated())
-    }
-
-    pub(super) fn uniform_pair(&mut self, low: Ugpr, high: Ugpr) -> Ugpr2 {
-        low.regs().concat(high.regs()).into()
+        USrc::new(Src::imm(value))
     }
 
     pub(super) fn uniform_zero64(&mut self) -> USrc64 {
         USrc64::new(Src::wide_imm(0, 2))
     }
 
-    pub(super) fn ugpr_regs(&mut self, x: Ugpr) -> Regs {
-        x.regs()
-    }
-
-    pub(super) fn ugpr2_regs(&mut self, x: Ugpr2) -> Regs {
-        x.regs()
-    }
-
     pub(super) fn output_uniform_word(&mut self, x: USrc) -> InstOutput {
-        smallvec![Output::Regs(self.uniform_words(x.src()))]
+        output(self.uniform_words(x.src()))
     }
 
     pub(super) fn uniform_tree32(&mut self, tree: Tree) -> (USrc, USrc, USrc, u32) {

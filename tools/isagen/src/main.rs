@@ -37,7 +37,7 @@ enum Command {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Prints the constructors that lowering rules use, as ISLE declarations.
+    /// Prints the constructors that lowering rules use and the types of their operands, as ISLE declarations.
     Constructors,
     /// Compares what documents declare with a description: each field, operand list, exception, member and syntax line.
     Diff {

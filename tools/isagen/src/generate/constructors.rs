@@ -3,8 +3,7 @@
 //!
 //! `IADD R0, R1, R2` and `IADD.X R0, P0, R1, R2, P1` are two constructors, `IADD` and `IADD_X`: the first takes
 //! integers that may be negated and gives a register, the second takes words that may be complemented and a carry, and
-//! gives a register and a carry. What an operand can be is read from the syntax line (`{-}`, `{|}`, `{~}`, `.hsel2`)
-//! and from `Bitwidth`.
+//! gives a register and a carry. What an operand can be is in `sources.rs`.
 //!
 //! Modifiers of a line are of three kinds. One that decides how wide an operand is, or whether it is half a register,
 //! decides the types of the constructor and therefore belongs to its name: `F2F_F64_F32` (left out where it is the
@@ -13,8 +12,8 @@
 //! argument: `FADD_with`.
 
 use super::naming::role_name;
-use super::optypes::{Kind, kind_of};
-use crate::model::{Direction, FieldType, Form, Machine, Mode, Operand, Optype, SyntaxOperandKind};
+use super::sources::{Carried, ResultType, SourceType, Typed, accesses_memory, wider};
+use crate::model::{Direction, FieldType, Form, Machine, Mode, Optype, SyntaxOperandKind};
 
 /// A modifier that a constructor leaves to its caller.
 pub(super) struct Choice {
@@ -28,59 +27,14 @@ pub(super) struct Choice {
     pub default: Option<u64>,
 }
 
-/// What a source may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum SourceType {
-    /// Words without modifiers: 1, 2 or 4.
-    Plain(u8),
-    /// An integer of 1 or 2 words that may be negated.
-    Integer(u8),
-    /// Words that may be complemented.
-    Complement(u8),
-    /// An f32 with its signs.
-    Single,
-    /// An f64 with its signs.
-    Double,
-    /// Two halves with their signs, in any order.
-    Halves,
-    /// One half of a register, with its signs.
-    Half,
-    /// A value of the uniform datapath, 1 or 2 words.
-    Uniform(u8),
-    /// An integer of the uniform datapath that may be negated, 1 or 2 words.
-    UniformInteger(u8),
-    /// As many words as the modifiers say: the data of a memory access.
-    Data,
-    /// A predicate that may be negated.
-    Predicate,
-    /// A signed number in the word.
-    Signed,
-    /// An unsigned number in the word.
-    Number,
-    /// A member of an enumeration in the word.
-    Member(usize),
-}
-
-/// What a constructor gives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ResultType {
-    /// The register result.
-    pub register: Option<Register>,
-    /// How many predicates.
-    pub predicates: u8,
-    /// The first predicate is a carry.
-    pub carry: bool,
-}
-
-/// A register result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Register {
-    /// So many GPRs.
-    General(u8),
-    /// So many uniform registers.
-    Uniform(u8),
-    /// As many GPRs as the modifiers say.
-    Data,
+/// A source of a constructor.
+pub(super) struct Source {
+    /// Its role.
+    pub role: String,
+    /// What it may be.
+    pub ty: SourceType,
+    /// What any form applies to it.
+    pub carried: Carried,
 }
 
 /// A constructor.
@@ -97,8 +51,8 @@ pub(super) struct Constructor {
     pub fixed: u128,
     /// Modifiers left to the caller.
     pub choices: Vec<Choice>,
-    /// Roles and types in the order of the documents.
-    pub sources: Vec<(String, SourceType)>,
+    /// In the order of the documents.
+    pub sources: Vec<Source>,
     /// What it gives.
     pub result: ResultType,
     /// The roles of what it gives.
@@ -133,10 +87,6 @@ fn selectable(machine: &Machine, optype: &Optype) -> bool {
     optype.name != "NOP"
         && !optype.effects.iter().any(|e| NOT.contains(&e.as_str()))
         && !fields.any(|field| field.ty == FieldType::Convergence)
-}
-
-fn accesses_memory(optype: &Optype) -> bool {
-    optype.effects.iter().any(|e| e == "load" || e == "store")
 }
 
 /// All constructors, in the order of the description.
@@ -301,7 +251,7 @@ fn constructor(
     let chosen: Vec<(String, u64)> = decided()
         .map(|&(field, value)| (first.fields[field].name.clone(), value))
         .collect();
-    let mut sources: Vec<(String, SourceType)> = Vec::new();
+    let mut sources: Vec<Source> = Vec::new();
     let mut result = ResultType::default();
     let mut results: Vec<String> = Vec::new();
     for &(_, form, mode) in written {
@@ -324,15 +274,19 @@ fn constructor(
             }
             let role = role_name(&operand.name);
             let ty = typed.source(optype, operand);
-            match sources.iter_mut().find(|(r, _)| *r == role) {
-                Some(entry) => entry.1 = wider(entry.1, ty),
-                None => sources.push((role, ty)),
+            let carried = typed.carried(operand, ty);
+            match sources.iter_mut().find(|s| s.role == role) {
+                Some(entry) => {
+                    entry.ty = wider(entry.ty, ty);
+                    entry.carried = entry.carried.or(carried);
+                }
+                None => sources.push(Source { role, ty, carried }),
             }
         }
     }
     let complements = sources
         .iter()
-        .any(|s| matches!(s.1, SourceType::Complement(_)))
+        .any(|s| matches!(s.ty, SourceType::Complement(_)))
         && mode
             .fixed
             .iter()
@@ -351,124 +305,5 @@ fn constructor(
         result,
         results,
         complements,
-    }
-}
-
-/// What a source may be that one form takes as `a` and another as `b`: an immediate has no modifiers of its own, but
-/// they fold into it.
-fn wider(a: SourceType, b: SourceType) -> SourceType {
-    // A register of the uniform datapath in one form is a register of either kind in all.
-    match (a, b) {
-        (SourceType::Uniform(a), SourceType::Uniform(b)) => SourceType::Uniform(a.max(b)),
-        (SourceType::Uniform(words), SourceType::UniformInteger(_))
-        | (SourceType::UniformInteger(_), SourceType::Uniform(words)) => {
-            SourceType::UniformInteger(words)
-        }
-        (SourceType::Uniform(_), other) | (other, SourceType::Uniform(_)) => other,
-        // A count that one form takes in the word and another in a register.
-        (SourceType::Number, other) | (other, SourceType::Number) => other,
-        _ => a.max(b),
-    }
-}
-
-/// A form in a mode, with what the mode and the constructor's name say of its modifiers.
-struct Typed<'m> {
-    form: &'m Form,
-    mode: &'m Mode,
-    chosen: &'m [(String, u64)],
-}
-
-impl Typed<'_> {
-    fn value(&self, field: usize) -> u64 {
-        let field = &self.form.fields[field];
-        let chosen = self.chosen.iter().find(|c| c.0 == field.name);
-        chosen.map_or(field.hidden, |c| c.1)
-    }
-
-    fn words(&self, operand: &Operand) -> u8 {
-        (operand.width.evaluate(&|f| self.value(f)) / 32).max(1) as u8
-    }
-
-    fn add_result(&self, optype: &Optype, operand: &Operand, result: &mut ResultType) {
-        let Some(field) = operand.field else { return };
-        match self.form.fields[field].ty {
-            FieldType::Predicate => {
-                let second = u8::from(role_name(&operand.name) == "pv");
-                result.predicates = result.predicates.max(1 + second);
-                result.carry |= self.form.fields.iter().any(|f| f.name == "ext");
-            }
-            FieldType::Uniform => {
-                result.register = Some(Register::Uniform(self.words(operand)));
-            }
-            _ if accesses_memory(optype) => result.register = Some(Register::Data),
-            _ => result.register = Some(Register::General(self.words(operand))),
-        }
-    }
-
-    fn source(&self, optype: &Optype, operand: &Operand) -> SourceType {
-        match kind_of(self.form, operand) {
-            Kind::Bool => return SourceType::Predicate,
-            Kind::Set => unreachable!("sets of predicates are not selected"),
-            Kind::Signed => return SourceType::Signed,
-            Kind::Number => {
-                let field = operand.field.map(|f| self.form.fields[f].ty);
-                return match field {
-                    Some(FieldType::Enum(ty)) => SourceType::Member(ty),
-                    _ => SourceType::Number,
-                };
-            }
-            Kind::Word | Kind::Pair | Kind::Quad => {}
-        }
-        let role = role_name(&operand.name);
-        if accesses_memory(optype) && role != "a" {
-            let uniform = operand
-                .field
-                .is_some_and(|f| self.form.fields[f].ty == FieldType::Uniform);
-            return match uniform {
-                true => SourceType::Uniform(self.words(operand)),
-                false => SourceType::Data,
-            };
-        }
-        let words = self.words(operand);
-        let written = self.mode.operands.iter().find_map(|o| match &o.kind {
-            SyntaxOperandKind::Plain(d) if Some(d.field) == operand.field => Some(d),
-            _ => None,
-        });
-        let negated = written.is_some_and(|w| w.negate.is_some());
-        let uniform_datapath = self.form.operands.iter().all(|o| {
-            o.field
-                .is_none_or(|f| self.form.fields[f].ty != FieldType::Gpr)
-        });
-        if uniform_datapath {
-            return match negated {
-                true => SourceType::UniformInteger(words),
-                false => SourceType::Uniform(words),
-            };
-        }
-        let Some(written) = written else {
-            return SourceType::Plain(words);
-        };
-        // A decoration may depend on a modifier that the constructor's name decides.
-        let shown = |decoration: &usize| match &self.form.fields[*decoration].shown {
-            Some(shown) => shown.evaluate(&|f| self.value(f)) != 0,
-            None => true,
-        };
-        if let Some(suffix) = written.suffix.filter(shown) {
-            return match self.form.fields[suffix].width {
-                1 => SourceType::Half,
-                _ => SourceType::Halves,
-            };
-        }
-        match (written.absolute.filter(shown), words) {
-            (Some(_), 2) => SourceType::Double,
-            (Some(_), _) => SourceType::Single,
-            _ if written.bitnot.is_some() => SourceType::Complement(words),
-            _ if optype.selection.iter().any(|s| s == "unnegated") => SourceType::Plain(words),
-            _ => match (written.negate.filter(shown), written.negate_by) {
-                (Some(_), Some(by)) if self.value(by) != 0 => SourceType::Complement(words),
-                (Some(_), _) => SourceType::Integer(words),
-                (None, _) => SourceType::Plain(words),
-            },
-        }
     }
 }

@@ -1,66 +1,19 @@
-//! ISLE declarations of the machine: enumerations, and the typed constructors of `constructors.rs`; and the Rust
-//! methods behind them.
+//! ISLE declarations of the machine: enumerations, the types of `typed`, and the typed constructors of
+//! `constructors.rs`; and the Rust methods behind them.
 //!
 //! `(decl IMAD (Word Word ISrc) GprCarry)`: one term for each way to write an operation, the guard left out. The
 //! constructor picks the form (RR/RU/RI/RC, …) from what the sources are.
 //! `(decl IMAD_with (ImadOptions Word Word ISrc) GprCarry)` takes the modifiers that `IMAD` implies, made by
 //! `IMAD_options`.
 
-use super::constructors::{Constructor, Register, ResultType, SourceType, constructors};
+use super::constructors::{Constructor, constructors};
 use super::naming::{camel, constant, snake};
+use super::sources::SourceType;
+use super::typed;
 use super::types::{is_bool, modifier_types};
 use crate::model::Machine;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-impl SourceType {
-    /// Its type in ISLE and in Rust; none for members of enumerations, which the machine names.
-    fn name(self) -> Option<&'static str> {
-        Some(match self {
-            SourceType::Plain(1) => "Word",
-            SourceType::Plain(2) => "Word64",
-            SourceType::Plain(_) => "Word128",
-            SourceType::Integer(1) => "ISrc",
-            SourceType::Integer(_) => "ISrc64",
-            SourceType::Complement(1) => "NotSrc",
-            SourceType::Complement(_) => "NotSrc64",
-            SourceType::Single => "FSrc",
-            SourceType::Double => "DSrc",
-            SourceType::Halves => "HSrc",
-            SourceType::Half => "HalfSrc",
-            SourceType::Uniform(1) => "USrc",
-            SourceType::Uniform(_) => "USrc64",
-            SourceType::UniformInteger(1) => "UISrc",
-            SourceType::UniformInteger(_) => "UISrc64",
-            SourceType::Data => "Src",
-            SourceType::Predicate => "PSrc",
-            SourceType::Signed => "i32",
-            SourceType::Number => "u32",
-            SourceType::Member(_) => return None,
-        })
-    }
-}
-
-impl ResultType {
-    /// Its type in ISLE and in Rust.
-    fn name(self) -> &'static str {
-        match (self.register, self.predicates, self.carry) {
-            (None, 0, _) => "Unit",
-            (None, 1, _) => "Pred",
-            (None, ..) => "PredPair",
-            (Some(Register::Data), ..) => "Regs",
-            (Some(Register::Uniform(1)), ..) => "Ugpr",
-            (Some(Register::Uniform(_)), ..) => "Ugpr2",
-            (Some(Register::General(1)), 0, _) => "Gpr",
-            (Some(Register::General(1)), _, false) => "GprPred",
-            (Some(Register::General(1)), _, true) => "GprCarry",
-            (Some(Register::General(2)), 0, _) => "Gpr2",
-            (Some(Register::General(2)), _, false) => "Gpr2Pred",
-            (Some(Register::General(2)), _, true) => "Gpr2Carry",
-            (Some(Register::General(_)), ..) => "Gpr4",
-        }
-    }
-}
 
 /// The Rust method behind a term.
 fn method(term: &str) -> String {
@@ -85,7 +38,7 @@ fn type_name(machine: &Machine, index: usize) -> String {
 fn source_name(machine: &Machine, ty: SourceType) -> String {
     match ty {
         SourceType::Member(index) => type_name(machine, index),
-        other => other.name().unwrap_or_default().to_string(),
+        other => other.name().unwrap_or_default(),
     }
 }
 
@@ -105,18 +58,19 @@ fn families(list: &[Constructor]) -> Vec<&Constructor> {
 /// The ISLE file of declarations.
 pub fn declarations(machine: &Machine) -> String {
     let mut out = String::from(
-        ";; Generated from the machine description: a constructor for each way to write an operation.\n\n",
+        ";; Generated from the machine description: a constructor for each way to write an operation, and the types of their\n;; sources and results.\n\n",
     );
     let w = &mut out;
     let list = constructors(machine);
     let mut used = BTreeSet::new();
     for constructor in &list {
         used.extend(constructor.choices.iter().map(|c| c.ty));
-        used.extend(constructor.sources.iter().filter_map(|s| match s.1 {
+        used.extend(constructor.sources.iter().filter_map(|s| match s.ty {
             SourceType::Member(ty) => Some(ty),
             _ => None,
         }));
     }
+    typed::declare(&list, w);
     for (_, ty) in modifier_types(machine).filter(|(i, t)| used.contains(i) && !is_bool(t)) {
         let mut seen = BTreeSet::new();
         let members: Vec<String> = ty
@@ -152,7 +106,7 @@ pub fn declarations(machine: &Machine) -> String {
         let sources: Vec<String> = constructor
             .sources
             .iter()
-            .map(|s| source_name(machine, s.1))
+            .map(|s| source_name(machine, s.ty))
             .collect();
         let mut arguments: Vec<String> = demanded(constructor)
             .map(|c| type_name(machine, c.ty))
@@ -160,7 +114,7 @@ pub fn declarations(machine: &Machine) -> String {
         arguments.extend(sources.iter().cloned());
         let roles: Vec<&str> = demanded(constructor)
             .map(|c| c.name.as_str())
-            .chain(constructor.sources.iter().map(|s| s.0.as_str()))
+            .chain(constructor.sources.iter().map(|s| s.role.as_str()))
             .collect();
         let _ = writeln!(w, "\n;; {}", roles.join(" "));
         let result = constructor.result.name();
@@ -205,7 +159,7 @@ pub fn modes(machine: &Machine) -> String {
         let roles: Vec<String> = constructor
             .sources
             .iter()
-            .map(|(role, _)| format!("Role::{}", camel(role)))
+            .map(|source| format!("Role::{}", camel(&source.role)))
             .collect();
         let roles = roles.join(", ");
         let forms: Vec<String> = constructor
@@ -282,6 +236,7 @@ pub fn methods(machine: &Machine) -> String {
     let mut out = String::new();
     let w = &mut out;
     let list = constructors(machine);
+    typed::methods(&list, w);
     for constructor in families(&list) {
         let ty = options_type(constructor);
         let names: Vec<String> = constructor
@@ -313,9 +268,9 @@ pub fn methods(machine: &Machine) -> String {
         let mut write = |term: &str, first: Vec<String>, word: &str| {
             let mut parameters = first;
             let mut sources = Vec::new();
-            for (role, ty) in &constructor.sources {
-                let argument = snake(role);
-                let (reference, value) = match ty {
+            for source in &constructor.sources {
+                let argument = snake(&source.role);
+                let (reference, value) = match source.ty {
                     SourceType::Member(_) => ("&", format!("Source::Number(*{argument} as i64)")),
                     SourceType::Signed | SourceType::Number => {
                         ("", format!("Source::Number(i64::from({argument}))"))
@@ -324,7 +279,7 @@ pub fn methods(machine: &Machine) -> String {
                 };
                 parameters.push(format!(
                     "{argument}: {reference}{}",
-                    source_name(machine, *ty)
+                    source_name(machine, source.ty)
                 ));
                 sources.push(value);
             }

@@ -6,7 +6,9 @@ pub mod context;
 pub mod isle;
 mod naming;
 mod optypes;
+mod sources;
 mod tables;
+pub mod typed;
 mod types;
 
 pub use naming::{camel, module_name, role_name, snake};
