@@ -8,6 +8,7 @@ mod calls;
 mod code;
 mod fault;
 pub mod image;
+mod place;
 pub mod profile;
 mod progress;
 mod report;
@@ -19,8 +20,9 @@ pub use calls::Frame;
 #[cfg(feature = "sim")]
 pub(crate) use calls::is_library;
 pub use code::{CodeRange, Turning};
-pub use fault::{AccessKind, Fault, FaultKind, Place, Window};
+pub use fault::{AccessKind, Fault, FaultKind};
 pub use image::Image;
+pub use place::{Place, Window};
 pub use progress::{Interrupt, Interruption, Progress};
 pub use report::{Finding, FindingKind, Hazard, HazardKind, Report, Resource, Stats};
 pub use wait::{Awaited, Wait};

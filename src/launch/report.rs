@@ -1,6 +1,7 @@
 //! What came of a launch: counts, the fault, hazards, findings.
 
-use super::fault::{AccessKind, Fault, Place, Window};
+use super::fault::{AccessKind, Fault};
+use super::place::{Place, Window};
 use super::profile::Profile;
 use super::trace::Trace;
 use crate::isa::register::{PReg, Register, RegisterClass};

@@ -1,6 +1,6 @@
 //! Who waited for whom when a launch could not go on.
 
-use super::fault::{Place, Window};
+use super::place::{Place, Window};
 use crate::text::count;
 use serde::Serialize;
 use std::fmt;

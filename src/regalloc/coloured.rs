@@ -5,8 +5,8 @@
 //! what they keep, addresses that are called or returned to; with them what the calling convention places, which stands
 //! in their way, and what copies on edges join to either. The rest is left to regalloc2.
 
+use super::convention::hints;
 use super::liveness::edge_arguments;
-use super::wishes::hints;
 use crate::isa::VReg;
 use crate::vcode::{Block, Callee, Terminator, VCode};
 

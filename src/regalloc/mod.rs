@@ -24,6 +24,7 @@ mod check;
 mod coloured;
 mod colouring;
 pub(crate) mod constrain;
+mod convention;
 mod frame;
 pub(crate) mod liveness;
 mod moves;

@@ -12,8 +12,9 @@
 
 use super::coloured::Coloured;
 use super::constrain::pressure::stack_pointer;
+use super::convention::hints;
 use super::liveness::Liveness;
-use super::wishes::{Tuple, Wishes, hints};
+use super::wishes::{Tuple, Wishes};
 use crate::isa::{Register, VReg};
 use crate::vcode::VCode;
 use smallvec::SmallVec;
