@@ -1,4 +1,5 @@
 //! What the project's own tools and tests need of the inside, and users do not: **no promises are made about it**.
+//! The feature `unstable`, off by default, adds it.
 //!
 //! The stages, instructions and parts of the simulator are private; the items below are those that `clif-util`, the
 //! benchmark, the fuzzer and the tests of the passes take. They change with the passes, in any version. Whoever finds
@@ -40,13 +41,6 @@ pub mod hazards {
     pub mod redundancy {
         pub use crate::hazards::redundancy::{Redundancy, RedundancyKind, redundancies};
     }
-}
-
-/// The intrinsics.
-pub mod intrinsics {
-    pub use crate::intrinsics::{
-        Effect, Intrinsic, Lowering, PREFIX, TABLE, Uniformity, lookup, markdown,
-    };
 }
 
 /// Instructions, their words, and the tables that are generated from the description.

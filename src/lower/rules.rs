@@ -10,7 +10,7 @@ pub mod types {
     use crate::isa::generated::*;
 
     pub use crate::analysis::provenance::Space;
-    pub use crate::intrinsics::Lowering;
+    pub(crate) use crate::intrinsics::Lowering;
     pub use crate::lower::address::{Address, Reach};
     pub use crate::lower::bytes::ByteMap;
     pub use crate::lower::clif::{ByteOrder, Lane, Shape, ValueSlice, Width, Words};
