@@ -43,10 +43,9 @@
 //! | `driver` | [`driver`]: devices, memory, launches, for any [`Driver`](driver::Driver) |
 //! | `module` | [`module`]: [`GpuModule`] |
 //! | `sim` | [`sim`]: the simulator; with `driver`, [`Device::simulator`] |
-//! | `spa53` | [`spa53`]: assembly of the predecessor SPA 5.3 executed and carried over |
 //! | `unstable` | [`unstable`]: what this project's own tools and tests take of the inside, with no promises |
 //!
-//! All but the last two are on by default. Without them the back end stands alone: CLIF in, objects out.
+//! All but `unstable` are on by default. Without them the back end stands alone: CLIF in, objects out.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -99,8 +98,6 @@ pub mod settings;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod simt;
-#[cfg(feature = "spa53")]
-pub mod spa53;
 pub mod target;
 #[cfg(test)]
 mod testing;
