@@ -24,7 +24,7 @@ pub use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
 pub use crate::object::RECURSION_BYTES;
 pub use crate::passes::Pass;
 pub use crate::remarks::Remark;
-pub use crate::sched::model::FunctionCycles;
+pub use crate::report::model::FunctionCycles;
 pub use crate::warning::Warning;
 #[cfg(feature = "cache")]
 pub use cache::{Cache, CacheKey};
@@ -43,10 +43,9 @@ use crate::locations::Locations;
 use crate::object::Linkage;
 use crate::remarks::Remarks;
 use crate::sched::control::Waiting;
-use crate::sched::picture::{Conventions, picture};
 use crate::settings::Options;
 use crate::vcode::FunctionKind;
-use crate::{lower, regalloc, sched, simt};
+use crate::{lower, regalloc, report, sched, simt};
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
 use hashbrown::HashMap;
 use stages::Analyzed;
@@ -171,9 +170,10 @@ impl Compiler {
         self.watch.sources = on;
     }
 
-    /// Has pictures of the code made from now on for dumps after [`Pass::Control`], or no longer.
-    pub fn draw_code(&mut self, on: bool) {
-        self.watch.pictures = on;
+    /// Has dumps after [`Pass::Control`] report from now on what there is to see of the code, or no longer
+    /// ([`Dump::report`]).
+    pub fn report_code(&mut self, on: bool) {
+        self.watch.reports = on;
     }
 
     /// Collects remarks on what was not done from now on, or no longer: [`Code::remarks`].
@@ -467,7 +467,7 @@ impl Compiler {
             Ok(code)
         })?;
         watch.timings.count_registers(source);
-        let conventions = watch.pictures.then(|| Conventions::of(&code));
+        let conventions = watch.reports.then(|| report::Conventions::of(&code));
         let code = watch.pass(Pass::Layout, name, || {
             emit::layout(code, emission).map_err(|error| watch::internal(name, error.to_string()))
         })?;
@@ -475,10 +475,10 @@ impl Compiler {
             let waiting = stages::waiting(options);
             sched::control::schedule(code, waiting, &mut emission.control)
         });
-        let picture = conventions.map(|conventions| picture(&code, &conventions));
-        watch.dump(Pass::Control, name, &code, picture.as_ref());
+        let seen = conventions.map(|conventions| report::report(&code, &conventions));
+        watch.dump(Pass::Control, name, &code, seen.as_ref());
         watch.stop(Pass::Control)?;
-        let cycles = watch.cycles.then(|| sched::model::cycles(&code));
+        let cycles = watch.cycles.then(|| report::model::cycles(&code));
         let code = watch.pass(Pass::Emit, name, || {
             emit::emit(code, options.verify, &mut constants, emission)
                 .map_err(|error| stages::emit_error(name, &error))

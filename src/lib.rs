@@ -92,6 +92,7 @@ mod passes;
 mod properties;
 mod regalloc;
 mod remarks;
+mod report;
 mod rules;
 mod sched;
 pub mod settings;

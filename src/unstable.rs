@@ -130,16 +130,13 @@ pub mod remarks {
     pub use crate::remarks::Remarks;
 }
 
-/// What is to be seen of finished code.
-pub mod sched {
-    /// Finished code as a picture needs it.
-    pub mod picture {
-        pub use crate::sched::picture::{Picture, PictureBlock, PictureInstruction};
-    }
+/// What there is to see of finished code.
+pub mod report {
+    pub use crate::report::{BlockReport, CodeReport, InstructionReport};
 
     /// What instructions are there for.
     pub mod purpose {
-        pub use crate::sched::purpose::Purpose;
+        pub use crate::report::purpose::Purpose;
     }
 }
 

@@ -16,7 +16,7 @@ use crate::error::Errors;
 use crate::locations::Locations;
 use crate::object::Object;
 use crate::remarks::Remark;
-use crate::sched::model::FunctionCycles;
+use crate::report::model::FunctionCycles;
 use cranelift_codegen::ir::{Function, GlobalValueData};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use crate::clif::source::SourceFile;
 use crate::error::{Error, Place, Problem};
 use crate::object::{Object, ObjectFunction};
 use crate::remarks::Remark;
-use crate::sched::model::FunctionCycles;
+use crate::report::model::FunctionCycles;
 use crate::text::did_you_mean;
 
 /// Compiled code, ready to be written to a file or loaded onto a device.

@@ -9,7 +9,7 @@ use crate::emit::{self, Constants};
 use crate::locations::Locations;
 use crate::object::{DataObject, Linkage};
 use crate::remarks::Remark;
-use crate::sched::model::FunctionCycles;
+use crate::report::model::FunctionCycles;
 use crate::vcode::{KernelInfo, SymbolKind};
 use cranelift_codegen::ir;
 use serde::{Deserialize, Serialize};

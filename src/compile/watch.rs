@@ -4,7 +4,7 @@ use super::Pass;
 use super::time_trace::Recorder;
 use crate::error::{Error, Errors, Place, Problem};
 use crate::regalloc::Source;
-use crate::sched::picture::Picture;
+use crate::report::CodeReport;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -27,9 +27,9 @@ pub struct Dump<'a> {
     /// Its text. With sources ([`super::Compiler::dump_sources`]) the line of an instruction that has a place in the
     /// source begins with its number, as Cranelift writes it: `@001f`.
     pub text: &'a str,
-    /// What there is to see of it, if that was asked for ([`super::Compiler::draw_code`]); after [`Pass::Control`]
+    /// What there is to see of it, if that was asked for ([`super::Compiler::report_code`]); after [`Pass::Control`]
     /// only.
-    pub picture: Option<&'a Picture>,
+    pub report: Option<&'a CodeReport>,
 }
 
 /// Time spent in each pass, and who assigned the registers.
@@ -149,8 +149,8 @@ pub(super) struct Watch {
     pub cycles: bool,
     /// Whether dumps say where instructions come from.
     pub sources: bool,
-    /// Whether pictures of the code are made.
-    pub pictures: bool,
+    /// Whether what there is to see of the code is reported.
+    pub reports: bool,
     pub verify: bool,
     pub dumps: Vec<Pass>,
     pub sink: Option<DumpSink>,
@@ -239,13 +239,13 @@ impl Watch {
         }
     }
 
-    /// Hands the text to the sink if a dump of this pass is wanted, with the picture if there is one.
+    /// Hands the text to the sink if a dump of this pass is wanted, with the report if there is one.
     pub fn dump(
         &mut self,
         pass: Pass,
         function: &str,
         text: &dyn fmt::Display,
-        picture: Option<&Picture>,
+        report: Option<&CodeReport>,
     ) {
         if let Some(sink) = &mut self.sink
             && self.dumps.contains(&pass)
@@ -258,7 +258,7 @@ impl Watch {
                 pass,
                 function,
                 text: &text,
-                picture,
+                report,
             });
         }
     }

@@ -2,7 +2,6 @@
 //!
 //! The machine issues a warp's instructions in order and checks nothing by itself. [`control`] computes stalls,
 //! scoreboards and wait masks for code in its final order; [`crate::hazards`] checks them in the finished words.
-//! [`model`] says how long the blocks take, [`picture`] what there is to see.
 
 pub mod access;
 mod ahead;
@@ -11,16 +10,11 @@ mod boards;
 pub mod control;
 mod dependence;
 mod early;
-pub mod model;
-#[cfg(all(test, feature = "driver", feature = "sim"))]
-mod model_tests;
 #[cfg(all(test, feature = "sim"))]
 mod mutations;
 pub mod order;
 #[cfg(test)]
 mod order_tests;
-pub mod picture;
-pub mod purpose;
 mod readers;
 mod state;
 #[cfg(test)]

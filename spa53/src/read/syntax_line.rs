@@ -3,12 +3,12 @@
 use super::Reader;
 use super::operand::{Argument, class};
 use crate::suggest::unknown;
-use cranelift_thisgpu::unstable::text::did_you_mean;
 use crate::{Choice, LINES, Line, Modifiers, OperandSyntax, Operation, Shape};
 use cranelift_thisgpu::asm::{Diagnostic, Span};
 use cranelift_thisgpu::unstable::asm::operand::Value;
 use cranelift_thisgpu::unstable::asm::syntax::Written;
 use cranelift_thisgpu::unstable::isa::RegisterClass;
+use cranelift_thisgpu::unstable::text::did_you_mean;
 
 impl Reader {
     /// The line of syntax that has the mnemonic and operands of these shapes.
@@ -18,8 +18,7 @@ impl Reader {
         if named.is_empty() {
             let mut known: Vec<&str> = LINES.iter().map(|l| l.mnemonic).collect();
             known.dedup();
-            let near =
-                did_you_mean(mnemonic, known.iter().copied());
+            let near = did_you_mean(mnemonic, known.iter().copied());
             let message = format!("unsupported: `{mnemonic}` of SPA 5.3{near}");
             self.error(Diagnostic::new(*span, message).expect(known));
             return None;

@@ -2,7 +2,7 @@
 
 use cranelift_thisgpu::unstable::emit;
 use cranelift_thisgpu::unstable::isa::encode::decode;
-use cranelift_thisgpu::unstable::sched::purpose::Purpose;
+use cranelift_thisgpu::unstable::report::purpose::Purpose;
 use serde::{Deserialize, Serialize};
 
 /// Figures of a function, or sums of them.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use cranelift_codegen::ir::{Function, SourceLoc};
 use cranelift_thisgpu::DeviceProperties;
 use cranelift_thisgpu::compile::{Code, Compiler, KernelResources, Pass, SourceFile};
-use cranelift_thisgpu::unstable::sched::picture::Picture;
+use cranelift_thisgpu::unstable::report::CodeReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,7 +76,7 @@ struct Variant {
     stages: Vec<StageReport>,
     /// By number of a place that is not in the assembly, the pass that removed its last instruction.
     removed: BTreeMap<u32, &'static str>,
-    picture: Picture,
+    picture: CodeReport,
     /// Of a kernel.
     resources: Option<KernelResources>,
 }
@@ -226,7 +226,7 @@ fn shown(stages: Vec<origins::Stage>) -> Vec<StageReport> {
 #[derive(Debug, Default)]
 struct Seen {
     texts: Vec<(Pass, String)>,
-    picture: Option<Picture>,
+    picture: Option<CodeReport>,
 }
 
 /// A file compiled with some settings.
@@ -238,7 +238,7 @@ struct Compiled {
 fn variant(file: &SourceFile, settings: &Settings) -> Result<Compiled> {
     let mut compiler = Compiler::new(settings.over(file)?);
     compiler.dump_sources(true);
-    compiler.draw_code(true);
+    compiler.report_code(true);
     let seen: Arc<Mutex<BTreeMap<String, Seen>>> = Arc::default();
     let sink = Arc::clone(&seen);
     compiler.dump_after(
@@ -247,7 +247,7 @@ fn variant(file: &SourceFile, settings: &Settings) -> Result<Compiled> {
             let mut seen = sink.lock().unwrap_or_else(PoisonError::into_inner);
             let seen = seen.entry(dump.function.to_owned()).or_default();
             seen.texts.push((dump.pass, dump.text.to_owned()));
-            if let Some(picture) = dump.picture {
+            if let Some(picture) = dump.report {
                 seen.picture = Some(picture.clone());
             }
         }),

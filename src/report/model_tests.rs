@@ -2,8 +2,8 @@
 //!
 //! There is no tolerance: one warp has its scheduler to itself, and memory takes as long as the table says.
 
+use super::CodeReport;
 use super::model::FunctionCycles;
-use super::picture::Picture;
 use crate::compile::{Code, Compiler, Pass};
 use crate::driver::{Device, Grid};
 use crate::launch::Report;
@@ -27,19 +27,19 @@ fn compile(text: &str) -> Code {
     compiler().compile_clif(text).expect("it compiles")
 }
 
-/// The code of one function, and its picture.
-fn drawn(text: &str) -> (Code, Picture) {
+/// The code of one function, and the report on it.
+fn reported(text: &str) -> (Code, CodeReport) {
     let mut compiler = compiler();
-    compiler.draw_code(true);
+    compiler.report_code(true);
     let found = Arc::new(Mutex::new(None));
     let sink = Arc::clone(&found);
     compiler.dump_after(
         &[Pass::Control],
-        Box::new(move |dump| *sink.lock().expect("not poisoned") = dump.picture.cloned()),
+        Box::new(move |dump| *sink.lock().expect("not poisoned") = dump.report.cloned()),
     );
     let code = compiler.compile_clif(text).expect("it compiles");
-    let picture = found.lock().expect("not poisoned").take();
-    (code, picture.expect("drawn"))
+    let seen = found.lock().expect("not poisoned").take();
+    (code, seen.expect("a report"))
 }
 
 /// Cycles of a launch of one warp, with a buffer and a number.
@@ -217,8 +217,8 @@ fn the_timeline_of_straight_code_is_that_of_the_trace() {
     let mut instructions = 0;
     let random = (0..40).map(random_straight);
     for text in STRAIGHT.iter().map(ToString::to_string).chain(random) {
-        let (code, picture) = drawn(&text);
-        let [block] = &picture.blocks[..] else {
+        let (code, seen) = reported(&text);
+        let [block] = &seen.blocks[..] else {
             panic!("one block\n{text}");
         };
         let report = launched(&code, "straight", 5);
@@ -229,7 +229,7 @@ fn the_timeline_of_straight_code_is_that_of_the_trace() {
             _ => None,
         });
         let issued: Vec<_> = issued.collect();
-        let expected = picture.instructions.iter().map(|i| (i.offset, i.issue));
+        let expected = seen.instructions.iter().map(|i| (i.offset, i.issue));
         // The kernel is all that there is: addresses and offsets differ by where it begins.
         let first = issued[0].0;
         let expected: Vec<_> = expected.map(|(at, cycle)| (first + at, cycle)).collect();
@@ -238,7 +238,7 @@ fn the_timeline_of_straight_code_is_that_of_the_trace() {
             Row::Scoreboard(s) => Some((s, event.start, event.start + event.cycles)),
             Row::Warp => None,
         });
-        let modelled = picture.instructions.iter().flat_map(|instruction| {
+        let modelled = seen.instructions.iter().flat_map(|instruction| {
             let raises = instruction.raises.iter();
             raises.map(|&(s, until)| (s, instruction.issue, until))
         });

@@ -1,4 +1,4 @@
-//! Pictures of finished code say which registers are alive: checked against another derivation, from the words alone.
+//! Reports of finished code say which registers are alive: checked against another derivation, from the words alone.
 //!
 //! From every read of a register a search goes backwards over the words until something surely writes it, or what may
 //! without saying so, as calls do. All instructions that it comes past must have the register alive behind them. Where
@@ -10,7 +10,7 @@ use cranelift_thisgpu::unstable::emit::Code;
 use cranelift_thisgpu::unstable::isa::encode::WORD_BYTES;
 use cranelift_thisgpu::unstable::isa::table::{Effects, FieldType};
 use cranelift_thisgpu::unstable::isa::{PInst, decode};
-use cranelift_thisgpu::unstable::sched::picture::Picture;
+use cranelift_thisgpu::unstable::report::CodeReport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -96,8 +96,8 @@ fn alive(steps: &[Step]) -> Vec<BTreeSet<String>> {
     alive
 }
 
-/// The pictures of the functions of a file that can be compiled, with their code.
-fn drawn(file: &Path, settings: &[&str]) -> Vec<(Code, Picture)> {
+/// The reports of the functions of a file that can be compiled, with their code.
+fn reported(file: &Path, settings: &[&str]) -> Vec<(Code, CodeReport)> {
     let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let Ok(source) = SourceFile::parse(&file.to_string_lossy(), &text) else {
         return Vec::new();
@@ -107,14 +107,14 @@ fn drawn(file: &Path, settings: &[&str]) -> Vec<(Code, Picture)> {
         options.set(setting).expect("a setting");
     }
     let mut compiler = Compiler::new(options);
-    compiler.draw_code(true);
-    let pictures: Arc<Mutex<BTreeMap<String, Picture>>> = Arc::default();
-    let sink = Arc::clone(&pictures);
+    compiler.report_code(true);
+    let reports: Arc<Mutex<BTreeMap<String, CodeReport>>> = Arc::default();
+    let sink = Arc::clone(&reports);
     compiler.dump_after(
         &[Pass::Control],
         Box::new(move |dump| {
-            let picture = dump.picture.expect("drawn").clone();
-            (sink.lock().expect("not poisoned")).insert(dump.function.to_owned(), picture);
+            let report = dump.report.expect("a report").clone();
+            (sink.lock().expect("not poisoned")).insert(dump.function.to_owned(), report);
         }),
     );
     let mut unit = Unit::new();
@@ -123,11 +123,11 @@ fn drawn(file: &Path, settings: &[&str]) -> Vec<(Code, Picture)> {
         // Files of errors have functions that cannot be compiled.
         let _ = compiler.compile_function(&FunctionInput::of_source(function, &name), &mut unit);
     }
-    let mut pictures = pictures.lock().expect("not poisoned");
+    let mut reports = reports.lock().expect("not poisoned");
     let codes = unit.functions().cloned();
     let both = codes.map(|code| {
-        let picture = pictures.remove(&code.name).expect("a picture of each");
-        (code, picture)
+        let report = reports.remove(&code.name).expect("a report of each");
+        (code, report)
     });
     both.collect()
 }
@@ -149,12 +149,12 @@ fn compare(folders: &[&str], settings: &[&str]) -> Compared {
     let mut compared = Compared::default();
     let all = folders.iter().flat_map(|folder| files(folder));
     for file in all {
-        for (code, picture) in drawn(&file, settings) {
+        for (code, report) in reported(&file, settings) {
             let steps: Vec<Step> = (0..code.words.len())
                 .map(|index| Step::of(&code, index))
                 .collect();
             // Words behind the code keep instruction fetches inside of it.
-            let count = picture.instructions.len();
+            let count = report.instructions.len();
             assert!(
                 steps[count..]
                     .iter()
@@ -164,7 +164,7 @@ fn compare(folders: &[&str], settings: &[&str]) -> Compared {
                 .iter()
                 .all(|step| !step.leaves && !step.may_write_more());
             for (index, expected) in alive(&steps).into_iter().enumerate().take(count) {
-                let instruction = &picture.instructions[index];
+                let instruction = &report.instructions[index];
                 let place = || {
                     let at = instruction.offset;
                     format!(

@@ -11,12 +11,12 @@
 //! A block by itself begins with nothing on its way. A loop's turn is that on its longest path, and is what each of
 //! many turns takes: what is on its way at the end of a turn is waited for in the next.
 
-use super::Scheduled;
-use super::access::{AccessLists, Accesses};
 use crate::analysis::graph::{Dominators, Loop, Loops};
 use crate::isa::control::SCOREBOARDS;
 use crate::isa::encode::WORD_BYTES;
 use crate::isa::{Control, Optype};
+use crate::sched::Scheduled;
+use crate::sched::access::{AccessLists, Accesses};
 use crate::vcode::SourceLine;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
