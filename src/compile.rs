@@ -104,9 +104,9 @@ pub struct Compiler {
     preparer: Preparer,
     facts: Facts,
     lowering: lower::Scratch,
-    ordering: sched::order::Scratch,
-    allocation: regalloc::Scratch,
-    emission: emit::Scratch,
+    ordering: sched::order::OrderBuffers,
+    allocation: regalloc::AllocationBuffers,
+    emission: emit::EmitBuffers,
     watch: Watch,
     /// Passes that are left out.
     skip: Vec<Pass>,
@@ -327,7 +327,7 @@ impl Compiler {
     /// What the verifier finds, and all wrong signatures and uses of intrinsics.
     #[cfg(feature = "module")]
     pub(crate) fn check(&self, input: &FunctionInput<'_>) -> Result<(), Errors> {
-        let given = Given::default();
+        let given = PassSelection::default();
         let checked = with_options(
             input,
             &Summaries::default(),
@@ -423,7 +423,7 @@ impl Compiler {
         let limit = summaries.register_limit(input.kernel);
 
         preparer.remarks = Remarks::new(watch.remarks);
-        let given = Given {
+        let given = PassSelection {
             verified: *verified,
             skip,
             stop_after: watch.last,
@@ -456,7 +456,7 @@ impl Compiler {
                 Waiting::Needed | Waiting::Serial => code,
             })
         })?;
-        let mut source = regalloc::Source::default();
+        let mut source = regalloc::AllocationSummary::default();
         let code = watch.pass(Pass::Allocate, name, || {
             let allocated =
                 regalloc::allocate(code, &stages::allocation(options, limit), allocation);
@@ -506,7 +506,7 @@ fn prepare(
     input: &FunctionInput<'_>,
     summaries: &Summaries,
     options: &Options,
-    given: &Given<'_>,
+    given: &PassSelection<'_>,
     preparer: &mut Preparer,
     watch: &mut Watch,
 ) -> Result<Box<clif::Prepared>, Halt> {
@@ -523,7 +523,7 @@ fn prepare(
 
 /// Which of the passes on CLIF run.
 #[derive(Default)]
-struct Given<'a> {
+struct PassSelection<'a> {
     verified: bool,
     skip: &'a [Pass],
     stop_after: Option<Pass>,
@@ -534,7 +534,7 @@ fn with_options<T>(
     input: &FunctionInput<'_>,
     summaries: &Summaries,
     settings: &Options,
-    given: &Given<'_>,
+    given: &PassSelection<'_>,
     take: impl FnOnce(&clif::Options<'_>) -> T,
 ) -> T {
     take(&clif::Options {

@@ -37,7 +37,7 @@ use meeting::Meetings;
 use ordering::Ordering;
 use provenance::{Provenance, Space};
 use std::fmt;
-use uniformity::{Given, Uniformity};
+use uniformity::{Uniformity, UniformityInput};
 use uses::{UseCount, UseCounts, Users};
 
 /// A function that facts are asked about, and what is known of it before.
@@ -112,7 +112,7 @@ impl Facts {
         } else {
             self.ordering.forget();
         }
-        self.uniformity.recompute(&Given {
+        self.uniformity.recompute(&UniformityInput {
             func,
             flow,
             meetings,

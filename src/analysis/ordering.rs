@@ -118,7 +118,7 @@ impl Access {
 
 /// What an instruction means for the order of accesses.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum OrderEvent {
     /// Nothing.
     Nothing,
     /// An access in a space that others see, and whether somebody reads its result.
@@ -365,10 +365,10 @@ impl Ordering {
                 while let Some(inst) = next {
                     next = walk.func.layout.prev_inst(inst);
                     match walk.step(inst) {
-                        Step::Nothing => {}
-                        Step::Fence(_) | Step::Meeting => waits = false,
-                        Step::Call(_) | Step::Return => waits = true,
-                        Step::Access(order, kind, space, _) => {
+                        OrderEvent::Nothing => {}
+                        OrderEvent::Fence(_) | OrderEvent::Meeting => waits = false,
+                        OrderEvent::Call(_) | OrderEvent::Return => waits = true,
+                        OrderEvent::Access(order, kind, space, _) => {
                             let modifies = kind == Kind::Modify && is_seen_by_device(space);
                             // What is behind a RED by a generic address is in order with those of one of two spaces,
                             // nobody knows which.
@@ -430,13 +430,15 @@ impl Walk<'_> {
         let layout = &self.func.layout;
         for inst in layout.blocks().flat_map(|block| layout.block_insts(block)) {
             match self.step(inst) {
-                Step::Call(_) => {
+                OrderEvent::Call(_) => {
                     return Presence {
                         stores: true,
                         loads: true,
                     };
                 }
-                Step::Access(MemoryOrder::Weak, kind, space, _) if is_seen_by_device(space) => {
+                OrderEvent::Access(MemoryOrder::Weak, kind, space, _)
+                    if is_seen_by_device(space) =>
+                {
                     found.stores |= kind == Kind::Store;
                     found.loads |= kind == Kind::Load;
                 }
@@ -446,12 +448,12 @@ impl Walk<'_> {
         found
     }
 
-    fn call(&self, inst: Inst) -> Step {
+    fn call(&self, inst: Inst) -> OrderEvent {
         let call = self.callees.call(self.func, inst);
-        Step::Call(call.map_or(Summary::UNKNOWN, |call| call.summary))
+        OrderEvent::Call(call.map_or(Summary::UNKNOWN, |call| call.summary))
     }
 
-    fn step(&self, inst: Inst) -> Step {
+    fn step(&self, inst: Inst) -> OrderEvent {
         let func = self.func;
         if let Some(access) = Access::of(func, self.intrinsics, inst) {
             let mut space = self.provenance.space(func, access.address);
@@ -462,28 +464,28 @@ impl Walk<'_> {
             if matches!(space, Space::Local | Space::Constant)
                 || access.order == MemoryOrder::Private
             {
-                return Step::Nothing;
+                return OrderEvent::Nothing;
             }
             let mut results = func.dfg.inst_results(inst).iter();
             let is_read = results.any(|&result| (self.is_read)(result));
-            return Step::Access(access.order, access.kind, space, is_read);
+            return OrderEvent::Access(access.order, access.kind, space, is_read);
         }
         let opcode = func.dfg.insts[inst].opcode();
         match opcode {
-            Opcode::Fence => Step::Fence(MemScope::Gl),
+            Opcode::Fence => OrderEvent::Fence(MemScope::Gl),
             // Where a kernel ends all is performed.
-            Opcode::Return if self.is_kernel => Step::Nothing,
-            Opcode::Return => Step::Return,
+            Opcode::Return if self.is_kernel => OrderEvent::Nothing,
+            Opcode::Return => OrderEvent::Return,
             _ if opcode.is_call() => match self.intrinsics.of_call(func, inst) {
                 Some(intrinsic) => of_intrinsic(intrinsic),
                 None => self.call(inst),
             },
-            _ => Step::Nothing,
+            _ => OrderEvent::Nothing,
         }
     }
 
     /// What is pending behind an instruction, with the fence before it.
-    fn after(&self, step: Step, pending: Pending, awaited: bool) -> Pending {
+    fn after(&self, step: OrderEvent, pending: Pending, awaited: bool) -> Pending {
         let pending = match step.needs(pending) {
             Some(scope) => pending.behind(scope),
             None => pending,
@@ -499,11 +501,13 @@ impl Walk<'_> {
             false => Pending::default(),
         };
         match step {
-            Step::Nothing | Step::Return => pending,
-            Step::Call(_) => Pending::ALL,
-            Step::Fence(MemScope::Cta) | Step::Meeting => pending.behind(MemScope::Cta).or(device),
-            Step::Fence(scope) => pending.behind(scope),
-            Step::Access(order, kind, space, is_read) => {
+            OrderEvent::Nothing | OrderEvent::Return => pending,
+            OrderEvent::Call(_) => Pending::ALL,
+            OrderEvent::Fence(MemScope::Cta) | OrderEvent::Meeting => {
+                pending.behind(MemScope::Cta).or(device)
+            }
+            OrderEvent::Fence(scope) => pending.behind(scope),
+            OrderEvent::Access(order, kind, space, is_read) => {
                 let by_device = is_seen_by_device(space);
                 let acquired = match space {
                     Space::Global => kept(Pending::ACQUIRED),
@@ -535,41 +539,45 @@ impl Walk<'_> {
     }
 }
 
-fn of_intrinsic(intrinsic: &Intrinsic) -> Step {
+fn of_intrinsic(intrinsic: &Intrinsic) -> OrderEvent {
     match intrinsic.lowering {
-        Lowering::MemoryBarrier(scope) => Step::Fence(scope),
-        Lowering::BarSync | Lowering::WarpSync => Step::Meeting,
-        _ => Step::Nothing,
+        Lowering::MemoryBarrier(scope) => OrderEvent::Fence(scope),
+        Lowering::BarSync | Lowering::WarpSync => OrderEvent::Meeting,
+        _ => OrderEvent::Nothing,
     }
 }
 
-impl Step {
+impl OrderEvent {
     /// The fence that it needs directly before it.
     fn needs(self, pending: Pending) -> Option<MemScope> {
         const ACQUIRED: Pending = Pending::ACQUIRED.or(Pending::READ);
         let (device, block) = match self {
-            Step::Nothing | Step::Return | Step::Fence(MemScope::Gl | MemScope::Sys) => {
+            OrderEvent::Nothing
+            | OrderEvent::Return
+            | OrderEvent::Fence(MemScope::Gl | MemScope::Sys) => {
                 return None;
             }
             // A callee that has no order of its own is not looked at: its loads need what is needed here.
-            Step::Call(callee) if callee.acquires => return None,
-            Step::Call(_) => (Pending::ACQUIRED, Pending::default()),
+            OrderEvent::Call(callee) if callee.acquires => return None,
+            OrderEvent::Call(_) => (Pending::ACQUIRED, Pending::default()),
             // Who is ordered behind this thread must find what it acquired.
-            Step::Fence(MemScope::Cta) | Step::Meeting => (ACQUIRED, Pending::default()),
-            Step::Access(MemoryOrder::Weak, Kind::Load, Space::Shared, _) => return None,
-            Step::Access(MemoryOrder::Weak, Kind::Load, ..) => {
+            OrderEvent::Fence(MemScope::Cta) | OrderEvent::Meeting => {
+                (ACQUIRED, Pending::default())
+            }
+            OrderEvent::Access(MemoryOrder::Weak, Kind::Load, Space::Shared, _) => return None,
+            OrderEvent::Access(MemoryOrder::Weak, Kind::Load, ..) => {
                 (Pending::ACQUIRED, Pending::default())
             }
-            Step::Access(MemoryOrder::Ordered, Kind::Load, Space::Shared, _) => {
+            OrderEvent::Access(MemoryOrder::Ordered, Kind::Load, Space::Shared, _) => {
                 (Pending::default(), Pending::ORDERED_STORE)
             }
-            Step::Access(MemoryOrder::Ordered, Kind::Load, ..) => {
+            OrderEvent::Access(MemoryOrder::Ordered, Kind::Load, ..) => {
                 (Pending::ORDERED_STORE, Pending::default())
             }
-            Step::Access(MemoryOrder::Ordered, _, Space::Shared, _) => {
+            OrderEvent::Access(MemoryOrder::Ordered, _, Space::Shared, _) => {
                 (Pending::ACQUIRED, Pending::STORE.or(Pending::REDUCTION))
             }
-            Step::Access(MemoryOrder::Ordered, kind, space, _) => {
+            OrderEvent::Access(MemoryOrder::Ordered, kind, space, _) => {
                 let mut device = Pending::STORE.or(Pending::DEVICE);
                 if kind == Kind::Store {
                     device = device.or(Pending::REDUCTION);
@@ -580,7 +588,7 @@ impl Step {
                 }
                 (device, Pending::default())
             }
-            Step::Access(..) => return None,
+            OrderEvent::Access(..) => return None,
         };
         if pending.has(device) {
             Some(MemScope::Gl)

@@ -53,7 +53,7 @@ const VISITS_PER_BLOCK: usize = 16;
 
 /// A function and what the analysis rests on.
 #[derive(Clone, Copy)]
-pub struct Given<'a> {
+pub struct UniformityInput<'a> {
     /// The function.
     pub func: &'a Function,
     /// Its control flow.
@@ -82,14 +82,14 @@ pub struct Uniformity {
 
 impl Uniformity {
     /// Analyses a function.
-    pub fn compute(given: &Given<'_>) -> Self {
+    pub fn compute(given: &UniformityInput<'_>) -> Self {
         let mut found = Self::default();
         found.recompute(given);
         found
     }
 
     /// The same in the memory of the function before.
-    pub fn recompute(&mut self, given: &Given<'_>) {
+    pub fn recompute(&mut self, given: &UniformityInput<'_>) {
         self.clear(given.func);
         let mut analysis = Analysis::new(given, std::mem::take(self));
         analysis.seed();
@@ -193,8 +193,8 @@ struct Coarse {
 
 impl<'a> Analysis<'a> {
     /// Before anything is marked; `result` is empty.
-    fn new(given: &Given<'a>, result: Uniformity) -> Self {
-        let Given {
+    fn new(given: &UniformityInput<'a>, result: Uniformity) -> Self {
+        let UniformityInput {
             func,
             flow,
             meetings,
@@ -246,9 +246,9 @@ impl<'a> Analysis<'a> {
                 let divergent = |value: &Value| self.result.divergent[*value];
                 if !results.is_empty()
                     && match self.source(inst) {
-                        Source::Uniform => false,
-                        Source::Divergent => true,
-                        Source::AsOperands => dfg.inst_args(inst).iter().any(divergent),
+                        ResultUniformity::Uniform => false,
+                        ResultUniformity::Divergent => true,
+                        ResultUniformity::AsOperands => dfg.inst_args(inst).iter().any(divergent),
                     }
                 {
                     self.set(results);
@@ -336,7 +336,7 @@ impl<'a> Analysis<'a> {
             if seen
                 && let Some(&first) = dfg.inst_results(user).first()
                 && !self.result.divergent[first]
-                && self.source(user) == Source::AsOperands
+                && self.source(user) == ResultUniformity::AsOperands
             {
                 self.mark_results(user);
             }
@@ -385,18 +385,14 @@ impl<'a> Analysis<'a> {
     }
 
     /// What decides over the results of `inst`.
-    fn source(&self, inst: Inst) -> Source {
+    fn source(&self, inst: Inst) -> ResultUniformity {
         let dfg = &self.func.dfg;
         let data = &dfg.insts[inst];
         if let Some(intrinsic) = self.intrinsics.of_call(self.func, inst) {
-            return match intrinsic.uniformity {
-                ResultUniformity::Uniform => Source::Uniform,
-                ResultUniformity::Divergent => Source::Divergent,
-                ResultUniformity::AsOperands => Source::AsOperands,
-            };
+            return intrinsic.uniformity;
         }
         match data.opcode() {
-            opcode if opcode.is_call() => Source::Divergent,
+            opcode if opcode.is_call() => ResultUniformity::Divergent,
             // Lanes read one after another, and other threads may write in between.
             Opcode::AtomicLoad
             | Opcode::AtomicRmw
@@ -407,23 +403,25 @@ impl<'a> Analysis<'a> {
             | Opcode::GetReturnAddress
             | Opcode::TlsValue
             | Opcode::DynamicStackAddr
-            | Opcode::StackSwitch => Source::Divergent,
+            | Opcode::StackSwitch => ResultUniformity::Divergent,
             // Lanes of one warp may stand at different depths of recursion.
-            Opcode::StackAddr if !self.kernel => Source::Divergent,
+            Opcode::StackAddr if !self.kernel => ResultUniformity::Divergent,
             Opcode::SymbolValue => match self.intrinsics.of_symbol_value(self.func, inst) {
                 Some(GpuSymbol::Special(row)) if row.uniformity == ResultUniformity::Divergent => {
-                    Source::Divergent
+                    ResultUniformity::Divergent
                 }
-                _ => Source::Uniform,
+                _ => ResultUniformity::Uniform,
             },
             opcode if opcode.can_load() => {
                 let address = dfg.inst_args(inst).first().copied();
                 match address.map(|address| self.provenance.space(self.func, address)) {
-                    Some(Space::Global | Space::Shared | Space::Constant) => Source::AsOperands,
-                    Some(Space::Local | Space::Generic) | None => Source::Divergent,
+                    Some(Space::Global | Space::Shared | Space::Constant) => {
+                        ResultUniformity::AsOperands
+                    }
+                    Some(Space::Local | Space::Generic) | None => ResultUniformity::Divergent,
                 }
             }
-            _ => Source::AsOperands,
+            _ => ResultUniformity::AsOperands,
         }
     }
 
@@ -438,13 +436,6 @@ impl<'a> Analysis<'a> {
             self.branches.push(branch);
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
-    Uniform,
-    Divergent,
-    AsOperands,
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ fn facts_of(mut func: Function, kernel: bool) -> Facts {
     let meetings = Meetings::of(&func, &flow, &callees, &progress, kernel);
     let provenance = Provenance::compute(&func, &flow, &intrinsics, kernel, &|_| false);
     let users = Users::compute(&func);
-    let uniformity = Uniformity::compute(&Given {
+    let uniformity = Uniformity::compute(&UniformityInput {
         func: &func,
         flow: &flow,
         meetings: &meetings,
@@ -521,7 +521,7 @@ fn a_budget_overrun_is_coarse_but_sound() {
             true,
             &|_| false,
         );
-        let given = Given {
+        let given = UniformityInput {
             func: &precise.func,
             flow: &precise.flow,
             meetings: &precise.meetings,

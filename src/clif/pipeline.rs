@@ -346,8 +346,8 @@ impl<'a> State<'a> {
     }
 
     /// What the passes on accesses take.
-    fn for_accesses(&mut self) -> (&mut Function, accesses::Given<'_>, &mut Remarks) {
-        let given = accesses::Given {
+    fn for_accesses(&mut self) -> (&mut Function, accesses::AccessContext<'_>, &mut Remarks) {
+        let given = accesses::AccessContext {
             flow: &self.prepared.flow,
             intrinsics: &self.intrinsics,
             kernel: self.options.kernel.is_some(),
@@ -445,7 +445,7 @@ fn run_mid_end(state: &mut State) -> Result<bool, Errors> {
 }
 
 fn improve_loops(state: &mut State) -> Result<bool, Errors> {
-    let given = loops::Given {
+    let given = loops::LoopContext {
         intrinsics: &state.intrinsics,
         kernel: state.options.kernel.is_some(),
         settings: state.options.settings,

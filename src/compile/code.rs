@@ -63,7 +63,7 @@ impl Code {
         &self.warnings
     }
 
-    /// How long the blocks of each function take by the scheduler's model ([`crate::sched::model`]), if it was asked
+    /// How long the blocks of each function take by the scheduler's model ([`crate::report::model`]), if it was asked
     /// for ([`super::Compiler::model_cycles`]).
     pub fn cycles(&self) -> &[FunctionCycles] {
         &self.cycles

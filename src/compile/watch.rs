@@ -3,7 +3,7 @@
 use super::Pass;
 use super::time_trace::Recorder;
 use crate::error::{Error, Errors, Place, Problem};
-use crate::regalloc::Source;
+use crate::regalloc::AllocationSummary;
 use crate::report::CodeReport;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub struct Dump<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
     times: [Duration; Pass::ALL.len()],
-    registers: Source,
+    registers: AllocationSummary,
     fallbacks: u32,
 }
 
@@ -47,7 +47,7 @@ impl Timings {
     }
 
     /// How the registers of all functions were found.
-    pub fn registers(&self) -> Source {
+    pub fn registers(&self) -> AllocationSummary {
         self.registers
     }
 
@@ -57,7 +57,7 @@ impl Timings {
     }
 
     /// Counts how a function's registers were found.
-    pub(super) fn count_registers(&mut self, source: Source) {
+    pub(super) fn count_registers(&mut self, source: AllocationSummary) {
         self.registers.entries += source.entries;
         self.registers.by_regalloc2 += source.by_regalloc2;
         self.registers.fixed += source.fixed;
@@ -69,7 +69,7 @@ impl Timings {
         for (time, more) in self.times.iter_mut().zip(other.times) {
             *time += more;
         }
-        self.count_registers(Source {
+        self.count_registers(AllocationSummary {
             fallback: None,
             ..other.registers
         });
@@ -97,7 +97,7 @@ impl fmt::Display for Timings {
             writeln!(f, "{:<16}{time:>10.3} ms {share:>5.1} %", pass.name())?;
         }
         writeln!(f, "{:<16}{total:>10.3} ms", "total")?;
-        let Source {
+        let AllocationSummary {
             entries,
             by_regalloc2,
             fixed,

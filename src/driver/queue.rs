@@ -26,13 +26,13 @@ pub(super) struct StreamId(u64);
 /// The launches of a device.
 #[derive(Default)]
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// A turn or a job has ended.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     /// The number that the next launch gets.
     next: u64,
     /// The number whose turn it is.
@@ -125,7 +125,7 @@ impl Slot {
     }
 }
 
-impl State {
+impl QueueState {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
@@ -161,11 +161,11 @@ impl State {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         locked(&self.state)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
         let state = self.changed.wait(state);
         state.unwrap_or_else(PoisonError::into_inner)
     }
@@ -235,7 +235,7 @@ impl Queue {
         mark
     }
 
-    fn push(self: &Arc<Self>, mut state: MutexGuard<'_, State>, id: StreamId, work: Work) {
+    fn push(self: &Arc<Self>, mut state: MutexGuard<'_, QueueState>, id: StreamId, work: Work) {
         let number = state.number();
         let stream = state.streams.entry(id).or_default();
         stream.waiting += 1;

@@ -52,10 +52,10 @@ enum Destination {
 
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct LayoutBuffers {
     /// For each block, where control gets to from its start without doing anything.
     threads: Vec<Block>,
-    /// [`Scratch::threads`] as far as it is known.
+    /// [`LayoutBuffers::threads`] as far as it is known.
     ends: Vec<Option<Block>>,
     path: Vec<Block>,
     traits: Vec<BlockTraits>,
@@ -69,7 +69,10 @@ pub(super) struct Scratch {
 ///
 /// # Errors
 /// See [`LayoutError`].
-pub(super) fn layout(mut code: VCode<PReg>, scratch: &mut Scratch) -> Result<Linear, LayoutError> {
+pub(super) fn layout(
+    mut code: VCode<PReg>,
+    scratch: &mut LayoutBuffers,
+) -> Result<Linear, LayoutError> {
     scratch.thread(&code);
     let targets = code.attachments.iter().map(|_| Target::None).collect();
     let mut out = Emitter {
@@ -105,10 +108,10 @@ pub(super) fn layout(mut code: VCode<PReg>, scratch: &mut Scratch) -> Result<Lin
     })
 }
 
-impl Scratch {
+impl LayoutBuffers {
     /// Finds where control gets to from each block. All blocks of an empty endless loop get to the same one.
     fn thread(&mut self, code: &VCode<PReg>) {
-        let Scratch {
+        let LayoutBuffers {
             threads,
             ends,
             path,

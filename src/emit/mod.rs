@@ -96,17 +96,17 @@ pub enum EmitError {
 
 /// Memory that is kept between functions, for the passes from layout to words.
 #[derive(Debug, Default)]
-pub struct Scratch {
-    layout: layout::Scratch,
+pub struct EmitBuffers {
+    layout: layout::LayoutBuffers,
     /// For [`crate::sched::control`].
-    pub control: crate::sched::control::Scratch,
+    pub control: crate::sched::control::ControlBuffers,
 }
 
 /// Lays out a function.
 ///
 /// # Errors
 /// See [`LayoutError`].
-pub fn layout(code: VCode<PReg>, scratch: &mut Scratch) -> Result<Linear, LayoutError> {
+pub fn layout(code: VCode<PReg>, scratch: &mut EmitBuffers) -> Result<Linear, LayoutError> {
     layout::layout(code, &mut scratch.layout)
 }
 
@@ -119,7 +119,7 @@ pub fn emit(
     scheduled: Scheduled,
     verify: bool,
     constants: &mut Constants,
-    scratch: &mut Scratch,
+    scratch: &mut EmitBuffers,
 ) -> Result<Code, EmitError> {
     let (mut code, controls) = scheduled.into_parts();
     let resources = Resources::new(&code);

@@ -1,6 +1,6 @@
 //! Functions built by hand, for the tests of everything behind allocation.
 
-use super::{Code, Constants, EmitError, LayoutError, Scratch, emit, layout};
+use super::{Code, Constants, EmitBuffers, EmitError, LayoutError, emit, layout};
 use crate::isa::generated::{
     AccessOrder, BoolOp, CompOp, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldg, mov, stg,
 };
@@ -20,7 +20,7 @@ use cranelift_codegen::entity::{EntityRef, PrimaryMap};
 /// # Errors
 /// Those of the layout.
 pub fn linear(code: &VCode<PReg>) -> Result<Linear, LayoutError> {
-    layout(code.clone(), &mut Scratch::default())
+    layout(code.clone(), &mut EmitBuffers::default())
 }
 
 /// The code with control bits.
@@ -45,7 +45,7 @@ pub fn words(
     constants: &mut Constants,
 ) -> Result<Code, EmitError> {
     let scheduled = scheduled(code, waiting);
-    emit(scheduled, true, constants, &mut Scratch::default())
+    emit(scheduled, true, constants, &mut EmitBuffers::default())
 }
 
 /// The block of a number.

@@ -21,7 +21,7 @@ use crate::emit::{Code, Noted};
 use crate::isa::generated::{AccessOrder, MemScope, ld, membar};
 use crate::isa::table::Effects;
 use crate::isa::{Form, Optype, PInst, PReg, Register, RegisterClass, Role};
-use crate::vcode::{FunctionKind, MemoryOrder, Part};
+use crate::vcode::{FunctionKind, MemoryEffect, MemoryOrder};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -226,7 +226,7 @@ fn implied(inst: &PInst) -> SmallVec<[usize; 3]> {
 
 /// What is known where a path has come to.
 #[derive(Clone, Debug, Default)]
-struct State {
+struct PathState {
     /// The earlier accesses, by the number of the instruction; [`OTHERS`] are those of other functions.
     flights: BTreeMap<usize, Flight>,
     implications: Implications,
@@ -238,7 +238,7 @@ const OTHERS: usize = usize::MAX;
 /// An access as the page's table sees it.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    part: Part,
+    part: MemoryEffect,
     order: MemoryOrder,
     /// Whether it is to memory that the device sees.
     by_device: bool,
@@ -249,7 +249,7 @@ struct Seen {
 
 /// What other functions may have done.
 const OF_OTHERS: Seen = Seen {
-    part: Part::Store,
+    part: MemoryEffect::Store,
     order: MemoryOrder::Ordered,
     by_device: true,
     by_block: true,
@@ -258,20 +258,22 @@ const OF_OTHERS: Seen = Seen {
 
 impl Seen {
     fn is_acquire(&self) -> bool {
-        self.order == MemoryOrder::Ordered && matches!(self.part, Part::Load | Part::Atomic(_))
+        self.order == MemoryOrder::Ordered
+            && matches!(self.part, MemoryEffect::Load | MemoryEffect::Atomic(_))
     }
 
     fn is_release(&self) -> bool {
-        self.order == MemoryOrder::Ordered && matches!(self.part, Part::Store | Part::Atomic(_))
+        self.order == MemoryOrder::Ordered
+            && matches!(self.part, MemoryEffect::Store | MemoryEffect::Atomic(_))
     }
 
-    fn is_weak(&self, part: Part) -> bool {
+    fn is_weak(&self, part: MemoryEffect) -> bool {
         self.order == MemoryOrder::Weak && self.part == part
     }
 
     /// Whether it must have been performed before `later` is.
     fn is_before(&self, later: &Seen) -> bool {
-        if let (Part::Atomic(a), Part::Atomic(b)) = (self.part, later.part)
+        if let (MemoryEffect::Atomic(a), MemoryEffect::Atomic(b)) = (self.part, later.part)
             && a.is_ordered_with(b)
         {
             // The machine sees to it.
@@ -366,7 +368,7 @@ fn program(code: &Code, ops: &[Op]) -> Program {
     }
     let events = code.accesses.iter().filter_map(|noted| {
         let position = noted.position as usize;
-        let part = Part::of(&ops[position].inst)?;
+        let part = MemoryEffect::of(&ops[position].inst)?;
         Some(Event::new(
             noted.label,
             part,
@@ -383,7 +385,7 @@ fn in_machine(code: &Code, ops: &[Op], lowered: Option<&Program>) -> BTreeSet<Di
     for noted in &code.accesses {
         let position = noted.position as usize;
         let inst = &ops[position].inst;
-        seen[position] = Part::of(inst).map(|part| see(inst, part, noted));
+        seen[position] = MemoryEffect::of(inst).map(|part| see(inst, part, noted));
         if noted.order != MemoryOrder::Weak && is_weak_word(inst) {
             found.insert(Disorder {
                 kind: DisorderKind::Weak,
@@ -401,12 +403,12 @@ fn in_machine(code: &Code, ops: &[Op], lowered: Option<&Program>) -> BTreeSet<Di
     };
     let check = Check {
         ops,
-        stores: !alone || weak(Part::Store),
-        loads: !alone || weak(Part::Load),
+        stores: !alone || weak(MemoryEffect::Store),
+        loads: !alone || weak(MemoryEffect::Load),
         pairs: lowered.map(Program::pairs),
         seen,
     };
-    let mut start = State::default();
+    let mut start = PathState::default();
     if !matches!(code.kind, FunctionKind::Kernel(_)) {
         start.flights.insert(OTHERS, check.others());
     }
@@ -415,7 +417,7 @@ fn in_machine(code: &Code, ops: &[Op], lowered: Option<&Program>) -> BTreeSet<Di
 }
 
 /// An access by its word and what CLIF says of it.
-fn see(inst: &PInst, part: Part, noted: &Noted) -> Seen {
+fn see(inst: &PInst, part: MemoryEffect, noted: &Noted) -> Seen {
     let effects = inst.optype().info().effects;
     let generic = effects.contains(Effects::GENERIC);
     Seen {
@@ -430,7 +432,10 @@ fn see(inst: &PInst, part: Part, noted: &Noted) -> Seen {
 
 /// Whether a load or store is one that is not performed for all at one time.
 fn is_weak_word(inst: &PInst) -> bool {
-    let plain = matches!(Part::of(inst), Some(Part::Load | Part::Store));
+    let plain = matches!(
+        MemoryEffect::of(inst),
+        Some(MemoryEffect::Load | MemoryEffect::Store)
+    );
     plain && ld::ORDER.get(inst.word()) != Some(AccessOrder::Strong)
 }
 
@@ -451,8 +456,8 @@ impl Check<'_> {
     }
 
     /// Follows all paths until nothing new is found.
-    fn follow(&self, start: State, found: &mut BTreeSet<Disorder>) {
-        let mut entry: Vec<Option<State>> = vec![None; self.ops.len()];
+    fn follow(&self, start: PathState, found: &mut BTreeSet<Disorder>) {
+        let mut entry: Vec<Option<PathState>> = vec![None; self.ops.len()];
         entry[0] = Some(start);
         let mut entered = vec![false; self.ops.len()];
         for (index, op) in self.ops.iter().enumerate() {
@@ -486,7 +491,7 @@ impl Check<'_> {
     }
 
     /// Passes an instruction.
-    fn step(&self, index: usize, state: &mut State, found: &mut BTreeSet<Disorder>) {
+    fn step(&self, index: usize, state: &mut PathState, found: &mut BTreeSet<Disorder>) {
         let op = &self.ops[index];
         let inst = &op.inst;
         for (&earlier, flight) in &mut state.flights {
@@ -497,15 +502,16 @@ impl Check<'_> {
         }
         let guard = inst.guard();
         let seen = self.seen[index];
-        let part = Part::of(inst);
+        let part = MemoryEffect::of(inst);
         for (&earlier, flight) in &state.flights {
             let open = flight.open_for(guard);
             let kind = match (seen, part) {
-                (Some(later), Some(Part::Load | Part::Store | Part::Atomic(_))) => {
-                    self.violation(&self.of(earlier), open, &later)
-                }
+                (
+                    Some(later),
+                    Some(MemoryEffect::Load | MemoryEffect::Store | MemoryEffect::Atomic(_)),
+                ) => self.violation(&self.of(earlier), open, &later),
                 // One that stands there for an access is nothing that other threads rely on.
-                (Some(fence), Some(Part::Fence))
+                (Some(fence), Some(MemoryEffect::Fence))
                     if fence.order != MemoryOrder::Ordered
                         && !is_device_fence(inst)
                         && self.loads =>
@@ -526,7 +532,7 @@ impl Check<'_> {
                 });
             }
         }
-        if part == Some(Part::Fence) {
+        if part == Some(MemoryEffect::Fence) {
             self.fence(index, state);
         } else if let Some(seen) = seen {
             let mut flight = Flight::new(self.opened(inst, &seen));
@@ -556,7 +562,8 @@ impl Check<'_> {
             return true;
         };
         let [a, b] = [earlier, later].map(|index| self.of(index).label);
-        let relates = |seen: Seen| seen.order == MemoryOrder::Ordered || seen.part == Part::Fence;
+        let relates =
+            |seen: Seen| seen.order == MemoryOrder::Ordered || seen.part == MemoryEffect::Fence;
         let known = relates(self.of(earlier)) || relates(self.of(later));
         a == 0 || b == 0 || !known || pairs.has(a, b)
     }
@@ -571,7 +578,7 @@ impl Check<'_> {
         } else {
             // Others of the block will be ordered behind a release for the block.
             let hands_on = later.is_release() && !later.by_device && self.loads;
-            let reads = later.is_weak(Part::Load) && later.by_device;
+            let reads = later.is_weak(MemoryEffect::Load) && later.by_device;
             (open.has(Open::KEPT) && (reads || hands_on)).then_some(DisorderKind::Stale)
         }
     }
@@ -579,7 +586,7 @@ impl Check<'_> {
     /// What an access leaves open.
     fn opened(&self, inst: &PInst, seen: &Seen) -> Open {
         let mut open = Open::ISSUED;
-        if seen.is_weak(Part::Store) && seen.by_device {
+        if seen.is_weak(MemoryEffect::Store) && seen.by_device {
             open = open.and(Open::DEVICE);
         }
         if seen.is_acquire() {
@@ -599,7 +606,7 @@ impl Check<'_> {
     }
 
     /// Settles what a fence does.
-    fn fence(&self, index: usize, state: &mut State) {
+    fn fence(&self, index: usize, state: &mut PathState) {
         let inst = &self.ops[index].inst;
         let device = is_device_fence(inst);
         let settled = match device {
@@ -635,7 +642,7 @@ fn merge_one(flights: &mut BTreeMap<usize, Flight>, index: usize, flight: Flight
 }
 
 /// Joins what another path brings; whether that is worse.
-fn merge(into: &mut Option<State>, from: &State) -> bool {
+fn merge(into: &mut Option<PathState>, from: &PathState) -> bool {
     let Some(old) = into else {
         *into = Some(from.clone());
         return true;

@@ -14,7 +14,7 @@ use crate::isa::table::Effects;
 use crate::isa::{Control, Optype, PInst, build};
 use crate::settings::Options;
 use crate::testing::Random;
-use crate::vcode::{MemoryOrder, Part};
+use crate::vcode::{MemoryEffect, MemoryOrder};
 use std::fmt::Write;
 
 /// The code of a kernel of the global addresses v0 and v1 and the shared one v2, with these instructions in its last
@@ -223,7 +223,8 @@ impl Tally {
             if let (Some(a), Some(b)) = (noted(position), noted(position + 1))
                 && decoded[position].0.guard() == decoded[position + 1].0.guard()
             {
-                let fence = |at: usize| Part::of(&decoded[at].0) == Some(Part::Fence);
+                let fence =
+                    |at: usize| MemoryEffect::of(&decoded[at].0) == Some(MemoryEffect::Fence);
                 let ordered = |order| order == MemoryOrder::Ordered;
                 let relates = ordered(a.order) || ordered(b.order);
                 if relates || fence(position) || fence(position + 1) {
@@ -254,21 +255,25 @@ fn is_for_the_device(code: &Code, decoded: &[(PInst, Control)], position: usize)
     else {
         return false;
     };
-    let part = Part::of(&decoded[later].0);
+    let part = MemoryEffect::of(&decoded[later].0);
     // From the MEMBAR back to where something else orders, or control comes from elsewhere.
     for at in (0..position).rev() {
         let inst = &decoded[at].0;
         let effects = inst.optype().info().effects;
-        if Part::of(inst) == Some(Part::Fence) || effects.intersects(Effects::CONTROL) {
+        if MemoryEffect::of(inst) == Some(MemoryEffect::Fence)
+            || effects.intersects(Effects::CONTROL)
+        {
             return false;
         }
         let (Some(earlier), true) = (noted(at), is_global(at)) else {
             continue;
         };
-        let releases = order == MemoryOrder::Ordered && part != Some(Part::Load);
-        let reads = order == MemoryOrder::Weak && part == Some(Part::Load);
-        let writes = earlier.order == MemoryOrder::Weak && Part::of(inst) == Some(Part::Store);
-        let acquires = earlier.order == MemoryOrder::Ordered && Part::of(inst) != Some(Part::Store);
+        let releases = order == MemoryOrder::Ordered && part != Some(MemoryEffect::Load);
+        let reads = order == MemoryOrder::Weak && part == Some(MemoryEffect::Load);
+        let writes = earlier.order == MemoryOrder::Weak
+            && MemoryEffect::of(inst) == Some(MemoryEffect::Store);
+        let acquires = earlier.order == MemoryOrder::Ordered
+            && MemoryEffect::of(inst) != Some(MemoryEffect::Store);
         if releases && writes || reads && acquires {
             return true;
         }
@@ -333,8 +338,8 @@ fn relaxed_accesses_have_no_fences() {
         return\n";
     let code = compile(relaxed);
     assert_eq!(code.accesses, [], "nothing is ordered");
-    let fence = Part::Fence;
-    let fences = |w: &u128| Part::of(&decode(*w).expect("legal").0) == Some(fence);
+    let fence = MemoryEffect::Fence;
+    let fences = |w: &u128| MemoryEffect::of(&decode(*w).expect("legal").0) == Some(fence);
     assert!(!code.words.iter().any(fences));
 }
 
@@ -369,7 +374,7 @@ fn a_fence_under_a_guard_is_one_for_guards_within() {
     );
     let guarded = |w: &&u128| {
         let inst = decode(**w).expect("legal").0;
-        Part::of(&inst) == Some(Part::Fence) && !inst.is_unguarded()
+        MemoryEffect::of(&inst) == Some(MemoryEffect::Fence) && !inst.is_unguarded()
     };
     assert_eq!(code.words.iter().filter(guarded).count(), 1);
     assert_eq!(disorders(&code, None), []);

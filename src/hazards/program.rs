@@ -11,7 +11,7 @@
 
 use crate::analysis::graph::{Dominators, Graph, NodeSet};
 use crate::isa::VReg;
-use crate::vcode::{MemoryOrder, Part, VCode};
+use crate::vcode::{MemoryEffect, MemoryOrder, VCode};
 use cranelift_codegen::entity::EntityRef;
 use hashbrown::HashMap;
 
@@ -48,10 +48,10 @@ pub struct Crossing {
 
 impl Event {
     /// What an instruction is in the order, if it takes part.
-    pub fn new(label: u32, part: Part, order: MemoryOrder, place: (usize, usize)) -> Event {
+    pub fn new(label: u32, part: MemoryEffect, order: MemoryOrder, place: (usize, usize)) -> Event {
         Event {
             label,
-            orders: order == MemoryOrder::Ordered || part == Part::Fence,
+            orders: order == MemoryOrder::Ordered || part == MemoryEffect::Fence,
             block: place.0 as u32,
             position: place.1 as u32,
         }

@@ -8,7 +8,7 @@
 //! Shares nothing with the computation of the control bits. Meant for tests: a trial follows all paths.
 
 use super::order;
-use super::verify::{Hazard, Op, State, follow, offset, operations, step};
+use super::verify::{Flights, Hazard, Op, follow, offset, operations, step};
 use crate::emit::Code;
 use crate::isa::Scoreboard;
 use crate::isa::control::SCOREBOARDS;
@@ -137,7 +137,12 @@ fn evidence(ops: &[Op]) -> Option<BTreeSet<(usize, RedundancyKind)>> {
 }
 
 /// What is needed at one instruction: where only one scoreboard stands between it and an instruction on its way.
-fn needs(ops: &[Op], index: usize, state: &State, needed: &mut BTreeSet<(usize, RedundancyKind)>) {
+fn needs(
+    ops: &[Op],
+    index: usize,
+    state: &Flights,
+    needed: &mut BTreeSet<(usize, RedundancyKind)>,
+) {
     let op = &ops[index];
     for (&earlier, flight) in state.iter().filter(|(e, _)| ops[**e].is_variable()) {
         let before = &ops[earlier];

@@ -140,7 +140,7 @@ pub(super) struct Flight {
 }
 
 /// What is on its way, by the index of the instruction.
-pub(super) type State = BTreeMap<usize, Flight>;
+pub(super) type Flights = BTreeMap<usize, Flight>;
 
 /// All hazards of a function, in the order of the code.
 pub fn verify(code: &Code) -> Vec<Hazard> {
@@ -293,7 +293,7 @@ fn cells(inst: &PInst, latency: LatencyInfo, effects: Effects) -> Cells {
 
 /// Follows all paths until nothing new is found: shows `visit` each instruction with what is on its way before it, on
 /// the worst of the paths that are known so far, for it to bring that up to date.
-pub(super) fn follow(ops: &[Op], mut visit: impl FnMut(usize, &mut State)) {
+pub(super) fn follow(ops: &[Op], mut visit: impl FnMut(usize, &mut Flights)) {
     if ops.is_empty() {
         return;
     }
@@ -304,8 +304,8 @@ pub(super) fn follow(ops: &[Op], mut visit: impl FnMut(usize, &mut State)) {
             op.next.iter().for_each(|&n| leaders[n] = true);
         }
     }
-    let mut entry: Vec<Option<State>> = vec![None; ops.len()];
-    entry[0] = Some(State::new());
+    let mut entry: Vec<Option<Flights>> = vec![None; ops.len()];
+    entry[0] = Some(Flights::new());
     let mut work = BTreeSet::from([0]);
     while let Some(leader) = work.pop_first() {
         let mut state = entry[leader].clone().expect("a leader that was reached");
@@ -337,7 +337,7 @@ pub(super) fn follow(ops: &[Op], mut visit: impl FnMut(usize, &mut State)) {
 }
 
 /// The worse of both, for each instruction; whether that is worse than `into` was.
-fn merge(into: &mut State, from: &State) -> bool {
+fn merge(into: &mut Flights, from: &Flights) -> bool {
     let mut changed = false;
     for (index, theirs) in from {
         match into.get_mut(index) {
@@ -360,7 +360,7 @@ fn merge(into: &mut State, from: &State) -> bool {
 }
 
 /// Issues one instruction: adds what it comes too early for to `hazards`.
-pub(super) fn step(ops: &[Op], index: usize, state: &mut State, hazards: &mut BTreeSet<Hazard>) {
+pub(super) fn step(ops: &[Op], index: usize, state: &mut Flights, hazards: &mut BTreeSet<Hazard>) {
     let op = &ops[index];
     let mut report = |kind, earlier: usize, cell: Option<&Cell>| {
         hazards.insert(Hazard {

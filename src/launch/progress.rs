@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 /// The progress of one launch. Clones are of the same launch: one for who runs it, others for who watches it.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    state: Arc<State>,
+    state: Arc<Counters>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Counters {
     blocks: AtomicU64,
     finished: AtomicU64,
     instructions: AtomicU64,

@@ -5,7 +5,7 @@
 //! registers are known ([`super::parallel`]).
 
 use super::MOST_WORK;
-use super::parallel::Step;
+use super::parallel::CopyStep;
 use crate::isa::{PReg, Register, RegisterClass};
 use crate::vcode::Block;
 use cranelift_codegen::entity::EntityRef;
@@ -16,20 +16,20 @@ use thiserror::Error;
 /// Each block's instructions and its terminator have numbers in order; the entry of the function, where arguments are
 /// in the registers of the convention, is number 0. (These are regalloc2's numbers too.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Point(u32);
+pub(super) struct ProgramPoint(u32);
 
-impl Point {
+impl ProgramPoint {
     /// Behind the entry of the function.
-    pub const ENTRY: Point = Point::behind(0);
+    pub const ENTRY: ProgramPoint = ProgramPoint::behind(0);
 
     /// Before instruction `number`.
-    pub const fn before(number: u32) -> Point {
-        Point(2 * number)
+    pub const fn before(number: u32) -> ProgramPoint {
+        ProgramPoint(2 * number)
     }
 
     /// Behind instruction `number`.
-    pub const fn behind(number: u32) -> Point {
-        Point(2 * number + 1)
+    pub const fn behind(number: u32) -> ProgramPoint {
+        ProgramPoint(2 * number + 1)
     }
 }
 
@@ -47,14 +47,14 @@ pub(super) struct Allocation {
     /// of its own: guard, index, or low and high word of an address.
     pub registers: Vec<PReg>,
     /// What runs between the instructions, in order.
-    pub steps: Vec<(Point, Step)>,
+    pub steps: Vec<(ProgramPoint, CopyStep)>,
     /// How the registers were found.
-    pub source: Source,
+    pub source: AllocationSummary,
 }
 
 /// How the registers of an allocation were found, in entries of [`Allocation::registers`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct AllocationSummary {
     /// All of them.
     pub entries: u32,
     /// Those that regalloc2 assigned.
@@ -85,16 +85,16 @@ impl Allocation {
     pub fn clear(&mut self) {
         self.registers.clear();
         self.steps.clear();
-        self.source = Source::default();
+        self.source = AllocationSummary::default();
     }
 
     /// Whether a uniform register is written at a point for which `divergent` holds.
-    pub fn writes_uniform(&self, mut divergent: impl FnMut(Point) -> bool) -> bool {
+    pub fn writes_uniform(&self, mut divergent: impl FnMut(ProgramPoint) -> bool) -> bool {
         let uniform = |r: PReg| r.class() == RegisterClass::Uniform;
         self.steps.iter().any(|(point, step)| {
             let writes = match step {
-                Step::Move(copy) => uniform(copy.to),
-                Step::Swap(a, _) => uniform(*a),
+                CopyStep::Move(copy) => uniform(copy.to),
+                CopyStep::Swap(a, _) => uniform(*a),
             };
             writes && divergent(*point)
         })

@@ -4,15 +4,15 @@
 //! block arguments, with copies, spill code, prologue and epilogue.
 //!
 //! 1. [`constrain`] brings the number of values alive at once down to what the machine has, in SSA form: predicates and
-//!    uniform values become GPRs, constants are made again, the rest goes to local memory.
-//! 2. [`colouring`] gives every value one register for its whole life (greedy in dominance order, Hack and Goos,
+//!    uniform values become GPRs, constants are rematerialized, the rest is spilled to local memory.
+//! 2. [`colouring`] gives every value one register for its whole live range (greedy in dominance order, Hack and Goos,
 //!    "Optimal register allocation for SSA-form programs in polynomial time"), with webs of values that copies would
 //!    join, and aligned runs for wide operands. For regalloc2 only what it has no constraint for is coloured
 //!    ([`coloured`]), and nothing in functions without wide operands and guarded results.
 //! 3. An [`Allocation`] is made: by regalloc2 below the number of registers that the pressure or the colouring needs,
 //!    only wide operands and guarded results in the registers of the colouring ([`backtracking`]), or from the
-//!    colouring alone ([`single_pass`]). [`write`] writes the code of either; [`unpack`] lets predicates come back
-//!    together where they can.
+//!    colouring alone ([`single_pass`]). [`write`] writes the code of either; [`predicate_reloads`] lets
+//!    predicates come back together where they can.
 //! 4. [`frame`] lays out local memory and writes prologue and epilogues.
 //! 5. [`check`] compares what leaves with what came: it follows every use back through registers, memory and frame code
 //!    to the definition of the value that it read before.
@@ -31,14 +31,14 @@ mod moves;
 mod operands;
 mod parallel;
 mod pick;
+mod predicate_reloads;
+mod preferences;
 mod registers;
+mod requirements;
 mod reservations;
 mod single_pass;
-mod survey;
-mod unpack;
 mod webs;
 mod wide_moves;
-mod wishes;
 mod write;
 
 #[cfg(test)]
@@ -48,13 +48,13 @@ use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
 use crate::remarks::{Missed, Remarks};
 use crate::vcode::{Attachment, Block, BlockData, SourceLine, VCode};
-use allocation::{Allocation, Point};
+use allocation::{Allocation, ProgramPoint};
 use backtracking::{Guide, Refusal, Request};
 use coloured::Extent;
 use constrain::{Constrained, capacity, pinned, plan, pressure, rewrite, spill, uniform};
 use thiserror::Error;
 
-pub use allocation::{Fallback, Source};
+pub use allocation::{AllocationSummary, Fallback};
 
 /// How the registers are found. The names are those of Cranelift's setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub struct Report {
     /// Instructions that copy registers.
     pub moves: u32,
     /// How the registers were found.
-    pub source: Source,
+    pub source: AllocationSummary,
     /// A line where most of them are in use.
     pub fullest: SourceLine,
 }
@@ -203,7 +203,7 @@ pub const MOST_WORK: usize = 20_000;
 
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct AllocationBuffers {
     liveness: liveness::Liveness,
     pressure: pressure::Pressure,
     colouring: colouring::Colouring,
@@ -220,7 +220,7 @@ pub struct Scratch {
 pub fn allocate(
     code: VCode<VReg>,
     options: &Options,
-    scratch: &mut Scratch,
+    scratch: &mut AllocationBuffers,
 ) -> Result<(VCode<PReg>, Report), RegallocError> {
     if options.gpr_limit < MIN_GPRS {
         return Err(RegallocError::Limit {
@@ -242,13 +242,13 @@ pub fn allocate(
 fn assign(
     code: VCode<VReg>,
     options: &Options,
-    scratch: &mut Scratch,
+    scratch: &mut AllocationBuffers,
 ) -> Result<Constrained, RegallocError> {
-    let survey = survey::Survey::of(&code)?;
+    let requirements = requirements::Requirements::of(&code)?;
     let asked = options.algorithm == Algorithm::Backtracking;
     let fallback = (asked && code.insts.len() > MOST_WORK).then_some(Fallback::Long);
     let backtracking = asked && fallback.is_none();
-    let extent = match (backtracking, survey.needs_colouring) {
+    let extent = match (backtracking, requirements.needs_colouring) {
         (false, _) => Some(Extent::All),
         (true, true) => Some(Extent::Fixed),
         (true, false) => None,
@@ -259,7 +259,7 @@ fn assign(
     if backtracking {
         // More than was asked for where regalloc2 has no numbers for the GPRs.
         let extent = extent.map(|_| scratch.colouring.coloured.extent());
-        return backtrack(code, extent, survey.calls, options, scratch);
+        return backtrack(code, extent, requirements.calls, options, scratch);
     }
     single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
     scratch.allocation.source.fallback = fallback;
@@ -277,7 +277,7 @@ fn finish(code: Constrained, allocation: &Allocation) -> (VCode<PReg>, Report, O
     };
     let mut origin = origins.are_recorded().then(Vec::new);
     let (mut code, named, tests) = write::write(code, allocation, origin.as_mut(), &mut report);
-    unpack::unpack(&mut code, &tests, origin.as_mut());
+    predicate_reloads::combine(&mut code, &tests, origin.as_mut());
     if let Some(origin) = &mut origin {
         origins.trace_back(origin);
     }
@@ -299,7 +299,7 @@ fn backtrack(
     mut extent: Option<Extent>,
     calls: bool,
     options: &Options,
-    scratch: &mut Scratch,
+    scratch: &mut AllocationBuffers,
 ) -> Result<Constrained, RegallocError> {
     const GPR: usize = RegisterClass::Gpr as usize;
     const UNIFORM: usize = RegisterClass::Uniform as usize;
@@ -311,7 +311,7 @@ fn backtrack(
             extent = Some(Extent::All);
             code = fit(code, extent, options, scratch)?;
         }
-        let Scratch {
+        let AllocationBuffers {
             liveness,
             pressure,
             colouring,
@@ -361,7 +361,7 @@ fn writes_divergent_uniform(code: &VCode<VReg>, allocation: &Allocation) -> bool
     let mut blocks = code.blocks.iter().peekable();
     allocation.writes_uniform(|point| {
         let before = |block: Block, data: &BlockData<VReg>| {
-            Point::before(allocation::number(block, data.insts.end)) < point
+            ProgramPoint::before(allocation::number(block, data.insts.end)) < point
         };
         while blocks
             .next_if(|(block, data)| before(*block, data))
@@ -412,9 +412,9 @@ fn fit(
     original: Constrained,
     extent: Option<Extent>,
     options: &Options,
-    scratch: &mut Scratch,
+    scratch: &mut AllocationBuffers,
 ) -> Result<Constrained, RegallocError> {
-    let Scratch {
+    let AllocationBuffers {
         liveness,
         pressure,
         colouring,

@@ -1,6 +1,6 @@
 //! Machine instructions that copy and exchange registers, and that store and load them.
 
-use super::parallel::{Copy, Step};
+use super::parallel::{Copy, CopyStep};
 use crate::abi;
 use crate::isa::generated::{
     BSel, BoolOp, CompOp, EXBool, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldl, lop3,
@@ -74,16 +74,16 @@ fn swap(a: PReg, b: PReg, out: &mut Vec<PInst>) {
 }
 
 /// The instructions for a sequence of steps; two moves that carry an aligned pair become one.
-pub(super) fn instructions(steps: &[Step], out: &mut Vec<PInst>) {
+pub(super) fn instructions(steps: &[CopyStep], out: &mut Vec<PInst>) {
     let mut i = 0;
     while i < steps.len() {
         match (steps[i], steps.get(i + 1)) {
-            (Step::Move(x), Some(Step::Move(y))) if let Some(first) = pair(x, *y) => {
+            (CopyStep::Move(x), Some(CopyStep::Move(y))) if let Some(first) = pair(x, *y) => {
                 out.push(copy_pair(first));
                 i += 1;
             }
-            (Step::Move(x), _) => out.push(copy(x)),
-            (Step::Swap(a, b), _) => swap(a, b, out),
+            (CopyStep::Move(x), _) => out.push(copy(x)),
+            (CopyStep::Swap(a, b), _) => swap(a, b, out),
         }
         i += 1;
     }
@@ -193,7 +193,7 @@ pub(super) fn test_bit<R: Register>(to: R, from: R) -> Inst<R> {
 }
 
 /// The predicates of `mask` = the bits of `from`; all others may be lost (docs/semantics.md).
-pub(super) fn unpack(from: PReg, mask: u8) -> PInst {
+pub(super) fn to_predicates(from: PReg, mask: u8) -> PInst {
     build::r2p_ri(from, u32::from(mask))
 }
 

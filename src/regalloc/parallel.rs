@@ -15,7 +15,7 @@ pub(super) struct Copy {
 
 /// A step of the sequence that does what a parallel copy does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CopyStep {
     /// `to` = `from`.
     Move(Copy),
     /// Two registers exchange their values without a third.
@@ -30,7 +30,7 @@ pub(super) fn sequence(
     copies: &[Copy],
     busy: &RegisterSet,
     available: &RegisterSet,
-    out: &mut Vec<Step>,
+    out: &mut Vec<CopyStep>,
 ) {
     let mut pending: SmallVec<[Copy; 8]> =
         copies.iter().copied().filter(|c| c.from != c.to).collect();
@@ -55,7 +55,7 @@ pub(super) fn sequence(
                 break;
             }
             done[i] = true;
-            out.push(Step::Move(pending[i]));
+            out.push(CopyStep::Move(pending[i]));
             if let Some(source) = writer(&pending, pending[i].from) {
                 readers[source] -= 1;
                 next = Some(source);
@@ -89,7 +89,7 @@ pub(super) fn sequence(
         }
         match temporary {
             Some(temporary) => {
-                out.push(Step::Move(Copy {
+                out.push(CopyStep::Move(Copy {
                     from: first.to,
                     to: temporary,
                 }));
@@ -99,13 +99,13 @@ pub(super) fn sequence(
                     } else {
                         c.from
                     };
-                    out.push(Step::Move(Copy { from, to: c.to }));
+                    out.push(CopyStep::Move(Copy { from, to: c.to }));
                 }
             }
             None => {
                 // The cycle runs to ← from; exchanging along it leaves every value at its target.
                 for c in &cycle[..cycle.len() - 1] {
-                    out.push(Step::Swap(c.to, c.from));
+                    out.push(CopyStep::Swap(c.to, c.from));
                 }
             }
         }
@@ -131,10 +131,12 @@ mod tests {
         let mut state: Vec<u8> = (0..255).collect();
         for step in &steps {
             match *step {
-                Step::Move(c) => {
+                CopyStep::Move(c) => {
                     state[usize::from(c.to.number())] = state[usize::from(c.from.number())]
                 }
-                Step::Swap(a, b) => state.swap(usize::from(a.number()), usize::from(b.number())),
+                CopyStep::Swap(a, b) => {
+                    state.swap(usize::from(a.number()), usize::from(b.number()))
+                }
             }
         }
         for c in copies {

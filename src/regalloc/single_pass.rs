@@ -1,8 +1,8 @@
 //! The colouring as an allocation.
 
-use super::allocation::{Allocation, Point, number};
+use super::allocation::{Allocation, ProgramPoint, number};
 use super::colouring::{Colouring, Site};
-use super::parallel::{Copy, Step, sequence};
+use super::parallel::{Copy, CopyStep, sequence};
 use super::registers::{CALLEE_SAVED, Numbers, RegisterSet};
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, VReg};
@@ -85,29 +85,33 @@ pub(super) fn steps(
         sequence: Vec::new(),
         out,
     };
-    sequencer.add(Point::ENTRY, &colouring.entry, &colouring.entry_busy);
+    sequencer.add(ProgramPoint::ENTRY, &colouring.entry, &colouring.entry_busy);
     let mut sites = colouring.sites.iter().peekable();
     for (block, data) in code.blocks.iter() {
         while let Some((index, site)) = sites.next_if(|(i, _)| *i < data.insts.end) {
             let number = number(block, *index);
-            sequencer.add(Point::before(number), &site.before, &site.busy_before);
-            sequencer.add(Point::behind(number), &site.after, &site.busy_after);
+            sequencer.add(
+                ProgramPoint::before(number),
+                &site.before,
+                &site.busy_before,
+            );
+            sequencer.add(ProgramPoint::behind(number), &site.after, &site.busy_after);
         }
         let exit = &colouring.exits[block.index()];
         let number = number(block, data.insts.end);
-        sequencer.add(Point::before(number), &exit.before, &exit.busy);
+        sequencer.add(ProgramPoint::before(number), &exit.before, &exit.busy);
     }
 }
 
 struct Sequencer<'a> {
     classes: [bool; 3],
     available: &'a RegisterSet,
-    sequence: Vec<Step>,
+    sequence: Vec<CopyStep>,
     out: &'a mut Allocation,
 }
 
 impl Sequencer<'_> {
-    fn add(&mut self, point: Point, copies: &[Copy], busy: &RegisterSet) {
+    fn add(&mut self, point: ProgramPoint, copies: &[Copy], busy: &RegisterSet) {
         let wanted = |c: &Copy| self.classes[c.to.class() as usize];
         if !copies.iter().any(wanted) {
             return;

@@ -7,14 +7,14 @@
 //! arguments, and accumulators that are stored together at the end stand side by side from the start.
 //!
 //! What would put two webs at one place of a run joins these webs, and does not happen where they interfere: half of a
-//! pair in the right register is worth nothing. Both are wishes: what the colouring cannot grant costs a copy. So those
-//! of the innermost loops come first ([`super::wishes`] collects them).
+//! pair in the right register is worth nothing. Both are preferences: what the colouring cannot grant costs a copy. So
+//! those of the innermost loops come first ([`super::preferences`] collects them).
 
 use super::coloured::Coloured;
 use super::constrain::pressure::stack_pointer;
 use super::convention::hints;
 use super::liveness::Liveness;
-use super::wishes::{Tuple, Wishes};
+use super::preferences::{Preferences, Tuple};
 use crate::isa::{Register, VReg};
 use crate::vcode::VCode;
 use smallvec::SmallVec;
@@ -64,7 +64,7 @@ pub(super) struct Webs {
     runs: Vec<Run>,
     /// Values with registers of the calling convention.
     hinted: Vec<(VReg, u8)>,
-    wishes: Wishes,
+    preferences: Preferences,
 }
 
 /// A run that is being put together: what has to happen for it.
@@ -90,11 +90,11 @@ impl Webs {
             hint_depth: 0,
         }));
         self.runs.clear();
-        let mut wishes = std::mem::take(&mut self.wishes);
-        wishes.collect(code, coloured, stack_pointer(code));
+        let mut preferences = std::mem::take(&mut self.preferences);
+        preferences.collect(code, coloured, stack_pointer(code));
         let meets = Interference { code, live };
-        let mut joins = wishes.joins.iter().peekable();
-        for tuple in &wishes.tuples {
+        let mut joins = preferences.joins.iter().peekable();
+        for tuple in &preferences.tuples {
             while let Some(join) = joins.next_if(|j| j.comes_before(tuple)) {
                 self.join(&meets, join.a, join.b);
             }
@@ -121,7 +121,7 @@ impl Webs {
             self.hinted.push((v, register));
         });
         self.pass_hints_on(code, live);
-        self.wishes = wishes;
+        self.preferences = preferences;
     }
 
     /// The root, while webs are being joined.

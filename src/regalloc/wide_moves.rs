@@ -10,7 +10,7 @@
 
 use super::moves;
 use super::parallel::Copy;
-use super::unpack;
+use super::predicate_reloads;
 use crate::isa::generated::{MOVW, mov};
 use crate::isa::operand::RZ;
 use crate::isa::{Form, Optype, PInst, PReg, Register, RegisterClass, build};
@@ -99,7 +99,7 @@ pub(super) fn widen(code: &mut VCode<PReg>) {
         code.insts[place as usize].inst = inst;
         gone[old as usize] = true;
     }
-    unpack::remove(code, &gone);
+    predicate_reloads::remove(code, &gone);
 }
 
 struct Registers {

@@ -1,9 +1,9 @@
 //! Writes the allocated code: every operand in its register, copies as instructions between them, packed predicates
 //! with their bits.
 
-use super::allocation::{Allocation, Point, number};
+use super::allocation::{Allocation, ProgramPoint, number};
 use super::check::ADDED;
-use super::parallel::{Copy, Step};
+use super::parallel::{Copy, CopyStep};
 use super::registers::RegisterSet;
 use super::{Report, moves};
 use crate::abi;
@@ -51,15 +51,18 @@ pub(super) fn write(
         let range = data.insts;
         let insts = &code.insts[range.start as usize..range.end as usize];
         if block == entry_block {
-            out.copies(Point::ENTRY, insts.first().map_or(data.line, |e| e.line));
+            out.copies(
+                ProgramPoint::ENTRY,
+                insts.first().map_or(data.line, |e| e.line),
+            );
         }
         for (index, entry) in range.clone().zip(insts) {
             let number = number(block, index);
-            out.copies(Point::before(number), entry.line);
+            out.copies(ProgramPoint::before(number), entry.line);
             out.instruction(&code.attachments, entry, index);
-            out.copies(Point::behind(number), entry.line);
+            out.copies(ProgramPoint::behind(number), entry.line);
         }
-        out.copies(Point::before(number(block, range.end)), data.line);
+        out.copies(ProgramPoint::before(number(block, range.end)), data.line);
         let terminator = out.terminator(data.terminator);
         if let Terminator::Return { values, .. } | Terminator::TailCall { values, .. } = &terminator
         {
@@ -96,7 +99,7 @@ fn named(code: &VCode<VReg>, allocation: &Allocation) -> RegisterSet {
     let mut named = RegisterSet::default();
     allocation.registers.iter().for_each(|r| named.insert(*r));
     for (_, step) in &allocation.steps {
-        let (Step::Move(Copy { from: a, to: b }) | Step::Swap(a, b)) = *step;
+        let (CopyStep::Move(Copy { from: a, to: b }) | CopyStep::Swap(a, b)) = *step;
         named.insert(a);
         named.insert(b);
     }
@@ -118,8 +121,8 @@ struct Writer<'a> {
     /// Registers of the entries to come.
     registers: Copied<Iter<'a, PReg>>,
     /// Steps to come.
-    pending: &'a [(Point, Step)],
-    sequence: Vec<Step>,
+    pending: &'a [(ProgramPoint, CopyStep)],
+    sequence: Vec<CopyStep>,
     moves: Vec<PInst>,
     /// The bits of packed predicates.
     packs: HashMap<AttachmentId, SmallVec<[u8; 6]>>,
@@ -130,7 +133,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Adds the copies of one point.
-    fn copies(&mut self, point: Point, line: SourceLine) {
+    fn copies(&mut self, point: ProgramPoint, line: SourceLine) {
         if self.pending.first().is_none_or(|(p, _)| *p > point) {
             return;
         }

@@ -7,7 +7,7 @@
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role};
 use crate::linear::{Linear, ends_path};
-use crate::vcode::{AtomicSpace, Entry, MemoryOrder, Part};
+use crate::vcode::{AtomicSpace, Entry, MemoryEffect, MemoryOrder};
 use std::fmt;
 use std::ops::Range;
 
@@ -95,22 +95,26 @@ impl Memory {
     }
 
     /// What tells that an access has been performed. Of stores nothing does, a fence apart.
-    fn of(part: Part, order: MemoryOrder, signals: bool) -> Option<Memory> {
+    fn of(part: MemoryEffect, order: MemoryOrder, signals: bool) -> Option<Memory> {
         let ordered = order == MemoryOrder::Ordered;
         match part {
             _ if !signals => None,
-            Part::Load => Some(Memory::Loads(ordered)),
-            Part::Atomic(space) => Some(Memory::Atomics(space, ordered)),
-            Part::Store | Part::Fence => None,
+            MemoryEffect::Load => Some(Memory::Loads(ordered)),
+            MemoryEffect::Atomic(space) => Some(Memory::Atomics(space, ordered)),
+            MemoryEffect::Store | MemoryEffect::Fence => None,
         }
     }
 
     /// Whether these have been performed before an access is.
-    fn is_before(self, part: Part, order: MemoryOrder) -> bool {
-        let releases = order == MemoryOrder::Ordered && part != Part::Load;
+    fn is_before(self, part: MemoryEffect, order: MemoryOrder) -> bool {
+        let releases = order == MemoryOrder::Ordered && part != MemoryEffect::Load;
         match (self, part) {
-            (_, Part::Fence) => false,
-            (Memory::Atomics(space, _), Part::Atomic(own)) if space.is_ordered_with(own) => false,
+            (_, MemoryEffect::Fence) => false,
+            (Memory::Atomics(space, _), MemoryEffect::Atomic(own))
+                if space.is_ordered_with(own) =>
+            {
+                false
+            }
             (Memory::Loads(ordered) | Memory::Atomics(_, ordered), _) => ordered || releases,
         }
     }
@@ -284,7 +288,7 @@ impl AccessLists {
     }
 
     /// Adds an instruction, and what it does in memory if that matters. Hard-wired registers do not count.
-    fn push(&mut self, inst: &PInst, leaves: bool, part: Option<(Part, MemoryOrder)>) {
+    fn push(&mut self, inst: &PInst, leaves: bool, part: Option<(MemoryEffect, MemoryOrder)>) {
         debug_assert!(inst.has_clean_entries(), "{inst}");
         let info = inst.info();
         let optype = info.optype.info();
@@ -336,7 +340,7 @@ impl AccessLists {
             leaves,
             ends_path: ends_path(inst),
             // One under a guard may not be there.
-            fences: inst.is_unguarded() && matches!(part, Some((Part::Fence, _))),
+            fences: inst.is_unguarded() && matches!(part, Some((MemoryEffect::Fence, _))),
         });
     }
 

@@ -62,7 +62,7 @@ struct Arrival {
 
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct AheadBuffers {
     /// By value.
     arrivals: Vec<Arrival>,
     /// By block how many edges lead there.
@@ -107,7 +107,7 @@ fn ends(code: &VCode<VReg>, block: Block) -> bool {
     false
 }
 
-impl Scratch {
+impl AheadBuffers {
     /// Finds the pairs of blocks of a function, in the order of the first.
     pub(super) fn pairs(&mut self, code: &VCode<VReg>) -> SmallVec<[Pair; 8]> {
         self.entered.clear();
@@ -173,7 +173,7 @@ impl Scratch {
     }
 
     /// Looks for what to compute ahead in a pair; `room` are the values that may be alive at the end of the first block
-    /// beside those that are. What has been found moves when [`Scratch::finish`] is called.
+    /// beside those that are. What has been found moves when [`AheadBuffers::finish`] is called.
     pub(super) fn look(
         &mut self,
         code: &VCode<VReg>,

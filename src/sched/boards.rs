@@ -6,8 +6,8 @@
 //! better: who waits for it would wait for the new result. Any choice is correct.
 
 use super::access::{AccessLists, Accesses, Resource};
-use super::state::State;
-use super::wish::{Boards, Wish};
+use super::state::InFlight;
+use super::synchronization::{Boards, Synchronization};
 use crate::isa::control::SCOREBOARDS;
 use crate::linear::Linear;
 use smallvec::SmallVec;
@@ -17,20 +17,21 @@ const LOOK_AHEAD: usize = 400;
 
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct BoardBuffers {
     next: Next,
     /// By instruction of a block.
     needed: Vec<Needed>,
 }
 
-/// Finds the scoreboards of all instructions. `wishes` gets them, by position, with the stalls and wait masks of code
-/// that runs from its first instruction to its last and leaves the function only there. `state` is empty before.
+/// Finds the scoreboards of all instructions. `synchronizations` gets them, by position, with the stalls and wait
+/// masks of code that runs from its first instruction to its last and leaves the function only there. `state` is empty
+/// before.
 pub fn assign(
     code: &Linear,
     accesses: &AccessLists,
-    state: &mut State,
-    wishes: &mut Vec<Wish>,
-    scratch: &mut Scratch,
+    state: &mut InFlight,
+    synchronizations: &mut Vec<Synchronization>,
+    scratch: &mut BoardBuffers,
 ) {
     let mut clock = Clock::default();
     for block in 0..code.block_count() {
@@ -39,31 +40,32 @@ pub fn assign(
             let access = accesses.get(position);
             let needs = state.needs(&access);
             clock.pass(needs.cycles, needs.wait);
-            let mut wish = Wish {
+            let mut synchronization = Synchronization {
                 stall: 1,
                 wait: needs.wait,
                 boards: Boards::default(),
             };
             if access.leaves {
-                wish.wait |= state.pending(wish.wait);
+                synchronization.wait |= state.pending(synchronization.wait);
             }
             state.waited(needs.wait);
             state.advance(needs.cycles);
             if needed.results {
                 let latency = access.writes.iter().map(|w| w.latency).max().unwrap_or(0);
-                wish.boards.write = clock.take(latency, 0);
+                synchronization.boards.write = clock.take(latency, 0);
             }
             if needed.sources {
-                wish.boards.read = clock.take(access.sources, wish.boards.write);
+                synchronization.boards.read =
+                    clock.take(access.sources, synchronization.boards.write);
             }
-            state.issue(&access, wish.boards);
+            state.issue(&access, synchronization.boards);
             if access.leaves {
-                wish.stall = state.longest().max(1);
+                synchronization.stall = state.longest().max(1);
             }
-            if let Some(previous) = wishes.last_mut() {
+            if let Some(previous) = synchronizations.last_mut() {
                 previous.stall = previous.stall.max(needs.cycles);
             }
-            wishes.push(wish);
+            synchronizations.push(synchronization);
         }
     }
 }
@@ -120,13 +122,13 @@ struct Needed {
 /// No such place.
 const NEVER: u32 = u32::MAX;
 
-impl Scratch {
+impl BoardBuffers {
     /// Finds what the instructions of a block must signal.
     ///
     /// One walk backwards knows for each resource the next write and the next access in the block, which decides most
     /// cases; only where nothing happens until the end of the block are the paths behind it looked at.
     fn find_needed(&mut self, code: &Linear, accesses: &AccessLists, block: usize) {
-        let Scratch { next, needed } = self;
+        let BoardBuffers { next, needed } = self;
         let range = code.positions(block);
         needed.clear();
         needed.resize(range.len(), Needed::default());
@@ -256,17 +258,17 @@ impl Next {
 }
 
 /// Whether the instruction at a position of a block needs no read scoreboard beside its write scoreboard, `results`: on
-/// all paths who overwrites a source comes behind a wait for the results. `wishes` have the wait masks as they have
-/// become; more instructions wait for a scoreboard than those that use the results, since scoreboards are shared.
+/// all paths who overwrites a source comes behind a wait for the results. `synchronizations` have the wait masks as they
+/// have become; more instructions wait for a scoreboard than those that use the results, since scoreboards are shared.
 pub fn needs_no_read_board(
     code: &Linear,
     accesses: &AccessLists,
     (block, position): (usize, usize),
     results: u8,
-    wishes: &[Wish],
+    synchronizations: &[Synchronization],
 ) -> bool {
     let access = accesses.get(position);
-    let complete = |at: usize, _: &Accesses<'_>| wishes[at].wait & results != 0;
+    let complete = |at: usize, _: &Accesses<'_>| synchronizations[at].wait & results != 0;
     let start = (block, position + 1);
     !reaches(code, accesses, start, complete, |later| {
         later.overwrites_sources_of(&access) || later.leaves

@@ -1,7 +1,7 @@
 //! Control bits: stalls, wait masks and scoreboards.
 //!
 //! Takes code in its final order. What is still on its way at each point, on the worst path to it, is found by forward
-//! dataflow over the blocks ([`State`]); each instruction then waits for what it needs of that: a stall on the
+//! dataflow over the blocks ([`InFlight`]); each instruction then waits for what it needs of that: a stall on the
 //! instruction before it for results of fixed latency (RAW, and WAW so that results arrive in the order of the writes),
 //! its wait mask for results of variable latency and for sources that slow instructions still read (WAR). Which
 //! scoreboards are signalled is decided before ([`super::boards`]).
@@ -14,8 +14,8 @@
 use super::Scheduled;
 use super::access::{AccessLists, Accesses};
 use super::boards::{self, assign, needs_no_read_board};
-use super::state::{Border, Needs, State};
-use super::wish::{Boards, Wish};
+use super::state::{Border, InFlight, Needs};
+use super::synchronization::{Boards, Synchronization};
 use crate::isa::{Control, PReg, Scoreboard, build};
 use crate::linear::{Linear, is_transfer};
 use crate::vcode::{Entry, SourceLine};
@@ -32,12 +32,12 @@ pub enum Waiting {
 
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct ControlBuffers {
     accesses: AccessLists,
-    boards: boards::Scratch,
-    state: State,
+    boards: boards::BoardBuffers,
+    state: InFlight,
     /// By instruction.
-    wishes: Vec<Wish>,
+    synchronizations: Vec<Synchronization>,
     /// By block, what is on its way when it is entered.
     borders: Vec<Border>,
     /// What is on its way when a block is left.
@@ -48,7 +48,7 @@ pub struct Scratch {
     controls: Vec<Control>,
 }
 
-impl Scratch {
+impl ControlBuffers {
     /// Takes back the memory of control bits that are no longer needed.
     pub fn give_back(&mut self, mut controls: Vec<Control>) {
         controls.clear();
@@ -57,28 +57,37 @@ impl Scratch {
 }
 
 /// Adds control bits.
-pub fn schedule(mut code: Linear, waiting: Waiting, scratch: &mut Scratch) -> Scheduled {
+pub fn schedule(mut code: Linear, waiting: Waiting, scratch: &mut ControlBuffers) -> Scheduled {
     scratch.accesses.fill(&code);
-    scratch.wishes.clear();
+    scratch.synchronizations.clear();
     match waiting {
-        Waiting::Needed => scratch.wish(&code),
+        Waiting::Needed => scratch.synchronize(&code),
         Waiting::Serial => {
-            let Scratch {
-                accesses, wishes, ..
+            let ControlBuffers {
+                accesses,
+                synchronizations,
+                ..
             } = scratch;
-            wishes.extend(accesses.iter().map(|access| serial(&access)));
+            synchronizations.extend(accesses.iter().map(|access| serial(&access)));
         }
     }
     let mut controls = std::mem::take(&mut scratch.controls);
-    controls.extend(scratch.wishes.iter().map(|wish| control_of(*wish)));
-    if (scratch.wishes.iter()).any(|wish| wish.stall > u16::from(Control::MAX_STALL)) {
-        controls = pause(&mut code, &scratch.wishes, &controls);
+    controls.extend(
+        scratch
+            .synchronizations
+            .iter()
+            .map(|synchronization| control_of(*synchronization)),
+    );
+    if (scratch.synchronizations.iter())
+        .any(|synchronization| synchronization.stall > u16::from(Control::MAX_STALL))
+    {
+        controls = pause(&mut code, &scratch.synchronizations, &controls);
     }
     Scheduled { code, controls }
 }
 
 /// Waits for everything before it.
-fn serial(accesses: &Accesses<'_>) -> Wish {
+fn serial(accesses: &Accesses<'_>) -> Synchronization {
     let fixed = accesses
         .writes
         .iter()
@@ -89,25 +98,25 @@ fn serial(accesses: &Accesses<'_>) -> Wish {
         write: u8::from(accesses.variable && !accesses.writes.is_empty()),
         read: u8::from(!accesses.slow_reads.is_empty()) << 1,
     };
-    Wish {
+    Synchronization {
         stall: fixed.unwrap_or(1).max(1),
         wait: 0b11,
         boards,
     }
 }
 
-impl Scratch {
-    /// Makes the wishes of instructions that wait for what they need.
-    fn wish(&mut self, code: &Linear) {
-        let Scratch {
+impl ControlBuffers {
+    /// Makes the synchronizations of instructions that wait for what they need.
+    fn synchronize(&mut self, code: &Linear) {
+        let ControlBuffers {
             accesses,
             boards,
             state,
-            wishes,
+            synchronizations,
             ..
         } = self;
         state.clear();
-        assign(code, accesses, state, wishes, boards);
+        assign(code, accesses, state, synchronizations, boards);
         if !self.is_straight(code) {
             self.follow_paths(code);
         }
@@ -161,7 +170,7 @@ impl Scratch {
     fn drop_read_boards(&mut self, code: &Linear) {
         for block in 0..code.block_count() {
             for position in code.positions(block) {
-                let Boards { write, read } = self.wishes[position].boards;
+                let Boards { write, read } = self.synchronizations[position].boards;
                 if write != 0
                     && read != 0
                     && needs_no_read_board(
@@ -169,30 +178,31 @@ impl Scratch {
                         &self.accesses,
                         (block, position),
                         write,
-                        &self.wishes,
+                        &self.synchronizations,
                     )
                 {
-                    self.wishes[position].boards.read = 0;
+                    self.synchronizations[position].boards.read = 0;
                 }
             }
         }
     }
 
-    /// Makes the wishes of a block's instructions; the state becomes what is on its way when the next block is entered.
+    /// Makes the synchronizations of a block's instructions; the state becomes what is on its way when the next block
+    /// is entered.
     fn block(&mut self, code: &Linear, block: usize) {
-        let Scratch {
+        let ControlBuffers {
             accesses,
             state,
-            wishes,
+            synchronizations,
             ..
         } = self;
         let range = code.positions(block);
-        let wishes = &mut wishes[range.clone()];
+        let synchronizations = &mut synchronizations[range.clone()];
         for (index, position) in range.enumerate() {
             let access = accesses.get(position);
             let Needs { cycles, mut wait } = state.needs(&access);
             if let Some(previous) = index.checked_sub(1) {
-                let previous = &mut wishes[previous];
+                let previous = &mut synchronizations[previous];
                 previous.stall = previous.stall.max(cycles);
                 state.advance(previous.stall);
             }
@@ -200,16 +210,16 @@ impl Scratch {
                 wait |= state.pending(wait);
             }
             state.waited(wait);
-            state.issue(&access, wishes[index].boards);
-            wishes[index].wait = wait;
-            wishes[index].stall = 1;
+            state.issue(&access, synchronizations[index].boards);
+            synchronizations[index].wait = wait;
+            synchronizations[index].stall = 1;
             if access.leaves {
-                wishes[index].stall = state.longest().max(1);
+                synchronizations[index].stall = state.longest().max(1);
                 // Who is called waits for everything before it comes back.
                 state.clear();
             }
         }
-        if let Some(last) = wishes.last_mut() {
+        if let Some(last) = synchronizations.last_mut() {
             for next in code.successors(block) {
                 let first = accesses.get(code.positions(next).start);
                 last.stall = last.stall.max(state.needs(&first).cycles);
@@ -220,7 +230,11 @@ impl Scratch {
 }
 
 /// Makes stalls that are too long several, by NOPs; the control bits of the code with them.
-fn pause(code: &mut Linear, wishes: &[Wish], controls: &[Control]) -> Vec<Control> {
+fn pause(
+    code: &mut Linear,
+    synchronizations: &[Synchronization],
+    controls: &[Control],
+) -> Vec<Control> {
     let mut insts: Vec<Entry<PReg>> = Vec::with_capacity(code.len());
     let mut out = Vec::with_capacity(code.len());
     let mut lens = Vec::with_capacity(code.block_count());
@@ -233,7 +247,7 @@ fn pause(code: &mut Linear, wishes: &[Wish], controls: &[Control]) -> Vec<Contro
             // Control may not come to what stands behind a branch: time passes before it.
             let transfers = is_transfer(&entry.inst) || code.leaves_function(entry);
             let place = if transfers { place } else { place + 1 };
-            let rest = wishes[position]
+            let rest = synchronizations[position]
                 .stall
                 .saturating_sub(u16::from(Control::MAX_STALL));
             for (nop, control) in pauses(rest, entry.line) {
@@ -247,14 +261,14 @@ fn pause(code: &mut Linear, wishes: &[Wish], controls: &[Control]) -> Vec<Contro
     out
 }
 
-fn control_of(wish: Wish) -> Control {
+fn control_of(synchronization: Synchronization) -> Control {
     // Of no scoreboard 8, which is none.
     let board = |mask: u8| Scoreboard::new(mask.trailing_zeros() as u8);
     let mut control = Control::default();
-    set_stall(&mut control, wish.stall);
-    control.set_wait(wish.wait);
-    control.write = board(wish.boards.write);
-    control.read = board(wish.boards.read);
+    set_stall(&mut control, synchronization.stall);
+    control.set_wait(synchronization.wait);
+    control.write = board(synchronization.boards.write);
+    control.read = board(synchronization.boards.read);
     control
 }
 

@@ -71,7 +71,7 @@ const UNREAD: Reads = Reads {
 
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct EarlyBuffers {
     /// By value; only those of the instructions at hand are not [`UNREAD`].
     reads: Vec<Reads>,
     /// From a value to an instruction that reads it, and the next edge of the value.
@@ -100,7 +100,7 @@ fn operands(code: &VCode<VReg>, entry: &Entry<VReg>) -> Values {
     values
 }
 
-impl Scratch {
+impl EarlyBuffers {
     /// Reorders the instructions of a block where that makes room for more warps, and says whether it did. What is
     /// `alive` goes from behind them to before them.
     pub fn compute_early(

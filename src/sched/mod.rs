@@ -17,9 +17,9 @@ pub mod order;
 mod order_tests;
 mod readers;
 mod state;
+mod synchronization;
 #[cfg(test)]
 mod tests;
-mod wish;
 
 use crate::isa::Control;
 use crate::linear::Linear;

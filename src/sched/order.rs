@@ -47,10 +47,10 @@ const SHORTEST_RUN: usize = 3;
 
 /// Memory that is kept between functions.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct OrderBuffers {
     live: Liveness,
-    early: early::Scratch,
-    ahead: ahead::Scratch,
+    early: early::EarlyBuffers,
+    ahead: ahead::AheadBuffers,
     /// Whether a block needs so much less than it did that it may have some of that back.
     has_room: bool,
     /// Values alive behind the instructions that are looked at.
@@ -74,7 +74,7 @@ pub struct Scratch {
 }
 
 /// Orders the instructions of every block.
-pub fn order(mut code: VCode<VReg>, scratch: &mut Scratch) -> VCode<VReg> {
+pub fn order(mut code: VCode<VReg>, scratch: &mut OrderBuffers) -> VCode<VReg> {
     if code.blocks.values().all(|b| b.insts.len() < SHORTEST_RUN) {
         return code;
     }
@@ -211,7 +211,7 @@ struct Ready {
     rank: u64,
 }
 
-impl Scratch {
+impl OrderBuffers {
     /// The most values that may be alive at once: what the function needs anyway, up to the step in which registers are
     /// given out. `peak` is the most that are, where that is known.
     fn limit(&mut self, code: &VCode<VReg>, peak: Option<Pressure>) -> Pressure {
@@ -291,7 +291,7 @@ impl Scratch {
         if run.len() < SHORTEST_RUN {
             return false;
         }
-        let Scratch {
+        let OrderBuffers {
             behind,
             graph,
             renewals,
@@ -341,7 +341,7 @@ impl Scratch {
     /// Issues what is ready, one after the other, until all of the run is: an order that ends before `end` and never
     /// has more than `most` values alive, or false. `limit` is what it aims at.
     fn list_schedule(&mut self, limit: Pressure, end: u32, most: Pressure) -> bool {
-        let Scratch {
+        let OrderBuffers {
             graph,
             walk,
             waiting,

@@ -5,7 +5,7 @@
 //! kept together.
 
 use super::access::Resource;
-use super::wish::Boards;
+use super::synchronization::Boards;
 use crate::isa::control::SCOREBOARDS;
 
 /// Place of "no scoreboard" in a [`Ways`].

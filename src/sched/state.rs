@@ -1,16 +1,16 @@
 //! What is still on its way at a point of the program, for the worst of all paths to it.
 //!
-//! [`State`] is a table by resource that is walked through the code; [`Border`] is the short list of what is in it
+//! [`InFlight`] is a table by resource that is walked through the code; [`Border`] is the short list of what is in it
 //! between blocks. Both are emptied at the cost of what they hold, so that they can be used for one function after the
 //! other.
 
 use super::access::{Accesses, Resource};
 use super::readers::{Readers, merge};
-use super::wish::Boards;
+use super::synchronization::Boards;
 
 /// Results and reads that are not complete.
 #[derive(Debug)]
-pub struct State {
+pub struct InFlight {
     /// Cycles that have passed since some moment.
     now: u32,
     /// For each resource the cycle in which a result of fixed latency has arrived, counted from the same moment.
@@ -36,10 +36,10 @@ pub struct Needs {
     pub wait: u8,
 }
 
-impl Default for State {
+impl Default for InFlight {
     /// Nothing is on its way.
     fn default() -> Self {
-        State {
+        InFlight {
             now: 0,
             ready: [0; Resource::COUNT],
             latest: 0,
@@ -51,7 +51,7 @@ impl Default for State {
     }
 }
 
-impl State {
+impl InFlight {
     /// Cycles until a result of fixed latency has arrived.
     fn left(&self, resource: usize) -> u16 {
         self.ready[resource].saturating_sub(self.now) as u16
@@ -104,7 +104,7 @@ impl State {
     /// Scoreboards have become zero.
     pub fn waited(&mut self, wait: u8) {
         if wait != 0 {
-            let State {
+            let InFlight {
                 awaited, written, ..
             } = self;
             awaited.retain(|resource| {
@@ -142,7 +142,7 @@ impl State {
 
     /// What is issued from now on is performed behind what was issued.
     fn fence(&mut self) {
-        let State {
+        let InFlight {
             awaited, written, ..
         } = self;
         awaited.retain(|resource| {

@@ -251,7 +251,7 @@ fn paths_have_hazard(code: &Code, random: &mut Random, paths: usize) -> bool {
 fn nothing_is_left_of_the_function_before() {
     let mut random = Random::for_test("kept tables");
     let forms = forms();
-    let mut kept = emit::Scratch::default();
+    let mut kept = emit::EmitBuffers::default();
     for round in 0..300 {
         let mut constants = Constants::new();
         let code = random_code(&mut random, &forms, &mut constants);

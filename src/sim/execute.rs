@@ -79,7 +79,7 @@ pub struct Issued {
 }
 
 /// Nothing, or the fault.
-pub(super) type Step = Result<(), Box<Stop>>;
+pub(super) type Executed = Result<(), Box<Stop>>;
 
 impl Warp {
     /// Issues one instruction of the current group; the warp must be ready.
@@ -124,7 +124,7 @@ impl Warp {
     /// # Errors
     /// When the budget is exhausted.
     #[inline(always)]
-    pub(super) fn count(&mut self, env: &Environment, lanes: u32) -> Step {
+    pub(super) fn count(&mut self, env: &Environment, lanes: u32) -> Executed {
         if self.issued >= env.budget {
             let limit = env.budget;
             return Err(Stop::lanes(FaultKind::BudgetExhausted { limit }, lanes));
@@ -138,7 +138,7 @@ impl Warp {
     ///
     /// # Errors
     /// The fault of the instruction that its current group is at.
-    pub fn run(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Step {
+    pub fn run(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Executed {
         let end = stats.warp_instructions.saturating_add(limit);
         if env.checker.is_none() && env.recorder.is_none() && !self.lacks_constants {
             let host = env.program.host;
@@ -160,7 +160,7 @@ impl Warp {
     /// Issues instructions when nobody looks on and all constants are there, until it cannot go on, has issued `limit`
     /// or is at one that is a fault before it does anything.
     #[inline(always)]
-    fn issue(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Step {
+    fn issue(&mut self, env: &mut Environment, stats: &mut Stats, limit: u64) -> Executed {
         if self.state() != WarpState::Ready {
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl Warp {
     }
 
     /// Everything that is not pure.
-    fn effect(&mut self, op: &Op, env: &mut Environment, mask: u32) -> Step {
+    fn effect(&mut self, op: &Op, env: &mut Environment, mask: u32) -> Executed {
         self.broadcast(op, env, mask)?;
         match &op.action {
             Action::Illegal(reason) => {
@@ -293,7 +293,7 @@ impl Warp {
     }
 
     /// What moves the program counter otherwise than to the next instruction, or waits.
-    fn control(&mut self, op: &Op, env: &mut Environment, mask: u32) -> Step {
+    fn control(&mut self, op: &Op, env: &mut Environment, mask: u32) -> Executed {
         let pc = self.group().pc;
         match op.action {
             Action::Branch(target) => self.jump(mask, self.inside(env, target, mask)?),
@@ -374,7 +374,7 @@ impl Warp {
 
     /// Fills the columns of sources that are the same for all lanes, as far as the launch has not done so.
     #[inline(always)]
-    pub(super) fn broadcast(&mut self, op: &Op, env: &Environment, mask: u32) -> Step {
+    pub(super) fn broadcast(&mut self, op: &Op, env: &Environment, mask: u32) -> Executed {
         if self.lacks_constants {
             for source in &op.constants {
                 source
@@ -473,7 +473,7 @@ impl Warp {
         Ok(targets)
     }
 
-    fn jump_to(&mut self, operand: Operand, base: i64, env: &Environment, mask: u32) -> Step {
+    fn jump_to(&mut self, operand: Operand, base: i64, env: &Environment, mask: u32) -> Executed {
         let targets = self.targets(operand, base, env, mask)?;
         self.jump_lanes(mask, &targets);
         Ok(())

@@ -10,7 +10,7 @@ use super::barriers::{Assignment, BARRIERS, Extent, LiveRange, assign};
 use super::edit::Editor;
 use super::masks::{Home, Masks};
 use super::meeting::Meetings;
-use super::region::{Extents, Place, PlaceKind, Regions};
+use super::region::{EdgeSplit, EdgeSplitKind, Extents, Regions};
 use super::regions::regions;
 use crate::isa::table::Effects;
 use crate::isa::{Register, RegisterClass, VReg, build};
@@ -161,7 +161,7 @@ fn make_places(
         }
         let mut editor = Editor::new(code);
         let mut at: HashMap<usize, usize> = HashMap::new();
-        let mut by_target: Vec<Vec<&Place>> = Vec::new();
+        let mut by_target: Vec<Vec<&EdgeSplit>> = Vec::new();
         for place in regions.found.iter().flat_map(|region| &region.places) {
             let index = *at.entry(place.target).or_insert(by_target.len());
             if index == by_target.len() {
@@ -175,8 +175,8 @@ fn make_places(
             let kind = places[0].kind;
             places.retain(|place| place.kind == kind);
             match kind {
-                PlaceKind::Entry => places.sort_by_key(|place| Reverse(place.origins.len())),
-                PlaceKind::Meeting => places.truncate(1),
+                EdgeSplitKind::Entry => places.sort_by_key(|place| Reverse(place.origins.len())),
+                EdgeSplitKind::Meeting => places.truncate(1),
             }
             let mut inner = &places[0].origins;
             let mut next = Block::new(places[0].target);

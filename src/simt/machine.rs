@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 const LANES: usize = 4;
 
 /// A block, and an instruction of it.
-type Place = (usize, usize);
+type ProgramCounter = (usize, usize);
 
 struct Machine<'a> {
     code: &'a VCode<VReg>,
     /// Lanes that run together, and where.
-    groups: Vec<(Vec<usize>, Place)>,
+    groups: Vec<(Vec<usize>, ProgramCounter)>,
     /// Where each waiting lane waits, and for which barrier.
-    waiting: BTreeMap<usize, (Place, usize)>,
+    waiting: BTreeMap<usize, (ProgramCounter, usize)>,
     live: Vec<usize>,
     barriers: Vec<[Vec<usize>; 16]>,
     registers: HashMap<(usize, VReg), Vec<usize>>,
@@ -72,7 +72,7 @@ impl Machine<'_> {
         &mut self,
         random: &mut Random,
         lanes: Vec<usize>,
-        (at, index): Place,
+        (at, index): ProgramCounter,
         visit: &mut impl FnMut(usize, &[usize], &[usize]),
     ) {
         let body = self.code.block_insts(block(at));

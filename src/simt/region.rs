@@ -15,12 +15,12 @@ pub struct Region {
     /// Lanes wait at its start, those that come from inside.
     pub meeting: usize,
     /// What the control flow lacks for the barrier: where lanes enter, then before the meeting point.
-    pub places: Vec<Place>,
+    pub places: Vec<EdgeSplit>,
 }
 
-/// What is to happen in a [`Place`].
+/// What is to happen in an [`EdgeSplit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceKind {
+pub enum EdgeSplitKind {
     /// Lanes enter the region.
     Entry,
     /// Lanes of the region meet.
@@ -29,9 +29,9 @@ pub enum PlaceKind {
 
 /// Edges to a block that need one of their own to lead through.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct EdgeSplit {
     /// What for.
-    pub kind: PlaceKind,
+    pub kind: EdgeSplitKind,
     /// Where they lead.
     pub target: usize,
     /// The blocks at whose ends they begin.
@@ -117,16 +117,16 @@ pub fn region(
             starts.push(start);
             continue;
         }
-        places.push(Place {
-            kind: PlaceKind::Entry,
+        places.push(EdgeSplit {
+            kind: EdgeSplitKind::Entry,
             target: entry,
             origins: graph.predecessors(entry).filter(|&p| !inside(p)).collect(),
             branches: arriving,
         });
     }
     if is_entered(meetings, meeting, inside) {
-        places.push(Place {
-            kind: PlaceKind::Meeting,
+        places.push(EdgeSplit {
+            kind: EdgeSplitKind::Meeting,
             target: meeting,
             origins: graph.predecessors(meeting).filter(|&p| inside(p)).collect(),
             branches: (branches[meeting].iter().copied())

@@ -11,7 +11,7 @@ pub(crate) mod print;
 mod verify;
 
 pub use build::{BlockFacts, Offer, VCodeBuilder};
-pub use order::{AtomicSpace, MemoryOrder, Part};
+pub use order::{AtomicSpace, MemoryEffect, MemoryOrder};
 
 use crate::isa::inst::Registers;
 use crate::isa::operand::Predicate;

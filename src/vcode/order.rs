@@ -1,8 +1,8 @@
 //! How instructions take part in the orders of memory (`docs/memory.md`).
 //!
 //! Lowering says of each access what CLIF says of it ([`MemoryOrder`]); every phase behind it keeps that beside the
-//! instruction ([`super::Entry::order`]), and [`Part`] is what it means for those that move instructions or decide what
-//! they wait for.
+//! instruction ([`super::Entry::order`]), and [`MemoryEffect`] is what it means for those that move
+//! instructions or decide what they wait for.
 
 use super::Entry;
 use crate::isa::table::Effects;
@@ -26,7 +26,7 @@ pub enum MemoryOrder {
 
 /// What an access that others may see does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum MemoryEffect {
     /// It reads.
     Load,
     /// It writes.
@@ -67,19 +67,19 @@ impl AtomicSpace {
     }
 }
 
-impl Part {
+impl MemoryEffect {
     /// What an instruction does in memory that others see, if anything.
-    pub fn of<R: Register>(inst: &Inst<R>) -> Option<Part> {
+    pub fn of<R: Register>(inst: &Inst<R>) -> Option<MemoryEffect> {
         let optype = inst.optype();
         if matches!(optype, Optype::MEMBAR | Optype::BAR | Optype::WARPSYNC) {
-            return Some(Part::Fence);
+            return Some(MemoryEffect::Fence);
         }
         let effects = optype.info().effects;
         if !effects.intersects(SEEN) {
             return None;
         }
         if effects.contains(Effects::ATOMIC) {
-            return Some(Part::Atomic(if optype == Optype::RED {
+            return Some(MemoryEffect::Atomic(if optype == Optype::RED {
                 // By a generic address it may be another space, but it keeps its order with that one only.
                 AtomicSpace::Global
             } else if effects.contains(Effects::GENERIC) {
@@ -91,23 +91,25 @@ impl Part {
             }));
         }
         if effects.contains(Effects::STORE) {
-            return Some(Part::Store);
+            return Some(MemoryEffect::Store);
         }
-        effects.contains(Effects::LOAD).then_some(Part::Load)
+        effects
+            .contains(Effects::LOAD)
+            .then_some(MemoryEffect::Load)
     }
 }
 
 impl<R: Register> Entry<R> {
     /// What it does in memory that others see, if it takes part in orders.
-    pub fn part(&self) -> Option<Part> {
+    pub fn part(&self) -> Option<MemoryEffect> {
         match self.order {
             MemoryOrder::Private => None,
-            _ => Part::of(&self.inst),
+            _ => MemoryEffect::of(&self.inst),
         }
     }
 
     /// Whether it is an access that others are ordered against.
     pub fn is_ordered(&self) -> bool {
-        self.order == MemoryOrder::Ordered && Part::of(&self.inst).is_some()
+        self.order == MemoryOrder::Ordered && MemoryEffect::of(&self.inst).is_some()
     }
 }

@@ -10,7 +10,7 @@
 
 mod rests;
 
-use super::Given;
+use super::AccessContext;
 use crate::abi::OFFSETS;
 use crate::analysis::bounds::greatest;
 use crate::analysis::uses::for_each_operand;
@@ -60,7 +60,7 @@ enum Key {
 }
 
 /// Moves what can be moved; whether anything was.
-pub(super) fn split(func: &mut Function, given: &Given) -> bool {
+pub(super) fn split(func: &mut Function, given: &AccessContext) -> bool {
     let mut split = Split {
         intrinsics: given.intrinsics,
         constants: HashMap::new(),

@@ -37,7 +37,7 @@ use std::cell::OnceCell;
 
 /// What is known of the function.
 #[derive(Clone, Copy)]
-pub struct Given<'a> {
+pub struct AccessContext<'a> {
     /// Its control flow.
     pub flow: &'a ControlFlow,
     /// Which of its calls are intrinsics.
@@ -56,20 +56,20 @@ struct Facts {
 }
 
 impl Facts {
-    fn provenance(&self, func: &Function, given: &Given) -> &Provenance {
+    fn provenance(&self, func: &Function, given: &AccessContext) -> &Provenance {
         (self.provenance).get_or_init(|| {
             Provenance::compute(func, given.flow, given.intrinsics, given.kernel, &|_| false)
         })
     }
 
-    fn alignment(&self, func: &Function, given: &Given) -> &Alignment {
+    fn alignment(&self, func: &Function, given: &AccessContext) -> &Alignment {
         (self.alignment).get_or_init(|| Alignment::compute(func, given.flow, given.intrinsics))
     }
 }
 
 /// Makes generic addresses of shared memory words, and takes constants out of addresses, into the offsets of accesses;
 /// whether there were any. See [`narrow`] and [`address`].
-pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
+pub fn split_addresses(func: &mut Function, given: &AccessContext) -> bool {
     let mut changed = false;
     if narrow::concerns(func, given.intrinsics) {
         let facts = Facts::default();
@@ -84,7 +84,7 @@ pub fn split_addresses(func: &mut Function, given: &Given) -> bool {
 
 /// Merges what can be merged; how many accesses went. `remarks` hear of accesses side by side that stay alone. Loads
 /// that nobody reads and that cannot trap go first: they would make others wider.
-pub fn merge(func: &mut Function, given: &Given, remarks: &mut Remarks) -> usize {
+pub fn merge(func: &mut Function, given: &AccessContext, remarks: &mut Remarks) -> usize {
     super::merge::drop_unused(func, given.intrinsics);
     let facts = Facts::default();
     let mut segment = Segment::default();

@@ -14,7 +14,7 @@
 //! allow, to the end of the block that dominates the loop's header, perhaps before a branch around the loop. Each loop
 //! takes as many registers as its limit says ([`limit`]).
 
-use super::Given;
+use super::LoopContext;
 use super::shape::{is_constant, preheader, words};
 use crate::analysis::uses::Users;
 use crate::constants::integer;
@@ -35,7 +35,7 @@ const MOST: u32 = 16;
 const DEPTH: usize = 8;
 
 /// Moves what is worth it.
-pub(super) fn hoist(context: &mut Context, given: &Given<'_>) {
+pub(super) fn hoist(context: &mut Context, given: &LoopContext<'_>) {
     let mut pass = Hoisting {
         given,
         users: None,
@@ -80,7 +80,7 @@ enum Operand {
 
 struct Hoisting<'a> {
     context: &'a mut Context,
-    given: &'a Given<'a>,
+    given: &'a LoopContext<'a>,
     users: Option<Users>,
     /// By loop, registers that are left, once it was asked for.
     room: SecondaryMap<Loop, Option<u32>>,

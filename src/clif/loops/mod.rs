@@ -37,7 +37,7 @@ use shape::{Body, Uses};
 
 /// What the passes know besides the function.
 #[derive(Clone, Copy)]
-pub struct Given<'a> {
+pub struct LoopContext<'a> {
     /// Its intrinsics.
     pub intrinsics: &'a Intrinsics,
     /// Whether it is a kernel.
@@ -51,7 +51,7 @@ pub struct Given<'a> {
 /// then.
 pub(super) fn improve(
     context: &mut Context,
-    given: &Given<'_>,
+    given: &LoopContext<'_>,
     hints: &mut Hints,
     remarks: &mut Remarks,
 ) -> bool {
@@ -81,7 +81,7 @@ pub(super) fn improve(
 }
 
 /// Does again what the mid-end may have undone.
-pub(super) fn settle(context: &mut Context, given: &Given<'_>) {
+pub(super) fn settle(context: &mut Context, given: &LoopContext<'_>) {
     if context.loop_analysis.loops().next().is_some() {
         context.compute_loop_analysis();
         hoist(context, given);
@@ -89,7 +89,7 @@ pub(super) fn settle(context: &mut Context, given: &Given<'_>) {
     }
 }
 
-fn hoist(context: &mut Context, given: &Given<'_>) {
+fn hoist(context: &mut Context, given: &LoopContext<'_>) {
     if given.settings.hoist {
         invariants::hoist(context, given);
     }

@@ -21,13 +21,13 @@ const ROOM: u32 = 16;
 
 /// Bytes of memory: so many from so far behind a pointer on.
 #[derive(Clone, Copy)]
-struct Place {
+struct MemoryRange {
     pointer: Value,
     offset: i64,
     bytes: u32,
 }
 
-impl Place {
+impl MemoryRange {
     /// What a load or store accesses.
     fn of(func: &Function, inst: Inst) -> Option<Self> {
         let (mut pointer, mut offset, value) = match func.dfg.insts[inst] {
@@ -53,7 +53,7 @@ impl Place {
             pointer = base;
             offset = offset.checked_add(more)?;
         }
-        Some(Place {
+        Some(MemoryRange {
             pointer,
             offset,
             bytes,
@@ -61,9 +61,9 @@ impl Place {
     }
 
     /// Whether no byte belongs to both. The distances are small enough not to go round the address space.
-    fn is_apart(self, other: Place) -> bool {
-        let near = |place: Place| place.offset.unsigned_abs() < 1 << 30;
-        let ends = |place: Place| place.offset + i64::from(place.bytes);
+    fn is_apart(self, other: MemoryRange) -> bool {
+        let near = |place: MemoryRange| place.offset.unsigned_abs() < 1 << 30;
+        let ends = |place: MemoryRange| place.offset + i64::from(place.bytes);
         self.pointer == other.pointer
             && near(self)
             && near(other)
@@ -98,20 +98,21 @@ pub(super) fn overlap(func: &mut Function, intrinsics: &Intrinsics, block: Block
 
 /// How many of `insts` can be arranged at once: up to what no load may pass, or until there is no room for more loads.
 fn run(func: &Function, intrinsics: &Intrinsics, insts: &[Inst]) -> usize {
-    let mut stores: Vec<Place> = Vec::new();
+    let mut stores: Vec<MemoryRange> = Vec::new();
     let mut room = ROOM;
     for (index, &inst) in insts.iter().enumerate() {
         match func.dfg.insts[inst] {
             InstructionData::Load { opcode, .. } if is_plain(opcode) => {
-                let place = Place::of(func, inst);
-                let passes = |store: &Place| place.is_some_and(|place| place.is_apart(*store));
+                let place = MemoryRange::of(func, inst);
+                let passes =
+                    |store: &MemoryRange| place.is_some_and(|place| place.is_apart(*store));
                 let needed = words(func.dfg.value_type(func.dfg.first_result(inst)));
                 if needed > room || !stores.iter().all(passes) {
                     return index;
                 }
                 room -= needed;
             }
-            InstructionData::Store { .. } => match Place::of(func, inst) {
+            InstructionData::Store { .. } => match MemoryRange::of(func, inst) {
                 Some(place) => stores.push(place),
                 None => return index,
             },

@@ -10,7 +10,7 @@
 //! a turn by the estimate of [`Reduction::cost`], and if registers are left for it. (The method is that of Cocke and
 //! Kennedy, An algorithm for reduction of operator strength, 1977, for trees of operations instead of single ones.)
 
-use super::Given;
+use super::LoopContext;
 use super::count::is_invariant;
 use super::shape::{Body, Edge, Uses, is_constant, words};
 use crate::constants::integer;
@@ -31,7 +31,11 @@ const SUM: u32 = 2;
 const MOST: u32 = 16;
 
 /// Replaces what is worth it; true if anything has changed.
-pub(super) fn reduce(context: &mut Context, given: &Given<'_>, uses: &mut Option<Uses>) -> bool {
+pub(super) fn reduce(
+    context: &mut Context,
+    given: &LoopContext<'_>,
+    uses: &mut Option<Uses>,
+) -> bool {
     let mut changed = false;
     for body in Body::innermost(context) {
         let [latch] = body.latches[..] else { continue };

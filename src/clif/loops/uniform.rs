@@ -1,7 +1,7 @@
 //! What is certainly the same in all lanes, read off a value's definition: the analysis proper
 //! (`analysis/uniformity.rs`) runs on the finished function.
 
-use super::Given;
+use super::LoopContext;
 use crate::intrinsics::Uniformity;
 use crate::intrinsics::resolve::GpuSymbol;
 use cranelift_codegen::ir::{Function, InstructionData, Value};
@@ -10,11 +10,11 @@ use cranelift_codegen::ir::{Function, InstructionData, Value};
 const DEPTH: u32 = 6;
 
 /// Whether all lanes of a warp have the same `value`.
-pub(super) fn is_uniform(func: &Function, given: &Given<'_>, value: Value) -> bool {
+pub(super) fn is_uniform(func: &Function, given: &LoopContext<'_>, value: Value) -> bool {
     within(func, given, value, DEPTH)
 }
 
-fn within(func: &Function, given: &Given<'_>, value: Value, depth: u32) -> bool {
+fn within(func: &Function, given: &LoopContext<'_>, value: Value, depth: u32) -> bool {
     let def = func.dfg.value_def(value);
     let Some(inst) = def.inst() else {
         // Lanes may pass a device function what they like.

@@ -28,7 +28,7 @@
 mod build;
 mod plan;
 
-use super::Given;
+use super::LoopContext;
 use super::affine::Affine;
 use super::hints::Hints;
 use super::overlap::overlap;
@@ -50,7 +50,7 @@ pub(super) struct Unrolled {
 /// Unrolls what is worth it. The graph and what is made from it are not up to date then if anything was.
 pub(super) fn unroll(
     context: &mut Context,
-    given: &Given<'_>,
+    given: &LoopContext<'_>,
     hints: &Hints,
     uses: &mut Option<Uses>,
     remarks: &mut Remarks,

@@ -19,7 +19,7 @@ use regalloc2::OperandKind::{Def, Use};
 
 /// Where the register of an operand entry is found.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
+pub(super) enum OperandSource {
     /// At this index of all operands.
     Operand(u32),
     /// It is this one.
@@ -48,7 +48,7 @@ enum Elsewhere {
 pub(super) struct Statement {
     pub problem: Problem,
     /// For every entry of [`super::Allocation::registers`].
-    pub sources: Vec<Source>,
+    pub sources: Vec<OperandSource>,
     /// Entries that are handed over and have to be in one register.
     pub fixed: u32,
     /// Results that are taken to their places behind regalloc2.
@@ -201,11 +201,11 @@ impl Builder<'_> {
         let source = match self.elsewhere(v) {
             None => {
                 self.out.fixed += u32::from(matches!(want, Want::Fixed(_)));
-                Source::Operand(self.add(v, want, kind))
+                OperandSource::Operand(self.add(v, want, kind))
             }
-            Some(Elsewhere::Pinned(register)) => Source::Register(register),
+            Some(Elsewhere::Pinned(register)) => OperandSource::Register(register),
             Some(Elsewhere::Coloured) => {
-                Source::Register(otherwise.unwrap_or_else(|| self.colour(v)))
+                OperandSource::Register(otherwise.unwrap_or_else(|| self.colour(v)))
             }
         };
         self.out.sources.push(source);

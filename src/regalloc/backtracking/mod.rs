@@ -16,15 +16,15 @@ mod pinned;
 mod problem;
 mod results;
 
-use super::allocation::{Allocation, Fallback, Point};
+use super::allocation::{Allocation, Fallback, ProgramPoint};
 use super::colouring::Colouring;
 use super::constrain::pressure::Pressure;
 use super::liveness::Liveness;
-use super::parallel::{Copy, Step};
+use super::parallel::{Copy, CopyStep};
 use super::single_pass;
 use crate::isa::{RegisterClass, VReg};
 use crate::vcode::VCode;
-use build::{Input, Source, Statement};
+use build::{Input, OperandSource, Statement};
 use machine::Machine;
 use pinned::Pinned;
 use regalloc2 as ra;
@@ -130,8 +130,8 @@ impl Backtracking {
         out.clear();
         let sources = self.statement.sources.iter();
         out.registers.extend(sources.map(|source| match source {
-            Source::Operand(index) => slots.register(output.allocs[*index as usize]),
-            Source::Register(register) => *register,
+            OperandSource::Operand(index) => slots.register(output.allocs[*index as usize]),
+            OperandSource::Register(register) => *register,
         }));
         out.steps
             .extend(output.edits.iter().filter_map(|(point, edit)| {
@@ -142,15 +142,15 @@ impl Backtracking {
                 };
                 let number = point.inst().index() as u32;
                 let point = match point.pos() {
-                    ra::InstPosition::Before => Point::before(number),
-                    ra::InstPosition::After => Point::behind(number),
+                    ra::InstPosition::Before => ProgramPoint::before(number),
+                    ra::InstPosition::After => ProgramPoint::behind(number),
                 };
-                (copy.from != copy.to).then_some((point, Step::Move(copy)))
+                (copy.from != copy.to).then_some((point, CopyStep::Move(copy)))
             }));
         let place = |operand: u32| slots.register(output.allocs[operand as usize]);
         self.statement.results.add(place, out);
         out.source.entries = out.registers.len() as u32;
-        let mine = |s: &&Source| matches!(s, Source::Operand(_));
+        let mine = |s: &&OperandSource| matches!(s, OperandSource::Operand(_));
         out.source.by_regalloc2 = self.statement.sources.iter().filter(mine).count() as u32;
         out.source.fixed = self.statement.fixed;
         if let Some(colouring) = guide.colouring

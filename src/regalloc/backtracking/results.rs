@@ -6,8 +6,8 @@
 //! to its place.
 
 use crate::isa::{PReg, VReg};
-use crate::regalloc::allocation::{Allocation, Point};
-use crate::regalloc::parallel::{Copy, Step, sequence};
+use crate::regalloc::allocation::{Allocation, ProgramPoint};
+use crate::regalloc::parallel::{Copy, CopyStep, sequence};
 use crate::regalloc::registers::RegisterSet;
 use crate::vcode::{Terminator, VCode};
 
@@ -20,7 +20,7 @@ pub(super) struct Results {
     moved: Vec<(u32, u32, PReg)>,
     /// Registers that stay as they are at a return, by its number.
     kept: Vec<(u32, PReg)>,
-    sequence: Vec<Step>,
+    sequence: Vec<CopyStep>,
 }
 
 impl Results {
@@ -81,7 +81,7 @@ impl Results {
             kept.for_each(|(_, r)| busy.insert(*r));
             self.sequence.clear();
             sequence(&copies, &busy, &nothing, &mut self.sequence);
-            let point = Point::before(number);
+            let point = ProgramPoint::before(number);
             out.steps
                 .extend(self.sequence.iter().map(|step| (point, *step)));
         }

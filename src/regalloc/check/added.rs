@@ -3,7 +3,7 @@
 //! The encodings that count as a copy are said again here, not taken from where the allocator makes them.
 
 use super::layout::Layout;
-use super::place::Place;
+use super::location::StorageLocation;
 use crate::abi;
 use crate::isa::generated::{
     BoolOp, CompOp, EXBool, IExt, IType, LoadSize, MOVW, StoreSize, iadd, isetp, ldl, lop3, mov,
@@ -36,7 +36,7 @@ pub(super) enum Action {
 }
 
 /// Targets with their sources.
-pub(super) type Pairs = SmallVec<[(Place, Place); 4]>;
+pub(super) type Pairs = SmallVec<[(StorageLocation, StorageLocation); 4]>;
 
 /// Predicates that exist.
 const PREDICATES: u8 = RegisterClass::Predicate.hardwired();
@@ -64,7 +64,7 @@ pub(super) fn action(rest: &[Entry<PReg>], layout: &Layout) -> Result<(Action, u
     if rest[0].attachment.is_none() {
         if let Some([a, b]) = exchanged(inst) {
             if exchange(rest, a, b) {
-                let (a, b) = (Place::from(a), Place::from(b));
+                let (a, b) = (StorageLocation::from(a), StorageLocation::from(b));
                 return Ok((Action::Move(smallvec![(a, b), (b, a)]), 3));
             }
         } else if let Some(pairs) = copy(inst) {
@@ -98,7 +98,7 @@ fn pairs(to: &[PReg], from: &[PReg]) -> Option<Pairs> {
     let all = to
         .iter()
         .zip(from)
-        .map(|(t, f)| (Place::from(*t), Place::from(*f)));
+        .map(|(t, f)| (StorageLocation::from(*t), StorageLocation::from(*f)));
     (to.len() == from.len() && !to.is_empty()).then(|| all.collect())
 }
 
@@ -233,11 +233,11 @@ fn memory(inst: &PInst, layout: &Layout) -> Result<Option<Pairs>, String> {
     if expected != Some(*inst) {
         return Err("is added and does not move whole words".to_string());
     }
-    let pair = |(word, r): (Place, &PReg)| {
+    let pair = |(word, r): (StorageLocation, &PReg)| {
         if load {
-            (Place::from(*r), word)
+            (StorageLocation::from(*r), word)
         } else {
-            (word, Place::from(*r))
+            (word, StorageLocation::from(*r))
         }
     };
     Ok(Some(words.zip(&data).map(pair).collect()))

@@ -1,7 +1,7 @@
 //! The ends of blocks: terminators are what they were, and what they read is there.
 
 use super::Checker;
-use super::place::{Content, What};
+use super::location::{Content, What};
 use crate::abi;
 use crate::isa::{PReg, VReg};
 use crate::vcode::{Block, Callee, FunctionKind, Terminator};

@@ -1,6 +1,6 @@
 //! The frame that allocated code must have, from what [`Frame`](crate::vcode::Frame) says of it.
 
-use super::place::Place;
+use super::location::StorageLocation;
 use crate::vcode::{Frame, SymbolUse};
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ impl Layout {
         &self,
         offset: u64,
         words: usize,
-    ) -> Result<impl Iterator<Item = Place> + use<>, String> {
+    ) -> Result<impl Iterator<Item = StorageLocation> + use<>, String> {
         let bytes = 4 * words as u64;
         let inside = offset >= u64::from(self.area.start)
             && offset.saturating_add(bytes) <= u64::from(self.area.end);
@@ -64,7 +64,7 @@ impl Layout {
             ));
         }
         let first = (offset as u32 - self.area.start) / 4;
-        Ok((first..first + words as u32).map(Place::word))
+        Ok((first..first + words as u32).map(StorageLocation::word))
     }
 
     /// Whether an access of the function at `offset` from R1 touches what is the allocator's.

@@ -29,7 +29,7 @@ mod added;
 mod compare;
 mod exit;
 mod layout;
-mod place;
+mod location;
 mod scan;
 mod trace;
 mod written;
@@ -96,8 +96,8 @@ struct Checker<'a> {
     pointer: Option<VReg>,
     /// The instruction before that defines a value, by value; [`NONE`] for parameters.
     definition: Vec<u32>,
-    /// Where an instruction before is now, as a [`Point`], by its index there.
-    placed: Vec<Point>,
+    /// Where an instruction before is now, as a [`Position`], by its index there.
+    placed: Vec<Position>,
     predecessors: SecondaryMap<Block, SmallVec<[Block; 2]>>,
     written: Written,
     questions: Questions,
@@ -105,7 +105,7 @@ struct Checker<'a> {
 
 /// A place between instructions of the allocated code: twice the index of the one behind it. One less is where an
 /// instruction would stand that has been left out there.
-type Point = u32;
+type Position = u32;
 
 fn definitions(before: &VCode<VReg>) -> Vec<u32> {
     let mut definition = vec![NONE; before.vreg_count as usize];
@@ -174,7 +174,7 @@ impl Checker<'_> {
 
     /// `block3: \`IADD R4, R5, R6\`` for an instruction of the allocated code, by its index; for the end of a block its
     /// terminator.
-    fn describe(&self, block: Block, point: Point) -> String {
+    fn describe(&self, block: Block, point: Position) -> String {
         let data = &self.after.blocks[block];
         if point / 2 < data.insts.end {
             format!("{block}: `{}`", self.after.insts[point as usize / 2].inst)

@@ -2,9 +2,9 @@
 //! what is needed.
 
 use super::added::{self, Action};
-use super::place::{Content, Part, Place, What};
+use super::location::{AddressWord, Content, StorageLocation, What};
 use super::trace::Question;
-use super::{ADDED, Checker, Point, compare};
+use super::{ADDED, Checker, Position, compare};
 use crate::abi;
 use crate::isa::table::{Direction, Effects};
 use crate::isa::{PInst, PReg, Register, RegisterClass, Role, VInst, VReg};
@@ -168,7 +168,7 @@ impl Checker<'_> {
                     .for_each(|p| written.write(PReg::predicate(p).into(), index));
             }
             Action::Compute => {
-                written.read(index, inst.uses().map(Place::from));
+                written.read(index, inst.uses().map(StorageLocation::from));
                 inst.definitions()
                     .for_each(|r| written.write(r.into(), index));
             }
@@ -187,7 +187,7 @@ impl Checker<'_> {
 
     /// Instructions before that are not in the allocated code, where they would stand at `point`: they may only give
     /// results.
-    fn left_out(&mut self, range: Range<u32>, point: Point) -> Result<(), String> {
+    fn left_out(&mut self, range: Range<u32>, point: Position) -> Result<(), String> {
         for number in range {
             let inst = &self.before.insts[number as usize].inst;
             if !added::is_fixed(inst) {
@@ -206,7 +206,7 @@ impl Checker<'_> {
         index: u32,
         origin: u32,
         known: Range<u32>,
-        left_out: Point,
+        left_out: Position,
         lowered: Lowered,
     ) -> Result<u32, String> {
         let (before, after) = (self.before, self.after);
@@ -236,7 +236,7 @@ impl Checker<'_> {
     /// Asks for the operands of an instruction that was `origin`.
     fn operands(
         &mut self,
-        user: (Block, Point),
+        user: (Block, Position),
         origin: u32,
         same: &compare::Same<'_>,
     ) -> Result<(), String> {
@@ -252,7 +252,7 @@ impl Checker<'_> {
                 let uniform = added.and_then(|u| u.regs.get(usize::from(word)).copied().flatten());
                 let content = match (*v, uniform) {
                     (Some(_), Some(_)) => Some(
-                        What::Sum(Part {
+                        What::Sum(AddressWord {
                             access: origin,
                             word,
                         })
@@ -316,7 +316,7 @@ impl Checker<'_> {
         let written = &mut self.written;
         let kept = before.else_values(old);
         if !kept.is_empty() {
-            written.read(index, inst.definitions().map(Place::from));
+            written.read(index, inst.definitions().map(StorageLocation::from));
         }
         if call.is_some() {
             written.call(index);
@@ -340,8 +340,8 @@ impl Checker<'_> {
     /// walk.
     pub(super) fn need(
         &mut self,
-        user: (Block, Point),
-        place: Place,
+        user: (Block, Position),
+        place: StorageLocation,
         content: Content,
     ) -> Result<(), String> {
         let writer = self.written.now(place);

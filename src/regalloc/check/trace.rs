@@ -1,8 +1,8 @@
 //! Follows the questions where a value comes from, backwards.
 
 use super::added::{Action, is_address_addition, is_fixed};
-use super::place::{Content, Part, Place, What};
-use super::{ADDED, Checker, Point, compare};
+use super::location::{AddressWord, Content, StorageLocation, What};
+use super::{ADDED, Checker, Position, compare};
 use crate::abi;
 use crate::isa::{PReg, Register, RegisterClass, Role, VReg};
 use crate::vcode::Block;
@@ -14,15 +14,15 @@ pub(super) struct Question {
     /// The block that is being looked at.
     pub block: Block,
     /// The place is read here: nothing behind matters.
-    pub point: Point,
+    pub point: Position,
     /// The instruction of the block that wrote the place last before; none: it was written before the block.
     pub writer: Option<u32>,
     /// The place.
-    pub place: Place,
+    pub place: StorageLocation,
     /// What it has to hold.
     pub content: Content,
     /// Who wants to know: block and point of the use.
-    pub user: (Block, Point),
+    pub user: (Block, Position),
 }
 
 /// Questions that wait, and those that were asked.
@@ -32,7 +32,7 @@ pub(super) struct Questions {
     waiting: Vec<Question>,
     /// In the block that is being looked at.
     open: Vec<Question>,
-    asked: HashSet<(Asked, Place, Content)>,
+    asked: HashSet<(Asked, StorageLocation, Content)>,
 }
 
 /// Where a question was asked before.
@@ -97,7 +97,7 @@ impl Checker<'_> {
         if !content.fits(place) {
             return Err("which it cannot hold".to_string());
         }
-        if place == Place::from(abi::STACK_POINTER) {
+        if place == StorageLocation::from(abi::STACK_POINTER) {
             // That it is the frame's has been checked wherever it is read.
             return match (content.what, self.pointer) {
                 (What::Value(v), Some(pointer)) if v == pointer => Ok(()),
@@ -152,8 +152,8 @@ impl Checker<'_> {
                 .before
                 .entry
                 .iter()
-                .any(|(known, r)| *known == v && Place::from(*r) == question.place),
-            What::Entry(r) => Place::from(r) == question.place,
+                .any(|(known, r)| *known == v && StorageLocation::from(*r) == question.place),
+            What::Entry(r) => StorageLocation::from(r) == question.place,
             What::Sum(_) | What::Carry(_) => false,
         };
         if found && question.content.bit.is_none() {
@@ -229,7 +229,7 @@ impl Checker<'_> {
         question: &Question,
         index: u32,
         number: usize,
-        place: Place,
+        place: StorageLocation,
         content: Content,
     ) -> Result<(), String> {
         self.questions.open.push(Question {
@@ -252,7 +252,7 @@ impl Checker<'_> {
         let results = old.inst.definitions().zip(new.inst.definitions());
         let mut results = results.chain(call.iter().copied()).enumerate();
         let found = results.find(|(_, (v, r))| {
-            Place::from(*r) == question.place && Content::value(*v) == question.content
+            StorageLocation::from(*r) == question.place && Content::value(*v) == question.content
         });
         let Some((number, _)) = found else {
             return Err(self.overwritten(index));
@@ -299,12 +299,12 @@ impl Checker<'_> {
                 compare::attachment((before, old), (after, new)).is_ok()
             };
         let mut results = expected.definitions().zip(new.inst.definitions());
-        let result = results.any(|(d, r)| d == v && Place::from(r) == question.place);
+        let result = results.any(|(d, r)| d == v && StorageLocation::from(r) == question.place);
         let word = expected.definitions().position(|d| d == v);
         if !symbol
             && word.is_some_and(|word| compare::is_word_of(&expected, &new.inst, word as u64))
             && new.attachment.is_none()
-            && new.inst.definitions().map(Place::from).next() == Some(question.place)
+            && new.inst.definitions().map(StorageLocation::from).next() == Some(question.place)
         {
             return Ok(());
         }
@@ -327,12 +327,12 @@ impl Checker<'_> {
         &mut self,
         question: &Question,
         index: u32,
-        part: Part,
+        part: AddressWord,
         role: Role,
     ) -> Result<(), String> {
         let after = self.after;
         let inst = &after.insts[index as usize].inst;
-        let result = inst.reg(role).map(Place::from) == Some(question.place);
+        let result = inst.reg(role).map(StorageLocation::from) == Some(question.place);
         if !result || !is_address_addition(inst, part.word) {
             return Err(self.overwritten(index));
         }
@@ -351,7 +351,7 @@ impl Checker<'_> {
         };
         for (number, r) in inst.uses().enumerate() {
             let content = match r.class() {
-                RegisterClass::Predicate => What::Carry(Part {
+                RegisterClass::Predicate => What::Carry(AddressWord {
                     word: part.word - 1,
                     ..part
                 })

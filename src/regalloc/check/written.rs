@@ -2,7 +2,7 @@
 
 use super::NONE;
 use super::added::Action;
-use super::place::Place;
+use super::location::StorageLocation;
 use crate::isa::PReg;
 use crate::vcode::{Block, VCode};
 use cranelift_codegen::entity::EntityRef;
@@ -14,11 +14,11 @@ pub(super) struct Written {
     last: Vec<(u32, u32)>,
     block: u32,
     /// Places written in the block.
-    touched: Vec<Place>,
+    touched: Vec<StorageLocation>,
     /// The last call in the block.
     call: Option<u32>,
     /// For all blocks: places written, in order, each with the last instruction that did.
-    ends: Vec<(Place, u32)>,
+    ends: Vec<(StorageLocation, u32)>,
     /// For each block its range of [`Written::ends`], and its last call.
     blocks: Vec<(Range<u32>, Option<u32>)>,
     /// What added instructions do.
@@ -33,7 +33,7 @@ impl Written {
     /// Nothing is known of `after`, which has so many words of spill area.
     pub fn new(words: u32, after: &VCode<PReg>) -> Written {
         Written {
-            last: vec![(0, 0); Place::count(words)],
+            last: vec![(0, 0); StorageLocation::count(words)],
             block: 0,
             touched: Vec::new(),
             call: None,
@@ -53,14 +53,14 @@ impl Written {
     }
 
     /// The instruction of the block that wrote `place` last so far.
-    pub fn now(&self, place: Place) -> Option<u32> {
+    pub fn now(&self, place: StorageLocation) -> Option<u32> {
         let (block, index) = self.last[place.index()];
         let own = (block == self.block).then_some(index);
         own.max(self.call.filter(|_| !place.survives_call()))
     }
 
     /// Instruction `index` writes `place`.
-    pub fn write(&mut self, place: Place, index: u32) {
+    pub fn write(&mut self, place: StorageLocation, index: u32) {
         let last = &mut self.last[place.index()];
         if last.0 != self.block {
             self.touched.push(place);
@@ -79,7 +79,7 @@ impl Written {
     }
 
     /// The instruction of `block` that wrote `place` last.
-    pub fn at_end(&self, block: Block, place: Place) -> Option<u32> {
+    pub fn at_end(&self, block: Block, place: StorageLocation) -> Option<u32> {
         let (range, call) = &self.blocks[block.index()];
         let ends = &self.ends[range.start as usize..range.end as usize];
         let found = ends.binary_search_by_key(&place, |(p, _)| *p);
@@ -100,7 +100,7 @@ impl Written {
 
     /// Notes what has written the places that instruction `index` reads, in the order in which [`Written::before`]
     /// counts them.
-    pub fn read(&mut self, index: u32, places: impl Iterator<Item = Place>) {
+    pub fn read(&mut self, index: u32, places: impl Iterator<Item = StorageLocation>) {
         self.steps[index as usize].1 = self.sources.len() as u32;
         for place in places {
             let last = self.now(place);

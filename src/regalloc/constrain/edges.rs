@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 /// Where a value that is to be stored comes from.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum StoreSource {
     /// A register.
     Name(VReg),
     /// A slot, by its offset from R1.
@@ -107,28 +107,28 @@ impl Rewriter<'_> {
         back: &[VReg],
         line: SourceLine,
     ) {
-        let mut copies: Vec<(Source, u32)> = Vec::new();
+        let mut copies: Vec<(StoreSource, u32)> = Vec::new();
         for &(arg, param) in stored {
             let here =
                 self.plan.exit.has(from, arg) || Some(arg) == self.pointer || back.contains(&arg);
             let source = if here {
-                Source::Name(self.here(arg))
-            } else if self.plan.recipes.knows(arg) {
-                Source::Made(arg)
+                StoreSource::Name(self.here(arg))
+            } else if self.plan.rematerializable.knows(arg) {
+                StoreSource::Made(arg)
             } else {
-                Source::Slot(self.slot(arg))
+                StoreSource::Slot(self.slot(arg))
             };
             copies.push((source, self.slot(param)));
         }
         // How many copies still read a slot.
         let mut readers: HashMap<u32, u32> = HashMap::new();
         for (source, _) in &copies {
-            if let Source::Slot(slot) = source {
+            if let StoreSource::Slot(slot) = source {
                 *readers.entry(*slot).or_default() += 1;
             }
         }
         // Values in registers first: they may be the last that hold them.
-        copies.sort_by_key(|(source, to)| (!matches!(source, Source::Name(_)), *to));
+        copies.sort_by_key(|(source, to)| (!matches!(source, StoreSource::Name(_)), *to));
         let by_target: HashMap<u32, usize> =
             copies.iter().enumerate().map(|(i, c)| (c.1, i)).collect();
         let mut done = vec![false; copies.len()];
@@ -141,7 +141,7 @@ impl Rewriter<'_> {
                 }
                 done[i] = true;
                 self.fill_slot(source, to, line);
-                if let Source::Slot(slot) = source {
+                if let StoreSource::Slot(slot) = source {
                     *readers.get_mut(&slot).expect("counted") -= 1;
                     next = by_target.get(&slot).copied();
                 }
@@ -154,15 +154,19 @@ impl Rewriter<'_> {
             }
             let shadow = self.shadow();
             let mut i = start;
-            self.fill_slot(Source::Slot(copies[start].1), shadow, line);
+            self.fill_slot(StoreSource::Slot(copies[start].1), shadow, line);
             while !done[i] {
                 done[i] = true;
                 let (source, to) = copies[i];
-                let Source::Slot(slot) = source else {
+                let StoreSource::Slot(slot) = source else {
                     unreachable!("only slots are in cycles")
                 };
                 let closes = slot == copies[start].1;
-                let source = if closes { Source::Slot(shadow) } else { source };
+                let source = if closes {
+                    StoreSource::Slot(shadow)
+                } else {
+                    source
+                };
                 self.fill_slot(source, to, line);
                 if !closes {
                     i = by_target[&slot];
@@ -171,11 +175,11 @@ impl Rewriter<'_> {
         }
     }
 
-    fn fill_slot(&mut self, source: Source, to: u32, line: SourceLine) {
+    fn fill_slot(&mut self, source: StoreSource, to: u32, line: SourceLine) {
         let from = match source {
-            Source::Name(name) => name,
-            Source::Made(v) => self.bring_copy(v, line),
-            Source::Slot(slot) => {
+            StoreSource::Name(name) => name,
+            StoreSource::Made(v) => self.bring_copy(v, line),
+            StoreSource::Slot(slot) => {
                 let copy = self.fresh(RegisterClass::Gpr);
                 let inst = moves::spill_load(copy, self.pointer(), slot);
                 self.push(inst, line);

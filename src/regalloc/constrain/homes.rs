@@ -6,7 +6,7 @@
 //! not overlap. What is never stored at the same time shares a slot.
 
 use super::flow::Flow;
-use super::plan::{NONE, Plan, Point, Store};
+use super::plan::{BlockPoint, NONE, Plan, Store};
 use super::pressure::stack_pointer;
 use crate::isa::{RegisterClass, VReg};
 use crate::regalloc::liveness::{Liveness, edge_arguments};
@@ -41,7 +41,7 @@ impl Plan {
                 missing.clear();
                 self.missing(code, from, block, |v, _| missing.push(v));
                 for v in &missing {
-                    self.returns_at(&mut demand, *v, Point::end(code, from));
+                    self.returns_at(&mut demand, *v, BlockPoint::end(code, from));
                 }
             }
             let displaced: Vec<VReg> = self.displaced(code, block).map(|(_, v)| v).collect();
@@ -59,10 +59,10 @@ impl Plan {
     }
 
     /// A value comes back.
-    fn returns_at(&mut self, demand: &mut Demand<'_>, v: VReg, at: Point) {
+    fn returns_at(&mut self, demand: &mut Demand<'_>, v: VReg, at: BlockPoint) {
         self.split[v.index()] = true;
         self.note_return(v, at.block, demand.flow);
-        if !self.recipes.knows(v) || self.displaced_from(v).is_some() {
+        if !self.rematerializable.knows(v) || self.displaced_from(v).is_some() {
             demand.add(self, v, at);
         }
     }
@@ -75,10 +75,10 @@ impl Plan {
                 for (arg, _) in edge_arguments(code, from).filter(|(_, p)| *p == param) {
                     let there = self.exit.has(from, arg);
                     // What can be made again is made for the store.
-                    let made = self.class == RegisterClass::Gpr && self.recipes.knows(arg);
+                    let made = self.class == RegisterClass::Gpr && self.rematerializable.knows(arg);
                     if !there && !made && Some(arg) != stack_pointer(code) {
                         self.split[arg.index()] = true;
-                        demand.add(self, arg, Point::end(code, from));
+                        demand.add(self, arg, BlockPoint::end(code, from));
                     }
                 }
             }
@@ -88,24 +88,24 @@ impl Plan {
     /// Joins the homes of parameters and their arguments, from frequent to rare edges.
     fn share_homes(&mut self, demand: &mut Demand<'_>, live: &Liveness) {
         let (code, flow) = (demand.code, demand.flow);
-        let mut wishes = Vec::new();
+        let mut feedback = Vec::new();
         for block in code.blocks.keys() {
             for (arg, param) in edge_arguments(code, block) {
                 let housed = self.housed[arg.index()] && self.housed[param.index()];
                 if housed && self.displaced_from(param).is_some() {
-                    wishes.push((block, arg, param));
+                    feedback.push((block, arg, param));
                 }
             }
         }
-        wishes.sort_by(|a, b| flow.frequency(b.0).total_cmp(&flow.frequency(a.0)));
+        feedback.sort_by(|a, b| flow.frequency(b.0).total_cmp(&flow.frequency(a.0)));
         let mut members: Vec<Vec<VReg>> = Vec::new();
-        for (from, arg, param) in wishes {
+        for (from, arg, param) in feedback {
             if self.class == RegisterClass::Gpr && !self.join(&mut members, code, live, arg, param)
             {
                 continue;
             }
             if self.exit.has(from, arg) {
-                demand.add(self, arg, Point::end(code, from));
+                demand.add(self, arg, BlockPoint::end(code, from));
             }
         }
     }
@@ -170,9 +170,9 @@ impl Plan {
         code: &VCode<VReg>,
         live: &Liveness,
         flow: &Flow,
-        latest: &[Option<Point>],
+        latest: &[Option<BlockPoint>],
     ) {
-        let mut place: Vec<Option<Point>> = vec![None; code.vreg_count as usize];
+        let mut place: Vec<Option<BlockPoint>> = vec![None; code.vreg_count as usize];
         for eviction in &self.evictions {
             let v = eviction.value;
             let Some(latest) = latest[v.index()] else {
@@ -285,14 +285,14 @@ struct Demand<'a> {
     code: &'a VCode<VReg>,
     flow: &'a Flow,
     /// By value: the last place that dominates all places where its home is read.
-    latest: Vec<Option<Point>>,
+    latest: Vec<Option<BlockPoint>>,
     /// Parameters at their homes, with their blocks, whose arguments have not been looked at.
     work: Vec<(VReg, Block)>,
 }
 
 impl Demand<'_> {
     /// The home of `v` is read at `at`.
-    fn add(&mut self, plan: &mut Plan, v: VReg, at: Point) {
+    fn add(&mut self, plan: &mut Plan, v: VReg, at: BlockPoint) {
         let latest = &mut self.latest[v.index()];
         *latest = Some(match *latest {
             Some(known) => known.common(at, self.code, self.flow),

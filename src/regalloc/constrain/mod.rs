@@ -2,8 +2,8 @@
 //!
 //! In: a [`VCode<VReg>`]. Out: [`Constrained`], the same function with at most as many values of each class alive at
 //! once as the machine has registers, and for each of its instructions where it comes from. A uniform value or a
-//! predicate that has to leave its registers becomes a GPR value, what reads nothing is made again ([`again`]), the
-//! rest goes to local memory, each only where the registers do not suffice:
+//! predicate that has to leave its registers becomes a GPR value, what reads nothing is rematerialized
+//! ([`rematerialization`]), the rest is spilled to local memory, each only where the registers do not suffice:
 //!
 //! 1. [`pressure`] tells whether all is well, which is the rule; the rest is not run then.
 //! 2. [`flow`] and [`distance`] find loops, dominators and how far next uses are.
@@ -12,7 +12,6 @@
 //!    home ([`packs`]).
 //! 5. [`rewrite`] writes the code, [`edges`] what stands between blocks, [`tidy`] leaves out what nobody reads.
 
-mod again;
 pub(super) mod capacity;
 mod distance;
 mod edges;
@@ -22,6 +21,7 @@ mod packs;
 pub(super) mod pinned;
 pub(super) mod plan;
 pub(crate) mod pressure;
+mod rematerialization;
 pub(super) mod rewrite;
 pub(super) mod spill;
 mod tidy;

@@ -10,13 +10,13 @@
 //! Several that come back at one place do so by one R2P if they are wanted where they were when they left, and nothing
 //! else is in a predicate: what an R2P does not select may be lost, as the document can be read in two ways. For that
 //! they come back at the first place in a block where one is needed, or before it; the colouring is told to prefer the
-//! registers where they were ([`super::super::wishes`]), and [`super::super::unpack`] replaces the tests where it has
-//! done so.
+//! registers where they were ([`super::super::preferences`]), and [`super::super::predicate_reloads`] replaces the
+//! tests where it has done so.
 //!
 //! Predicates that become parameters at their homes have homes of their own: what they join is not one pack's.
 
 use super::flow::Flow;
-use super::plan::{Eviction, Plan, Point, Store, place};
+use super::plan::{BlockPoint, Eviction, Plan, Store, place};
 use crate::isa::{RegisterClass, VReg};
 use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::{Block, VCode};
@@ -33,7 +33,7 @@ struct Range {
 
 impl Plan {
     /// Lets predicates share homes, with one place where all of a pack are stored.
-    pub(super) fn pack(&mut self, code: &VCode<VReg>, flow: &Flow, latest: &[Option<Point>]) {
+    pub(super) fn pack(&mut self, code: &VCode<VReg>, flow: &Flow, latest: &[Option<BlockPoint>]) {
         if self.class != RegisterClass::Predicate {
             return;
         }
@@ -72,7 +72,7 @@ impl Plan {
     }
 
     /// Where the predicates that may share homes can be stored.
-    fn ranges(&self, code: &VCode<VReg>, flow: &Flow, latest: &[Option<Point>]) -> Vec<Range> {
+    fn ranges(&self, code: &VCode<VReg>, flow: &Flow, latest: &[Option<BlockPoint>]) -> Vec<Range> {
         let mut alone = vec![false; code.vreg_count as usize];
         for block in code.blocks.keys() {
             for (arg, param) in edge_arguments(code, block) {
@@ -109,7 +109,7 @@ impl Plan {
             let next = leaves.partition_point(|l| *l < (value, block, index));
             let leaves = leaves.get(next).filter(|l| (l.0, l.1) == (value, block));
             let read = latest[value.index()].filter(|p| p.block == block);
-            let read = read.map_or(insts.end, Point::index);
+            let read = read.map_or(insts.end, BlockPoint::index);
             ranges.push(Range {
                 block,
                 first,
@@ -126,7 +126,7 @@ impl Plan {
         let mut stored = vec![None; self.packs as usize];
         for s in &self.stores {
             if let Some(place) = stored.get_mut(self.pack_of[s.value.index()] as usize) {
-                *place = Some(Point::before(s.block, s.index));
+                *place = Some(BlockPoint::before(s.block, s.index));
             }
         }
         let mut moved = vec![false; self.reloads.len()];
@@ -183,20 +183,25 @@ impl Plan {
 
     /// The last place up to `at` in its block, and behind `stored`, where no predicate is in a register, with room for
     /// one more from there on.
-    fn empty_place(&self, code: &VCode<VReg>, at: Point, stored: Point) -> Option<Point> {
+    fn empty_place(
+        &self,
+        code: &VCode<VReg>,
+        at: BlockPoint,
+        stored: BlockPoint,
+    ) -> Option<BlockPoint> {
         let first = match stored.block == at.block {
             true => stored.index(),
             false => code.blocks[at.block].insts.start,
         };
         let mut index = at.index();
         loop {
-            let here = Point::before(at.block, index);
+            let here = BlockPoint::before(at.block, index);
             let before = *self.crowds.before.get(place(here))?;
             if before == 0 {
                 return Some(here);
             }
             index = index.checked_sub(1).filter(|i| *i >= first)?;
-            let crowd = self.crowds.most[place(Point::before(at.block, index))];
+            let crowd = self.crowds.most[place(BlockPoint::before(at.block, index))];
             if crowd >= self.limit {
                 return None;
             }

@@ -1,7 +1,7 @@
 //! Where the values of a class are in registers, and where they are when they are not.
 
-use super::again::Recipes;
 use super::flow::{Flow, OUTSIDE};
+use super::rematerialization::Rematerializable;
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::edge_arguments;
 use crate::vcode::{Block, VCode};
@@ -13,32 +13,32 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// A place in a block, before or behind an instruction or before the terminator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Point {
+pub(super) struct BlockPoint {
     pub block: Block,
     /// Twice the index of the instruction, and one more behind it.
     place: u32,
 }
 
-impl Point {
+impl BlockPoint {
     /// Before instruction `index`, or the terminator that would have this index.
-    pub fn before(block: Block, index: u32) -> Point {
-        Point {
+    pub fn before(block: Block, index: u32) -> BlockPoint {
+        BlockPoint {
             block,
             place: 2 * index,
         }
     }
 
     /// Behind instruction `index`.
-    pub fn behind(block: Block, index: u32) -> Point {
-        Point {
+    pub fn behind(block: Block, index: u32) -> BlockPoint {
+        BlockPoint {
             block,
             place: 2 * index + 1,
         }
     }
 
     /// Before the terminator.
-    pub fn end(code: &VCode<VReg>, block: Block) -> Point {
-        Point::before(block, code.blocks[block].insts.end)
+    pub fn end(code: &VCode<VReg>, block: Block) -> BlockPoint {
+        BlockPoint::before(block, code.blocks[block].insts.end)
     }
 
     /// The instruction, or the terminator's index.
@@ -47,7 +47,7 @@ impl Point {
     }
 
     /// Whether every path to `other` passes here.
-    pub fn dominates(self, other: Point, flow: &Flow) -> bool {
+    pub fn dominates(self, other: BlockPoint, flow: &Flow) -> bool {
         if self.block == other.block {
             self.place <= other.place
         } else {
@@ -56,15 +56,15 @@ impl Point {
     }
 
     /// The last place that dominates both.
-    pub fn common(self, other: Point, code: &VCode<VReg>, flow: &Flow) -> Point {
+    pub fn common(self, other: BlockPoint, code: &VCode<VReg>, flow: &Flow) -> BlockPoint {
         let block = flow.common(self.block, other.block);
-        let within = |p: Point| (p.block == block).then_some(p.place);
+        let within = |p: BlockPoint| (p.block == block).then_some(p.place);
         let place = match (within(self), within(other)) {
             (Some(a), Some(b)) => a.min(b),
             (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => Point::end(code, block).place,
+            (None, None) => BlockPoint::end(code, block).place,
         };
-        Point { block, place }
+        BlockPoint { block, place }
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Crowds {
 }
 
 /// The place of an instruction or terminator in [`Crowds`].
-pub(super) fn place(at: Point) -> usize {
+pub(super) fn place(at: BlockPoint) -> usize {
     (at.index() + at.block.as_u32()) as usize
 }
 
@@ -97,14 +97,14 @@ impl Crowds {
     }
 
     /// So many are in registers at a place.
-    pub fn note(&mut self, at: Point, count: u32) {
+    pub fn note(&mut self, at: BlockPoint, count: u32) {
         if let Some(most) = self.most.get_mut(place(at)) {
             *most = (*most).max(count);
         }
     }
 
     /// So many are in registers before a place.
-    pub fn note_before(&mut self, at: Point, count: u32) {
+    pub fn note_before(&mut self, at: BlockPoint, count: u32) {
         if let Some(before) = self.before.get_mut(place(at)) {
             *before = count;
         }
@@ -116,7 +116,7 @@ impl Crowds {
 pub(super) struct Eviction {
     pub value: VReg,
     /// It is in its register up to here.
-    pub at: Point,
+    pub at: BlockPoint,
 }
 
 /// A sorted list of values for every block.
@@ -173,11 +173,11 @@ pub(in crate::regalloc) struct Plan {
     /// Values in registers at the end of each block.
     pub(super) exit: Lists,
     /// Values that come back before an instruction or terminator, in order.
-    pub(super) reloads: Vec<(VReg, Point)>,
+    pub(super) reloads: Vec<(VReg, BlockPoint)>,
     /// Values that an instruction reads at their home.
-    pub(super) home_reads: Vec<(VReg, Point)>,
+    pub(super) home_reads: Vec<(VReg, BlockPoint)>,
     pub(super) evictions: Vec<Eviction>,
-    pub(super) recipes: Recipes,
+    pub(super) rematerializable: Rematerializable,
     /// By value: whether it is not in its register somewhere where it is needed.
     pub(super) split: Vec<bool>,
     /// By value: whether it has a home that must be filled.
@@ -214,7 +214,7 @@ impl Default for Plan {
             reloads: Vec::new(),
             home_reads: Vec::new(),
             evictions: Vec::new(),
-            recipes: Recipes::default(),
+            rematerializable: Rematerializable::default(),
             split: Vec::new(),
             housed: Vec::new(),
             param_of: Vec::new(),
@@ -274,12 +274,12 @@ impl Plan {
     }
 
     /// Notes that a value comes back.
-    pub(super) fn bring(&mut self, v: VReg, at: Point) {
+    pub(super) fn bring(&mut self, v: VReg, at: BlockPoint) {
         self.reloads.push((v, at));
     }
 
     /// Notes that an instruction reads a value at its home.
-    pub(super) fn read_home(&mut self, v: VReg, at: Point) {
+    pub(super) fn read_home(&mut self, v: VReg, at: BlockPoint) {
         self.home_reads.push((v, at));
     }
 
@@ -352,7 +352,12 @@ impl Plan {
     /// What bringing values back costs, by how often blocks run.
     pub(super) fn cost(&self, code: &VCode<VReg>, flow: &Flow) -> f32 {
         let one = |v: VReg, block: Block| {
-            flow.frequency(block) * if self.recipes.knows(v) { 0.25 } else { 1.0 }
+            flow.frequency(block)
+                * if self.rematerializable.knows(v) {
+                    0.25
+                } else {
+                    1.0
+                }
         };
         let mut cost: f32 = self.reloads.iter().map(|(v, at)| one(*v, at.block)).sum();
         for block in code.blocks.keys() {

@@ -8,10 +8,10 @@
 
 mod borders;
 
-use super::again::is_repeatable;
 use super::flow::Flow;
 use super::plan::{NONE, Plan, Store};
 use super::pressure::stack_pointer;
+use super::rematerialization::is_repeatable;
 use super::tidy::{Join, tidy};
 use super::{Constrained, uniform};
 use crate::abi;
@@ -262,8 +262,8 @@ impl Rewriter<'_> {
 
     pub(super) fn bring_copy(&mut self, v: VReg, line: SourceLine) -> VReg {
         let copy = self.fresh(v.class());
-        if self.plan.recipes.knows(v) {
-            let (inst, attachment) = self.plan.recipes.make(self.old, v, copy);
+        if self.plan.rematerializable.knows(v) {
+            let (inst, attachment) = self.plan.rematerializable.make(self.old, v, copy);
             let attachment = attachment.map(|a| {
                 let same = self.code.attachments[a].clone();
                 self.code.attachments.push(same)
@@ -357,6 +357,6 @@ impl Rewriter<'_> {
     }
 }
 
-fn is_at(point: &super::plan::Point, block: Block, index: u32) -> bool {
+fn is_at(point: &super::plan::BlockPoint, block: Block, index: u32) -> bool {
     point.block == block && point.index() == index
 }

@@ -16,7 +16,7 @@ use super::distance::NEVER;
 use super::flow::{Flow, OUTSIDE};
 use super::plan::Plan;
 use super::pressure::stack_pointer;
-use super::walk::{Walk, Wishes};
+use super::walk::{Feedback, Walk};
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::regalloc::liveness::{Liveness, edge_arguments};
 use crate::vcode::{Block, VCode};
@@ -47,7 +47,7 @@ impl Spiller {
         let mine = |v: &VReg| v.class() == class && Some(*v) != pinned;
         let values = code.vreg_count as usize;
         self.distances.compute(code, live, &flow, mine);
-        plan.recipes.find(code, class);
+        plan.rematerializable.find(code, class);
         self.next.clear();
         self.next.resize(values, NEVER);
         for list in [&mut self.count, &mut self.mark] {
@@ -58,9 +58,9 @@ impl Spiller {
         let limit = capacity.registers[class as usize];
         let across = capacity.across(class);
         self.find_pressure(code, live, &flow, &mine, class, limit - across.min(limit));
-        let mut wishes = Wishes::default();
+        let mut feedback = Feedback::default();
         let mut rounds = 0;
-        let walk = |this: &mut Self, plan: &mut Plan, wishes: &Wishes| {
+        let walk = |this: &mut Self, plan: &mut Plan, feedback: &Feedback| {
             this.left.clear();
             this.left.resize(values, false);
             plan.begin(code, class, limit);
@@ -72,7 +72,7 @@ impl Spiller {
                 pinned,
                 limit,
                 across,
-                wishes,
+                feedback,
                 spiller: this,
                 plan,
             };
@@ -82,27 +82,27 @@ impl Spiller {
             })
         };
         loop {
-            walk(self, plan, &wishes)?;
+            walk(self, plan, &feedback)?;
             if class != RegisterClass::Uniform {
                 break;
             }
-            let before = wishes.banned.len();
-            ban(code, &flow, plan, &mut wishes.banned);
-            if wishes.banned.len() == before {
+            let before = feedback.banned.len();
+            ban(code, &flow, plan, &mut feedback.banned);
+            if feedback.banned.len() == before {
                 break;
             }
             rounds += 1;
-            wishes.strict = rounds > PATIENCE;
+            feedback.strict = rounds > PATIENCE;
         }
         if !plan.is_needed(code, &flow) {
             return Ok(());
         }
-        if class != RegisterClass::Uniform && wishes.keep(code, &flow, plan) {
+        if class != RegisterClass::Uniform && feedback.keep(code, &flow, plan) {
             // What a round of a loop ends with is often the cheapest to begin the next one with.
             let first = plan.cost(code, &flow);
-            walk(self, plan, &wishes)?;
+            walk(self, plan, &feedback)?;
             if plan.cost(code, &flow) >= first {
-                walk(self, plan, &Wishes::default())?;
+                walk(self, plan, &Feedback::default())?;
             }
         }
         plan.settle(code, live, flow);
@@ -192,8 +192,8 @@ fn ban(code: &VCode<VReg>, flow: &Flow, plan: &Plan, banned: &mut HashSet<(Block
     }
 }
 
-impl Wishes {
-    /// Wishes that loops begin with what they end with. False if they do.
+impl Feedback {
+    /// Notes, for the next walk, that loops begin with what they end with. False if they do.
     fn keep(&mut self, code: &VCode<VReg>, flow: &Flow, plan: &Plan) -> bool {
         let mut differs = false;
         for header in code.blocks.keys().filter(|b| flow.is_header(*b)) {

@@ -2,7 +2,7 @@
 
 use super::distance::{Distances, LOOP, NEVER, length};
 use super::flow::Flow;
-use super::plan::{Eviction, NONE, Plan, Point};
+use super::plan::{BlockPoint, Eviction, NONE, Plan};
 use super::pressure::LiveSet;
 use super::uniform;
 use crate::isa::{Register, RegisterClass, VReg};
@@ -50,7 +50,7 @@ pub(in crate::regalloc) struct Spiller {
 
 /// What earlier walks have found out.
 #[derive(Default)]
-pub(super) struct Wishes {
+pub(super) struct Feedback {
     /// Values that cannot be in registers at the entry of a block.
     pub banned: HashSet<(Block, VReg)>,
     /// Headers of loops with divergent latches begin without registers.
@@ -68,7 +68,7 @@ pub(super) struct Walk<'a, 's> {
     pub pinned: Option<VReg>,
     pub limit: u32,
     pub across: u32,
-    pub wishes: &'a Wishes,
+    pub feedback: &'a Feedback,
     pub spiller: &'s mut Spiller,
     pub plan: &'s mut Plan,
 }
@@ -76,7 +76,7 @@ pub(super) struct Walk<'a, 's> {
 /// A value that may be in a register at the entry of a block.
 struct Candidate {
     value: VReg,
-    /// Wishes leave it for the end.
+    /// What earlier walks found leaves it for the end.
     deferred: bool,
     rank: u64,
 }
@@ -110,7 +110,7 @@ impl Walk<'_, '_> {
         let code = self.code;
         // Where a value cannot come back it must not have left.
         let fixed = |from: Block| uniform && code.blocks[from].divergent;
-        let closed = self.wishes.strict
+        let closed = self.feedback.strict
             && self
                 .flow
                 .predecessors(block)
@@ -130,14 +130,14 @@ impl Walk<'_, '_> {
             let barred = closed
                 || param && (foreign || rigid)
                 || !everywhere && rigid
-                || self.wishes.banned.contains(&(block, ahead.value));
+                || self.feedback.banned.contains(&(block, ahead.value));
             if ahead.distance == NEVER || barred {
                 continue;
             }
             let near = ahead.distance < LOOP;
             let candidate = Candidate {
                 value: ahead.value,
-                deferred: header && !self.wishes.kept.contains(&(block, ahead.value)),
+                deferred: header && !self.feedback.kept.contains(&(block, ahead.value)),
                 rank: self.rank(ahead.value, ahead.distance, param && header),
             };
             match (header, near, everywhere) {
@@ -184,7 +184,7 @@ impl Walk<'_, '_> {
     /// The lower, the more a value deserves a register at the header of a loop.
     fn rank(&self, v: VReg, distance: u32, carried: bool) -> u64 {
         let distance = u64::from(distance);
-        if self.plan.recipes.knows(v) {
+        if self.plan.rematerializable.knows(v) {
             distance * CARRY * FREE
         } else if carried {
             distance.min(FAR)
@@ -240,7 +240,7 @@ impl Walk<'_, '_> {
             .enumerate()
         {
             let (defs, end) = self.spiller.bounds[i];
-            let at = Point::before(block, index);
+            let at = BlockPoint::before(block, index);
             let present = self.spiller.present.count(self.class);
             self.plan.crowds.note_before(at, present);
             self.bring(block, Some(entry), start..defs, at);
@@ -256,7 +256,7 @@ impl Walk<'_, '_> {
                     self.spiller.present.remove(v);
                 }
             }
-            let behind = Point::behind(block, index);
+            let behind = BlockPoint::behind(block, index);
             let step = i as u32 + 1;
             if self.code.call(entry).is_some() {
                 self.reduce(self.across, 0, 0..0, behind, step)?;
@@ -275,7 +275,7 @@ impl Walk<'_, '_> {
             start = end;
         }
         let end = self.spiller.events.len() as u32;
-        let at = Point::end(self.code, block);
+        let at = BlockPoint::end(self.code, block);
         let present = self.spiller.present.count(self.class);
         self.plan.crowds.note_before(at, present);
         self.bring(block, None, start..end, at);
@@ -350,7 +350,7 @@ impl Walk<'_, '_> {
         block: Block,
         entry: Option<&Entry<VReg>>,
         uses: std::ops::Range<u32>,
-        at: Point,
+        at: BlockPoint,
     ) {
         let divergent = self.code.blocks[block].divergent;
         for event in uses {
@@ -397,7 +397,7 @@ impl Walk<'_, '_> {
         limit: u32,
         more: u32,
         needed: std::ops::Range<u32>,
-        at: Point,
+        at: BlockPoint,
         step: u32,
     ) -> Result<(), Block> {
         while self.spiller.present.count(self.class) + more > limit {
@@ -406,7 +406,7 @@ impl Walk<'_, '_> {
             let often = self.flow.frequency(at.block);
             let farness = |v: VReg| {
                 let distance = u64::from(spiller.next[v.index()].saturating_sub(step)) + 1;
-                if self.plan.recipes.knows(v) {
+                if self.plan.rematerializable.knows(v) {
                     distance * FREE
                 } else if spiller.left[v.index()]
                     || self.flow.frequency(self.live.def_block(v)) < often

@@ -4,7 +4,7 @@
 use super::generate::{self, Random, Shape};
 use super::{interpret, reduce};
 use crate::isa::{Form, PReg, Register, RegisterClass, VReg};
-use crate::regalloc::{Algorithm, MIN_GPRS, Options, RegallocError, Scratch, allocate};
+use crate::regalloc::{Algorithm, AllocationBuffers, MIN_GPRS, Options, RegallocError, allocate};
 use crate::vcode::{FunctionKind, VCode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,7 +99,7 @@ fn mistake(
     code: &VCode<VReg>,
     options: &Options,
     run: bool,
-    scratch: &mut Scratch,
+    scratch: &mut AllocationBuffers,
     covered: &mut Covered,
 ) -> Option<String> {
     let (after, report) = match allocate(code.clone(), options, scratch) {
@@ -135,7 +135,7 @@ fn allocations_are_right() {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         for _ in 0..threads {
             scope.spawn(|| {
-                let (mut scratch, mut covered) = (Scratch::default(), Covered::default());
+                let (mut scratch, mut covered) = (AllocationBuffers::default(), Covered::default());
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= first + count {
@@ -160,7 +160,7 @@ fn allocations_are_right() {
     if let Some(&seed) = wrong.first() {
         let (shape, options) = case(seed);
         let fails = |code: &VCode<VReg>| {
-            let (mut scratch, mut covered) = (Scratch::default(), Covered::default());
+            let (mut scratch, mut covered) = (AllocationBuffers::default(), Covered::default());
             mistake(code, &options, true, &mut scratch, &mut covered).is_some()
         };
         let small = reduce::reduced(generate::function(seed, &shape), fails);
@@ -189,7 +189,7 @@ fn once_wrong() {
     for seed in [1_011_430, 1_015_000, 1_048_509, 1_069_585, 1_084_713] {
         let (shape, options) = case(seed);
         let code = generate::function(seed, &shape);
-        let (mut scratch, mut covered) = (Scratch::default(), Covered::default());
+        let (mut scratch, mut covered) = (AllocationBuffers::default(), Covered::default());
         let found = mistake(&code, &options, true, &mut scratch, &mut covered);
         assert_eq!(found, None, "seed {seed}");
         assert_eq!(covered.functions, 1);

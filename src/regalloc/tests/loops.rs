@@ -7,7 +7,7 @@
 //! loop stores.
 
 use super::super::liveness::Liveness;
-use super::super::{Options, Scratch, allocate};
+use super::super::{AllocationBuffers, Options, allocate};
 use super::generate::Shape;
 use super::{check, interpret, paths, plain};
 use crate::emit::testing::{add, load, store};
@@ -279,7 +279,7 @@ fn spilled(kind: Kind, values: usize, gpr_limit: u8) -> (u64, u64) {
         gpr_limit,
         ..paths()[0]
     };
-    let mut scratch = Scratch::default();
+    let mut scratch = AllocationBuffers::default();
     let (after, _) = allocate(code.clone(), &options, &mut scratch).expect("an allocation");
     assert_eq!(
         interpret::run(&code, 1, 40),

@@ -8,7 +8,7 @@ mod loops;
 mod planted;
 mod reduce;
 
-use super::{Algorithm, Fallback, MOST_WORK, Options, Scratch, allocate};
+use super::{Algorithm, AllocationBuffers, Fallback, MOST_WORK, Options, allocate};
 use crate::remarks::{Missed, Remarks};
 use generate::Shape;
 
@@ -27,7 +27,7 @@ fn plain(size: usize, window: usize) -> Shape {
 }
 
 fn check(seeds: std::ops::Range<u64>, shape: &Shape, options: &Options) {
-    let mut scratch = Scratch::default();
+    let mut scratch = AllocationBuffers::default();
     for seed in seeds {
         let code = generate::function(seed, shape);
         code.verify()
@@ -245,7 +245,7 @@ fn a_function_that_is_too_long_for_regalloc2_says_so() {
         verify: false,
         ..Options::default()
     };
-    let mut scratch = Scratch::default();
+    let mut scratch = AllocationBuffers::default();
     for (size, fallback) in [(200, None), (MOST_WORK + 1_000, Some(Fallback::Long))] {
         let code = generate::function(7, &plain(size, 12));
         assert_eq!(code.insts.len() > MOST_WORK, fallback.is_some());

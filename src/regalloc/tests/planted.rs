@@ -8,7 +8,7 @@ use crate::isa::generated::Role;
 use crate::isa::table::Direction;
 use crate::isa::{Form, PInst, PReg, Register, RegisterClass, VReg};
 use crate::regalloc::frame::SLOTS;
-use crate::regalloc::{Algorithm, Options, Scratch, assign, check, finish};
+use crate::regalloc::{Algorithm, AllocationBuffers, Options, assign, check, finish};
 use crate::vcode::{Attachment, VCode};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ struct Tally {
 }
 
 impl Case {
-    fn new(seed: u64, shape: &Shape, limit: u8, scratch: &mut Scratch) -> Case {
+    fn new(seed: u64, shape: &Shape, limit: u8, scratch: &mut AllocationBuffers) -> Case {
         let options = Options {
             gpr_limit: limit,
             algorithm: Algorithm::SinglePass,
@@ -363,7 +363,7 @@ fn planted_mistakes_are_found() {
     ];
     let all = std::env::var_os("THISGPU_HEAVY").is_some_and(|v| v == "1");
     let mut number = 0;
-    let mut scratch = Scratch::default();
+    let mut scratch = AllocationBuffers::default();
     let mut tallies: BTreeMap<&'static str, Tally> = BTreeMap::new();
     let mut missed = Vec::new();
     for (shape, limit) in &shapes {

@@ -35,7 +35,7 @@ pub use crate::launch::FindingKind;
 pub use activity::{Activity, Poll};
 pub use finding::{RawFinding, Spot};
 pub use merge::Outcome;
-pub use together::{Place, Target};
+pub use together::{MemoryObject, Target};
 pub use undo::Undo;
 
 use super::memory::{Location, Memories};
@@ -332,9 +332,9 @@ impl Checker {
         let (lane, bytes, strong) = (touched.lane, touched.bytes, touched.strong);
         self.accesses += 1;
         let (place, offset) = match touched.place {
-            Location::Shared(offset) => (Place::SHARED, offset),
+            Location::Shared(offset) => (MemoryObject::SHARED, offset),
             Location::Global(index, offset) => (
-                Place::global(index, touched.address - offset as u64),
+                MemoryObject::global(index, touched.address - offset as u64),
                 offset,
             ),
             Location::Local(_) => return,
@@ -359,7 +359,7 @@ impl Checker {
     /// What the present instruction does to a memory, the shadow of that, and what its bytes are saved in.
     fn looking(
         &mut self,
-        place: Place,
+        place: MemoryObject,
         kind: AccessKind,
         wrote: bool,
         strong: bool,
@@ -384,7 +384,7 @@ impl Checker {
     #[cold]
     fn raced(
         &mut self,
-        place: Place,
+        place: MemoryObject,
         kind: AccessKind,
         lane: usize,
         word: usize,

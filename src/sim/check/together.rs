@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 /// A memory that others see, as the shadow knows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct MemoryObject {
     /// Shared or global.
     pub window: Window,
     /// The allocation.
@@ -27,17 +27,17 @@ pub struct Place {
     pub base: u64,
 }
 
-impl Place {
+impl MemoryObject {
     /// The CTA's shared memory.
-    pub const SHARED: Place = Place {
+    pub const SHARED: MemoryObject = MemoryObject {
         window: Window::Shared,
         memory: 0,
         base: 0,
     };
 
     /// An allocation.
-    pub fn global(memory: usize, base: u64) -> Place {
-        Place {
+    pub fn global(memory: usize, base: u64) -> MemoryObject {
+        MemoryObject {
             window: Window::Global,
             memory,
             base,
@@ -151,7 +151,7 @@ impl Checker {
     #[inline(always)]
     pub fn load_together<const N: usize>(
         &mut self,
-        place: Place,
+        place: MemoryObject,
         places: &Places,
         mask: u32,
         repeats: Repeats,
@@ -186,7 +186,7 @@ impl Checker {
     pub fn store_together<const N: usize>(
         &mut self,
         global: &Table,
-        place: Place,
+        place: MemoryObject,
         places: &Places,
         mask: u32,
         mut target: impl Target,
@@ -227,7 +227,7 @@ impl Checker {
     }
 
     #[inline(always)]
-    fn tell(&mut self, place: Place, kind: AccessKind, races: Races) {
+    fn tell(&mut self, place: MemoryObject, kind: AccessKind, races: Races) {
         for (lane, word, earlier) in races {
             self.raced(place, kind, lane, word, earlier);
         }

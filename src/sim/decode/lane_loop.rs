@@ -124,7 +124,7 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
                 lane,
                 operation: PhantomData,
             });
-            let mut given = Given::default();
+            let mut given = LaneResult::default();
             O::scatter(&O::evaluate(&semantics, &modifiers, &sources), &mut given);
             if O::WORDS > 0 {
                 put(&mut first, lane, given.words[0]);
@@ -270,7 +270,7 @@ const WORDS: usize = 4;
 
 /// What an operation gives for one lane.
 #[derive(Default)]
-struct Given {
+struct LaneResult {
     words: [u32; WORDS],
     /// Pu and Pv.
     predicates: [bool; 2],
@@ -278,7 +278,7 @@ struct Given {
     all: Option<u8>,
 }
 
-impl Scatter for Given {
+impl Scatter for LaneResult {
     #[inline(always)]
     fn word(&mut self, _: Role, value: u32) {
         self.words[0] = value;

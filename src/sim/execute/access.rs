@@ -6,7 +6,7 @@ use crate::sim::check::{Checker, Touched};
 use crate::sim::decode::action::{Access, Atomic};
 use crate::sim::decode::program::Op;
 use crate::sim::execute::stop::Stop;
-use crate::sim::execute::{Environment, Step};
+use crate::sim::execute::{Environment, Executed};
 use crate::sim::memory::Memories;
 use crate::sim::memory::atomic;
 use crate::sim::warp::Warp;
@@ -42,7 +42,7 @@ impl Warp {
         env: &mut Environment,
         access: Access,
         mask: u32,
-    ) -> Step {
+    ) -> Executed {
         let (d, bytes, shared) = (
             op.operand(Role::D),
             u32::from(access.bytes),
@@ -87,7 +87,7 @@ impl Warp {
         bank: u8,
         access: Access,
         mask: u32,
-    ) -> Step {
+    ) -> Executed {
         let (d, bytes, shared) = (
             op.operand(Role::D),
             u32::from(access.bytes),
@@ -110,7 +110,7 @@ impl Warp {
         env: &mut Environment,
         access: Access,
         mask: u32,
-    ) -> Step {
+    ) -> Executed {
         let (b, bytes, shared) = (
             op.operand(Role::B),
             u32::from(access.bytes),
@@ -163,7 +163,7 @@ impl Warp {
         env: &mut Environment,
         atomic: Atomic,
         mask: u32,
-    ) -> Step {
+    ) -> Executed {
         let access = atomic.access;
         let (d, b, c) = (
             op.operand(Role::D),

@@ -5,7 +5,7 @@
 
 use crate::isa::Role;
 use crate::launch::Window;
-use crate::sim::check::{Checker, Place, Target};
+use crate::sim::check::{Checker, MemoryObject, Target};
 use crate::sim::decode::action::{Access, Action};
 use crate::sim::decode::program::Op;
 use crate::sim::execute::Environment;
@@ -79,7 +79,7 @@ impl<M: Marked, const N: usize> Target for Storing<'_, M, N> {
 struct Together<'a> {
     op: &'a Op,
     access: Access,
-    place: Place,
+    place: MemoryObject,
     places: &'a Places,
     mask: u32,
 }
@@ -199,7 +199,7 @@ impl Warp {
                 let Some(places) = addresses.places(base, size) else {
                     return false;
                 };
-                let together = together(Place::global(index, base), &places);
+                let together = together(MemoryObject::global(index, base), &places);
                 together.run(global.words(index), checker, registers, global)
             }
             (Window::Shared, base) => {
@@ -207,7 +207,7 @@ impl Warp {
                 let Some(places) = addresses.places(base, shared.data().len() as u64) else {
                     return false;
                 };
-                let together = together(Place::SHARED, &places);
+                let together = together(MemoryObject::SHARED, &places);
                 together.run(shared, checker, registers, global)
             }
             (Window::Local, _) => false,

@@ -10,7 +10,7 @@
 use crate::launch::Stats;
 use crate::sim::execute::Environment;
 use crate::sim::warp::Warp;
-use crate::sim::warp::rounds::State;
+use crate::sim::warp::rounds::WarpSnapshot;
 
 /// Turns of groups before a state is kept, at first (assigned): seldom enough to cost nothing, and a small part of a
 /// warp's turn.
@@ -65,7 +65,7 @@ impl Warp {
         }
     }
 
-    fn is_in(&self, state: &State) -> bool {
+    fn is_in(&self, state: &WarpSnapshot) -> bool {
         let columns = (0..).zip(&state.general);
         self.is_standing(&state.standing)
             && self.calls.count() == state.calls
@@ -80,7 +80,7 @@ impl Warp {
         let mut general = self.rounds.kept.take().map_or(Vec::new(), |s| s.general);
         general.clear();
         general.extend((0..registers as u16).map(|index| *self.registers.column(index)));
-        self.rounds.kept = Some(Box::new(State {
+        self.rounds.kept = Some(Box::new(WarpSnapshot {
             changes,
             issued: self.issued,
             lanes: self.rounds.lanes,

@@ -5,7 +5,7 @@ use crate::sim::warp::registers::Column;
 
 /// What a warp does next depends on this and on memory alone.
 #[derive(Clone, Debug)]
-pub(in crate::sim) struct State {
+pub(in crate::sim) struct WarpSnapshot {
     /// Changes of memory before it.
     pub(in crate::sim) changes: u64,
     /// Instructions the warp had issued.
@@ -23,7 +23,7 @@ pub(in crate::sim) struct State {
 /// What is known of a warp's rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    pub(in crate::sim) kept: Option<Box<State>>,
+    pub(in crate::sim) kept: Option<Box<WarpSnapshot>>,
     /// Turns since a state was kept, and after how many the next one is.
     pub(in crate::sim) turns: u32,
     pub(in crate::sim) gap: u32,

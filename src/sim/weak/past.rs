@@ -29,7 +29,7 @@ pub(super) struct Word {
 
 /// A word and those of its bits that an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct WordBits {
     /// The word.
     pub word: Word,
     /// The bits.
@@ -38,7 +38,7 @@ pub(super) struct Part {
     pub shift: u32,
 }
 
-impl Part {
+impl WordBits {
     /// The bits of the word that a value brings.
     pub fn of(self, value: u128) -> u32 {
         let low = self.mask.trailing_zeros() & 31;
@@ -53,7 +53,7 @@ impl Part {
 }
 
 /// The parts of words that an access of global memory touches, which is aligned to its size; none elsewhere.
-pub(super) fn parts(place: Location, bytes: u32) -> impl Iterator<Item = Part> {
+pub(super) fn parts(place: Location, bytes: u32) -> impl Iterator<Item = WordBits> {
     let (allocation, offset, count) = match place {
         Location::Global(allocation, offset) => {
             (allocation, offset, (bytes as usize).div_ceil(WORD))
@@ -62,7 +62,7 @@ pub(super) fn parts(place: Location, bytes: u32) -> impl Iterator<Item = Part> {
     };
     let bits = 8 * bytes.min(WORD as u32);
     let mask = u32::MAX >> (32 - bits) << (8 * (offset % WORD));
-    (0..count).map(move |index| Part {
+    (0..count).map(move |index| WordBits {
         word: Word {
             allocation,
             index: offset / WORD + index,
@@ -138,7 +138,7 @@ mod tests {
         let value = 0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100u128;
         for bytes in [1, 2, 4, 8, 16] {
             for start in (0..32).step_by(bytes) {
-                let all: Vec<Part> = parts(Location::Global(3, start), bytes as u32).collect();
+                let all: Vec<WordBits> = parts(Location::Global(3, start), bytes as u32).collect();
                 let together = all.iter().fold(0, |v, p| v | p.gives(p.of(value)));
                 assert_eq!(
                     together,

@@ -10,7 +10,7 @@
 //! has seen of it or written to it. So all threads of a block agree with the device on the order of the writes to a
 //! word.
 
-use super::past::{Part, Past, WORD, Word, parts};
+use super::past::{Past, WORD, Word, WordBits, parts};
 use crate::isa::random::Random;
 use crate::sim::memory::Location;
 use crate::sim::memory::global::Table;
@@ -137,7 +137,7 @@ impl View {
 
     /// Before a strong access, which reads what the device holds.
     fn drain_words(&mut self, device: &mut Device, place: Location, bytes: u32) {
-        for Part { word, .. } in parts(place, bytes) {
+        for WordBits { word, .. } in parts(place, bytes) {
             if let Some(index) = self.stores.iter().position(|s| s.word == word) {
                 self.drain(device, index);
             }
@@ -147,7 +147,7 @@ impl View {
     /// Before an atomic changes a place for all.
     pub fn change(&mut self, device: &mut Device, place: Location, bytes: u32) {
         self.drain_words(device, place, bytes);
-        for Part { word, .. } in parts(place, bytes) {
+        for WordBits { word, .. } in parts(place, bytes) {
             let time = device.past.overwritten(device.table, word);
             self.seen.insert(word, time);
         }

@@ -4,7 +4,7 @@
 //! computes the same already.
 
 use super::{Split, operation};
-use crate::clif::accesses::Given;
+use crate::clif::accesses::AccessContext;
 use crate::constants::{definition, integer};
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, InstructionData, Opcode, Value};
@@ -14,7 +14,7 @@ impl Split<'_> {
     pub(super) fn rest(
         &mut self,
         pos: &mut FuncCursor<'_>,
-        given: &Given,
+        given: &AccessContext,
         block: Block,
         value: Value,
     ) -> Option<Value> {
@@ -77,7 +77,7 @@ impl Split<'_> {
     pub(super) fn remember(
         &mut self,
         func: &mut Function,
-        given: &Given,
+        given: &AccessContext,
         block: Block,
         inst: Inst,
     ) {

@@ -3,7 +3,7 @@
 //! Takes a loop, what is known of the function and what was asked for; gives a [`Plan`], or why there is none. Nothing
 //! is changed.
 
-use super::super::Given;
+use super::super::LoopContext;
 use super::super::affine::Steady;
 use super::super::count::{Bound, Counter, Limit, bottom, compares, turns};
 use super::super::hints::Hints;
@@ -66,7 +66,7 @@ impl Plan {
 /// What to do with `body`, or why nothing; without a reason if nobody asked for anything.
 pub(super) fn plan(
     context: &Context,
-    given: &Given<'_>,
+    given: &LoopContext<'_>,
     hints: &Hints,
     body: &Body,
 ) -> Result<Plan, Option<&'static str>> {
@@ -181,7 +181,12 @@ fn starts(context: &Context, body: &Body) -> Vec<Option<i64>> {
 }
 
 /// Whether all lanes that enter the loop together leave it together.
-fn is_uniform_count(context: &Context, given: &Given<'_>, body: &Body, counter: &Counter) -> bool {
+fn is_uniform_count(
+    context: &Context,
+    given: &LoopContext<'_>,
+    body: &Body,
+    counter: &Counter,
+) -> bool {
     let func = &context.func;
     let uniform = |value| is_uniform(func, given, value);
     let bound = match counter.bound {

@@ -7,7 +7,7 @@ use crate::vcode::{Callee, Terminator, VCode};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Survey {
+pub(super) struct Requirements {
     /// Whether values must be in registers that only a colouring can choose: pairs and quads, guarded results,
     /// addresses that are called.
     pub needs_colouring: bool,
@@ -15,13 +15,13 @@ pub(super) struct Survey {
     pub calls: bool,
 }
 
-impl Survey {
-    /// Surveys `code`.
+impl Requirements {
+    /// Those of `code`.
     ///
     /// # Errors
     /// [`RegallocError::Implicit`] for an instruction with implicit registers.
-    pub fn of(code: &VCode<VReg>) -> Result<Survey, RegallocError> {
-        let mut survey = Survey::default();
+    pub fn of(code: &VCode<VReg>) -> Result<Requirements, RegallocError> {
+        let mut requirements = Requirements::default();
         for (block, data) in code.blocks.iter() {
             for entry in code.block_insts(block) {
                 let info = entry.inst.info();
@@ -34,7 +34,7 @@ impl Survey {
                     });
                 }
                 let is_call = effects.contains(Effects::CALL);
-                survey.calls |= is_call;
+                requirements.calls |= is_call;
                 // A call's result is the return address, which has a place of its own.
                 let in_run = || {
                     info.wide
@@ -44,9 +44,9 @@ impl Survey {
                         })
                 };
                 let kept = || code.else_values(entry).iter().any(|v| v.is_some());
-                survey.needs_colouring = survey.needs_colouring || in_run() || kept();
+                requirements.needs_colouring = requirements.needs_colouring || in_run() || kept();
             }
-            survey.needs_colouring |= matches!(
+            requirements.needs_colouring |= matches!(
                 data.terminator,
                 Terminator::TailCall {
                     callee: Callee::Registers(_),
@@ -54,6 +54,6 @@ impl Survey {
                 }
             );
         }
-        Ok(survey)
+        Ok(requirements)
     }
 }

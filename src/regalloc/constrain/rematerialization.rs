@@ -1,5 +1,5 @@
-//! Values that are made again instead of being kept: constants, parameters, special registers, addresses in the frame
-//! and of symbols.
+//! Values that are rematerialized instead of being spilled: constants, parameters, special registers, addresses
+//! in the frame and of symbols.
 
 use super::pressure::stack_pointer;
 use crate::isa::generated::{MOVW, mov, uldc};
@@ -8,17 +8,17 @@ use crate::isa::table::{Direction, Effects};
 use crate::isa::{Form, Register, RegisterClass, Role, VInst, VReg, build};
 use crate::vcode::{Attachment, AttachmentId, Entry, VCode};
 
-/// No recipe.
+/// Not rematerializable.
 const NONE: u32 = u32::MAX;
 
 /// Which values can be made again, by value.
 #[derive(Debug, Default)]
-pub(super) struct Recipes {
+pub(super) struct Rematerializable {
     /// The instruction that makes it.
     made_by: Vec<u32>,
 }
 
-impl Recipes {
+impl Rematerializable {
     /// Finds the values of `class` that can be made again anywhere.
     pub fn find(&mut self, code: &VCode<VReg>, class: RegisterClass) {
         self.made_by.clear();
@@ -40,7 +40,7 @@ impl Recipes {
     /// The instruction that makes `v` again as `copy`, with what is attached to it.
     ///
     /// # Panics
-    /// For a value that [`Recipes::knows`] not.
+    /// For a value that [`Rematerializable::knows`] not.
     pub fn make(&self, code: &VCode<VReg>, v: VReg, copy: VReg) -> (VInst, Option<AttachmentId>) {
         let entry = &code.insts[self.made_by[v.index()] as usize];
         let inst = &entry.inst;

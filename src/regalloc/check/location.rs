@@ -6,23 +6,23 @@ use std::fmt;
 
 /// A place that keeps a value: a register, or a word of local memory that the function has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place(u32);
+pub(super) struct StorageLocation(u32);
 
 /// Numbers of a register file begin at multiples of this.
 const FILE: u32 = 256;
 /// Words of memory follow the three files.
 const MEMORY: u32 = 3 * FILE;
 
-impl From<PReg> for Place {
-    fn from(r: PReg) -> Place {
-        Place(r.class() as u32 * FILE + u32::from(r.number()))
+impl From<PReg> for StorageLocation {
+    fn from(r: PReg) -> StorageLocation {
+        StorageLocation(r.class() as u32 * FILE + u32::from(r.number()))
     }
 }
 
-impl Place {
+impl StorageLocation {
     /// Word `index` of the area that [`Layout`](super::layout::Layout) describes.
-    pub fn word(index: u32) -> Place {
-        Place(MEMORY + index)
+    pub fn word(index: u32) -> StorageLocation {
+        StorageLocation(MEMORY + index)
     }
 
     /// The register, if it is one.
@@ -36,7 +36,7 @@ impl Place {
         (MEMORY + words) as usize
     }
 
-    /// Position in a table of [`Place::count`] entries.
+    /// Position in a table of [`StorageLocation::count`] entries.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StorageLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.register() {
             Some(r) => r.fmt(f),
@@ -76,14 +76,14 @@ pub(super) enum What {
     /// What this register held when the function was entered.
     Entry(PReg),
     /// A word of the sum of the two addresses that an access adds in the code before allocation.
-    Sum(Part),
+    Sum(AddressWord),
     /// The carry out of that word.
-    Carry(Part),
+    Carry(AddressWord),
 }
 
 /// A word of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Part {
+pub(super) struct AddressWord {
     /// The access, by its index in the code before allocation.
     pub access: u32,
     /// The word, low ones first.
@@ -98,7 +98,7 @@ impl Content {
 
     /// Whether a place of this kind can hold it at all. A lane's word never passes through a uniform register, which
     /// has one for all lanes.
-    pub fn fits(self, place: Place) -> bool {
+    pub fn fits(self, place: StorageLocation) -> bool {
         let truth = match self.what {
             What::Value(v) => v.class() == RegisterClass::Predicate,
             What::Carry(_) => true,

@@ -19,7 +19,7 @@ pub(super) struct Join {
 pub(super) struct Tuple {
     /// Depth of the loop.
     pub depth: u32,
-    /// The values are results: they come into being side by side, whatever is wished.
+    /// The values are results: they come into being side by side, whatever is preferred.
     pub results: bool,
     values: [Option<VReg>; 4],
 }
@@ -55,15 +55,15 @@ impl Join {
     }
 }
 
-/// The wishes of a function, in the order in which they are granted: those of the innermost loops first.
+/// The preferences of a function, in the order in which they are granted: those of the innermost loops first.
 #[derive(Debug, Default)]
-pub(super) struct Wishes {
+pub(super) struct Preferences {
     pub joins: Vec<Join>,
     /// Results before all.
     pub tuples: Vec<Tuple>,
 }
 
-impl Wishes {
+impl Preferences {
     /// Finds them all; the value `pinned` takes part in nothing.
     pub fn collect(&mut self, code: &VCode<VReg>, coloured: &Coloured, pinned: Option<VReg>) {
         self.joins.clear();

@@ -11,7 +11,7 @@ pub struct Boards {
 
 /// What an instruction waits for and signals, before stalls are cut to what fits.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+pub struct Synchronization {
     /// Cycles until the next instruction.
     pub stall: u16,
     /// Scoreboards that it waits for, as a mask.

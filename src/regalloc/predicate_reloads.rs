@@ -20,7 +20,7 @@ const ALL: Set = (1 << RegisterClass::Predicate.hardwired()) - 1;
 
 /// Puts R2P in place of `tests`, indices of instructions in order. `origins` loses the entries of the instructions that
 /// go.
-pub(super) fn unpack(code: &mut VCode<PReg>, tests: &[u32], mut origins: Option<&mut Vec<u32>>) {
+pub(super) fn combine(code: &mut VCode<PReg>, tests: &[u32], mut origins: Option<&mut Vec<u32>>) {
     let groups = groups(code, tests);
     if groups.is_empty() {
         return;
@@ -92,11 +92,11 @@ fn replace(code: &mut VCode<PReg>, group: Range<u32>, mask: Set, gone: &mut [boo
         .filter(|e| stays(e))
         .copied()
         .collect();
-    let unpack = Entry::new(moves::unpack(from, mask), line);
+    let reload = Entry::new(moves::to_predicates(from, mask), line);
     let left = 1 + others.len();
     for (place, entry) in code.insts[range.clone()]
         .iter_mut()
-        .zip([unpack].into_iter().chain(others))
+        .zip([reload].into_iter().chain(others))
     {
         *place = entry;
     }
