@@ -272,63 +272,10 @@ impl Program {
 
     fn directive(&mut self, word: &str, span: Span, line: &mut Line<'_, '_>) -> Result<()> {
         match word {
-            ".kernel" | ".func" => {
-                let (name, name_span, _) = one(line.name())?;
-                let mut function = Function {
-                    name,
-                    span: name_span,
-                    kernel: word == ".kernel",
-                    ..Function::default()
-                };
-                if one(words(line, &["local"]))?.contains(&"local") {
-                    function.linkage = Linkage::Local;
-                }
-                self.functions.push(function);
-                self.section = Section::Function;
-                Ok(())
-            }
+            ".kernel" | ".func" => self.begin_function(word == ".kernel", line),
             ".param" => self.parameter(span, line),
-            ".shared" | ".max_threads" | ".min_blocks" | ".spilled" => {
-                let (number, _) = one(number(line, 32))?;
-                let function = self.function(span)?;
-                match word {
-                    ".spilled" => function.spilled = number as u32,
-                    ".shared" if function.kernel => function.shared = number as u32,
-                    ".max_threads" if function.kernel => {
-                        function.max_threads = Some(number as u32);
-                    }
-                    ".min_blocks" if function.kernel => {
-                        function.min_blocks = Some(number as u32);
-                    }
-                    _ => {
-                        let message = if word == ".shared" {
-                            "only a kernel has static shared memory"
-                        } else {
-                            "only a kernel has launch bounds"
-                        };
-                        return Err(vec![Diagnostic::new(span, message)]);
-                    }
-                }
-                Ok(())
-            }
-            ".local" | ".registers" | ".barriers" => {
-                let all = Some(one(number(line, 32))?.0 as u32);
-                let own = match line.peek() {
-                    Some(TokenKind::Word("own")) => {
-                        line.next();
-                        Some(one(number(line, 32))?.0 as u32)
-                    }
-                    _ => None,
-                };
-                let function = self.function(span)?;
-                let written = match word {
-                    ".local" => &mut function.local,
-                    ".registers" => &mut function.registers,
-                    _ => &mut function.barriers,
-                };
-                *written = Written { all, own };
-                Ok(())
-            }
+            ".shared" | ".max_threads" | ".min_blocks" | ".spilled" => self.bound(word, span, line),
+            ".local" | ".registers" | ".barriers" => self.resource(word, span, line),
             ".indirect" => {
                 self.function(span)?.indirect = true;
                 Ok(())
@@ -381,18 +328,80 @@ impl Program {
                 self.externs.push(name);
                 Ok(())
             }
+            _ => Err(vec![self.unknown(word, span)]),
+        }
+    }
+
+    /// What follows is a function's.
+    fn begin_function(&mut self, kernel: bool, line: &mut Line<'_, '_>) -> Result<()> {
+        let (name, span, _) = one(line.name())?;
+        let mut function = Function {
+            name,
+            span,
+            kernel,
+            ..Function::default()
+        };
+        if one(words(line, &["local"]))?.contains(&"local") {
+            function.linkage = Linkage::Local;
+        }
+        self.functions.push(function);
+        self.section = Section::Function;
+        Ok(())
+    }
+
+    /// Shared memory and bounds of launches, which kernels have, and what was spilled.
+    fn bound(&mut self, word: &str, span: Span, line: &mut Line<'_, '_>) -> Result<()> {
+        let number = one(number(line, 32))?.0 as u32;
+        let function = self.function(span)?;
+        match word {
+            ".spilled" => function.spilled = number,
+            ".shared" if function.kernel => function.shared = number,
+            ".max_threads" if function.kernel => function.max_threads = Some(number),
+            ".min_blocks" if function.kernel => function.min_blocks = Some(number),
             _ => {
-                let known = DIRECTIVES.iter().copied();
-                let mut d = Diagnostic::new(span, format!("there is no directive `{word}`"));
-                if !self.explanations.take(DIRECTIVES.len()) {
-                    return Err(vec![d]);
-                }
-                d = d.expect(known.clone());
-                if let Some(known) = closest(word, known) {
-                    d = d.note(format!("did you mean `{known}`?"));
-                }
-                Err(vec![d])
+                let message = if word == ".shared" {
+                    "only a kernel has static shared memory"
+                } else {
+                    "only a kernel has launch bounds"
+                };
+                return Err(vec![Diagnostic::new(span, message)]);
             }
+        }
+        Ok(())
+    }
+
+    /// What a function needs with all that it calls, and by itself.
+    fn resource(&mut self, word: &str, span: Span, line: &mut Line<'_, '_>) -> Result<()> {
+        let all = Some(one(number(line, 32))?.0 as u32);
+        let own = match line.peek() {
+            Some(TokenKind::Word("own")) => {
+                line.next();
+                Some(one(number(line, 32))?.0 as u32)
+            }
+            _ => None,
+        };
+        let function = self.function(span)?;
+        let written = match word {
+            ".local" => &mut function.local,
+            ".registers" => &mut function.registers,
+            _ => &mut function.barriers,
+        };
+        *written = Written { all, own };
+        Ok(())
+    }
+
+    /// That there is no such directive, and which there are.
+    fn unknown(&mut self, word: &str, span: Span) -> Diagnostic {
+        let known = DIRECTIVES.iter().copied();
+        let message = format!("there is no directive `{word}`");
+        let diagnostic = Diagnostic::new(span, message);
+        if !self.explanations.take(DIRECTIVES.len()) {
+            return diagnostic;
+        }
+        let diagnostic = diagnostic.expect(known.clone());
+        match closest(word, known) {
+            Some(known) => diagnostic.note(format!("did you mean `{known}`?")),
+            None => diagnostic,
         }
     }
 

@@ -90,104 +90,9 @@ impl Object {
         builder.header.e_machine = elf::Machine(MACHINE);
         let mut symbols = SymbolTable::default();
         let mut placed = Vec::new();
-        for (index, function) in self.functions.iter().enumerate() {
-            let name = format!(".text.{}", function.name);
-            let bytes: Vec<u8> = function
-                .words
-                .iter()
-                .flat_map(|w| w.to_le_bytes())
-                .collect();
-            let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
-            let section = add_section(
-                &mut builder,
-                &name,
-                elf::SHT_PROGBITS,
-                flags,
-                WORD_BYTES as u64,
-                SectionData::Data(bytes.into()),
-            );
-            builder.sections.get_mut(section).sh_addr = address(index);
-            symbols.defined.push(Definition {
-                name: &function.name,
-                linkage: function.linkage,
-                section,
-                address: address(index),
-                ty: elf::STT_FUNC,
-                size: function.len(),
-            });
-            placed.push(Placed {
-                section,
-                name,
-                relocations: &function.relocations,
-            });
-        }
-        if !self.constants.is_empty() {
-            let data = SectionData::Data(self.constants.clone().into());
-            let section = add_section(
-                &mut builder,
-                ".const",
-                elf::SHT_PROGBITS,
-                elf::SHF_ALLOC,
-                16,
-                data,
-            );
-            symbols.defined.push(Definition {
-                name: CONSTANTS,
-                linkage: Linkage::Local,
-                section,
-                address: 0,
-                ty: elf::STT_OBJECT,
-                size: self.constants.len() as u64,
-            });
-        }
-        for data in &self.data {
-            let (name, section) = add_data(&mut builder, data);
-            symbols.defined.push(Definition {
-                name: &data.name,
-                linkage: data.linkage,
-                section,
-                address: 0,
-                ty: elf::STT_OBJECT,
-                size: data.contents.len(),
-            });
-            placed.push(Placed {
-                section,
-                name,
-                relocations: &data.relocations,
-            });
-        }
-        let note = elf_note(&rmp_serde::to_vec_named(&Note::of(self))?);
-        let name = format!(".note.{NOTE_NAME}");
-        add_section(
-            &mut builder,
-            &name,
-            elf::SHT_NOTE,
-            elf::SectionFlags(0),
-            4,
-            SectionData::Note(note.into()),
-        );
-        let lines: Vec<(String, Vec<Line>)> = self
-            .functions
-            .iter()
-            .filter(|f| !f.lines.is_empty())
-            .map(|f| (f.name.clone(), f.lines.clone()))
-            .collect();
-        if !lines.is_empty() {
-            let lines = Lines {
-                files: self.files.clone(),
-                lines,
-                calls: self.calls.clone(),
-            };
-            let data = SectionData::Data(rmp_serde::to_vec(&lines)?.into());
-            add_section(
-                &mut builder,
-                LINES_SECTION,
-                elf::SHT_PROGBITS,
-                elf::SectionFlags(0),
-                1,
-                data,
-            );
-        }
+        self.add_functions(&mut builder, &mut symbols, &mut placed, address);
+        self.add_contents(&mut builder, &mut symbols, &mut placed);
+        self.add_notes(&mut builder)?;
         let final_addresses = (kind == elf::ET_EXEC).then_some(addresses.as_slice());
         let debug = dwarf::sections(self, final_addresses)?;
         for part in &debug {
@@ -212,6 +117,128 @@ impl Object {
         builder.set_section_sizes();
         builder.write(&mut out)?;
         Ok(out)
+    }
+
+    /// Adds a section of words and a symbol for each function, which begins at its address.
+    fn add_functions<'a>(
+        &'a self,
+        builder: &mut Builder<'_>,
+        symbols: &mut SymbolTable<'a>,
+        placed: &mut Vec<Placed<'a>>,
+        address: impl Fn(usize) -> u64,
+    ) {
+        for (index, function) in self.functions.iter().enumerate() {
+            let name = format!(".text.{}", function.name);
+            let bytes: Vec<u8> = function
+                .words
+                .iter()
+                .flat_map(|w| w.to_le_bytes())
+                .collect();
+            let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
+            let section = add_section(
+                builder,
+                &name,
+                elf::SHT_PROGBITS,
+                flags,
+                WORD_BYTES as u64,
+                SectionData::Data(bytes.into()),
+            );
+            builder.sections.get_mut(section).sh_addr = address(index);
+            symbols.defined.push(Definition {
+                name: &function.name,
+                linkage: function.linkage,
+                section,
+                address: address(index),
+                ty: elf::STT_FUNC,
+                size: function.len(),
+            });
+            placed.push(Placed {
+                section,
+                name,
+                relocations: &function.relocations,
+            });
+        }
+    }
+
+    /// Adds the constants, and a section and a symbol for each object of data.
+    fn add_contents<'a>(
+        &'a self,
+        builder: &mut Builder<'_>,
+        symbols: &mut SymbolTable<'a>,
+        placed: &mut Vec<Placed<'a>>,
+    ) {
+        if !self.constants.is_empty() {
+            let data = SectionData::Data(self.constants.clone().into());
+            let section = add_section(
+                builder,
+                ".const",
+                elf::SHT_PROGBITS,
+                elf::SHF_ALLOC,
+                16,
+                data,
+            );
+            symbols.defined.push(Definition {
+                name: CONSTANTS,
+                linkage: Linkage::Local,
+                section,
+                address: 0,
+                ty: elf::STT_OBJECT,
+                size: self.constants.len() as u64,
+            });
+        }
+        for data in &self.data {
+            let (name, section) = add_data(builder, data);
+            symbols.defined.push(Definition {
+                name: &data.name,
+                linkage: data.linkage,
+                section,
+                address: 0,
+                ty: elf::STT_OBJECT,
+                size: data.contents.len(),
+            });
+            placed.push(Placed {
+                section,
+                name,
+                relocations: &data.relocations,
+            });
+        }
+    }
+
+    /// Adds what ELF has no place for: what launches need to know, and lines of the source.
+    fn add_notes(&self, builder: &mut Builder<'_>) -> Result<(), WriteError> {
+        let note = elf_note(&rmp_serde::to_vec_named(&Note::of(self))?);
+        let name = format!(".note.{NOTE_NAME}");
+        add_section(
+            builder,
+            &name,
+            elf::SHT_NOTE,
+            elf::SectionFlags(0),
+            4,
+            SectionData::Note(note.into()),
+        );
+        let lines: Vec<(String, Vec<Line>)> = self
+            .functions
+            .iter()
+            .filter(|f| !f.lines.is_empty())
+            .map(|f| (f.name.clone(), f.lines.clone()))
+            .collect();
+        if !lines.is_empty() {
+            let lines = Lines {
+                files: self.files.clone(),
+                lines,
+                calls: self.calls.clone(),
+            };
+            let data = SectionData::Data(rmp_serde::to_vec(&lines)?.into());
+            add_section(
+                builder,
+                LINES_SECTION,
+                elf::SHT_PROGBITS,
+                elf::SectionFlags(0),
+                1,
+                data,
+            );
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<(), WriteError> {

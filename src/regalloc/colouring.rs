@@ -157,7 +157,13 @@ pub(super) fn colour(
             class: RegisterClass::Uniform,
         });
     }
-    // Arguments go to their parameters' registers, which are all known now.
+    pass_arguments(code, out);
+    note_copies(code, out);
+    Ok(())
+}
+
+/// Adds to the exits the copies of arguments to their parameters' registers, which are all known now.
+fn pass_arguments(code: &VCode<VReg>, out: &mut Colouring) {
     for block in code.blocks.keys() {
         for (arg, param) in out.coloured.edge_arguments(code, block) {
             let to = out.colour[param.index()];
@@ -171,6 +177,10 @@ pub(super) fn colour(
             }
         }
     }
+}
+
+/// Counts the registers of copies among those that are used.
+fn note_copies(code: &VCode<VReg>, out: &mut Colouring) {
     let sites = out
         .sites
         .iter()
@@ -189,7 +199,6 @@ pub(super) fn colour(
             }
         }
     }
-    Ok(())
 }
 
 /// A divergent block in which an instruction wants a uniform value in another register than its own: in a pair beside

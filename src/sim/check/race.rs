@@ -39,6 +39,19 @@ pub(super) struct Touch {
     pub strong: bool,
 }
 
+impl Touch {
+    /// Whether it and a later access are a race where nothing orders them: one of them writes, not both are atomic.
+    /// `changed` are the bytes of both in which the later one stores something else than was there.
+    fn conflicts(&self, now: &Now, changed: u8) -> bool {
+        // Threads that store what is there already with the instruction that stored it.
+        let repeated = self.pc == now.pc
+            && self.kind == AccessKind::Store
+            && now.kind == AccessKind::Store
+            && changed == 0;
+        (self.wrote || now.wrote) && !(self.strong && now.strong) && !repeated
+    }
+}
+
 /// What a warp does now.
 #[derive(Clone, Copy)]
 pub(super) struct Now<'a> {
@@ -221,26 +234,18 @@ impl Cell {
                 _ => touch.lanes,
             };
             let is_behind = |other: usize| now.is_behind(lane, touch.warp, other, touch.stamp);
-            let atomic = touch.strong && now.strong;
-            if (touch.wrote || now.wrote) && !atomic && found.is_none() {
-                // Threads that store what is there already with the instruction that stored it.
-                let repeated = touch.pc == now.pc
-                    && touch.kind == AccessKind::Store
-                    && now.kind == AccessKind::Store
-                    && common & !same == 0;
-                let racing = || lanes(others).find(|other| !is_behind(*other));
-                if relation != Relation::Before
-                    && !repeated
-                    && let Some(other) = racing()
-                {
-                    found = Some(Earlier {
-                        warp: touch.warp,
-                        lane: other as u32,
-                        pc: touch.pc,
-                        kind: touch.kind,
-                        byte: common.trailing_zeros(),
-                    });
-                }
+            if found.is_none()
+                && relation != Relation::Before
+                && touch.conflicts(now, common & !same)
+            {
+                let racing = lanes(others).find(|other| !is_behind(*other));
+                found = racing.map(|other| Earlier {
+                    warp: touch.warp,
+                    lane: other as u32,
+                    pc: touch.pc,
+                    kind: touch.kind,
+                    byte: common.trailing_zeros(),
+                });
             }
             // A strong access says nothing of how a plain one stands to the strong ones to come.
             if now.strong && !touch.strong {
@@ -290,18 +295,7 @@ impl Cell {
         let covered = (now.strong || !now.wrote)
             && (means.apart && elsewhere || means.apart && means.barriers && here >= 2);
         if !merged && !covered {
-            let strong = self.touches.iter().filter(|touch| touch.strong).count();
-            let first = if now.strong && strong >= KEPT_STRONG {
-                self.touches.iter().position(|touch| touch.strong)
-            } else if self.touches.len() >= KEPT {
-                let read = self.touches.iter().position(|touch| !touch.wrote);
-                Some(read.unwrap_or(0))
-            } else {
-                None
-            };
-            if let Some(first) = first {
-                self.lost |= self.touches.remove(first).bytes;
-            }
+            self.make_room(now.strong);
             self.push(Touch {
                 warp,
                 lanes: own,
@@ -314,5 +308,22 @@ impl Cell {
             });
         }
         found
+    }
+
+    /// Forgets an access if as many are kept as may be: a strong one for one that is strong, else a read, else the
+    /// first.
+    fn make_room(&mut self, strong: bool) {
+        let kept_strong = self.touches.iter().filter(|touch| touch.strong).count();
+        let first = if strong && kept_strong >= KEPT_STRONG {
+            self.touches.iter().position(|touch| touch.strong)
+        } else if self.touches.len() >= KEPT {
+            let read = self.touches.iter().position(|touch| !touch.wrote);
+            Some(read.unwrap_or(0))
+        } else {
+            None
+        };
+        if let Some(first) = first {
+            self.lost |= self.touches.remove(first).bytes;
+        }
     }
 }

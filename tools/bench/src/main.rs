@@ -151,29 +151,45 @@ fn quietly<T>(run: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
+    match alone(arguments)? {
+        true => Ok(()),
+        false => with_functions(arguments),
+    }
+}
+
+/// Measures what needs no functions of files, if that is wanted: growth and the simulator. Whether it was.
+fn alone(arguments: &Arguments) -> Result<bool> {
     if let Some([shape, size]) = arguments.growth_child.as_deref() {
         let options = subject::options(&arguments.settings, "")?;
-        return growth::measure(shape, size.parse()?, &options, arguments.rounds);
+        growth::measure(shape, size.parse()?, &options, arguments.rounds)?;
+        return Ok(true);
     }
     if let Some(filter) = &arguments.growth {
-        return growth::table(&growth::Growth {
+        growth::table(&growth::Growth {
             settings: &arguments.settings,
             filter,
             sizes: &arguments.sizes,
             limit: Duration::from_secs(arguments.limit),
             rounds: arguments.rounds,
-        });
+        })?;
+        return Ok(true);
     }
     if let Some(filter) = &arguments.simulator {
         let options = subject::options(&arguments.settings, "")?;
-        return simulator::table(&simulator::Wanted {
+        simulator::table(&simulator::Wanted {
             filter,
             options: &options,
             rounds: arguments.rounds,
             mode: &arguments.mode,
             scale: arguments.scale,
-        });
+        })?;
+        return Ok(true);
     }
+    Ok(false)
+}
+
+/// Compiles functions of files and generated ones, and prints what is wanted of that.
+fn with_functions(arguments: &Arguments) -> Result<()> {
     let paths = if arguments.paths.is_empty() && arguments.generated.is_empty() {
         vec![PathBuf::from("filetests")]
     } else {

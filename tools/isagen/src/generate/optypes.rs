@@ -343,8 +343,57 @@ fn module(machine: &Machine, optype: &Optype, w: &mut String) {
 
 fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     let name = module_name(&optype.name);
-    let modifiers = modifiers(machine, optype);
     let signature = signature(machine, optype);
+    semantics_modifiers(machine, optype, w);
+    semantics_values(&signature, w);
+    let _ = writeln!(
+        w,
+        "    /// The operation as a type.\n    pub struct Operation;\n    impl crate::isa::semantics::PureOperation for Operation {{
+        const OPTYPE: Optype = Optype::{};\n        const WORDS: usize = {};\n        type Modifiers = Modifiers;\n        type Sources = Sources;\n        type Results = Results;
+        fn decode(form: Form, word: u128) -> Modifiers {{ Modifiers::decode(form, word) }}
+        #[inline(always)]\n        fn gather<G: crate::isa::semantics::Gather>(g: &G) -> Sources {{\n            let _ = g;\n            Sources {{",
+        optype.name,
+        signature.results.iter().map(|(_, kind)| kind.words()).max().unwrap_or(0),
+    );
+    for (role, kind) in &signature.sources {
+        let argument = if *kind == Kind::Set {
+            String::new()
+        } else {
+            format!("Role::{}", camel(role))
+        };
+        let _ = writeln!(
+            w,
+            "                {}: g.{}({argument}),",
+            snake(role),
+            kind.accessor()
+        );
+    }
+    let _ = writeln!(
+        w,
+        "            }}\n        }}\n        #[inline(always)]\n        fn scatter<S: crate::isa::semantics::Scatter>(r: &Results, s: &mut S) {{\n            let _ = (r, &s);"
+    );
+    for (role, kind) in &signature.results {
+        let argument = if *kind == Kind::Set {
+            String::new()
+        } else {
+            format!("Role::{}, ", camel(role))
+        };
+        let _ = writeln!(
+            w,
+            "            s.{}({argument}r.{});",
+            kind.accessor(),
+            snake(role)
+        );
+    }
+    let _ = writeln!(
+        w,
+        "        }}\n        #[inline(always)]\n        fn evaluate<X: Semantics>(x: &X, m: &Modifiers, s: &Sources) -> Results {{ x.{name}(m, s) }}\n    }}"
+    );
+}
+
+/// The structure of the modifiers, and how they are read from a word.
+fn semantics_modifiers(machine: &Machine, optype: &Optype, w: &mut String) {
+    let modifiers = modifiers(machine, optype);
     let _ = writeln!(
         w,
         "    /// Modifiers, those of operands by role.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Modifiers {{"
@@ -407,6 +456,10 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
         let _ = writeln!(w, "                }},");
     }
     let _ = writeln!(w, "            }}\n        }}\n    }}");
+}
+
+/// The structures of the values that are read and written.
+fn semantics_values(signature: &Signature, w: &mut String) {
     for (ty, list) in [
         ("Sources", &signature.sources),
         ("Results", &signature.results),
@@ -430,47 +483,4 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
         }
         let _ = writeln!(w, "    }}");
     }
-    let _ = writeln!(
-        w,
-        "    /// The operation as a type.\n    pub struct Operation;\n    impl crate::isa::semantics::PureOperation for Operation {{
-        const OPTYPE: Optype = Optype::{};\n        const WORDS: usize = {};\n        type Modifiers = Modifiers;\n        type Sources = Sources;\n        type Results = Results;
-        fn decode(form: Form, word: u128) -> Modifiers {{ Modifiers::decode(form, word) }}
-        #[inline(always)]\n        fn gather<G: crate::isa::semantics::Gather>(g: &G) -> Sources {{\n            let _ = g;\n            Sources {{",
-        optype.name,
-        signature.results.iter().map(|(_, kind)| kind.words()).max().unwrap_or(0),
-    );
-    for (role, kind) in &signature.sources {
-        let argument = if *kind == Kind::Set {
-            String::new()
-        } else {
-            format!("Role::{}", camel(role))
-        };
-        let _ = writeln!(
-            w,
-            "                {}: g.{}({argument}),",
-            snake(role),
-            kind.accessor()
-        );
-    }
-    let _ = writeln!(
-        w,
-        "            }}\n        }}\n        #[inline(always)]\n        fn scatter<S: crate::isa::semantics::Scatter>(r: &Results, s: &mut S) {{\n            let _ = (r, &s);"
-    );
-    for (role, kind) in &signature.results {
-        let argument = if *kind == Kind::Set {
-            String::new()
-        } else {
-            format!("Role::{}, ", camel(role))
-        };
-        let _ = writeln!(
-            w,
-            "            s.{}({argument}r.{});",
-            kind.accessor(),
-            snake(role)
-        );
-    }
-    let _ = writeln!(
-        w,
-        "        }}\n        #[inline(always)]\n        fn evaluate<X: Semantics>(x: &X, m: &Modifiers, s: &Sources) -> Results {{ x.{name}(m, s) }}\n    }}"
-    );
 }
