@@ -5,7 +5,7 @@
 //! them shapes and strides, whose number it does not. The first are parameters of the kernel, so that they cost no
 //! load; the second are a small array on the device.
 
-use crate::translate::TranslateError;
+use crate::error::TranslateError;
 use cranelift_codegen::ir::{Type, types};
 use cubecl_core::ir::metadata::{INFO_ALIGN, Info};
 

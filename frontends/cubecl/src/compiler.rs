@@ -1,7 +1,8 @@
 //! Kernels of CubeCL to machine code.
 
 use crate::arguments::Arguments;
-use crate::translate::{self, TranslateError};
+use crate::error::TranslateError;
+use crate::translate;
 use cranelift_thisgpu::launch::Place;
 use cranelift_thisgpu::locations::Locations;
 use cranelift_thisgpu::{Code, DeviceProperties, KernelOptions, Options};

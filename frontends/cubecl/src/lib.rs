@@ -18,6 +18,7 @@
 mod arguments;
 pub mod compiler;
 mod device;
+mod error;
 mod profile;
 mod properties;
 mod report;
@@ -29,8 +30,8 @@ mod translate;
 
 pub use cubecl_server::runtime::Runtime;
 pub use device::{DEVICE_VARIABLE, ThisgpuDevice};
+pub use error::TranslateError;
 pub use properties::device_properties;
 pub use report::REPORT_VARIABLE;
 pub use runtime::ThisgpuRuntime;
 pub use server::ThisgpuServer;
-pub use translate::TranslateError;

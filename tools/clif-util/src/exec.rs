@@ -4,8 +4,8 @@
 //! numbers]},"ur":{"UR0":1},"pred":{"P0":4294967295},"const":{"0":"hex bytes"}, "active":4294967295}`; registers that
 //! it does not set are 0. The answer is one line with what changed.
 
-use crate::input::Heard;
 use crate::messages::{self, Several};
+use crate::pipe::Heard;
 use crate::{Outcome, input};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};

@@ -22,6 +22,7 @@ mod messages;
 mod objdump;
 mod options;
 mod pass;
+mod pipe;
 mod port;
 mod progress;
 mod run;

@@ -6,7 +6,7 @@
 //! characters are written as escapes.
 
 use crate::colours::Label;
-use crate::input::Heard;
+use crate::pipe::Heard;
 use cranelift_thisgpu::asm::{Diagnostics, Severity};
 use cranelift_thisgpu::error::Errors;
 use std::fmt::{self, Display, Write as _};

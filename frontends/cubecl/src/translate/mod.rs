@@ -25,6 +25,7 @@ mod types;
 mod vector;
 
 use crate::arguments::Arguments;
+use crate::error::{Result, invalid, unsupported};
 use cranelift_codegen::ir::{self, InstBuilder, Type};
 use cranelift_frontend::FunctionBuilder;
 use cranelift_thisgpu::build;
@@ -43,31 +44,7 @@ use pliron::operation::Operation;
 use pliron::printable::Printable;
 use pliron::r#type::{TypeHandle, Typed};
 use pliron::value::Value;
-use thiserror::Error;
 use types::Scalar;
-
-/// Why a kernel is not translated.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum TranslateError {
-    /// CubeCL has it, this device or this translation has not.
-    #[error("unsupported: {0}")]
-    Unsupported(String),
-    /// The IR is not what CubeCL promises.
-    #[error("the kernel's IR is not valid: {0}")]
-    Invalid(String),
-}
-
-type Result<T> = std::result::Result<T, TranslateError>;
-
-/// The error of something that is not supported.
-fn unsupported(what: impl Into<String>) -> TranslateError {
-    TranslateError::Unsupported(what.into())
-}
-
-/// The error of IR that CubeCL does not make.
-fn invalid(what: impl Into<String>) -> TranslateError {
-    TranslateError::Invalid(what.into())
-}
 
 /// The lanes of a value.
 type Lanes = Vec<ir::Value>;
