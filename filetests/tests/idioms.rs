@@ -160,11 +160,14 @@ fn complaints(repository: &Path, idiom: &Idiom) -> Vec<String> {
 fn markdown(files: &[(String, Vec<Idiom>)]) -> String {
     let mut page = "# Idioms
 
-What everyday kernels are made of, and how many instructions it takes: *measured*, counted in the goldens `filetests/lower/idioms_*.clif` without
-the RET or EXIT at their end. *Before* is what it was before the rules of this table were there. *By hand* is what a person would write
+What everyday kernels are made of, and how many instructions it takes: *measured*, counted in the goldens \
+`filetests/lower/idioms_*.clif` without
+the RET or EXIT at their end. *Before* is what it was before the rules of this table were there. *By hand* is what a \
+person would write
 for this instruction set, with arguments and results in the registers of the calling convention.
 
-The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 cargo test -p cranelift-thisgpu-filetests --test idioms`.
+The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 cargo test -p \
+cranelift-thisgpu-filetests --test idioms`.
 "
     .to_owned();
     let sums = |idioms: &[&Idiom]| {
@@ -189,7 +192,8 @@ The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 ca
     for (file, idioms) in files {
         _ = writeln!(
             page,
-            "\n## `{file}`\n\n| function | operations | before | after | by hand | rule |\n| --- | --- | --- | --- | --- | --- |"
+            "\n## `{file}`\n\n| function | operations | before | after | by hand | rule |\n| --- | --- | --- | --- | \
+             --- | --- |"
         );
         for idiom in idioms {
             let before = idiom.before.map_or(String::new(), |n| n.to_string());

@@ -54,7 +54,8 @@ impl Counts {
             ..
         } = self;
         println!(
-            "{what}: {functions} functions, {instructions} instructions; [all, redundant]: waits {waits:?}, read scoreboards {reads:?}, \
+            "{what}: {functions} functions, {instructions} instructions; [all, redundant]: waits {waits:?}, read \
+             scoreboards {reads:?}, \
              write scoreboards {writes:?}"
         );
     }

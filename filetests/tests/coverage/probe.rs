@@ -46,7 +46,8 @@ pub fn function(case: &Case, name: &str) -> String {
         false => format!(" -> {}", list(&results)),
     };
     format!(
-        "function %{name}({}){returned} tail {{\n{preamble}block0({}):\n    {assignment}{instruction}\n{end}{blocks}}}\n",
+        "function %{name}({}){returned} tail \
+         {{\n{preamble}block0({}):\n    {assignment}{instruction}\n{end}{blocks}}}\n",
         list(&operands),
         parameters.join(", "),
     )
@@ -190,7 +191,8 @@ fn parts(case: &Case, operands: usize) -> Parts {
         InstructionFormat::ExceptionHandlerAddress => Parts {
             preamble: "    sig0 = () tail\n    fn0 = %other sig0\n".to_owned(),
             blocks:
-                "    trapz v100, user1\n    jump block1\nblock1:\n    try_call fn0(), sig0, block2(), [ default: block2() ]\nblock2:\n    return\n"
+                "    trapz v100, user1\n    jump block1\nblock1:\n    try_call fn0(), sig0, block2(), [ default: \
+                 block2() ]\nblock2:\n    return\n"
                     .to_owned(),
             ..ends(format!("{typed} block1, 0"))
         },

@@ -245,7 +245,10 @@ fn options_type(machine: &Machine, optype: &Optype, w: &mut String) {
         .collect();
     let _ = writeln!(
         w,
-        "    /// The modifiers behind the mnemonic, at their bits.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Options(u128);\n    impl Options {{\n        /// Options from every modifier.\n        pub const fn new({}) -> Options {{\n            Options(0",
+        "    /// The modifiers behind the mnemonic, at their bits.\n    #[derive(Clone, Copy, Debug, PartialEq, \
+         Eq)]\n    pub struct Options(u128);\n    impl Options \
+        {{\n        /// Options from every modifier.\n        pub const fn new({}) -> Options \
+        {{\n            Options(0",
         parameters.join(", ")
     );
     for o in &options {
@@ -271,7 +274,8 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     let pure: Vec<&Optype> = machine.optypes.iter().filter(|o| is_pure(o)).collect();
     let _ = writeln!(
         w,
-        "/// The semantics of every pure operation. A new operation does not compile until it has one.\npub trait Semantics {{"
+        "/// The semantics of every pure operation. A new operation does not compile until it has one.\npub trait \
+         Semantics {{"
     );
     for optype in &pure {
         let name = module_name(&optype.name);
@@ -283,7 +287,9 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     }
     let _ = writeln!(
         w,
-        "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME module;`.\n#[allow(unused_macros, reason = \"only the simulator calls it\")]\nmacro_rules! for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{"
+        "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME \
+         module;`.\n#[allow(unused_macros, reason = \"only the simulator calls it\")]\nmacro_rules! \
+        for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{"
     );
     for optype in &pure {
         let _ = writeln!(
@@ -347,7 +353,8 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     let signature = signature(machine, optype);
     let _ = writeln!(
         w,
-        "    /// Modifiers, those of operands by role.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Modifiers {{"
+        "    /// Modifiers, those of operands by role.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub \
+         struct Modifiers {{"
     );
     for m in &modifiers {
         let _ = writeln!(
@@ -432,10 +439,13 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     }
     let _ = writeln!(
         w,
-        "    /// The operation as a type.\n    pub struct Operation;\n    impl crate::isa::semantics::PureOperation for Operation {{
-        const OPTYPE: Optype = Optype::{};\n        const WORDS: usize = {};\n        type Modifiers = Modifiers;\n        type Sources = Sources;\n        type Results = Results;
+        "    /// The operation as a type.\n    pub struct Operation;\n    impl crate::isa::semantics::PureOperation \
+         for Operation {{
+        const OPTYPE: Optype = Optype::{};\n        const WORDS: usize = {};\n        type Modifiers = \
+        Modifiers;\n        type Sources = Sources;\n        type Results = Results;
         fn decode(form: Form, word: u128) -> Modifiers {{ Modifiers::decode(form, word) }}
-        #[inline(always)]\n        fn gather<G: crate::isa::semantics::Gather>(g: &G) -> Sources {{\n            let _ = g;\n            Sources {{",
+        #[inline(always)]\n        fn gather<G: crate::isa::semantics::Gather>(g: &G) -> Sources \
+        {{\n            let _ = g;\n            Sources {{",
         optype.name,
         signature.results.iter().map(|(_, kind)| kind.words()).max().unwrap_or(0),
     );
@@ -454,7 +464,8 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     }
     let _ = writeln!(
         w,
-        "            }}\n        }}\n        #[inline(always)]\n        fn scatter<S: crate::isa::semantics::Scatter>(r: &Results, s: &mut S) {{\n            let _ = (r, &s);"
+        "            }}\n        }}\n        #[inline(always)]\n        fn scatter<S: \
+         crate::isa::semantics::Scatter>(r: &Results, s: &mut S) {{\n            let _ = (r, &s);"
     );
     for (role, kind) in &signature.results {
         let argument = if *kind == Kind::Set {
@@ -471,6 +482,7 @@ fn semantics_types(machine: &Machine, optype: &Optype, w: &mut String) {
     }
     let _ = writeln!(
         w,
-        "        }}\n        #[inline(always)]\n        fn evaluate<X: Semantics>(x: &X, m: &Modifiers, s: &Sources) -> Results {{ x.{name}(m, s) }}\n    }}"
+        "        }}\n        #[inline(always)]\n        fn evaluate<X: Semantics>(x: &X, m: &Modifiers, s: &Sources) \
+         -> Results {{ x.{name}(m, s) }}\n    }}"
     );
 }
