@@ -263,6 +263,8 @@ impl Lower<'_> {
             }
             return Some(smallvec![Output::Predicate(truth)]);
         }
-        rules::constructor_lower(self, inst)
+        rules::constructor_lower_tree(self, inst)
+            .or_else(|| rules::constructor_lower_fused(self, inst))
+            .or_else(|| rules::constructor_lower(self, inst))
     }
 }
