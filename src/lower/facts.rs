@@ -1,7 +1,12 @@
 //! What rules rely on about how other rules leave their results: which values live in predicates, and above which
 //! narrow values there are zeros. Lowering goes backwards, so users ask before the definition is lowered; this is the
 //! one place that says it.
+//!
+//! Nothing here is taken on trust. That the rules give a predicate for a truth and for nothing else is asserted of every
+//! instruction that is lowered ([`Lower::leaves_as_said`]); what registers hold above narrow results, a test looks at
+//! for every operation (`filetests/tests/coverage`).
 
+use super::source::{Output, PSrc};
 use super::state::Lower;
 use crate::intrinsics::Lowering;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
@@ -38,22 +43,32 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a result of an operation other than a comparison is made as a predicate: the overflow of arithmetic, and
-    /// `vany_true`.
+    /// Whether a result of an operation other than a comparison is made as a predicate: `vany_true`, and the overflow of
+    /// arithmetic, which is a second result of i8 whatever type the first has.
     fn gives_truth(&self, opcode: Opcode, inst: Inst, result: Value) -> bool {
-        match opcode {
-            Opcode::VanyTrue => true,
-            Opcode::UaddOverflow
-            | Opcode::SaddOverflow
-            | Opcode::UsubOverflow
-            | Opcode::SsubOverflow
-            | Opcode::UmulOverflow
-            | Opcode::SmulOverflow
-            | Opcode::UaddOverflowCin
-            | Opcode::SaddOverflowCin
-            | Opcode::UsubOverflowBin
-            | Opcode::SsubOverflowBin => self.func.dfg.inst_results(inst).get(1) == Some(&result),
-            _ => false,
+        let constraints = opcode.constraints();
+        let overflows = || {
+            constraints.num_fixed_results() == 2
+                && constraints.result_type(1, types::I64) == types::I8
+        };
+        opcode == Opcode::VanyTrue
+            || overflows() && self.func.dfg.inst_results(inst).get(1) == Some(&result)
+    }
+
+    /// Whether rules left a result as is said here: a truth as a predicate, negated where that holds the opposite, anything
+    /// else in registers.
+    pub(super) fn leaves_as_said(&self, value: Value, output: Output) -> bool {
+        let overflow = || {
+            let inst = self.def_of(value);
+            inst.is_some_and(|inst| self.func.dfg.inst_results(inst).len() == 2)
+        };
+        match output {
+            Output::Predicate(PSrc {
+                reg: Some(_),
+                negated,
+            }) if overflow() => negated == self.holds_opposite(value),
+            Output::Predicate(_) => self.is_truth(value),
+            Output::Regs(_) => !self.is_truth(value),
         }
     }
 

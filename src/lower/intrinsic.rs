@@ -1,5 +1,6 @@
 //! What the rules of intrinsics, symbols and traps (`isle/lower/intrinsic.isle`) ask.
 
+use super::rules::{Object, Symbol};
 use super::source::{Base, InstOutput, PSrc, Src};
 use super::state::Lower;
 use super::typed::{Operand, Unit, Word};
@@ -10,30 +11,8 @@ use crate::isa::generated::SReg;
 use crate::isa::{Role, build};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
 use cranelift_codegen::ir::{
-    FuncRef, GlobalValue, GlobalValueData, Inst, InstructionData, TrapCode, ValueList,
+    GlobalValue, GlobalValueData, Inst, InstructionData, TrapCode, ValueList,
 };
-
-/// What a global value stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symbol {
-    /// A thread or launch value, by its special register.
-    Special(SReg),
-    /// A value of the launch, by its offset in constant bank 0.
-    LaunchConstant(u32),
-    /// The kernel's shared memory.
-    Shared,
-    /// A data object.
-    Data,
-}
-
-/// What has an absolute address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
-    /// Data.
-    Data(GlobalValue),
-    /// A function.
-    Function(FuncRef),
-}
 
 /// Where a value that an intrinsic reads stands in constant bank 0.
 pub(super) fn launch_constant(intrinsic: &Intrinsic) -> Option<Base> {

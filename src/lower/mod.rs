@@ -243,6 +243,7 @@ impl Lower<'_> {
                     self.func.dfg.display_inst(inst)
                 );
                 for (&value, output) in results.iter().zip(outputs) {
+                    debug_assert!(self.leaves_as_said(value, output), "{value}: {output:?}");
                     self.bind(value, output);
                 }
             }
@@ -254,7 +255,7 @@ impl Lower<'_> {
         self.builder.end_unit();
     }
 
-    /// Applies the first rule that matches.
+    /// Applies the first rule that matches, in the order of the stages.
     fn apply_rules(&mut self, inst: Inst) -> Option<InstOutput> {
         if self.defines_truth(inst) {
             let truth = rules::constructor_lower_truth(self, inst)?;
@@ -263,6 +264,13 @@ impl Lower<'_> {
             }
             return Some(smallvec![Output::Predicate(truth)]);
         }
-        rules::constructor_lower(self, inst)
+        debug_assert!(
+            rules::constructor_lower_truth(self, inst).is_none(),
+            "{} is no truth for facts.rs",
+            self.func.dfg.display_inst(inst)
+        );
+        rules::constructor_lower_tree(self, inst)
+            .or_else(|| rules::constructor_lower_fused(self, inst))
+            .or_else(|| rules::constructor_lower(self, inst))
     }
 }

@@ -2,7 +2,10 @@
 
 use crate::isa::table::Modifiers;
 use crate::isa::{RegisterClass, VReg};
-use cranelift_codegen::ir::{self, Value};
+use cranelift_codegen::ir::{self, Value, ValueList};
+
+/// A list of values from a position on.
+pub type ValueSlice = (ValueList, usize);
 
 /// Up to four registers of one value, low word first.
 #[derive(Clone, Copy, PartialEq, Eq)]

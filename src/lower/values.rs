@@ -427,7 +427,6 @@ impl Lower<'_> {
                         self.builder.bind(a, r);
                     }
                 }
-                debug_assert!(home.predicate.is_none(), "{value} is no truth value");
             }
             Output::Predicate(p) => {
                 if let Some(asked) = home.regs {

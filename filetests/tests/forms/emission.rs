@@ -130,7 +130,7 @@ fn calls(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The files of a folder and of those in it with an extension: path from the folder and text.
-fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
+pub fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
     let mut list = Vec::new();
     let mut open = vec![folder.to_path_buf()];
     while let Some(inner) = open.pop() {
