@@ -15,10 +15,10 @@ mod word;
 pub use word::ByteMap;
 pub(super) use word::{Byte, Bytes, picks};
 
-use super::source::{is_representable, words_of_bits};
 use super::state::Lower;
 use super::typed::{Operand, Word};
 use super::vector::Picks;
+use crate::analysis::definitions::{is_representable, words_of_bits};
 use crate::isa::generated::I2IPDType;
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value};
 use word::{BYTES, Source, sources, values};
@@ -148,6 +148,9 @@ impl Lower<'_> {
     /// A bit for each byte that is known to be zero by the definition alone.
     fn zero_bytes(&self, value: Value) -> u32 {
         let bytes = count(self.type_of(value)) as u32;
+        if bytes == 0 {
+            return 0;
+        }
         let above = |bits: u32| !0u32 << bits.div_ceil(8);
         let limit = |value: Value| self.signed_constant_of(value).filter(|&n| n >= 0);
         let below = |n: i128| above(128 - n.leading_zeros());

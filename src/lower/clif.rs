@@ -1,7 +1,8 @@
 //! What rules ask of CLIF: instructions, types and constants.
 
-use super::source::{Base, is_representable, words_of_bits};
+use super::source::Base;
 use super::state::Lower;
+use crate::analysis::definitions::{is_representable, words_of_bits};
 use cranelift_codegen::ir::immediates::Uimm8;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{

@@ -21,7 +21,6 @@ mod context;
 mod convert;
 mod cuts;
 mod dot;
-mod facts;
 mod float;
 mod frame;
 mod home;
@@ -44,6 +43,7 @@ mod vector;
 
 pub use state::{Facts, Input};
 
+use crate::analysis::definitions::Definitions;
 use crate::analysis::ordering::Access;
 use crate::analysis::uses::has_effect;
 use crate::error::{ErrorList, Errors};
@@ -94,7 +94,12 @@ pub fn lower(
     let has_calls = has_calls(input);
     builder.begin(order.len());
     let mut lowering = Lower {
-        func: input.func,
+        definitions: Definitions {
+            func: input.func,
+            users: input.facts.users,
+            intrinsics: input.facts.intrinsics,
+            flow: input.facts.flow,
+        },
         input,
         builder,
         homes,
