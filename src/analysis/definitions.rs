@@ -1,8 +1,8 @@
 //! What instructions compute values, as selection and the pass before it that fuses instructions see them: constants,
 //! truths that live in predicates, and above which narrow values a register holds zeros.
 //!
-//! Users ask before the definition is lowered, since lowering goes backwards. So this is the one place that says how the
-//! rules leave their results.
+//! Users ask before the definition is lowered, since lowering goes backwards. So this is the one place that says how
+//! the rules leave their results.
 
 use super::control_flow::ControlFlow;
 use super::uses::Users;

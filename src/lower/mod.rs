@@ -13,14 +13,12 @@
 mod access;
 mod address;
 mod blocks;
-mod bytes;
 mod call;
 mod clif;
 mod constants;
 mod context;
 mod convert;
 mod cuts;
-mod dot;
 mod float;
 mod frame;
 mod home;

@@ -12,9 +12,7 @@ pub mod types {
     pub use crate::analysis::provenance::Space;
     pub use crate::intrinsics::Lowering;
     pub use crate::lower::address::{Address, Reach};
-    pub use crate::lower::bytes::ByteMap;
     pub use crate::lower::clif::{ByteOrder, Lane, Shape, ValueSlice, Width, Words};
-    pub use crate::lower::dot::{Dot, Factor, Rest};
     pub use crate::lower::frame::FramePart;
     pub use crate::lower::intrinsic::{Object, Symbol};
     pub use crate::lower::multiply::Product;
