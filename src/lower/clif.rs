@@ -1,8 +1,9 @@
 //! What rules ask of CLIF: instructions, types and constants.
 
 use super::rules::{ByteOrder, Lane, Shape, Width, Words};
-use super::source::{Base, ValueSlice, is_representable, words_of_bits};
+use super::source::{Base, ValueSlice};
 use super::state::Lower;
+use crate::analysis::definitions::{is_representable, words_of_bits};
 use cranelift_codegen::ir::immediates::Uimm8;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{

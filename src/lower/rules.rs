@@ -12,8 +12,6 @@ pub mod types {
     pub use crate::analysis::provenance::Space;
     pub use crate::intrinsics::Lowering;
     pub use crate::lower::address::Address;
-    pub use crate::lower::bytes::ByteMap;
-    pub use crate::lower::dot::{Dot, Factor, Rest};
     pub use crate::lower::source::{InstOutput, PSrc, Regs, Src, ValueSlice};
     pub use crate::lower::tables::Tree;
     pub use crate::lower::typed::*;

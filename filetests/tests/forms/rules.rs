@@ -9,12 +9,11 @@ use crate::isle::{Node, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The terms that lower an instruction, in the order in which they are asked.
-pub const STAGES: [&str; 3] = ["lower_tree", "lower_fused", "lower"];
+pub const STAGES: [&str; 2] = ["lower_fused", "lower"];
 /// All terms whose rules are for an instruction.
-pub const ROOTS: [&str; 6] = [
+pub const ROOTS: [&str; 5] = [
     STAGES[0],
     STAGES[1],
-    STAGES[2],
     "lower_truth",
     "lower_uniform",
     "lower_uniform_truth",

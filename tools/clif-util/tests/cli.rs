@@ -353,6 +353,7 @@ fn passes_are_left_out_where_code_stays_right() {
         "rewrite",
         "split-addresses",
         "merge-accesses",
+        "fuse",
         "order",
     ] {
         let output = skip(pass);
