@@ -55,15 +55,6 @@ fn generate(root: &Path, out: &Path) -> Result<(), String> {
         &out.join("constructors.isle"),
         &isagen::generate::isle::declarations(&machine),
     )?;
-    #[cfg(feature = "spa53")]
-    for set in machine
-        .unencoded
-        .iter()
-        .filter(|s| s.name.text == "SPA 5.3")
-    {
-        let tables = isagen::unencoded::generate::rust(set);
-        write(&out.join("spa53.rs"), &tables)?;
-    }
     rules(root, out, &isagen::generate::isle::methods(&machine))
 }
 

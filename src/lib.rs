@@ -43,15 +43,22 @@
 //! | `driver` | [`driver`]: devices, memory, launches, for any [`Driver`](driver::Driver) |
 //! | `module` | [`module`]: [`GpuModule`] |
 //! | `sim` | [`sim`]: the simulator; with `driver`, [`Device::simulator`] |
-//! | `spa53` | [`spa53`]: assembly of the predecessor SPA 5.3 executed and carried over |
+//! | `unstable` | [`unstable`]: what this project's own tools and tests take of the inside, with no promises |
 //!
-//! All but `spa53` are on by default. Without them the back end stands alone: CLIF in, objects out.
+//! All but `unstable` are on by default. Without them the back end stands alone: CLIF in, objects out.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "module docs name private items on purpose; the CI builds both views"
+)]
+#![cfg_attr(
+    not(feature = "unstable"),
+    allow(
+        dead_code,
+        reason = "only the project's own tools and tests take it; with the feature the lint sees it used"
+    )
 )]
 
 mod abi;
@@ -71,7 +78,7 @@ pub mod error;
 #[cfg(doctest)]
 mod guide;
 mod hazards;
-mod intrinsics;
+pub mod intrinsics;
 #[macro_use]
 mod isa;
 pub mod launch;
@@ -91,14 +98,13 @@ pub mod settings;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod simt;
-#[cfg(feature = "spa53")]
-pub mod spa53;
 pub mod target;
 #[cfg(test)]
 mod testing;
 mod text;
 mod type_name;
 mod uniform;
+#[cfg(feature = "unstable")]
 pub mod unstable;
 mod vcode;
 mod warning;

@@ -1,4 +1,5 @@
 //! What the project's own tools and tests need of the inside, and users do not: **no promises are made about it**.
+//! The feature `unstable`, off by default, adds it.
 //!
 //! The stages, instructions and parts of the simulator are private; the items below are those that `clif-util`, the
 //! benchmark, the fuzzer and the tests of the passes take. They change with the passes, in any version. Whoever finds
@@ -14,6 +15,35 @@ pub mod analysis {
     pub use crate::analysis::Facts;
 }
 
+/// The assembler in parts: tokens of a text, what a line of them says.
+#[cfg(feature = "asm")]
+pub mod asm {
+    /// Tokens.
+    pub mod lexer {
+        pub use crate::asm::lexer::{Token, TokenKind, tokens};
+    }
+
+    /// The tokens of a line.
+    pub mod line {
+        pub use crate::asm::line::{Line, Parsed};
+    }
+
+    /// Names of registers.
+    pub mod name {
+        pub use crate::asm::name::{File, RegisterName};
+    }
+
+    /// Operands as written.
+    pub mod operand {
+        pub use crate::asm::operand::{Offset, Operand, RegisterText, Value};
+    }
+
+    /// Instructions as written.
+    pub mod syntax {
+        pub use crate::asm::syntax::{Guard, Written};
+    }
+}
+
 /// Steps on CLIF before selection, comments of test files.
 pub mod clif {
     pub use crate::clif::{Options, Prepared, Preparer};
@@ -26,27 +56,25 @@ pub mod clif {
 
 /// What messages are made of.
 pub mod text {
-    pub use crate::text::{count, did_you_mean};
+    pub use crate::text::{count, did_you_mean, line_starts, list, near};
 }
 
 /// Machine code before it is an object.
 pub mod emit {
-    pub use crate::emit::Code;
+    pub use crate::emit::{Code, Resources};
 }
 
 /// Control bits in finished words.
 pub mod hazards {
+    /// Control bits that do not suffice.
+    pub mod verify {
+        pub use crate::hazards::verify::{Hazard, HazardKind, verify};
+    }
+
     /// Waits that nothing needs.
     pub mod redundancy {
         pub use crate::hazards::redundancy::{Redundancy, RedundancyKind, redundancies};
     }
-}
-
-/// The intrinsics.
-pub mod intrinsics {
-    pub use crate::intrinsics::{
-        Effect, Intrinsic, Lowering, PREFIX, TABLE, Uniformity, lookup, markdown,
-    };
 }
 
 /// Instructions, their words, and the tables that are generated from the description.
@@ -63,14 +91,12 @@ pub mod isa {
     pub mod reference {}
 
     pub use crate::isa::{
-        Control, Form, Illegal, Inst, Optype, PInst, PReg, Register, RegisterClass, Role, VReg,
-        decode,
+        Control, Form, Illegal, Inst, Optype, PInst, PReg, Register, RegisterClass, Role,
+        Scoreboard, VReg, decode,
     };
 
-    /// Functions that build instructions.
-    pub mod build {
-        pub use crate::isa::build::{mov_i, mov_r, mov_u, plop3_x, umov_u};
-    }
+    /// Functions that build instructions; text and bits of literals; operands.
+    pub use crate::isa::{build, literal, operand};
 
     /// Words.
     pub mod encode {
@@ -78,24 +104,7 @@ pub mod isa {
     }
 
     /// The tables.
-    pub mod generated {
-        pub use crate::isa::generated::{CONTROL, ENUMS, FORMS, MOVW, OPTYPES, form_of};
-
-        /// Of MOV.
-        pub mod mov {
-            pub use crate::isa::generated::mov::Options;
-        }
-
-        /// Of UMOV.
-        pub mod umov {
-            pub use crate::isa::generated::umov::Options;
-        }
-    }
-
-    /// Operands of the functions that build instructions.
-    pub mod operand {
-        pub use crate::isa::operand::PT;
-    }
+    pub use crate::isa::generated;
 
     /// Random instructions.
     pub mod random {
@@ -144,12 +153,17 @@ pub mod sim {
     pub use crate::sim::memory::local::Local;
     pub use crate::sim::memory::strong::Concurrency;
     pub use crate::sim::warp::Warp;
-    pub use crate::sim::warp::registers::{Column, Registers};
+    pub use crate::sim::warp::registers::{Column, LANES, Registers};
     pub use crate::sim::{
         execute::Environment,
         memory::banks::{BANKS, Banks},
     };
     pub use crate::sim::{launch::Loaded, memory::global::Global};
+
+    /// What operations compute.
+    pub mod semantics {
+        pub use crate::sim::semantics::{compare, round_to_odd, softfloat};
+    }
 }
 
 /// Code between selection and emission.

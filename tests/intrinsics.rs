@@ -8,8 +8,8 @@ mod common;
 
 use cranelift_codegen::ir::{Type, types};
 use cranelift_thisgpu::driver::Device;
+use cranelift_thisgpu::intrinsics::{self, Intrinsic};
 use cranelift_thisgpu::sim::{Report, SimConfig};
-use cranelift_thisgpu::unstable::intrinsics::{self, Intrinsic};
 use cranelift_thisgpu::unstable::isa::random::Random as Sequence;
 use half::{bf16, f16};
 

@@ -10,9 +10,9 @@ use cranelift_codegen::ir::{ExternalName, Function};
 use cranelift_thisgpu::compile::{Code, Compiler, FunctionInput, Timings, Unit, library};
 use cranelift_thisgpu::compile::{KernelOptions, SourceFile, SourceFunction};
 use cranelift_thisgpu::error::{Errors, Problem};
+use cranelift_thisgpu::intrinsics;
 use cranelift_thisgpu::object::Linkage;
 use cranelift_thisgpu::settings::Options;
-use cranelift_thisgpu::unstable::intrinsics;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a function cannot be run.

@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{
     Signature, Type, UserFuncName, Value,
 };
 use cranelift_codegen::isa::CallConv;
-use cranelift_thisgpu::unstable::intrinsics;
+use cranelift_thisgpu::intrinsics;
 
 /// Bytes of a slot: the widest value that CLIF passes in one piece on this target.
 pub const SLOT_BYTES: usize = 16;

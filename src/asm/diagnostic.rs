@@ -130,7 +130,8 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    pub(crate) fn new(file: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Diagnostics {
+    /// Those of a text, in the order of their places; `file` is its name.
+    pub fn new(file: &str, text: &str, mut diagnostics: Vec<Diagnostic>) -> Diagnostics {
         diagnostics.sort_by_key(|d| d.span);
         let text = if diagnostics.is_empty() { "" } else { text };
         Diagnostics {

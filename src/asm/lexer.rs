@@ -4,7 +4,7 @@ use super::diagnostic::{Diagnostic, Span};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenKind<'a> {
+pub enum TokenKind<'a> {
     /// Letters, digits, `_`, `$` and dots, beginning with a letter, `_`, `$`, or a dot before one of these or a digit:
     /// `IADD.X`, `R1.H0_H0`, `.kernel`, `.L1`, `.H0`.
     Word(&'a str),
@@ -20,8 +20,10 @@ pub(crate) enum TokenKind<'a> {
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
+pub struct Token<'a> {
+    /// What it is.
     pub kind: TokenKind<'a>,
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -39,7 +41,7 @@ fn continues_word(c: char) -> bool {
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The tokens of a text, with a final [`TokenKind::Newline`]; characters that begin no token are reported and left out.
-pub(crate) fn tokens<'a>(text: &'a str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Token<'a>> {
+pub fn tokens<'a>(text: &'a str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Token<'a>> {
     let mut out = Vec::new();
     let mut at = text.len() - text.trim_start_matches(BYTE_ORDER_MARK).len();
     while let Some(c) = text[at..].chars().next() {

@@ -4,10 +4,11 @@ use super::diagnostic::{Diagnostic, Span};
 use super::lexer::{Token, TokenKind};
 use super::name::unquoted;
 
-pub(crate) type Parsed<T> = Result<T, Diagnostic>;
+/// What is read, or what is wrong where.
+pub type Parsed<T> = Result<T, Diagnostic>;
 
 /// The tokens of one line.
-pub(crate) struct Line<'t, 'a> {
+pub struct Line<'t, 'a> {
     pub(super) tokens: &'t [Token<'a>],
     pub(super) at: usize,
     /// Place of the end of the line.
@@ -24,14 +25,21 @@ impl<'t, 'a> Line<'t, 'a> {
         }
     }
 
+    /// The next token, which stays.
     pub fn peek(&self) -> Option<TokenKind<'a>> {
         self.tokens.get(self.at).map(|t| t.kind)
     }
 
+    /// The token so far behind the next one.
     pub fn peek_at(&self, ahead: usize) -> Option<TokenKind<'a>> {
         self.tokens.get(self.at + ahead).map(|t| t.kind)
     }
 
+    /// The next token, which is behind the cursor then.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a cursor, which also looks ahead"
+    )]
     pub fn next(&mut self) -> Option<Token<'a>> {
         let token = self.tokens.get(self.at).copied();
         self.at += usize::from(token.is_some());
@@ -51,12 +59,14 @@ impl<'t, 'a> Line<'t, 'a> {
             .map_or(self.end, |t| t.span)
     }
 
+    /// Passes over a mark if it is the next token; whether it was.
     pub fn eat(&mut self, mark: char) -> bool {
         let found = self.peek() == Some(TokenKind::Mark(mark));
         self.at += usize::from(found);
         found
     }
 
+    /// The message that something else stands here than what may.
     pub fn unexpected<S: Into<String>>(&self, expected: impl IntoIterator<Item = S>) -> Diagnostic {
         let found = match self.peek() {
             None | Some(TokenKind::Newline) => "the line ends here".to_string(),
@@ -67,6 +77,10 @@ impl<'t, 'a> Line<'t, 'a> {
         Diagnostic::new(self.span(), found).expect(expected)
     }
 
+    /// Passes over a mark.
+    ///
+    /// # Errors
+    /// When something else is the next token.
     pub fn expect(&mut self, mark: char) -> Parsed<()> {
         if self.eat(mark) {
             Ok(())

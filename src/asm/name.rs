@@ -5,7 +5,7 @@ use crate::isa::{PReg, Register, RegisterClass, VReg};
 
 /// Register files as the text names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum File {
+pub enum File {
     /// `R0`, `UR0`, `P0`.
     Class(RegisterClass),
     /// `UP0`.
@@ -47,7 +47,7 @@ impl File {
 
 /// A register as the text names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RegisterName {
+pub enum RegisterName {
     /// `R4`.
     Numbered(u32),
     /// `RZ`.

@@ -8,71 +8,96 @@ use crate::isa::RegisterClass;
 
 /// A register or several that form one operand.
 #[derive(Clone, Debug)]
-pub(crate) struct RegisterText {
+pub struct RegisterText {
+    /// Its file.
     pub file: File,
     /// Low word first.
     pub list: Vec<RegisterName>,
+    /// Where it stands.
     pub span: Span,
 }
 
 /// An operand with its decorations.
 #[derive(Clone, Debug)]
-pub(crate) struct Operand {
+pub struct Operand {
+    /// `-`.
     pub negate: Option<Span>,
+    /// `~`.
     pub invert: Option<Span>,
+    /// `!`.
     pub not: Option<Span>,
+    /// `|…|`.
     pub absolute: Option<Span>,
     /// `.H0_H0` without its dot.
     pub suffix: Option<(String, Span)>,
+    /// What it is.
     pub value: Value,
+    /// Where it stands, decorations included.
     pub span: Span,
 }
 
 /// What an operand is without its decorations.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// `R4`, `R[4:5]`.
     Register(RegisterText),
     /// A number without sign; `INF` is one.
     Literal(String),
     /// `c[0x0][0x160]`.
     Constant {
+        /// Its number.
         bank: (String, Span),
+        /// Byte offset.
         offset: (String, Span),
     },
     /// `[R[2:3]+UR[4:5]+0x10]`.
     Memory {
+        /// `R[2:3]`.
         base: Option<RegisterText>,
+        /// `UR[4:5]`.
         uniform: Option<RegisterText>,
+        /// `0x10`.
         offset: Option<Offset>,
     },
     /// `R[UR2+0x1]`.
     Indexed {
+        /// `R`.
         base: RegisterText,
+        /// `UR2+0x1`.
         offset: Option<Offset>,
     },
     /// `PR`.
     AllPredicates,
     /// A label, a symbol or the name of a special register, with what is added.
     Name {
+        /// Without quotes.
         name: String,
+        /// `+4`, `-4`; 0 if there is none.
         addend: i64,
+        /// Whether it stands in quotes.
         quoted: bool,
     },
     /// `.+0x40`.
     Relative(Offset),
     /// `lo(symbol+4)`: half of an address.
     Part {
+        /// Of `hi(…)`, not `lo(…)`.
         high: bool,
+        /// Without quotes.
         name: String,
+        /// `+4`, `-4`; 0 if there is none.
         addend: i64,
     },
 }
 
 /// A signed literal.
 #[derive(Clone, Debug)]
-pub(crate) struct Offset {
+pub struct Offset {
+    /// `-`.
     pub negative: bool,
+    /// Without sign.
     pub text: String,
+    /// Where it stands, sign included.
     pub span: Span,
 }
 

@@ -10,12 +10,14 @@ use crate::isa::{Control, RegisterClass, Scoreboard};
 
 /// An instruction as written.
 #[derive(Clone, Debug)]
-pub(crate) struct Written<O = Operand> {
+pub struct Written<O = Operand> {
     /// `@!P0`.
     pub guard: Option<Guard>,
     /// `IADD`, `X`: the mnemonic and its modifiers, split at the dots.
     pub words: Vec<(String, Span)>,
+    /// In order.
     pub operands: Vec<O>,
+    /// The control suffix.
     pub control: Control,
     /// Place of the control suffix; empty behind the instruction when there is none.
     pub control_span: Span,
@@ -23,9 +25,12 @@ pub(crate) struct Written<O = Operand> {
     pub span: Span,
 }
 
+/// The predicate that says in which threads an instruction has an effect.
 #[derive(Clone, Debug)]
-pub(crate) struct Guard {
+pub struct Guard {
+    /// `!`.
     pub negated: bool,
+    /// The predicate.
     pub register: RegisterText,
 }
 

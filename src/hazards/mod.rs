@@ -7,6 +7,7 @@ pub mod order;
 #[cfg(test)]
 mod order_tests;
 pub mod program;
+#[cfg(any(test, feature = "unstable"))]
 pub mod redundancy;
 pub mod verify;
 

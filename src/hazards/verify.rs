@@ -8,9 +8,9 @@
 
 use crate::emit::Code;
 use crate::isa::control::Scoreboard;
-use crate::isa::encode::{WORD_BYTES, decode};
+use crate::isa::encode::WORD_BYTES;
 use crate::isa::table::{Direction, Effects, FieldType, LatencyInfo};
-use crate::isa::{Control, PInst, PReg, RegisterClass, Role};
+use crate::isa::{Control, PInst, PReg, RegisterClass, Role, decode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

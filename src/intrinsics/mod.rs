@@ -3,7 +3,8 @@
 //! An intrinsic is a call to `%gpu_NAME`, or to a function that the embedding declares under that name. Everything that
 //! the compiler asks about an intrinsic comes from its row: the check of a call ([`resolve`]), what may be merged or
 //! dropped ([`crate::clif::merge`]), the uniformity of its result ([`crate::analysis::uniformity`]), and the
-//! instruction that selection emits ([`Lowering`]).
+//! instruction that selection emits ([`Lowering`]). Front ends ask the same table what they may call, and what they may
+//! do with a call: [`lookup`] finds a row, [`TABLE`] has all.
 
 use crate::abi::bank0;
 use crate::isa::generated::{
@@ -16,7 +17,7 @@ use hashbrown::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-pub mod resolve;
+pub(crate) mod resolve;
 mod table;
 
 pub use table::TABLE;
@@ -30,6 +31,7 @@ pub const SHARED: &str = "shared";
 
 /// What the mid-end and the schedulers may do with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Effect {
     /// The result depends on the operands (and on which thread this is) only: equal calls merge, unused ones go.
     Pure,
@@ -56,7 +58,7 @@ pub enum Uniformity {
 
 /// The operation that selection emits for a row, with its modifiers: `isle/lower/intrinsic.isle` has a rule for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lowering {
+pub(crate) enum Lowering {
     /// S2R, or constant memory for the sizes of the launch.
     Special(SReg),
     /// A read of constant bank 0 at this offset.
@@ -143,6 +145,7 @@ impl fmt::Display for Constants {
 
 /// One row of the table.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Intrinsic {
     /// Name without [`PREFIX`].
     pub name: &'static str,
@@ -157,7 +160,7 @@ pub struct Intrinsic {
     /// Uniformity of the result.
     pub uniformity: Uniformity,
     /// What selection emits.
-    pub lowering: Lowering,
+    pub(crate) lowering: Lowering,
     /// Meaning: result in terms of the parameters a, b, c, d.
     pub reference: &'static str,
 }
@@ -165,7 +168,7 @@ pub struct Intrinsic {
 impl Intrinsic {
     /// Byte offset in constant bank 0 of the value that it reads, if it stands there: reading it costs no more than a
     /// constant operand.
-    pub fn launch_offset(&self) -> Option<u32> {
+    pub(crate) fn launch_offset(&self) -> Option<u32> {
         match self.lowering {
             Lowering::Special(register) => launch_size(register),
             Lowering::LaunchConstant(offset) => Some(offset),
@@ -202,7 +205,7 @@ impl Intrinsic {
 }
 
 /// Byte offset in constant bank 0 of a size of the launch.
-pub fn launch_size(register: SReg) -> Option<u32> {
+pub(crate) fn launch_size(register: SReg) -> Option<u32> {
     Some(match register {
         SReg::SrNtidX => bank0::BLOCK_SIZE,
         SReg::SrNtidY => bank0::BLOCK_SIZE + 4,
@@ -234,14 +237,15 @@ pub fn lookup(name: &str) -> Option<&'static Intrinsic> {
 }
 
 /// The table's names nearest to a misspelt one, best first, at most three.
-pub fn similar_names(name: &str) -> Vec<&'static str> {
+pub(crate) fn similar_names(name: &str) -> Vec<&'static str> {
     near(name, TABLE.iter().map(|row| row.name))
         .take(3)
         .collect()
 }
 
 /// The table as Markdown, for the documentation.
-pub fn markdown() -> String {
+#[cfg(test)]
+fn markdown() -> String {
     let mut text = String::from(
         "# Intrinsics\n\n\
          Calls to `%gpu_NAME`, or to functions that an embedding declares under that name. The table is generated \

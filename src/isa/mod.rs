@@ -8,6 +8,7 @@ pub mod inst;
 pub mod literal;
 pub mod operand;
 pub mod print;
+#[cfg(any(test, feature = "sim", feature = "unstable"))]
 pub mod random;
 pub mod register;
 pub mod semantics;

@@ -10,7 +10,7 @@ pub mod types {
     use crate::isa::generated::*;
 
     pub use crate::analysis::provenance::Space;
-    pub use crate::intrinsics::Lowering;
+    pub(crate) use crate::intrinsics::Lowering;
     pub use crate::lower::address::Address;
     pub use crate::lower::source::{InstOutput, PSrc, Regs, Src, ValueSlice};
     pub use crate::lower::tables::Tree;

@@ -2,7 +2,8 @@
 
 use super::{BeyondBounds, Line, Object, ObjectFunction, Relocation, RelocationKind};
 use crate::abi::{MAX_CONSTANTS, MAX_LOCAL};
-use crate::isa::encode::{WORD_BYTES, decode};
+use crate::isa::decode;
+use crate::isa::encode::WORD_BYTES;
 use crate::isa::operand::Constant;
 use crate::isa::table::{FieldInfo, FieldType};
 use crate::isa::{PInst, Role};

@@ -11,7 +11,6 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use cranelift_thisgpu::asm::{self, Assembly};
 use cranelift_thisgpu::sim::Reference;
-use cranelift_thisgpu::spa53;
 use cranelift_thisgpu::unstable::isa::decode;
 use cranelift_thisgpu::unstable::isa::table::{Effects, OptypeInfo};
 use cranelift_thisgpu::unstable::sim::Program;

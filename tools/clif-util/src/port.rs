@@ -4,7 +4,7 @@ use crate::messages;
 use crate::{Outcome, input};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use cranelift_thisgpu::spa53::port::{self, Scratch};
+use spa53::port::{self, Scratch};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Folder, fail, succeed, text};
-use cranelift_thisgpu::spa53::random::{self, Names};
 use cranelift_thisgpu::unstable::isa::PReg;
 use cranelift_thisgpu::unstable::isa::random::Random;
 use serde_json::{Value, json};
+use spa53::random::{self, Names};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -4,7 +4,7 @@
 //! convergence. `__thisgpu_clif_OPERATION_TYPE` is an operation of CLIF on a type that Rust lacks. Halves cross as the
 //! integers of their bits.
 
-use cranelift_thisgpu::unstable::intrinsics::{self, Effect, Intrinsic};
+use cranelift_thisgpu::intrinsics::{self, Effect, Intrinsic};
 
 /// What the symbols of the backend's intrinsics begin with.
 pub const INTRINSIC: &str = "__thisgpu_";

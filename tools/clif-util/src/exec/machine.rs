@@ -1,7 +1,6 @@
 //! One warp that runs a program from a state and says what changed.
 
 use super::state::{LANES, State};
-use cranelift_thisgpu::spa53::Instruction;
 use cranelift_thisgpu::unstable::isa::decode;
 use cranelift_thisgpu::unstable::isa::encode::WORD_BYTES;
 use cranelift_thisgpu::unstable::isa::table::Effects;
@@ -16,6 +15,7 @@ use cranelift_thisgpu::unstable::sim::Stop;
 use cranelift_thisgpu::unstable::sim::Warp;
 use cranelift_thisgpu::unstable::sim::{Banks, Environment, Shape};
 use serde::{Serialize, Serializer};
+use spa53::Instruction;
 use std::collections::BTreeSet;
 use std::io::Write;
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Place};
 use crate::link::{Program, Symbol, file};
 use crate::model::{BlockId, Call, Callee, Metadata, Operation};
 use crate::visit;
-use cranelift_thisgpu::unstable::intrinsics::{Effect, lookup};
+use cranelift_thisgpu::intrinsics::{Effect, lookup};
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use crate::link::Symbol;
 use crate::model::{Call, Callee, Operand, Type};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use cranelift_thisgpu::compile::library;
-use cranelift_thisgpu::unstable::intrinsics;
+use cranelift_thisgpu::intrinsics;
 use smallvec::smallvec;
 
 /// Functions of the C library that LLVM has intrinsics for, which are operations of CLIF.

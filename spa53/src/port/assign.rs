@@ -6,7 +6,7 @@
 //! the same instruction.
 
 use super::sequence::Place;
-use crate::isa::{Inst, PReg};
+use cranelift_thisgpu::unstable::isa::{Inst, PReg};
 
 /// How many scratch registers a sequence needs.
 pub(super) fn needed(steps: &[Inst<Place>], destination: Option<PReg>) -> usize {

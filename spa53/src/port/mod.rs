@@ -12,8 +12,8 @@ mod source;
 mod timing;
 
 use super::read::ReadInstruction;
-use crate::asm::{Diagnostic, Diagnostics, Span};
-use crate::isa::{Control, PInst, PReg, RegisterClass, Scoreboard};
+use cranelift_thisgpu::asm::{Diagnostic, Diagnostics, Span};
+use cranelift_thisgpu::unstable::isa::{Control, PInst, PReg, RegisterClass, Scoreboard};
 use source::{Source, Statement};
 
 pub use scratch::{Scratch, ScratchError};
@@ -85,7 +85,7 @@ pub fn port(file: &str, text: &str, scratch: &Scratch) -> Result<Ported, Diagnos
     }
     let ported = source.with(&replacements);
     // What was right in its old place is so in the new one; should it not be, nothing comes out.
-    crate::asm::assemble(&format!("{file}, carried over"), &ported)?;
+    cranelift_thisgpu::asm::assemble(&format!("{file}, carried over"), &ported)?;
     Ok(Ported {
         text: ported,
         copied: source.copied(),

@@ -20,10 +20,10 @@ mod compare;
 mod inputs;
 mod product;
 
-use crate::isa::generated::*;
-use crate::isa::operand::{Constant, RZ};
-use crate::isa::{Inst, PReg, Register, RegisterClass, build};
-use crate::spa53::{Cmp, Ftz, Instruction, Operation, Sign, Source};
+use crate::{Cmp, Ftz, Instruction, Operation, Sign, Source};
+use cranelift_thisgpu::unstable::isa::generated::*;
+use cranelift_thisgpu::unstable::isa::operand::{Constant, RZ};
+use cranelift_thisgpu::unstable::isa::{Inst, PReg, Register, RegisterClass, build};
 use std::fmt;
 
 /// A register of a sequence before it is known which.

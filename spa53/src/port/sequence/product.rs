@@ -1,11 +1,11 @@
 //! HMUL2 and HMUL2_32I.
 
 use super::{Halves, Place, Second, Sequence, constant, por, with_halves, word};
-use crate::isa::generated::*;
-use crate::isa::operand::{PT, RZ};
-use crate::isa::{Role, build};
-use crate::sim::semantics::softfloat::F16;
-use crate::spa53::{Fmz, Instruction, Ofmt, Sat, Sign, Source};
+use crate::{Fmz, Instruction, Ofmt, Sat, Sign, Source};
+use cranelift_thisgpu::unstable::isa::generated::*;
+use cranelift_thisgpu::unstable::isa::operand::{PT, RZ};
+use cranelift_thisgpu::unstable::isa::{Role, build};
+use cranelift_thisgpu::unstable::sim::semantics::softfloat::F16;
 
 /// `a & b` of LOP3.
 const AND: u8 = 0xf0 & 0xcc;

@@ -1,15 +1,15 @@
 //! Waits and stalls of sequences, by the verifier of hazards.
 
-use crate::emit::{Code, Resources};
+use cranelift_thisgpu::unstable::emit::{Code, Resources};
 
-use crate::hazards::verify;
-use crate::isa::generated::{Form, IExt, iadd};
-use crate::isa::operand::PT;
-use crate::isa::random::Random;
-use crate::isa::{Control, Inst, PInst, PReg, build, decode};
-use crate::spa53::port::{self, Scratch};
-use crate::spa53::random::{self, Names};
-use crate::vcode::FunctionKind;
+use crate::port::{self, Scratch};
+use crate::random::{self, Names};
+use cranelift_thisgpu::unstable::hazards::verify::verify;
+use cranelift_thisgpu::unstable::isa::generated::{Form, IExt, iadd};
+use cranelift_thisgpu::unstable::isa::operand::PT;
+use cranelift_thisgpu::unstable::isa::random::Random;
+use cranelift_thisgpu::unstable::isa::{Control, Inst, PInst, PReg, build, decode};
+use cranelift_thisgpu::unstable::vcode::FunctionKind;
 use std::fmt::Write;
 
 const NAMES: Names = Names {
@@ -22,7 +22,8 @@ const NAMES: Names = Names {
 fn words(text: &str) -> Vec<u128> {
     let scratch: Scratch = "R20-R23".parse().expect("a list of registers");
     let ported = port::port("t.s", text, &scratch).unwrap_or_else(|e| panic!("{e}"));
-    let assembly = crate::asm::assemble("t.s", &ported.text).unwrap_or_else(|e| panic!("{e}"));
+    let assembly =
+        cranelift_thisgpu::asm::assemble("t.s", &ported.text).unwrap_or_else(|e| panic!("{e}"));
     let mut words = assembly.words().expect("nothing to link");
     for register in 0..6 {
         let options = iadd::Options::new(IExt::NoX);
@@ -47,7 +48,7 @@ fn hazards(words: Vec<u128>) -> usize {
         accesses: Vec::new(),
         resources: Resources::default(),
     };
-    verify::verify(&code).len()
+    verify(&code).len()
 }
 
 #[test]

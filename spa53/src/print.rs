@@ -1,8 +1,8 @@
 //! An instruction as text, by the tables: the way back of [`super::read`].
 
 use super::{Instruction, OperandSyntax, Part, Predicate, Shape, Sign, Source};
-use crate::isa::literal::{FloatFormat, ImmediateFormat, integer_text};
-use crate::isa::{PReg, RegisterClass};
+use cranelift_thisgpu::unstable::isa::literal::{FloatFormat, ImmediateFormat, integer_text};
+use cranelift_thisgpu::unstable::isa::{PReg, RegisterClass};
 use std::fmt;
 
 impl fmt::Display for Instruction {

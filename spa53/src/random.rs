@@ -4,8 +4,8 @@ use super::{
     Choice, Input, Instruction, Iswz, LINES, Line, Modifiers, Operation, Part, Predicate, Shape,
     Sign, Source,
 };
-use crate::isa::random::Random;
-use crate::isa::{PReg, RegisterClass};
+use cranelift_thisgpu::unstable::isa::random::Random;
+use cranelift_thisgpu::unstable::isa::{PReg, RegisterClass};
 
 /// What random instructions name.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! Registers that a text leaves free for what it becomes: `R40-R47,P5`.
 
 use super::{Named, Need};
-use crate::asm::Diagnostic;
-use crate::isa::{PReg, Register, RegisterClass};
+use cranelift_thisgpu::asm::Diagnostic;
+use cranelift_thisgpu::unstable::isa::{PReg, Register, RegisterClass};
 use std::str::FromStr;
 
 /// Registers that may be overwritten, in the order in which they are taken.

@@ -9,14 +9,14 @@
 use super::{
     Bop, Bval, Cmp, Fmz, Ftz, Input, Instruction, Iswz, Ofmt, Operation, Sat, Sign, Source,
 };
-use crate::isa::RegisterClass;
-use crate::launch::FaultKind;
-use crate::sim::execute::stop::Stop;
-use crate::sim::memory::banks::Banks;
-use crate::sim::semantics::compare;
-use crate::sim::semantics::round_to_odd::{Binary16, Half};
-use crate::sim::semantics::softfloat::{self, F16, F32, Rounding};
-use crate::sim::warp::registers::{LANES, Registers};
+use cranelift_thisgpu::FaultKind;
+use cranelift_thisgpu::unstable::isa::{PReg, RegisterClass};
+use cranelift_thisgpu::unstable::sim::Banks;
+use cranelift_thisgpu::unstable::sim::Stop;
+use cranelift_thisgpu::unstable::sim::semantics::compare;
+use cranelift_thisgpu::unstable::sim::semantics::round_to_odd::{Binary16, Half};
+use cranelift_thisgpu::unstable::sim::semantics::softfloat::{self, F16, F32, Rounding};
+use cranelift_thisgpu::unstable::sim::{LANES, Registers};
 use std::cmp::Ordering;
 
 /// A NaN of single precision as `.F32` gives it (document 004).
@@ -117,7 +117,7 @@ impl Instruction {
         if mask == 0 {
             return Ok(());
         }
-        let read = |register: Option<crate::isa::PReg>| {
+        let read = |register: Option<PReg>| {
             register.map_or([0; LANES], |r| *registers.column(r.number().into()))
         };
         let (a, d) = (read(self.a.register), read(self.rd));

@@ -1,10 +1,10 @@
 //! HSET2.
 
 use super::{Halves, Place, Second, Sequence, constant, with_halves, word};
-use crate::isa::generated::*;
-use crate::isa::operand::{self, RZ};
-use crate::isa::{Role, build};
-use crate::spa53::{Bop, Bval, Cmp, Ftz, Predicate, Sign};
+use crate::{Bop, Bval, Cmp, Ftz, Predicate, Sign};
+use cranelift_thisgpu::unstable::isa::generated::*;
+use cranelift_thisgpu::unstable::isa::operand::{self, RZ};
+use cranelift_thisgpu::unstable::isa::{Role, build};
 
 impl Sequence<'_> {
     /// `.F` and `.T` depend on no input, but a constant that is not there is a fault.

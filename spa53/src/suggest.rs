@@ -1,7 +1,7 @@
 //! What a mistyped word may mean.
 
-use crate::asm::{Diagnostic, Span};
-use crate::text::{list, near};
+use cranelift_thisgpu::asm::{Diagnostic, Span};
+use cranelift_thisgpu::unstable::text::{list, near};
 
 /// Most suggestions of one message.
 const MOST: usize = 3;

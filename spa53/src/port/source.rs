@@ -2,10 +2,10 @@
 
 use super::super::read::{self, ReadInstruction};
 use super::Named;
-use crate::asm::lexer::{self, Token, TokenKind};
-use crate::asm::{self, Assembly, Diagnostic, Span};
-use crate::isa::{Control, PInst, PReg, Scoreboard, decode};
-use crate::text::line_starts;
+use cranelift_thisgpu::asm::{self, Assembly, Diagnostic, Span};
+use cranelift_thisgpu::unstable::asm::lexer::{self, Token, TokenKind};
+use cranelift_thisgpu::unstable::isa::{Control, PInst, PReg, Scoreboard, decode};
+use cranelift_thisgpu::unstable::text::line_starts;
 use hashbrown::HashSet;
 
 /// An instruction of SPA 5.3 in the text.

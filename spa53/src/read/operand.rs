@@ -1,19 +1,17 @@
 //! Operands: what they are, their signs, and numbers with their limits.
 
 use super::Reader;
-use crate::asm::line::{Line as Tokens, Parsed};
-use crate::asm::name::{File, RegisterName};
-use crate::asm::operand::{Operand, RegisterText, Value};
-use crate::asm::syntax::Written;
-use crate::asm::{Diagnostic, Span};
-use crate::isa::literal::{self, FloatFormat};
-use crate::isa::{PReg, RegisterClass};
-use crate::sim::semantics::softfloat::F16;
-use crate::spa53::print::half_text;
-use crate::spa53::suggest::unknown;
-use crate::spa53::{
-    Input, Instruction, Iswz, Line, OperandSyntax, Part, Predicate, Shape, Sign, Source,
-};
+use crate::print::half_text;
+use crate::suggest::unknown;
+use crate::{Input, Instruction, Iswz, Line, OperandSyntax, Part, Predicate, Shape, Sign, Source};
+use cranelift_thisgpu::asm::{Diagnostic, Span};
+use cranelift_thisgpu::unstable::asm::line::{Line as Tokens, Parsed};
+use cranelift_thisgpu::unstable::asm::name::{File, RegisterName};
+use cranelift_thisgpu::unstable::asm::operand::{Operand, RegisterText, Value};
+use cranelift_thisgpu::unstable::asm::syntax::Written;
+use cranelift_thisgpu::unstable::isa::literal::{self, FloatFormat};
+use cranelift_thisgpu::unstable::isa::{PReg, RegisterClass};
+use cranelift_thisgpu::unstable::sim::semantics::softfloat::F16;
 
 /// An operand, in braces or not.
 pub(super) struct Argument {

@@ -1,24 +1,24 @@
 //! What is carried over computes the same: both ways executed from the same states.
 
-use crate::isa::PReg;
-use crate::isa::random::Random;
-use crate::isa::{Control, PInst};
-use crate::launch::FaultKind;
-use crate::sim::decode::program::Program;
-use crate::sim::launch::shape::Shape;
-use crate::sim::memory::bytes::Bytes;
-use crate::sim::memory::global::Global;
-use crate::sim::memory::local::Local;
-use crate::sim::memory::strong::Concurrency;
-use crate::sim::semantics::Reference;
-use crate::sim::semantics::softfloat::{self, F16, F32, Format, Rounding};
-use crate::sim::warp::Warp;
-use crate::sim::warp::registers::{LANES, Registers};
-use crate::sim::{execute::Environment, memory::banks::Banks};
-use crate::spa53::random::{self, Names};
-use crate::spa53::{
+use crate::random::{self, Names};
+use crate::{
     Fmz, Input, Instruction, Iswz, Line, Modifiers, Ofmt, Operation, Predicate, Source, port,
 };
+use cranelift_thisgpu::FaultKind;
+use cranelift_thisgpu::sim::Reference;
+use cranelift_thisgpu::unstable::isa::PReg;
+use cranelift_thisgpu::unstable::isa::random::Random;
+use cranelift_thisgpu::unstable::isa::{Control, PInst};
+use cranelift_thisgpu::unstable::sim::Bytes;
+use cranelift_thisgpu::unstable::sim::Concurrency;
+use cranelift_thisgpu::unstable::sim::Global;
+use cranelift_thisgpu::unstable::sim::Local;
+use cranelift_thisgpu::unstable::sim::Program;
+use cranelift_thisgpu::unstable::sim::Shape;
+use cranelift_thisgpu::unstable::sim::Warp;
+use cranelift_thisgpu::unstable::sim::semantics::softfloat::{self, F16, F32, Format, Rounding};
+use cranelift_thisgpu::unstable::sim::{Banks, Environment};
+use cranelift_thisgpu::unstable::sim::{LANES, Registers};
 use std::collections::BTreeMap;
 
 /// Registers that instructions name, and those behind them that sequences may use.

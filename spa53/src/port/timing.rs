@@ -6,7 +6,7 @@
 //! touches its result waits for it, so that none is outstanding when the sequence ends.
 
 use super::super::Predicate;
-use crate::isa::{Control, Inst, PInst, PReg, Register, Scoreboard};
+use cranelift_thisgpu::unstable::isa::{Control, Inst, PInst, PReg, Register, Scoreboard};
 
 /// Whether a sequence needs a scoreboard of its own. No sequence ends with an instruction of variable latency: what
 /// stood around the original may not wait for it.

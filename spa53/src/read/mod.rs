@@ -8,11 +8,11 @@ mod operand;
 mod syntax_line;
 
 use super::{Input, Instruction, LINES, Operation, Predicate, Source};
-use crate::asm::lexer::{self, Token, TokenKind};
-use crate::asm::line::Line as Tokens;
-use crate::asm::syntax::Written;
-use crate::asm::{Diagnostic, Diagnostics, Span};
-use crate::isa::Control;
+use cranelift_thisgpu::asm::{Diagnostic, Diagnostics, Span};
+use cranelift_thisgpu::unstable::asm::lexer::{self, Token, TokenKind};
+use cranelift_thisgpu::unstable::asm::line::Line as Tokens;
+use cranelift_thisgpu::unstable::asm::syntax::Written;
+use cranelift_thisgpu::unstable::isa::Control;
 use operand::Argument;
 
 /// Straight-line code.

@@ -1,10 +1,10 @@
 //! Sources as halves.
 
 use super::{Halves, Place, Second, Sequence, Single, constant};
-use crate::isa::build;
-use crate::isa::generated::*;
-use crate::sim::semantics::softfloat::F16;
-use crate::spa53::{Input, Instruction, Iswz, Sign, Source};
+use crate::{Input, Instruction, Iswz, Sign, Source};
+use cranelift_thisgpu::unstable::isa::build;
+use cranelift_thisgpu::unstable::isa::generated::*;
+use cranelift_thisgpu::unstable::sim::semantics::softfloat::F16;
 
 /// 1.0 in both lanes.
 const ONES: [u16; 2] = [F16.one() as u16; 2];

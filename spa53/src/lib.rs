@@ -3,7 +3,7 @@
 //!
 //! Users' old assembly is written in it. Its documents (001 and 004) give syntax and meaning but no bit positions, so
 //! there are no words and nothing is assigned: an [`Instruction`] is what a line says. The ways to write one are tables
-//! generated from `src/isa/description/spa53`. Three things are done with it:
+//! generated from `spa53/description`. Three things are done with it:
 //!
 //! - [`read`] makes instructions of a text, and its `Display` is the way back;
 //! - [`execute`] runs them to the letter of their documents;
@@ -24,14 +24,14 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-/// Generated from `src/isa/description/spa53` by `tools/isagen`.
+/// Generated from `spa53/description` by `tools/isagen`.
 mod tables {
     use super::{Line, OperandSyntax, Part, Shape};
 
     include!(concat!(env!("OUT_DIR"), "/spa53.rs"));
 }
 
-use crate::isa::PReg;
+use cranelift_thisgpu::unstable::isa::PReg;
 
 pub use tables::{
     Bop, Bval, Choice, Cmp, EXAMPLES, Fmz, Ftz, Iswz, LINES, Modifiers, NAME, Ofmt, Operation, Sat,

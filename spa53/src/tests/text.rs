@@ -1,8 +1,8 @@
 //! Reading and printing.
 
-use crate::isa::random::Random;
-use crate::spa53::random::{self, Names};
-use crate::spa53::{EXAMPLES, LINES, read};
+use crate::random::{self, Names};
+use crate::{EXAMPLES, LINES, read};
+use cranelift_thisgpu::unstable::isa::random::Random;
 
 const NAMES: Names = Names {
     registers: 255,

@@ -2,12 +2,13 @@
 
 use super::Reader;
 use super::operand::{Argument, class};
-use crate::asm::operand::Value;
-use crate::asm::syntax::Written;
-use crate::asm::{Diagnostic, Span};
-use crate::isa::RegisterClass;
-use crate::spa53::suggest::unknown;
-use crate::spa53::{Choice, LINES, Line, Modifiers, OperandSyntax, Operation, Shape};
+use crate::suggest::unknown;
+use crate::{Choice, LINES, Line, Modifiers, OperandSyntax, Operation, Shape};
+use cranelift_thisgpu::asm::{Diagnostic, Span};
+use cranelift_thisgpu::unstable::asm::operand::Value;
+use cranelift_thisgpu::unstable::asm::syntax::Written;
+use cranelift_thisgpu::unstable::isa::RegisterClass;
+use cranelift_thisgpu::unstable::text::did_you_mean;
 
 impl Reader {
     /// The line of syntax that has the mnemonic and operands of these shapes.
@@ -17,7 +18,7 @@ impl Reader {
         if named.is_empty() {
             let mut known: Vec<&str> = LINES.iter().map(|l| l.mnemonic).collect();
             known.dedup();
-            let near = crate::text::did_you_mean(mnemonic, known.iter().copied());
+            let near = did_you_mean(mnemonic, known.iter().copied());
             let message = format!("unsupported: `{mnemonic}` of SPA 5.3{near}");
             self.error(Diagnostic::new(*span, message).expect(known));
             return None;
