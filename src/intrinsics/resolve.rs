@@ -115,7 +115,7 @@ impl Intrinsics {
     }
 
     /// What a call of the intrinsic with this lowering names, declared if it is not there.
-    pub fn declare(&mut self, func: &mut Function, lowering: Lowering) -> Option<FuncRef> {
+    pub(crate) fn declare(&mut self, func: &mut Function, lowering: Lowering) -> Option<FuncRef> {
         let is_wanted = |row: &&Intrinsic| row.lowering == lowering;
         let mut declared = self.functions.iter();
         if let Some((callee, _)) = declared.find(|(_, row)| row.as_ref().is_some_and(is_wanted)) {
