@@ -1,7 +1,7 @@
 //! Old assembly carried over: a text in which HSET2, HMUL2 and HMUL2_32I are SPA 5.3's becomes a text of this set that
 //! computes the same.
 //!
-//! Each such instruction is replaced by a [`sequence`] of this set's, [registers](assign) and [waits](timing) included,
+//! Each such instruction is replaced by a `sequence` of this set's, registers (`assign`) and waits (`timing`) included,
 //! with the original as a comment above; all else stays as it is, byte for byte, if it assembles. Labels keep their
 //! places. What cannot be carried over is an error, and after any error there is no text.
 
