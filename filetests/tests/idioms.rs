@@ -58,7 +58,7 @@ fn idioms(text: &str) -> Vec<Idiom> {
     found
 }
 
-/// `3, before 8; lower/bytes.isle put_bytes; longer: why`.
+/// `3, before 8; lower/intrinsic.isle Lowering.Permute; longer: why`.
 fn noted(note: &str) -> Idiom {
     let mut parts = note.split("; ");
     let mut numbers = parts.next().unwrap_or_default().split(", before ");
@@ -232,7 +232,7 @@ fn the_table_says_what_the_goldens_show() {
 #[test]
 fn notes_are_held_against_the_listing() {
     let read = idioms(
-        ";; by hand 1, before 4; lower/bytes.isle put_bytes; longer: for no reason
+        ";; by hand 1, before 4; lower/intrinsic.isle Lowering.Permute; longer: for no reason
 function %two(i32) -> i32 {
 block0(v0: i32):
     v1 = iconst.i32 8
@@ -263,7 +263,7 @@ block0(v0: i32):
             after: 2,
             by_hand: 1,
             before: Some(4),
-            rule: Some(("lower/bytes.isle".to_owned(), "put_bytes".to_owned())),
+            rule: Some(("lower/intrinsic.isle".to_owned(), "Lowering.Permute".to_owned())),
             longer: Some("for no reason".to_owned()),
         }
     );
@@ -271,7 +271,7 @@ block0(v0: i32):
     let wrong = Idiom {
         by_hand: 2,
         before: Some(1),
-        rule: Some(("lower/bytes.isle".to_owned(), "no_such_rule".to_owned())),
+        rule: Some(("lower/intrinsic.isle".to_owned(), "no_such_rule".to_owned())),
         operations: Vec::new(),
         name: "wrong".to_owned(),
         longer: idiom.longer.clone(),
