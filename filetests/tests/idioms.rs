@@ -263,7 +263,10 @@ block0(v0: i32):
             after: 2,
             by_hand: 1,
             before: Some(4),
-            rule: Some(("lower/intrinsic.isle".to_owned(), "Lowering.Permute".to_owned())),
+            rule: Some((
+                "lower/intrinsic.isle".to_owned(),
+                "Lowering.Permute".to_owned()
+            )),
             longer: Some("for no reason".to_owned()),
         }
     );
