@@ -4,7 +4,7 @@
 
 use super::dot::{Dot, Factor};
 use super::limits::Limits;
-use super::word::{Byte, Source, Steps, steps};
+use super::word::{Byte, Source, Steps, is_in_place, sources, steps};
 use super::{Fusion, Word};
 use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::Intrinsics;
@@ -31,10 +31,7 @@ pub(super) fn replace(
         Fusion::Dot(dot) => emitter.dot(dot),
         Fusion::Words(words) => match &words[..] {
             [low, high] => emitter.pair(ty, low, high),
-            words => {
-                let word = emitter.word(&words[0]);
-                emitter.narrowed(ty, word)
-            }
+            words => emitter.low_bytes(ty, &words[0]),
         },
     };
     func.dfg.clear_results(inst);
@@ -144,7 +141,16 @@ impl Emitter<'_, '_> {
     }
 
     /// The low bytes of a word as a value of a type.
-    fn narrowed(&mut self, ty: Type, word: Value) -> Value {
+    fn low_bytes(&mut self, ty: Type, word: &Word) -> Value {
+        // What is all of another value is that.
+        if let Word::Moved(bytes) = word
+            && is_in_place(*bytes)
+            && let [Some((value, 0))] = sources(*bytes)[..]
+            && self.pos.func.dfg.value_type(value).bits() == ty.bits()
+        {
+            return self.cast(ty, value);
+        }
+        let word = self.word(word);
         let bits = match ty.bits() {
             16 => self.pos.ins().ireduce(I16, word),
             _ => word,
