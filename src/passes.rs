@@ -42,6 +42,8 @@ pub enum Pass {
     SplitAddresses,
     /// Adjacent accesses merged.
     MergeAccesses,
+    /// Trees of operations that one instruction does, as calls of intrinsics.
+    Fuse,
     /// Places for lanes to meet.
     Places,
     /// The function as selection sees it.
@@ -96,6 +98,7 @@ const ROWS: [Row; Pass::COUNT] = [
     (Pass::Returns, "returns", Required),
     (Pass::SplitAddresses, "split-addresses", Optional),
     (Pass::MergeAccesses, "merge-accesses", Optional),
+    (Pass::Fuse, "fuse", Optional),
     (Pass::Places, "places", Required),
     (Pass::Clif, "clif", Required),
     (Pass::Analyze, "analyze", Required),
@@ -110,7 +113,7 @@ const ROWS: [Row; Pass::COUNT] = [
 
 impl Pass {
     /// How many there are.
-    const COUNT: usize = 26;
+    const COUNT: usize = 27;
 
     /// All passes in order.
     pub const ALL: [Pass; Pass::COUNT] = {

@@ -123,7 +123,8 @@ impl DeviceProperties {
         let shared = self.shared_bytes;
         if u64::from(shared_bytes) * u64::from(blocks) > u64::from(shared) {
             return Err(format!(
-                "{blocks} blocks with {shared_bytes} bytes of shared memory each do not fit into the {shared} bytes of a multiprocessor"
+                "{blocks} blocks with {shared_bytes} bytes of shared memory each do not fit into the {shared} bytes of \
+                 a multiprocessor"
             ));
         }
         match self.registers_for(threads, blocks) {

@@ -239,7 +239,8 @@ pub static SETTINGS: &[Setting] = &[
     named!("opt_level", opt_level: OptLevel, "how much the CLIF is optimised before selection"),
     Setting {
         name: "regalloc_algorithm",
-        help: "regalloc2, or the colouring, which is faster; by default the colouring with opt_level=none, and in functions of more than 20,000 machine instructions",
+        help: "regalloc2, or the colouring, which is faster; by default the colouring with opt_level=none, and in \
+         functions of more than 20,000 machine instructions",
         legal: Algorithm::legal,
         get: |options| options.allocator().name().to_owned(),
         set: |options, text| {
@@ -261,7 +262,8 @@ pub static SETTINGS: &[Setting] = &[
     named!("sched", sched: Sched, "control bits from latencies, or waiting for everything"),
     named!("assume_aligned", assume_aligned: bool, "trust that every access is naturally aligned"),
     named!("merge_accesses", merge_accesses: bool, "make adjacent accesses one wide access (not with opt_level=none)"),
-    named!("stack_redzones", stack_redzones: bool, "leave gaps around stack slots, in which --check finds every access"),
+    named!("stack_redzones", stack_redzones: bool, "leave gaps around stack slots, in which --check finds every \
+     access"),
     named!("if_convert", if_convert: bool, "guard the instructions of short divergent branches"),
     Setting {
         name: "unroll",
@@ -270,14 +272,18 @@ pub static SETTINGS: &[Setting] = &[
         get: |options| options.unroll.name(),
         set: |options, text| Unroll::parse(text).map(|value| options.unroll = value),
     },
-    named!("hoist", hoist: bool, "move what every turn of a loop computes alike in front of it (not with opt_level=none)"),
-    named!("reduce_strength", reduce_strength: bool, "make counters of products with counters of loops (not with opt_level=none)"),
+    named!("hoist", hoist: bool, "move what every turn of a loop computes alike in front of it (not with \
+     opt_level=none)"),
+    named!("reduce_strength", reduce_strength: bool, "make counters of products with counters of loops (not with \
+     opt_level=none)"),
     named!("rotate", rotate: bool, "move the tests of loops to their ends (not with opt_level=none)"),
     named!("rewrite", rewrite: bool, "apply the rules of isle/clif_opt.isle (not with opt_level=none)"),
-    named!("split_addresses", split_addresses: bool, "take constants out of addresses, into offsets (not with opt_level=none)"),
+    named!("split_addresses", split_addresses: bool, "take constants out of addresses, into offsets (not with \
+     opt_level=none)"),
     named!("reorder", reorder: bool, "reorder the instructions of blocks (not with sched=serial)"),
     named!("lines", lines: bool, "say in the object which instructions are of which line of the source"),
-    named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller has done so)"),
+    named!("enable_verifier", enable_verifier: bool, "run Cranelift's verifier on the CLIF first (false: the caller \
+     has done so)"),
     named!("verify", verify: bool, "verify the code after each pass"),
 ];
 

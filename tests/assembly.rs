@@ -143,7 +143,8 @@ fn equal_texts() {
 
 #[test]
 fn all_errors_of_a_file_in_one_run() {
-    let text = "IADDD R0, R1, R2 ;\n  IADD.Y R0, R1, R2 ;\nHADD2.BF16_V2.FTZ R0, R1, R2 ;\n\tBRA nowere ;\nnowhere:\nISETP.XX.AND P0, R1, R2, PT\n.kernl x\nIADD R0, R300, R2\nIADD R0 R1\n";
+    let text = "IADDD R0, R1, R2 ;\n  IADD.Y R0, R1, R2 ;\nHADD2.BF16_V2.FTZ R0, R1, R2 ;\n\tBRA nowere \
+     ;\nnowhere:\nISETP.XX.AND P0, R1, R2, PT\n.kernl x\nIADD R0, R300, R2\nIADD R0 R1\n";
     let errors = assemble("k.s", text).unwrap_err();
     let places: Vec<(usize, usize)> = errors
         .diagnostics

@@ -66,12 +66,15 @@ fn kernel(ty: &str, bytes: u64, shared: bool, body: &str) -> String {
     let (enter, leave) = if shared {
         let copy = |from: &str, to: &str| {
             format!(
-                "    v50 = load.i64 {from}\n    store v50, {to}\n    v51 = load.i64 {from}+8\n    store v51, {to}+8\n    v52 = load.i64 {from}+16\n    store v52, {to}+16\n    v53 = load.i64 {from}+24\n    store v53, {to}+24\n"
+                "    v50 = load.i64 {from}\n    store v50, {to}\n    v51 = load.i64 {from}+8\n    store v51, \
+                 {to}+8\n    v52 = load.i64 {from}+16\n    store v52, {to}+16\n    v53 = load.i64 {from}+24\n    store \
+                v53, {to}+24\n"
             )
         };
         (
             format!(
-                "    v40 = symbol_value.i32 gv0\n    brif v20, block2, block1\nblock1:\n{}    jump block2\nblock2:\n    call fn3()\n",
+                "    v40 = symbol_value.i32 gv0\n    brif v20, block2, block1\nblock1:\n{}    jump \
+                 block2\nblock2:\n    call fn3()\n",
                 copy("v0", "v40")
             ),
             format!(
@@ -239,7 +242,9 @@ fn nand_and_compare_and_swap_make_chains() {
             let threads = u64::from(blocks) * 64;
             // Adding by compare-and-swap in a loop counts every thread once.
             let body = format!(
-                "    v36 = atomic_load.{ty} v30\n    jump block10(v36)\nblock10(v37: {ty}):\n    v38 = iadd v37, v31\n    v39 = atomic_cas.{ty} v30, v37, v38\n    v41 = icmp eq v39, v37\n    brif v41, block11, block10(v39)\nblock11:\n"
+                "    v36 = atomic_load.{ty} v30\n    jump block10(v36)\nblock10(v37: {ty}):\n    v38 = iadd v37, \
+                 v31\n    v39 = atomic_cas.{ty} v30, v37, v38\n    v41 = icmp eq v39, v37\n    brif v41, block11, \
+                block10(v39)\nblock11:\n"
             );
             let text = kernel(ty, size, shared, &body);
             let (after, _) = run(&text, &initial(), blocks, THREADS as usize);

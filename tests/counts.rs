@@ -120,7 +120,8 @@ fn comparisons_take_two() {
             for (a, b) in [("v3", "v4"), ("v4", "v3")] {
                 // Two selections and no more make a result of 64 bits of it.
                 let work = format!(
-                    "    v5 = icmp {condition} {a}, {b}\n    v6 = load.i64 aligned v0+16\n    v7 = load.i64 aligned v0+24\n    v9 = select v5, v6, v7"
+                    "    v5 = icmp {condition} {a}, {b}\n    v6 = load.i64 aligned v0+16\n    v7 = load.i64 aligned \
+                     v0+24\n    v9 = select v5, v6, v7"
                 );
                 let loads = 2;
                 at_most(2 + 2 + loads, second, &work);

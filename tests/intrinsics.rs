@@ -53,7 +53,9 @@ fn widened(ty: Type) -> String {
 fn kernel(row: &Intrinsic, constant: Option<u32>) -> String {
     let result = row.result.expect("a row with a result");
     let mut text = format!(
-        "; kernel\nfunction %k(i64, i64) {{\n    fn0 = {}\n    fn1 = %gpu_tid_x() -> i32\nblock0(v0: i64, v1: i64):\n    v2 = call fn1()\n    v3 = uextend.i64 v2\n    v40 = iconst.i64 16\n    v4 = imul v3, v40\n    v5 = iadd v0, v4\n    v41 = iconst.i64 4\n    v6 = imul v3, v41\n    v7 = iadd v1, v6\n",
+        "; kernel\nfunction %k(i64, i64) {{\n    fn0 = {}\n    fn1 = %gpu_tid_x() -> i32\nblock0(v0: i64, v1: \
+         i64):\n    v2 = call fn1()\n    v3 = uextend.i64 v2\n    v40 = iconst.i64 16\n    v4 = imul v3, v40\n    v5 = \
+        iadd v0, v4\n    v41 = iconst.i64 4\n    v6 = imul v3, v41\n    v7 = iadd v1, v6\n",
         row
     );
     let mut names = Vec::new();

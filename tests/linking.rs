@@ -192,7 +192,8 @@ fn what_does_not_link_is_named_with_its_objects() {
     );
     let found = errors(Linker::new().add("a.elf", &a).add("k.elf", &caller));
     assert!(
-        matches!(&found[..], [e] if e.starts_with("k.elf: k+0x") && e.contains("undefined symbol `halper`; did you mean `helper`?")),
+        matches!(&found[..], [e] if e.starts_with("k.elf: k+0x") && e.contains("undefined symbol `halper`; did you \
+         mean `helper`?")),
         "{found:?}"
     );
     let caller = compile(&kernel("helper")).into_object();

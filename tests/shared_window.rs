@@ -144,7 +144,8 @@ const SHAPES: [Shape; 22] = [
         offset: |a, _| 7 * a,
     },
     Shape {
-        address: "v31 = uextend.i64 v2\n v32 = iconst.i64 2\n v33 = ishl v31, v32\n v30 = iadd v3, v33\n v34 = iconst.i32 0",
+        address: "v31 = uextend.i64 v2\n v32 = iconst.i64 2\n v33 = ishl v31, v32\n v30 = iadd v3, v33\n v34 = \
+         iconst.i32 0",
         access: "v40 = atomic_rmw.i32 add v30, v34",
         offset: |_, b| 4 * unsigned(b),
     },

@@ -503,7 +503,8 @@ fn more_parameters_of_a_loop_than_there_are_registers() {
     }
     writeln!(
         text,
-        "    v97 = icmp ult v300, v98\n    brif v97, block1({}, v{sum}), block2\nblock2:\n    v700 = uextend.i64 v{sum}\n    store aligned v700, v13\n    return\n}}",
+        "    v97 = icmp ult v300, v98\n    brif v97, block1({}, v{sum}), block2\nblock2:\n    v700 = uextend.i64 \
+         v{sum}\n    store aligned v700, v13\n    return\n}}",
         list(300, "")
     )
     .unwrap();

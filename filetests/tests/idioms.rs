@@ -58,7 +58,7 @@ fn idioms(text: &str) -> Vec<Idiom> {
     found
 }
 
-/// `3, before 8; lower/bytes.isle put_bytes; longer: why`.
+/// `3, before 8; lower/sum.isle ones_below; longer: why`.
 fn noted(note: &str) -> Idiom {
     let mut parts = note.split("; ");
     let mut numbers = parts.next().unwrap_or_default().split(", before ");
@@ -139,9 +139,10 @@ fn complaints(repository: &Path, idiom: &Idiom) -> Vec<String> {
     let mut complaints = Vec::new();
     let name = &idiom.name;
     if let Some((file, word)) = &idiom.rule {
-        let text = fs::read_to_string(repository.join("isle").join(file)).unwrap_or_default();
+        let folder = if file.ends_with(".rs") { "src" } else { "isle" };
+        let text = fs::read_to_string(repository.join(folder).join(file)).unwrap_or_default();
         if !text.contains(word.as_str()) {
-            complaints.push(format!("%{name}: no {word} in isle/{file}"));
+            complaints.push(format!("%{name}: no {word} in {folder}/{file}"));
         }
     }
     let longer = idiom.after > idiom.by_hand;
@@ -160,11 +161,14 @@ fn complaints(repository: &Path, idiom: &Idiom) -> Vec<String> {
 fn markdown(files: &[(String, Vec<Idiom>)]) -> String {
     let mut page = "# Idioms
 
-What everyday kernels are made of, and how many instructions it takes: *measured*, counted in the goldens `filetests/lower/idioms_*.clif` without
-the RET or EXIT at their end. *Before* is what it was before the rules of this table were there. *By hand* is what a person would write
+What everyday kernels are made of, and how many instructions it takes: *measured*, counted in the goldens \
+`filetests/lower/idioms_*.clif` without
+the RET or EXIT at their end. *Before* is what it was before the rules of this table were there. *By hand* is what a \
+person would write
 for this instruction set, with arguments and results in the registers of the calling convention.
 
-The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 cargo test -p cranelift-thisgpu-filetests --test idioms`.
+The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 cargo test -p \
+cranelift-thisgpu-filetests --test idioms`.
 "
     .to_owned();
     let sums = |idioms: &[&Idiom]| {
@@ -189,7 +193,8 @@ The page is generated from the goldens; bless it with `CRANELIFT_TEST_BLESS=1 ca
     for (file, idioms) in files {
         _ = writeln!(
             page,
-            "\n## `{file}`\n\n| function | operations | before | after | by hand | rule |\n| --- | --- | --- | --- | --- | --- |"
+            "\n## `{file}`\n\n| function | operations | before | after | by hand | rule |\n| --- | --- | --- | --- | \
+             --- | --- |"
         );
         for idiom in idioms {
             let before = idiom.before.map_or(String::new(), |n| n.to_string());
@@ -232,7 +237,7 @@ fn the_table_says_what_the_goldens_show() {
 #[test]
 fn notes_are_held_against_the_listing() {
     let read = idioms(
-        ";; by hand 1, before 4; lower/bytes.isle put_bytes; longer: for no reason
+        ";; by hand 1, before 4; lower/sum.isle ones_below; longer: for no reason
 function %two(i32) -> i32 {
 block0(v0: i32):
     v1 = iconst.i32 8
@@ -263,7 +268,7 @@ block0(v0: i32):
             after: 2,
             by_hand: 1,
             before: Some(4),
-            rule: Some(("lower/bytes.isle".to_owned(), "put_bytes".to_owned())),
+            rule: Some(("lower/sum.isle".to_owned(), "ones_below".to_owned())),
             longer: Some("for no reason".to_owned()),
         }
     );
@@ -271,7 +276,7 @@ block0(v0: i32):
     let wrong = Idiom {
         by_hand: 2,
         before: Some(1),
-        rule: Some(("lower/bytes.isle".to_owned(), "no_such_rule".to_owned())),
+        rule: Some(("lower/sum.isle".to_owned(), "no_such_rule".to_owned())),
         operations: Vec::new(),
         name: "wrong".to_owned(),
         longer: idiom.longer.clone(),

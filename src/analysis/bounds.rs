@@ -43,6 +43,11 @@ pub fn greatest(func: &Function, intrinsics: &Intrinsics, value: Value, depth: u
             (Opcode::Umin, _) => of(a).min(of(b)),
             _ => most,
         },
+        // Bytes that are moved, with zeros above.
+        Some(InstructionData::Call { .. }) => {
+            let zeros = intrinsics.zero_bytes(func, value) << 28;
+            most.checked_shr(8 * zeros.leading_ones()).unwrap_or(0)
+        }
         _ => most,
     };
     // What may wrap may be anything.

@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod calls;
 pub mod components;
 pub mod control_flow;
+pub mod definitions;
 mod endings;
 pub mod graph;
 mod loop_tree;

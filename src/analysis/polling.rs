@@ -35,6 +35,9 @@ pub struct Cycle {
 
 /// All cycles of `func` that poll.
 pub fn polled_cycles(func: &Function, flow: &ControlFlow, accesses: &dyn Accesses) -> Vec<Cycle> {
+    if !has_cycles(flow) {
+        return Vec::new();
+    }
     let graph = graph_of(flow);
     let mut finder = Finder {
         func,
@@ -48,6 +51,15 @@ pub fn polled_cycles(func: &Function, flow: &ControlFlow, accesses: &dyn Accesse
     };
     finder.look();
     finder.found
+}
+
+/// Whether an edge goes back in reverse postorder: without one there is no cycle.
+fn has_cycles(flow: &ControlFlow) -> bool {
+    let mut blocks = flow.reverse_postorder().iter();
+    blocks.any(|&block| {
+        let mut targets = flow.successors(block);
+        targets.any(|target| flow.order(target) <= flow.order(block))
+    })
 }
 
 /// The graph of the blocks, by their order.

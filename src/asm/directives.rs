@@ -592,7 +592,8 @@ pub(super) fn next_parameter(parameters: &[Parameter], size: u32) -> u64 {
 
 fn too_many_zeros(span: Span) -> Diagnostic {
     let message = format!(
-        "zeros beside other data are limited to {MAX_ZEROS} bytes in a file; so many belong to a data object of their own"
+        "zeros beside other data are limited to {MAX_ZEROS} bytes in a file; so many belong to a data object of their \
+         own"
     );
     Diagnostic::new(span, message)
 }

@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn only_operations_of_the_machine_are_left() {
         let mut text = String::from(
-            "function %f(i64, i8, i16, i32, i64) -> i8, i16, i32, i64 {\nblock0(v0: i64, v1: i8, v2: i16, v3: i32, v4: i64):\n",
+            "function %f(i64, i8, i16, i32, i64) -> i8, i16, i32, i64 \
+             {\nblock0(v0: i64, v1: i8, v2: i16, v3: i32, v4: i64):\n",
         );
         let operations = [
             "add", "sub", "and", "nand", "or", "xor", "xchg", "umin", "umax", "smin", "smax",

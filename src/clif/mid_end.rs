@@ -141,6 +141,7 @@ impl Detour {
 mod tests {
     use super::*;
     use crate::clif::{Options, Preparer};
+    use crate::passes::Pass;
 
     fn parsed(text: &str) -> Function {
         cranelift_reader::parse_functions(text)
@@ -150,8 +151,12 @@ mod tests {
 
     /// The opcodes that are left after all of the preparation; that it ends at all is not a matter of course.
     fn prepared(text: &str) -> Vec<Opcode> {
+        let options = Options {
+            skip: &[Pass::Fuse],
+            ..Options::DEVICE
+        };
         let prepared = Preparer::new()
-            .prepare(parsed(text), &Options::DEVICE, &mut |_, _| {})
+            .prepare(parsed(text), &options, &mut |_, _| {})
             .unwrap_or_else(|errors| panic!("{errors}"));
         let func = &prepared.func;
         let blocks = func.layout.blocks();

@@ -11,6 +11,7 @@ pub mod atomics;
 pub mod by_value;
 pub mod contents;
 pub mod conversions;
+mod fuse;
 pub mod legalize;
 mod loops;
 pub mod merge;

@@ -9,6 +9,7 @@ use super::atomics;
 use super::by_value;
 use super::contents::Contents;
 use super::conversions;
+use super::fuse;
 use super::loops;
 use super::merge;
 use super::mid_end;
@@ -82,7 +83,7 @@ fn optimizes(state: &State) -> bool {
 }
 
 /// The passes in order.
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 19] = [
     Row {
         pass: Pass::Verify,
         when: always,
@@ -222,6 +223,21 @@ const ROWS: [Row; 18] = [
             let (func, given, remarks) = state.for_accesses();
             accesses::merge(func, &given, remarks);
             Ok(true)
+        },
+        makes_stale: Facts::NONE,
+    },
+    Row {
+        pass: Pass::Fuse,
+        when: always,
+        needs: Facts::CONTENTS.and(Facts::FLOW),
+        run: |state| {
+            Ok(fuse::fuse(
+                &mut state.context.func,
+                &state.prepared.flow,
+                &state.contents,
+                &mut state.intrinsics,
+                state.options.kernel.is_some(),
+            ))
         },
         makes_stale: Facts::NONE,
     },

@@ -362,7 +362,8 @@ fn structures_that_cannot_be_copied_are_refused() {
     let errors = errors_of(shared, &Options::DEVICE);
     let start = "line 4: unsupported: a structure behind a pointer of type i32: ";
     assert!(errors.starts_with(start), "{errors}");
-    let tail = "function %f(i64) tail {\n    fn0 = %g(i64 sarg(8)) tail\nblock0(v0: i64):\n    return_call fn0(v0)\n}\n";
+    let tail = "function %f(i64) tail \
+     {\n    fn0 = %g(i64 sarg(8)) tail\nblock0(v0: i64):\n    return_call fn0(v0)\n}\n";
     let errors = errors_of(tail, &Options::DEVICE);
     let start = "line 4: unsupported: a tail call with structures passed by value: ";
     assert!(errors.starts_with(start), "{errors}");

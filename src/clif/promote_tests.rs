@@ -61,7 +61,12 @@ fn random_text(rng: &mut Rng) -> String {
                 match ty {
                     "i64" => writeln!(text, "    store v{acc}, v{address}+{rest}").unwrap(),
                     "f64" => {
-                        writeln!(text, "    v{value} = bitcast.f64 v{acc}\n    store v{value}, v{address}+{rest}").unwrap();
+                        writeln!(
+                            text,
+                            "    v{value} = bitcast.f64 v{acc}\n    store v{value}, \
+                         v{address}+{rest}"
+                        )
+                        .unwrap();
                     }
                     "f32" => {
                         let bits = fresh();
@@ -77,7 +82,12 @@ fn random_text(rng: &mut Rng) -> String {
                             .unwrap();
                     }
                     _ => {
-                        writeln!(text, "    v{value} = ireduce.{ty} v{acc}\n    store v{value}, v{address}+{rest}").unwrap();
+                        writeln!(
+                            text,
+                            "    v{value} = ireduce.{ty} v{acc}\n    store v{value}, \
+                         v{address}+{rest}"
+                        )
+                        .unwrap();
                     }
                 }
             } else {
@@ -85,7 +95,12 @@ fn random_text(rng: &mut Rng) -> String {
                 match ty {
                     "i64" => writeln!(text, "    v{wide} = load.i64 v{address}+{rest}").unwrap(),
                     "f64" => {
-                        writeln!(text, "    v{value} = load.f64 v{address}+{rest}\n    v{wide} = bitcast.i64 v{value}").unwrap();
+                        writeln!(
+                            text,
+                            "    v{value} = load.f64 v{address}+{rest}\n    v{wide} = bitcast.i64 \
+                         v{value}"
+                        )
+                        .unwrap();
                     }
                     "f32" => {
                         let bits = fresh();

@@ -132,7 +132,8 @@ impl Unit {
                         ..in_function(&code.name)
                     };
                     let message = format!(
-                        "%{} is a kernel, which only a launch can start; move what it does to a function that both call",
+                        "%{} is a kernel, which only a launch can start; move what it does to a function that both \
+                         call",
                         relocation.name
                     );
                     errors.push(Error::new(Problem::Kernel(message), place));

@@ -106,7 +106,8 @@ impl fmt::Display for Timings {
         let percent = |part: u32| 100.0 * f64::from(part) / f64::from(entries.max(1));
         writeln!(
             f,
-            "registers of {entries} operands: {:.1} % by regalloc2 ({:.1} % in places fixed for it), the rest by the colouring and the convention",
+            "registers of {entries} operands: {:.1} % by regalloc2 ({:.1} % in places fixed for it), the rest by the \
+             colouring and the convention",
             percent(by_regalloc2),
             percent(fixed)
         )?;

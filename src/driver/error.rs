@@ -94,7 +94,8 @@ pub enum DeviceError {
         element: usize,
     },
     /// Elements that a buffer does not have.
-    #[error("{} from number {first} on {} not inside a buffer of {len}", text::count(*count, "element"), if *count == 1 { "is" } else { "are" })]
+    #[error("{} from number {first} on {} not inside a buffer of \
+     {len}", text::count(*count, "element"), if *count == 1 { "is" } else { "are" })]
     OutOfRange {
         /// Number of the first.
         first: u64,

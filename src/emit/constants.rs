@@ -23,7 +23,8 @@ pub enum ConstantsFull {
     Data,
     /// Those in the constant bank, of units that were compiled apart.
     #[error(
-        "the jump tables of the units together need more than {MAX_CONSTANTS} bytes of constant memory; compile the functions into one unit"
+        "the jump tables of the units together need more than {MAX_CONSTANTS} bytes of constant memory; compile the \
+         functions into one unit"
     )]
     Bank,
 }

@@ -248,7 +248,8 @@ pub(crate) fn similar_names(name: &str) -> Vec<&'static str> {
 fn markdown() -> String {
     let mut text = String::from(
         "# Intrinsics\n\n\
-         Calls to `%gpu_NAME`, or to functions that an embedding declares under that name. The table is generated from\n\
+         Calls to `%gpu_NAME`, or to functions that an embedding declares under that name. The table is generated \
+         from\n\
          `src/intrinsics/table.rs`; bless it with `CRANELIFT_TEST_BLESS=1 cargo test --lib intrinsics`.\n\n\
          - *pure*: equal calls merge, unused ones go; *convergent*: acts on the active lanes, never merged, moved or\n\
          guarded; *memory*: reads, writes or orders memory; *trap*: ends the kernel;\n\
@@ -257,8 +258,10 @@ fn markdown() -> String {
          - Thread and launch values without operands are also symbols: `gv0 = symbol %gpu_tid_x` and\n\
          `symbol_value.i32 gv0` read the same. `symbol %gpu_shared` is the kernel's shared memory, as i32 its offset,\n\
          as i64 its generic address.\n\
-         - `assume_aligned` is a promise: accesses by its result, and of a kernel's parameter in its first block all accesses by that, may\n\
-         become wider. Where it is broken, such an access faults as misaligned; one that would not have been widened does what it did.\n\n\
+         - `assume_aligned` is a promise: accesses by its result, and of a kernel's parameter in its first block all \
+         accesses by that, may\n\
+         become wider. Where it is broken, such an access faults as misaligned; one that would not have been widened \
+         does what it did.\n\n\
          | declaration | effect | uniformity | meaning of the result, operands a b c d |\n\
          | --- | --- | --- | --- |\n",
     );

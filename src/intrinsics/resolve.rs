@@ -7,13 +7,16 @@
 //! nullary pure intrinsics have become `symbol_value.i32`, one global value per intrinsic, so that Cranelift's mid-end
 //! merges and hoists them.
 
-use super::{Intrinsic, Lowering, PREFIX, SHARED, lookup, similar_names};
+use super::{Intrinsic, Lowering, PREFIX, SHARED, TABLE, lookup, similar_names};
+use crate::constants;
 use crate::error::{Error, ErrorList, Errors, Place, Problem};
+use crate::isa::generated::PRMTMode;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
-    ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, Inst, InstBuilder,
-    InstructionData, Opcode, UserExternalName, Value, ValueDef, types,
+    AbiParam, ExtFuncData, ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, Inst,
+    InstBuilder, InstructionData, Opcode, Signature, UserExternalName, Value, ValueDef, types,
 };
+use cranelift_codegen::isa::CallConv;
 use hashbrown::HashMap;
 
 /// Name of a function or data object that the embedding knows by number, without the `%`.
@@ -81,6 +84,57 @@ impl Intrinsics {
             InstructionData::UnaryImm { imm, .. } => Some((value, imm.bits() as u32)),
             _ => None,
         }
+    }
+
+    /// The words that PRMT puts the bytes of `value` together from, and which: a nibble each.
+    pub fn permutation(&self, func: &Function, value: Value) -> Option<([Value; 2], u32)> {
+        let inst = func.dfg.value_def(value).inst()?;
+        if self.of_call(func, inst)?.lowering != Lowering::Permute(PRMTMode::Idx) {
+            return None;
+        }
+        let &[a, b, selector] = func.dfg.inst_args(inst) else {
+            return None;
+        };
+        Some(([a, b], constants::bits(func, selector)? as u32))
+    }
+
+    /// A bit for each byte that PRMT puts zeros into, where it computes `value`.
+    pub fn zero_bytes(&self, func: &Function, value: Value) -> u32 {
+        let Some((words, selector)) = self.permutation(func, value) else {
+            return 0;
+        };
+        let words = words.map(|word| constants::bits(func, word));
+        (0..4).fold(0, |zeros, place| {
+            let nibble = selector >> (4 * place);
+            let (word, byte) = (nibble >> 2 & 1, nibble & 3);
+            // Bit 3 repeats the sign of the byte: that of zero is zero, too.
+            let of_byte = if nibble & 8 == 0 { 0xff } else { 0x80 };
+            let is_zero = words[word as usize].is_some_and(|n| n >> (8 * byte) & of_byte == 0);
+            zeros | u32::from(is_zero) << place
+        })
+    }
+
+    /// What a call of the intrinsic with this lowering names, declared if it is not there.
+    pub(crate) fn declare(&mut self, func: &mut Function, lowering: Lowering) -> Option<FuncRef> {
+        let is_wanted = |row: &&Intrinsic| row.lowering == lowering;
+        let mut declared = self.functions.iter();
+        if let Some((callee, _)) = declared.find(|(_, row)| row.as_ref().is_some_and(is_wanted)) {
+            return Some(callee);
+        }
+        let row = TABLE.iter().find(is_wanted)?;
+        let mut signature = Signature::new(CallConv::Fast);
+        let parameters = row.params.iter().copied();
+        (signature.params).extend(parameters.map(AbiParam::new));
+        signature.returns.extend(row.result.map(AbiParam::new));
+        let signature = func.import_signature(signature);
+        let callee = func.import_function(ExtFuncData {
+            name: ExternalName::testcase(format!("{PREFIX}{}", row.name)),
+            signature,
+            colocated: false,
+            patchable: false,
+        });
+        self.functions[callee] = Some(row);
+        Some(callee)
     }
 
     /// The intrinsic that `inst` calls.

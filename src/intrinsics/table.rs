@@ -149,7 +149,8 @@ pub static TABLE: &[Intrinsic] = &{
         pure("ex2_f16x2", &[F16X2], F16X2, L::Mufu(MUFUOp::Ex2, F::F16V2), "2^a per half, approximate"),
         pure("tanh_f16x2", &[F16X2], F16X2, L::Mufu(MUFUOp::Tanh, F::F16V2), "tanh(a) per half, approximate"),
         pure("ex2_bf16", &[I16], I16, L::Mufu(MUFUOp::Ex2, F::Bf16), "2^a of the bfloat16 pattern a, approximate"),
-        pure("tanh_bf16", &[I16], I16, L::Mufu(MUFUOp::Tanh, F::Bf16), "tanh(a) of the bfloat16 pattern a, approximate"),
+        pure("tanh_bf16", &[I16], I16, L::Mufu(MUFUOp::Tanh, F::Bf16), "tanh(a) of the bfloat16 pattern a, \
+         approximate"),
         pure("ex2_bf16x2", &[I32], I32, L::Mufu(MUFUOp::Ex2, F::Bf16V2), "2^a per bfloat16 half, approximate"),
         pure("tanh_bf16x2", &[I32], I32, L::Mufu(MUFUOp::Tanh, F::Bf16V2), "tanh(a) per bfloat16 half, approximate"),
 
@@ -166,7 +167,8 @@ pub static TABLE: &[Intrinsic] = &{
         pure("dp2a_hi_s16u8", W3, I32, L::Dp2a(Hi, S16, U8), "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
         pure("dp2a_hi_u16s8", W3, I32, L::Dp2a(Hi, U16, S8), "c + a.h0*b.b2 + a.h1*b.b3, mod 2^32"),
 
-        pure("prmt", W3, I32, L::Permute(PRMTMode::Idx), "4 bytes of b:a chosen by the nibbles of c, bit 3 replicates the sign"),
+        pure("prmt", W3, I32, L::Permute(PRMTMode::Idx), "4 bytes of b:a chosen by the nibbles of c, bit 3 replicates \
+         the sign"),
         pure("prmt_f4e", W3, I32, L::Permute(PRMTMode::F4e), "4 bytes of b:a from byte c mod 4 upwards"),
         pure("prmt_b4e", W3, I32, L::Permute(PRMTMode::B4e), "4 bytes of b:a from byte c mod 4 downwards, wrapping"),
         pure("prmt_rc8", W3, I32, L::Permute(PRMTMode::Rc8), "byte c mod 4 of a, four times"),
@@ -175,11 +177,13 @@ pub static TABLE: &[Intrinsic] = &{
         pure("prmt_rc16", W3, I32, L::Permute(PRMTMode::Rc16), "half c mod 2 of a, twice"),
         Intrinsic {
             constant: Some((3, Constants::UpTo(255))),
-            ..pure("lop3", &[I32, I32, I32, I32], I32, L::Lop3, "per bit: bit (a<<2 | b<<1 | c) of the constant d in 0..255")
+            ..pure("lop3", &[I32, I32, I32, I32], I32, L::Lop3, "per bit: bit (a<<2 | b<<1 | c) of the constant d in \
+             0..255")
         },
         Intrinsic {
             constant: Some((1, Constants::PowersOfTwo)),
-            ..pure("assume_aligned", &[I64, I32], I64, L::Aligned, "a, with the promise that it is a multiple of the constant b, a power of two")
+            ..pure("assume_aligned", &[I64, I32], I64, L::Aligned, "a, with the promise that it is a multiple of the \
+             constant b, a power of two")
         },
         pure("bmsk", W2, I32, L::Bmsk(Clamp), "b ones from bit a upwards, cut at bit 31"),
         pure("bmsk_wrap", W2, I32, L::Bmsk(Wrap), "b mod 32 ones from bit a mod 32 upwards, cut at bit 31"),
@@ -198,43 +202,63 @@ pub static TABLE: &[Intrinsic] = &{
 
         pure("hadd2_f16x2_sat", H2, F16X2, L::Hadd2(F16V2, NoFtz, Sat), "a + b per half, to [0, 1]"),
         pure("hadd2_f16x2_ftz", H2, F16X2, L::Hadd2(F16V2, Ftz, NoSat), "a + b per half, subnormals flushed"),
-        pure("hadd2_f16x2_ftz_sat", H2, F16X2, L::Hadd2(F16V2, Ftz, Sat), "a + b per half, subnormals flushed, to [0, 1]"),
+        pure("hadd2_f16x2_ftz_sat", H2, F16X2, L::Hadd2(F16V2, Ftz, Sat), "a + b per half, subnormals flushed, to [0, \
+         1]"),
         pure("hmul2_f16x2_sat", H2, F16X2, L::Hmul2(F16V2, NoFtz, Sat), "a * b per half, to [0, 1]"),
         pure("hmul2_f16x2_ftz", H2, F16X2, L::Hmul2(F16V2, Ftz, NoSat), "a * b per half, subnormals flushed"),
-        pure("hmul2_f16x2_ftz_sat", H2, F16X2, L::Hmul2(F16V2, Ftz, Sat), "a * b per half, subnormals flushed, to [0, 1]"),
-        pure("hfma2_f16x2_sat", H3, F16X2, L::Hfma2(F16V2, NoFtz, NoRelu, Sat), "a*b + c per half, one rounding, to [0, 1]"),
-        pure("hfma2_f16x2_relu", H3, F16X2, L::Hfma2(F16V2, NoFtz, Relu, NoSat), "a*b + c per half, one rounding, negative to +0"),
-        pure("hfma2_f16x2_ftz", H3, F16X2, L::Hfma2(F16V2, Ftz, NoRelu, NoSat), "a*b + c per half, one rounding, subnormals flushed"),
-        pure("hfma2_f16x2_ftz_sat", H3, F16X2, L::Hfma2(F16V2, Ftz, NoRelu, Sat), "a*b + c per half, subnormals flushed, to [0, 1]"),
-        pure("hfma2_f16x2_ftz_relu", H3, F16X2, L::Hfma2(F16V2, Ftz, Relu, NoSat), "a*b + c per half, subnormals flushed, negative to +0"),
+        pure("hmul2_f16x2_ftz_sat", H2, F16X2, L::Hmul2(F16V2, Ftz, Sat), "a * b per half, subnormals flushed, to [0, \
+         1]"),
+        pure("hfma2_f16x2_sat", H3, F16X2, L::Hfma2(F16V2, NoFtz, NoRelu, Sat), "a*b + c per half, one rounding, to \
+         [0, 1]"),
+        pure("hfma2_f16x2_relu", H3, F16X2, L::Hfma2(F16V2, NoFtz, Relu, NoSat), "a*b + c per half, one rounding, \
+         negative to +0"),
+        pure("hfma2_f16x2_ftz", H3, F16X2, L::Hfma2(F16V2, Ftz, NoRelu, NoSat), "a*b + c per half, one rounding, \
+         subnormals flushed"),
+        pure("hfma2_f16x2_ftz_sat", H3, F16X2, L::Hfma2(F16V2, Ftz, NoRelu, Sat), "a*b + c per half, subnormals \
+         flushed, to [0, 1]"),
+        pure("hfma2_f16x2_ftz_relu", H3, F16X2, L::Hfma2(F16V2, Ftz, Relu, NoSat), "a*b + c per half, subnormals \
+         flushed, negative to +0"),
         pure("hadd2_bf16", W2, I32, L::Hadd2(Bf16V2, NoFtz, NoSat), "a + b per bfloat16 half"),
         pure("hmul2_bf16", W2, I32, L::Hmul2(Bf16V2, NoFtz, NoSat), "a * b per bfloat16 half"),
         pure("hfma2_bf16", W3, I32, L::Hfma2(Bf16V2, NoFtz, NoRelu, NoSat), "a*b + c per bfloat16 half, one rounding"),
-        pure("hfma2_bf16_relu", W3, I32, L::Hfma2(Bf16V2, NoFtz, Relu, NoSat), "a*b + c per bfloat16 half, one rounding, negative to +0"),
+        pure("hfma2_bf16_relu", W3, I32, L::Hfma2(Bf16V2, NoFtz, Relu, NoSat), "a*b + c per bfloat16 half, one \
+         rounding, negative to +0"),
         pure("hmin2_bf16", W2, I32, L::Hmin2(Bf16V2), "minimum per bfloat16 half, NaN wins, -0 < +0"),
         pure("hmax2_bf16", W2, I32, L::Hmax2(Bf16V2), "maximum per bfloat16 half, NaN wins, -0 < +0"),
 
-        convergent("bar_sync", &[], None, Uniform, L::BarSync, "waits for all threads of the block, orders shared and global memory among them"),
-        convergent("warp_sync", &[I32], None, Uniform, L::WarpSync, "waits for the lanes of the mask a, this one among them; orders shared and global memory among them"),
+        convergent("bar_sync", &[], None, Uniform, L::BarSync, "waits for all threads of the block, orders shared and \
+         global memory among them"),
+        convergent("warp_sync", &[I32], None, Uniform, L::WarpSync, "waits for the lanes of the mask a, this one among \
+         them; orders shared and global memory among them"),
         convergent("shfl_idx", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Idx), "a of lane b mod 32"),
-        convergent("shfl_up", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Up), "a of the lane b below, own a if there is none"),
-        convergent("shfl_down", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Down), "a of the lane b above, own a if there is none"),
+        convergent("shfl_up", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Up), "a of the lane b below, own a if \
+         there is none"),
+        convergent("shfl_down", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Down), "a of the lane b above, own a \
+         if there is none"),
         convergent("shfl_bfly", W2, Some(I32), Divergent, L::Shuffle(ShuffleMode::Bfly), "a of lane (own lane xor b)"),
         convergent("ballot", &[I8], Some(I32), Uniform, L::Ballot, "mask of the active lanes with a != 0"),
-        convergent("vote_all", &[I8], Some(I8), Uniform, L::Vote(VoteMode::All), "1 if a != 0 in every active lane, else 0"),
-        convergent("vote_any", &[I8], Some(I8), Uniform, L::Vote(VoteMode::Any), "1 if a != 0 in some active lane, else 0"),
+        convergent("vote_all", &[I8], Some(I8), Uniform, L::Vote(VoteMode::All), "1 if a != 0 in every active lane, \
+         else 0"),
+        convergent("vote_any", &[I8], Some(I8), Uniform, L::Vote(VoteMode::Any), "1 if a != 0 in some active lane, \
+         else 0"),
         convergent("activemask", &[], Some(I32), Uniform, L::ActiveMask, "mask of the active lanes"),
         convergent("match_any", &[I32], Some(I32), Divergent, L::MatchAny, "mask of the active lanes with the same a"),
 
-        row("membar_cta", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Cta), "orders memory within the block"),
-        row("membar_gl", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Gl), "orders memory within the device"),
-        row("membar_sys", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Sys), "orders memory towards the host too"),
+        row("membar_cta", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Cta), "orders memory within \
+         the block"),
+        row("membar_gl", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Gl), "orders memory within the \
+         device"),
+        row("membar_sys", &[], None, Effect::Memory, Uniform, L::MemoryBarrier(MemScope::Sys), "orders memory towards \
+         the host too"),
         row("trap", &[], None, Effect::Trap, Uniform, L::Trap, "ends the kernel with a fault"),
         Intrinsic {
             constant: Some((0, Constants::UpTo(255))),
-            ..row("unroll", &[I32], None, Effect::Hint, Uniform, L::Unroll, "the loop that begins with the block of the call is unrolled so many times as the constant a in 0..255 says, if its turns can be counted; 0 or 1: never. unroll=off is stronger")
+            ..row("unroll", &[I32], None, Effect::Hint, Uniform, L::Unroll, "the loop that begins with the block of \
+             the call is unrolled so many times as the constant a in 0..255 says, if its turns can be counted; 0 or 1: \
+            never. unroll=off is stronger")
         },
-        row("atomic_add_f32", &[I64, F32], Some(F32), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F32), "old [a]; [a] := [a] + b, atomically, device scope"),
+        row("atomic_add_f32", &[I64, F32], Some(F32), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F32), "old \
+         [a]; [a] := [a] + b, atomically, device scope"),
         row("atomic_add_f16x2", &[I64, F16X2], Some(F16X2), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F16V2), "old [a]; [a] := [a] + b per half, each half atomically, device scope"),
     ]
 };

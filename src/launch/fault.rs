@@ -132,7 +132,8 @@ pub enum FaultKind {
     },
     /// A warp ran too long.
     #[error(
-        "instruction budget of a warp exhausted: it issued {limit} instructions; if this is no endless loop, raise `--budget` or `SimConfig::budget`"
+        "instruction budget of a warp exhausted: it issued {limit} instructions; if this is no endless loop, raise \
+         `--budget` or `SimConfig::budget`"
     )]
     BudgetExhausted {
         /// Warp instructions a warp may issue.
@@ -140,8 +141,10 @@ pub enum FaultKind {
     },
     /// The blocks that have not ended ran too long.
     #[error(
-        "instruction budget of the launch exhausted: {running} of {blocks} blocks have issued {limit} instructions together without ending, \
-         {ended} have ended; if this is no endless loop and no wait for a block that has not begun, raise `--launch-budget` or \
+        "instruction budget of the launch exhausted: {running} of {blocks} blocks have issued {limit} instructions \
+         together without ending, \
+         {ended} have ended; if this is no endless loop and no wait for a block that has not begun, raise \
+         `--launch-budget` or \
          `SimConfig::launch_budget`"
     )]
     LaunchBudgetExhausted {

@@ -208,7 +208,8 @@ impl fmt::Display for FindingKind {
             } => {
                 write!(
                     f,
-                    "{bytes} bytes of {window} memory at offset {offset:#x} are read before anything was written to them"
+                    "{bytes} bytes of {window} memory at offset {offset:#x} are read before anything was written to \
+                     them"
                 )
             }
             FindingKind::Race {
@@ -219,7 +220,8 @@ impl fmt::Display for FindingKind {
             } => {
                 write!(
                     f,
-                    "race on byte {address:#x} of {window} memory: nothing orders this {access} behind another thread's {earlier}"
+                    "race on byte {address:#x} of {window} memory: nothing orders this {access} behind another \
+                     thread's {earlier}"
                 )
             }
             FindingKind::DivergentUniformWrite {
@@ -240,7 +242,8 @@ impl fmt::Display for FindingKind {
             } => {
                 write!(
                     f,
-                    "barrier {number} of the block is reached by {arrived} of its {threads} threads, the others have left, the first after {passed} barriers"
+                    "barrier {number} of the block is reached by {arrived} of its {threads} threads, the others have \
+                     left, the first after {passed} barriers"
                 )
             }
             FindingKind::StackOverrun {
@@ -278,7 +281,8 @@ impl fmt::Display for FindingKind {
             } => {
                 write!(
                     f,
-                    "{access} of {bytes} bytes by an address of another thread's stack, which means offset {offset:#x} of the own one here"
+                    "{access} of {bytes} bytes by an address of another thread's stack, which means offset {offset:#x} \
+                     of the own one here"
                 )
             }
         }

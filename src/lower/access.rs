@@ -1,6 +1,7 @@
 //! What the rules ask of the address of an access.
 
-use super::address::{Address, Reach};
+use super::address::Address;
+use super::rules::Reach;
 use super::source::Src;
 use super::state::Lower;
 use super::typed::{Gpr, Gpr2, Operand, USrc64, Word, Word64};

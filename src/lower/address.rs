@@ -2,7 +2,7 @@
 
 use super::source::{Base, Regs, Src};
 use super::state::Lower;
-use super::typed::{Operand, Word, Word64};
+use super::typed::Operand;
 use crate::abi::{self, OFFSETS};
 use crate::analysis::provenance::Space;
 use crate::analysis::window::{self, Passed, Surroundings};
@@ -49,17 +49,6 @@ impl Address {
     }
 }
 
-/// How far the offset of an address is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// Instructions have room for it.
-    Near,
-    /// The base, one word, and the offset to be added.
-    Far(Word, u32),
-    /// The base, two words, and the offset to be added.
-    Far64(Word64, u64),
-}
-
 impl Lower<'_> {
     /// The address of a memory operand, with constants and stack slots folded into the offset.
     pub(super) fn address(
@@ -91,6 +80,20 @@ impl Lower<'_> {
             };
             (base, total) = (self.without_promises(inner), sum);
         }
+        let src = match space {
+            // In the window that the instruction knows.
+            Space::Shared => self.src(base).low(),
+            _ => self.src(base),
+        };
+        let address = Address {
+            base: src,
+            offset: total,
+            space,
+            slot: false,
+            align,
+            uniform: None,
+            strong: false,
+        };
         if let Some(InstructionData::StackAddr {
             stack_slot, offset, ..
         }) = self.def_data(base)
@@ -104,17 +107,10 @@ impl Lower<'_> {
                     offset,
                     space: Space::Local,
                     slot: true,
-                    align,
-                    uniform: None,
-                    strong: false,
+                    ..address
                 };
             }
         }
-        let src = match space {
-            // In the window that the instruction knows.
-            Space::Shared => self.src(base).low(),
-            _ => self.src(base),
-        };
         if let Some(constant) = src.as_imm() {
             // An absolute address: RZ and an offset when it is small.
             let bits = 32 * u32::from(src.words);
@@ -123,26 +119,16 @@ impl Lower<'_> {
                 return Address {
                     base: Src::wide_imm(0, src.words),
                     offset: sum,
-                    space,
-                    slot: false,
-                    align,
-                    uniform: None,
-                    strong: false,
+                    ..address
                 };
             }
         }
-        let base = match space {
-            Space::Local => src.low(),
-            _ => src,
-        };
-        Address {
-            base,
-            offset: total,
-            space,
-            slot: false,
-            align,
-            uniform: None,
-            strong: false,
+        match space {
+            Space::Local => Address {
+                base: src.low(),
+                ..address
+            },
+            _ => address,
         }
     }
 

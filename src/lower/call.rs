@@ -3,10 +3,11 @@
 use super::frame::INCOMING;
 use super::rules::types::LdcOptions;
 use super::rules::{Context, constructor_sign_extended, constructor_zero_extended};
-use super::source::{Base, InstOutput, Output, Regs, Src, words_of_bits};
+use super::source::{Base, InstOutput, Output, Regs, Src};
 use super::state::Lower;
 use super::typed::{Operand, USrc, USrc64, Word};
 use crate::abi::{self, Place, Placer};
+use crate::analysis::definitions::words_of_bits;
 use crate::isa::generated::LoadSize;
 use crate::isa::{PReg, RegisterClass, Role, VReg, build};
 use crate::vcode::{

@@ -1,102 +1,14 @@
 //! What rules ask of CLIF: instructions, types and constants.
 
-use super::source::{Base, is_representable, words_of_bits};
+use super::rules::{ByteOrder, Lane, Shape, Width, Words};
+use super::source::{Base, ValueSlice};
 use super::state::Lower;
+use crate::analysis::definitions::{is_representable, words_of_bits};
 use cranelift_codegen::ir::immediates::Uimm8;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{
     Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, ValueDef, ValueList,
 };
-
-/// A list of values from a position on.
-pub type ValueSlice = (ValueList, usize);
-
-/// The order of bytes in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteOrder {
-    /// The lowest first, the machine's own.
-    Little,
-    /// The highest first.
-    Big,
-}
-
-/// Types by how many words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// Integers of at most a word.
-    Word,
-    /// Integers of two.
-    TwoWords,
-    /// Integers of four.
-    FourWords,
-    /// f16, f16x2.
-    Half,
-    /// f32.
-    Single,
-    /// f64.
-    Double,
-    /// Other vectors up to 128 bits.
-    Vector,
-    /// The rest.
-    Other,
-}
-
-/// Types by words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
-    /// At most one.
-    One,
-    /// Two.
-    Two,
-    /// Four.
-    Four,
-    /// The rest.
-    Other,
-}
-
-/// Types by the bits of a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// 8.
-    Bits8,
-    /// 16.
-    Bits16,
-    /// 32.
-    Bits32,
-    /// 64.
-    Bits64,
-    /// Another number.
-    Other,
-}
-
-/// Types by exact shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// i8, i16.
-    Narrow,
-    /// i32.
-    Int32,
-    /// i64.
-    Int64,
-    /// i128.
-    Int128,
-    /// f16.
-    Float16,
-    /// f16x2.
-    Float16x2,
-    /// f32.
-    Float32,
-    /// f64.
-    Float64,
-    /// Other vectors up to 32 bits.
-    Vector32,
-    /// Vectors of 64 bits.
-    Vector64,
-    /// Vectors of 128 bits.
-    Vector128,
-    /// The rest.
-    Other,
-}
 
 /// Instructions, types and constants.
 impl Lower<'_> {
@@ -279,35 +191,6 @@ impl Lower<'_> {
 
     pub(super) fn complete(&mut self, up: i64, down: i64) -> bool {
         (1..32).contains(&up) && up + down == 32
-    }
-
-    /// 2^n − 1: a one shifted up, less one; ones shifted up, complemented.
-    pub(super) fn low_mask(&mut self, mask: Value) -> Option<Value> {
-        let shifted = |lower: &Self, value: Value, constant: i128| match lower.def_data(value)? {
-            InstructionData::Binary {
-                opcode: Opcode::Ishl,
-                args: [x, n],
-            } => (lower.signed_constant_of(x)? == constant).then_some(n),
-            _ => None,
-        };
-        if self.type_of(mask) != I32 {
-            return None;
-        }
-        match self.def_data(mask)? {
-            InstructionData::Binary {
-                opcode: opcode @ (Opcode::Iadd | Opcode::Isub),
-                args: [x, y],
-            } => {
-                let less = if opcode == Opcode::Iadd { -1 } else { 1 };
-                let n = shifted(self, x, 1)?;
-                (self.signed_constant_of(y)? == less).then_some(n)
-            }
-            InstructionData::Unary {
-                opcode: Opcode::Bnot,
-                arg,
-            } => shifted(self, arg, -1),
-            _ => None,
-        }
     }
 
     pub(super) fn constant_amount(&mut self, ty: Type, n: Value) -> Option<u32> {

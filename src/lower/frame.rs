@@ -1,6 +1,7 @@
 //! The frame of a function: where its stack slots are, and the stack pointer.
 
 use super::address::Address;
+use super::rules::FramePart;
 use super::source::Regs;
 use super::state::Lower;
 use super::typed::{Gpr, Unit};
@@ -9,23 +10,12 @@ use crate::error::{Error, Place, Problem};
 use crate::isa::{RegisterClass, Role};
 use crate::vcode::{Attachment, Frame, SymbolKind, SymbolUse};
 use cranelift_codegen::entity::EntityRef;
-use cranelift_codegen::ir::StackSlot;
-use cranelift_codegen::ir::immediates::Offset32;
 
 /// Name of the stack slots in symbol attachments; the frame layout knows the offset.
 pub const SLOTS: &str = Frame::SLOTS;
 
 /// Name of the incoming stack arguments in symbol attachments; the frame layout knows the offset.
 pub const INCOMING: &str = Frame::INCOMING;
-
-/// A part of the frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FramePart {
-    /// A place in a stack slot.
-    Slot(StackSlot, Offset32),
-    /// The caller's frame: where the stack pointer was at entry.
-    Incoming,
-}
 
 impl Lower<'_> {
     /// Gives every stack slot its offset in the slot area, in order.

@@ -1,39 +1,21 @@
 //! What the rules of intrinsics, symbols and traps (`isle/lower/intrinsic.isle`) ask.
 
+use super::rules::{Object, Symbol};
 use super::source::{Base, InstOutput, PSrc, Src};
 use super::state::Lower;
 use super::typed::{Operand, Unit, Word};
 use crate::abi;
+use crate::analysis::definitions::is_representable;
 use crate::intrinsics::resolve::GpuSymbol;
 use crate::intrinsics::{self, Intrinsic, Lowering};
 use crate::isa::generated::SReg;
 use crate::isa::{Role, build};
 use crate::vcode::{Attachment, SymbolKind, SymbolUse};
+use cranelift_codegen::ir::types::F32;
 use cranelift_codegen::ir::{
-    FuncRef, GlobalValue, GlobalValueData, Inst, InstructionData, TrapCode, ValueList,
+    Endianness, GlobalValue, GlobalValueData, Inst, InstructionData, Opcode, TrapCode, Value,
+    ValueList,
 };
-
-/// What a global value stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symbol {
-    /// A thread or launch value, by its special register.
-    Special(SReg),
-    /// A value of the launch, by its offset in constant bank 0.
-    LaunchConstant(u32),
-    /// The kernel's shared memory.
-    Shared,
-    /// A data object.
-    Data,
-}
-
-/// What has an absolute address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
-    /// Data.
-    Data(GlobalValue),
-    /// A function.
-    Function(FuncRef),
-}
 
 /// Where a value that an intrinsic reads stands in constant bank 0.
 pub(super) fn launch_constant(intrinsic: &Intrinsic) -> Option<Base> {
@@ -73,6 +55,70 @@ impl Lower<'_> {
             offset,
         };
         Word::new(Src { base, ..Src::ZERO })
+    }
+
+    pub(super) fn selector_of(&mut self, constant: i64) -> u32 {
+        constant as u32 & 0xffff
+    }
+
+    pub(super) fn bytes_picked(&mut self, selector: u32, second: bool) -> u32 {
+        let nibbles = (0..4).map(|place| selector >> (4 * place) & 7);
+        let picked = nibbles.filter(|nibble| (nibble & 4 != 0) == second);
+        picked.map(|nibble| (nibble & 3) + 1).max().unwrap_or(0)
+    }
+
+    /// Extensions, truncations and casts that leave the low bytes as they are are looked through.
+    pub(super) fn word_with_bytes(&mut self, word: Value, bytes: u32) -> Word {
+        let mut value = word;
+        loop {
+            let below = match self.def_data(value) {
+                Some(InstructionData::Unary {
+                    opcode: Opcode::Uextend | Opcode::Sextend | Opcode::Ireduce,
+                    arg,
+                }) => arg,
+                Some(InstructionData::LoadNoOffset {
+                    opcode: Opcode::Bitcast,
+                    arg,
+                    flags,
+                }) if self.func.dfg.mem_flags[flags].explicit_endianness()
+                    != Some(Endianness::Big) =>
+                {
+                    arg
+                }
+                _ => break,
+            };
+            if self.type_of(below).bytes() < bytes || !is_representable(self.type_of(below)) {
+                break;
+            }
+            value = below;
+        }
+        Word::new(self.src(value).low())
+    }
+
+    /// The f32 that the f16 in the low half of a word, which nobody else reads, is the nearest one to.
+    pub(super) fn narrowed_half(&mut self, word: Value) -> Option<Value> {
+        let InstructionData::Unary {
+            opcode: Opcode::Uextend,
+            arg,
+        } = self.def_data(word)?
+        else {
+            return None;
+        };
+        let half = match self.def_data(arg)? {
+            InstructionData::LoadNoOffset {
+                opcode: Opcode::Bitcast,
+                arg,
+                ..
+            } => arg,
+            _ => return None,
+        };
+        match self.def_data(half)? {
+            InstructionData::Unary {
+                opcode: Opcode::Fdemote,
+                arg,
+            } if self.type_of(arg) == F32 && self.is_used_once(half) => Some(arg),
+            _ => None,
+        }
     }
 
     pub(super) fn lanes_come_apart(&mut self) -> bool {

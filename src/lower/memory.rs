@@ -25,7 +25,8 @@ impl Lower<'_> {
             self.remarks.missed(line, Missed::WholeAccess, || {
                 let pieces = bytes / piece;
                 format!(
-                    "{bytes} bytes of {space} memory are {pieces} accesses, as their address is known to be a multiple of {piece} only; \
+                    "{bytes} bytes of {space} memory are {pieces} accesses, as their address is known to be a multiple \
+                     of {piece} only; \
                      the flag `aligned` or %gpu_assume_aligned can promise more"
                 )
             });

@@ -13,15 +13,12 @@
 mod access;
 mod address;
 mod blocks;
-mod bytes;
 mod call;
 mod clif;
 mod constants;
 mod context;
 mod convert;
 mod cuts;
-mod dot;
-mod facts;
 mod float;
 mod frame;
 mod home;
@@ -44,6 +41,7 @@ mod vector;
 
 pub use state::{Facts, Input};
 
+use crate::analysis::definitions::Definitions;
 use crate::analysis::ordering::Access;
 use crate::analysis::uses::has_effect;
 use crate::error::{ErrorList, Errors};
@@ -58,7 +56,7 @@ use cranelift_codegen::ir::{self, Inst, Value};
 use hashbrown::HashMap;
 use home::Home;
 use smallvec::smallvec;
-use source::{InstOutput, Output};
+use source::{InstOutput, Output, PSrc};
 use state::Lower;
 use std::cell::OnceCell;
 
@@ -94,7 +92,12 @@ pub fn lower(
     let has_calls = has_calls(input);
     builder.begin(order.len());
     let mut lowering = Lower {
-        func: input.func,
+        definitions: Definitions {
+            func: input.func,
+            users: input.facts.users,
+            intrinsics: input.facts.intrinsics,
+            flow: input.facts.flow,
+        },
         input,
         builder,
         homes,
@@ -243,6 +246,7 @@ impl Lower<'_> {
                     self.func.dfg.display_inst(inst)
                 );
                 for (&value, output) in results.iter().zip(outputs) {
+                    debug_assert!(self.leaves_as_said(value, output), "{value}: {output:?}");
                     self.bind(value, output);
                 }
             }
@@ -254,7 +258,7 @@ impl Lower<'_> {
         self.builder.end_unit();
     }
 
-    /// Applies the first rule that matches.
+    /// Applies the first rule that matches, in the order of the stages.
     fn apply_rules(&mut self, inst: Inst) -> Option<InstOutput> {
         if self.defines_truth(inst) {
             let truth = rules::constructor_lower_truth(self, inst)?;
@@ -263,6 +267,28 @@ impl Lower<'_> {
             }
             return Some(smallvec![Output::Predicate(truth)]);
         }
-        rules::constructor_lower(self, inst)
+        debug_assert!(
+            rules::constructor_lower_truth(self, inst).is_none(),
+            "{} is no truth for analysis::definitions",
+            self.func.dfg.display_inst(inst)
+        );
+        rules::constructor_lower_fused(self, inst).or_else(|| rules::constructor_lower(self, inst))
+    }
+
+    /// Whether rules left a result as [`crate::analysis::definitions`] says: a truth as a predicate, negated where that
+    /// holds the opposite, anything else in registers.
+    fn leaves_as_said(&self, value: Value, output: Output) -> bool {
+        let overflow = || {
+            let inst = self.def_of(value);
+            inst.is_some_and(|inst| self.func.dfg.inst_results(inst).len() == 2)
+        };
+        match output {
+            Output::Predicate(PSrc {
+                reg: Some(_),
+                negated,
+            }) if overflow() => negated == self.holds_opposite(value),
+            Output::Predicate(_) => self.is_truth(value),
+            Output::Regs(_) => !self.is_truth(value),
+        }
     }
 }

@@ -1,31 +1,9 @@
 //! Products of values that are extended to 64 bits, which one IMAD.WIDE computes; recognised, not emitted.
 
+use super::rules::Product;
 use super::state::Lower;
 use crate::isa::generated::IType;
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
-
-/// The product of values of at most a word that are extended to 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Product {
-    /// Of two values.
-    Values {
-        /// How they are extended.
-        itype: IType,
-        /// First factor, before it is extended.
-        a: Value,
-        /// Second factor.
-        b: Value,
-    },
-    /// Of a value and a constant.
-    Scaled {
-        /// How the value is extended.
-        itype: IType,
-        /// The value, before it is extended.
-        a: Value,
-        /// The constant, extended likewise.
-        by: u32,
-    },
-}
 
 impl Lower<'_> {
     /// The word that a value extends, and how.

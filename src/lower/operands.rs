@@ -69,11 +69,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn in_register(&mut self, x: Word) -> bool {
-        match self.below_copies(x.src()).base {
-            Base::Imm(value) => value == 0,
-            Base::Constant { .. } | Base::Uniform { .. } => false,
-            Base::Value { .. } | Base::Regs(_) => true,
-        }
+        !self.below_copies(x.src()).is_special()
     }
 
     pub(super) fn same_word(&mut self, a: Word, b: Word) -> bool {

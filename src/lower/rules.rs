@@ -11,14 +11,8 @@ pub mod types {
 
     pub use crate::analysis::provenance::Space;
     pub(crate) use crate::intrinsics::Lowering;
-    pub use crate::lower::address::{Address, Reach};
-    pub use crate::lower::bytes::ByteMap;
-    pub use crate::lower::clif::{ByteOrder, Lane, Shape, ValueSlice, Width, Words};
-    pub use crate::lower::dot::{Dot, Factor, Rest};
-    pub use crate::lower::frame::FramePart;
-    pub use crate::lower::intrinsic::{Object, Symbol};
-    pub use crate::lower::multiply::Product;
-    pub use crate::lower::source::{InstOutput, PSrc, Regs, Src};
+    pub use crate::lower::address::Address;
+    pub use crate::lower::source::{InstOutput, PSrc, Regs, Src, ValueSlice};
     pub use crate::lower::tables::Tree;
     pub use crate::lower::typed::*;
     pub use crate::lower::vector::{Insertions, Picks};
@@ -28,8 +22,8 @@ pub mod types {
     pub use cranelift_codegen::ir::immediates::{Offset32, Uimm8};
     pub use cranelift_codegen::ir::types::*;
     pub use cranelift_codegen::ir::{
-        AtomicRmwOp, BlockCall, GlobalValue, Immediate, Inst, InstructionData, MemFlags, Opcode,
-        TrapCode, Type, Value, ValueList,
+        AtomicRmwOp, BlockCall, FuncRef, GlobalValue, Immediate, Inst, InstructionData, MemFlags,
+        Opcode, StackSlot, TrapCode, Type, Value, ValueList,
     };
 
     include!(concat!(env!("OUT_DIR"), "/modes.rs"));

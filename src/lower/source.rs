@@ -2,7 +2,10 @@
 
 use crate::isa::table::Modifiers;
 use crate::isa::{RegisterClass, VReg};
-use cranelift_codegen::ir::{self, Value};
+use cranelift_codegen::ir::{Value, ValueList};
+
+/// A list of values from a position on.
+pub type ValueSlice = (ValueList, usize);
 
 /// Up to four registers of one value, low word first.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -350,15 +353,5 @@ pub(super) fn output(regs: Regs) -> InstOutput {
     smallvec::smallvec![Output::Regs(regs)]
 }
 
-/// Words that a value of a class and bit width takes.
-pub fn words_of_bits(bits: u32) -> usize {
-    (bits as usize).div_ceil(32).max(1)
-}
-
 /// The register class of values that are not truth values.
 pub const VALUE_CLASS: RegisterClass = RegisterClass::Gpr;
-
-/// Whether a type is held in registers as a whole.
-pub(super) fn is_representable(ty: ir::Type) -> bool {
-    ty.bits() <= 128 && !ty.is_dynamic_vector() && ty != ir::types::F128
-}

@@ -6,6 +6,7 @@ use super::source::Regs;
 use super::tables::Cuts;
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::definitions::Definitions;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::ordering::Ordering;
 use crate::analysis::provenance::Provenance;
@@ -20,6 +21,7 @@ use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
 use hashbrown::HashMap;
 use std::cell::OnceCell;
+use std::ops::Deref;
 
 /// What is known of a function when it is lowered.
 pub struct Facts<'a> {
@@ -61,7 +63,8 @@ pub struct Input<'a> {
 
 /// The state of lowering one function; the context of the ISLE rules.
 pub struct Lower<'a> {
-    pub(super) func: &'a Function,
+    /// What computes and reads its values.
+    pub(super) definitions: Definitions<'a>,
     pub(super) input: &'a Input<'a>,
     /// Where instructions go.
     pub builder: &'a mut VCodeBuilder,
@@ -95,6 +98,14 @@ pub struct Lower<'a> {
     pub(super) remarks: &'a mut Remarks,
 }
 
+impl<'a> Deref for Lower<'a> {
+    type Target = Definitions<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.definitions
+    }
+}
+
 impl Lower<'_> {
     /// Reports an operation without a rule, or what `remedy` says of it.
     pub(crate) fn unsupported(&mut self, inst: Inst, remedy: &str) {
@@ -102,24 +113,10 @@ impl Lower<'_> {
             .push(Error::unsupported(Place::of_inst(self.func, inst), remedy));
     }
 
-    /// Whether exactly one operand is the value, so that folding its definition there leaves nothing behind, and adds
-    /// nothing to a loop.
+    /// Whether exactly one operand is the value, so that folding its definition into what is being lowered leaves
+    /// nothing behind, and adds nothing to a loop.
     pub(super) fn is_used_once(&self, value: Value) -> bool {
-        self.input.facts.users.of(value).len() == 1 && !self.is_from_outside_the_loop(value)
-    }
-
-    /// Whether the value is computed in fewer turns than what is being lowered, which would compute it in each of its
-    /// own.
-    pub(super) fn is_from_outside_the_loop(&self, value: Value) -> bool {
-        let flow = &self.input.facts.flow;
-        let home = (self.func.dfg.value_def(value).inst())
-            .and_then(|inst| self.func.layout.inst_block(inst));
-        match (home, self.current) {
-            (Some(home), Some(here)) if home != here => {
-                flow.loop_depth(home) < flow.loop_depth(here)
-            }
-            _ => false,
-        }
+        self.is_used_once_in(value, self.current)
     }
 
     /// Whether one instruction uses the value, once, and that one is itself used at most once or has an effect. Counted

@@ -2,34 +2,15 @@
 
 use super::home::Run;
 use super::rules::{constructor_lower_uniform, constructor_truth_copy, constructor_truth_word};
-use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS, words_of_bits};
+use super::source::{Base, Halves, Output, PSrc, Regs, Src, VALUE_CLASS};
 use super::state::Lower;
-use crate::intrinsics::resolve::{GpuSymbol, symbol_offset};
+use crate::analysis::definitions::words_of_bits;
+use crate::intrinsics::resolve::GpuSymbol;
 use crate::isa::RegisterClass;
 use crate::vcode::{FunctionKind, Offer};
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, ValueDef, types};
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, ValueDef, types};
 
 impl Lower<'_> {
-    /// The type of a value.
-    pub(super) fn type_of(&self, value: Value) -> Type {
-        self.func.dfg.value_type(value)
-    }
-
-    /// 32-bit words of a value.
-    pub(super) fn words_of(&self, value: Value) -> usize {
-        words_of_bits(self.type_of(value).bits())
-    }
-
-    /// The instruction that defines a value.
-    pub(super) fn def_of(&self, value: Value) -> Option<Inst> {
-        self.input.facts.users.definition(value)
-    }
-
-    /// The data of the instruction that defines a value.
-    pub(super) fn def_data(&self, value: Value) -> Option<InstructionData> {
-        self.def_of(value).map(|inst| self.func.dfg.insts[inst])
-    }
-
     /// The registers that hold a value.
     pub(super) fn regs_of(&mut self, value: Value) -> Regs {
         self.run_of(value).regs()
@@ -165,82 +146,6 @@ impl Lower<'_> {
         }
     }
 
-    /// The bits of a constant value.
-    pub(super) fn constant_of(&self, value: Value) -> Option<u128> {
-        let data = self.def_data(value)?;
-        self.constant_by(self.type_of(value), data)
-    }
-
-    /// The bits of a result of type `ty`, if its instruction makes a constant.
-    fn constant_by(&self, ty: Type, data: InstructionData) -> Option<u128> {
-        match data {
-            InstructionData::UnaryImm {
-                opcode: Opcode::Iconst,
-                imm,
-            } => {
-                let bits = ty.bits();
-                Some(imm.bits() as u64 as u128 & (u128::MAX >> (128 - bits)))
-            }
-            InstructionData::UnaryIeee16 { imm, .. } => Some(u128::from(imm.bits())),
-            InstructionData::UnaryIeee32 { imm, .. } => Some(u128::from(imm.bits())),
-            InstructionData::UnaryIeee64 { imm, .. } => Some(u128::from(imm.bits())),
-            InstructionData::UnaryConst {
-                opcode: Opcode::Vconst,
-                constant_handle,
-            } => {
-                let data = self.func.dfg.constants.get(constant_handle);
-                let bytes = data.as_slice();
-                (bytes.len() <= 16)
-                    .then(|| bytes.iter().rev().fold(0, |v, &b| v << 8 | u128::from(b)))
-            }
-            InstructionData::Unary {
-                opcode: Opcode::Splat,
-                arg,
-            } => {
-                let lane = self.constant_of(arg)?;
-                let (bits, lanes) = (ty.lane_bits(), ty.lane_count());
-                (ty.bits() <= 128).then(|| (0..lanes).fold(0, |v, i| v | lane << (i * bits)))
-            }
-            InstructionData::Unary {
-                opcode: Opcode::Uextend,
-                arg,
-            } => self.constant_of(arg),
-            // Static shared memory starts at offset 0 of the window.
-            InstructionData::UnaryGlobalValue { global_value, .. } => {
-                match self.input.facts.intrinsics.symbol(global_value)? {
-                    GpuSymbol::Shared => {
-                        let offset = symbol_offset(self.func, global_value) as u64;
-                        let address = crate::abi::SHARED_WINDOW.wrapping_add(offset);
-                        Some(u128::from(address))
-                    }
-                    GpuSymbol::Special(_) => None,
-                }
-            }
-            InstructionData::Binary {
-                opcode: Opcode::Iconcat,
-                args: [low, high],
-            } => Some(self.constant_of(low)? | self.constant_of(high)? << self.type_of(low).bits()),
-            _ => None,
-        }
-    }
-
-    /// The number that a constant of f32 or f64 is.
-    pub(super) fn float_constant(&self, value: Value) -> Option<f64> {
-        let bits = self.constant_of(value)?;
-        match self.type_of(value) {
-            types::F32 => Some(f32::from_bits(bits as u32).into()),
-            types::F64 => Some(f64::from_bits(bits as u64)),
-            _ => None,
-        }
-    }
-
-    /// The value of a scalar integer constant, sign-extended from its type.
-    pub(super) fn signed_constant_of(&self, value: Value) -> Option<i128> {
-        let bits = self.type_of(value).bits();
-        self.constant_of(value)
-            .map(|v| (v as i128) << (128 - bits) >> (128 - bits))
-    }
-
     /// A value as an operand without modifiers: an immediate, a kernel parameter, or registers.
     pub(super) fn src(&self, value: Value) -> Src {
         let value = self.without_promises(value);
@@ -262,17 +167,6 @@ impl Lower<'_> {
             words,
             ..Src::ZERO
         }
-    }
-
-    /// The value that `value` is, whatever is promised of it on the way.
-    pub(super) fn without_promises(&self, value: Value) -> Value {
-        let mut value = value;
-        while let Some(inst) = self.def_of(value)
-            && let Some((promised, _)) = self.input.facts.intrinsics.alignment(self.func, inst)
-        {
-            value = promised;
-        }
-        value
     }
 
     /// Where in constant memory the size of the launch is that an instruction reads.
@@ -427,7 +321,6 @@ impl Lower<'_> {
                         self.builder.bind(a, r);
                     }
                 }
-                debug_assert!(home.predicate.is_none(), "{value} is no truth value");
             }
             Output::Predicate(p) => {
                 if let Some(asked) = home.regs {

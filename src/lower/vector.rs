@@ -70,32 +70,6 @@ impl Lower<'_> {
         };
         self.limited_value(arg, lanes.bits)
     }
-
-    /// The value that another one is limited to so many bits of, and whether the limits are those of signed numbers.
-    pub(super) fn limited_value(&self, limited: Value, bits: u32) -> Option<(Value, bool)> {
-        let side = |value: Value, opcode: Opcode| match self.def_data(value)? {
-            InstructionData::Binary {
-                opcode: found,
-                args: [x, limit],
-            } if found == opcode => Some((x, self.signed_constant_of(limit)?)),
-            _ => None,
-        };
-        let ((value, greatest), least) = match side(limited, Opcode::Smax) {
-            Some((below, least)) => (side(below, Opcode::Smin)?, least),
-            None => {
-                let (below, greatest) = side(limited, Opcode::Smin)?;
-                let (value, least) = side(below, Opcode::Smax)?;
-                ((value, greatest), least)
-            }
-        };
-        let signed = (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
-        let fits = self.type_of(value).bits() <= 32;
-        match (least, greatest) {
-            limits if fits && limits == signed => Some((value, true)),
-            (0, greatest) if fits && greatest == (1 << bits) - 1 => Some((value, false)),
-            _ => None,
-        }
-    }
 }
 
 /// Chains of insertions, and the bytes that a shuffle picks.

@@ -74,7 +74,8 @@ pub enum LinkError {
     },
     /// The constants of all objects together do not fit into constant bank 3.
     #[error(
-        "the constants of the objects take {bytes} bytes of constant memory together, at most {MAX_CONSTANTS} are available; compile the functions into one unit"
+        "the constants of the objects take {bytes} bytes of constant memory together, at most {MAX_CONSTANTS} are \
+         available; compile the functions into one unit"
     )]
     Constants {
         /// All their bytes.
@@ -82,7 +83,8 @@ pub enum LinkError {
     },
     /// A kernel needs more local memory than a thread can have.
     #[error(
-        "kernel `{kernel}` takes {bytes} bytes of local memory with what it calls, at most {MAX_LOCAL} are available; use smaller stack slots"
+        "kernel `{kernel}` takes {bytes} bytes of local memory with what it calls, at most {MAX_LOCAL} are available; \
+         use smaller stack slots"
     )]
     Local {
         /// The kernel.

@@ -59,7 +59,8 @@ impl fmt::Display for BeyondBounds {
         }
         write!(
             f,
-            "needs {registers}; compile `{function}` with the setting regs={limit} or together with the kernel, or loosen the bounds"
+            "needs {registers}; compile `{function}` with the setting regs={limit} or together with the kernel, or \
+             loosen the bounds"
         )
     }
 }

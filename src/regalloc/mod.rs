@@ -182,7 +182,8 @@ pub enum RegallocError {
     },
     /// A uniform value has no GPR form where one is needed.
     #[error(
-        "{function}: {block}: unsupported: {form} writes or reads a uniform register that cannot live in a divergent block"
+        "{function}: {block}: unsupported: {form} writes or reads a uniform register that cannot live in a divergent \
+         block"
     )]
     DivergentWrite {
         /// Function.

@@ -13,7 +13,7 @@ use super::parallel::Copy;
 use super::predicate_reloads;
 use crate::isa::generated::{MOVW, mov};
 use crate::isa::operand::RZ;
-use crate::isa::{Form, Optype, PInst, PReg, Register, RegisterClass, build};
+use crate::isa::{Form, PInst, PReg, Register, RegisterClass, build};
 use crate::vcode::{Attachment, Entry, VCode};
 
 /// Registers that exist.
@@ -58,18 +58,15 @@ struct Joined {
 /// Puts MOV.64 in place of two moves.
 pub(super) fn widen(code: &mut VCode<PReg>) {
     let mut joined = Vec::new();
-    let mut registers = Registers {
-        last: [Last::default(); REGISTERS],
-    };
     for data in code.blocks.values() {
         let insts = &code.insts[data.insts.start as usize..data.insts.end as usize];
-        let moves = insts
-            .iter()
-            .filter(|entry| entry.inst.optype() == Optype::MOV);
+        let moves = insts.iter().filter(|entry| move_of(entry).is_some());
         if moves.take(2).count() < 2 {
             continue;
         }
-        registers.last.fill(Last::default());
+        let mut registers = Registers {
+            last: [Last::default(); REGISTERS],
+        };
         for index in data.insts.clone() {
             let entry = &code.insts[index as usize];
             if is_call(code, entry) {

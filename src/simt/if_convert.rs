@@ -134,7 +134,8 @@ impl Refusal {
             Refusal::Branches => "a side has a branch that stays".to_owned(),
             Refusal::Entered => "others come to one of its sides".to_owned(),
             Refusal::Long if !divergent => format!(
-                "lanes agree, and a side has more than {AGREED_SIDE} instructions, both and their choices more than {AGREED_TOTAL}, or one accesses memory"
+                "lanes agree, and a side has more than {AGREED_SIDE} instructions, both and their choices more than \
+                 {AGREED_TOTAL}, or one accesses memory"
             ),
             Refusal::Long => {
                 format!(

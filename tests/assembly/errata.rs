@@ -382,7 +382,8 @@ fn a_result_that_is_constant_by_default_is_a_warning() {
     assert_eq!(lines, [1, 7], "{warnings}");
     assert!(
         warnings.to_string().starts_with(
-            "iset.s:1:1: warning: the result is always false: the predicate left out is !PT, and .AND combines with it\n \
+            "iset.s:1:1: warning: the result is always false: the predicate left out is !PT, and .AND combines with \
+             it\n \
              1 | ISET.LE.U32 R0, R4, R6 ;\n   | ^"
         ),
         "{warnings}"

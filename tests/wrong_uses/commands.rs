@@ -4,7 +4,8 @@ use super::{Table, message};
 use cranelift_thisgpu::cranelift::codegen::settings::{Configurable, SetError};
 use cranelift_thisgpu::{Compiler, Object, Options, SourceFile, settings, target};
 
-const TEXT: &str = "; kernel\nfunction %saxpy() {\nblock0:\n    return\n}\nfunction %helper() {\nblock0:\n    return\n}";
+const TEXT: &str = "; kernel\nfunction %saxpy() {\nblock0:\n    return\n}\nfunction %helper() \
+ {\nblock0:\n    return\n}";
 
 /// A setting, what it is to be, words of the message.
 const SETTINGS: &[(&str, &str, &[&str])] = &[

@@ -97,20 +97,34 @@ pub fn rows(table: &mut Table) {
     });
     table.row(
         "launch bounds that a function of another object breaks",
-        &["launch bounds of kernel `k`", "64 registers", "`wide`", "regs=64"],
+        &[
+            "launch bounds of kernel `k`",
+            "64 registers",
+            "`wide`",
+            "regs=64",
+        ],
         || {
             let code = |text: &str| {
                 let compiled = Compiler::new(Options::default()).compile_clif(text);
                 compiled.unwrap().into_object()
             };
             let kernel = code(
-                "; kernel max_threads=1024\nfunction %k(i64) {\n    fn0 = %wide(i64)\nblock0(v0: i64):\n    call fn0(v0)\n    return\n}",
+                "; kernel max_threads=1024\nfunction %k(i64) \
+                 {\n    fn0 = %wide(i64)\nblock0(v0: i64):\n    call fn0(v0)\n    return\n}",
             );
             // Reads everything before it writes anything.
-            let [loads, stores] = ["v{i} = atomic_load.i32 v0", "store v{i}, v0+{i}"]
-                .map(|line| (1..=80).map(|i| line.replace("{i}", &i.to_string()) + "\n").collect::<String>());
-            let wide = code(&format!("function %wide(i64) {{\nblock0(v0: i64):\n{loads}{stores}return\n}}"));
-            device.load_all(&[kernel, wide]).map(|_| ()).map_err(message)
+            let [loads, stores] = ["v{i} = atomic_load.i32 v0", "store v{i}, v0+{i}"].map(|line| {
+                (1..=80)
+                    .map(|i| line.replace("{i}", &i.to_string()) + "\n")
+                    .collect::<String>()
+            });
+            let wide = code(&format!(
+                "function %wide(i64) {{\nblock0(v0: i64):\n{loads}{stores}return\n}}"
+            ));
+            device
+                .load_all(&[kernel, wide])
+                .map(|_| ())
+                .map_err(message)
         },
     );
     table.row(
@@ -348,9 +362,13 @@ pub fn rows(table: &mut Table) {
     );
     table.row(
         "an intrinsic without its prefix",
-        &["undefined symbol `tid_x`", "did you mean the intrinsic `gpu_tid_x`?"],
+        &[
+            "undefined symbol `tid_x`",
+            "did you mean the intrinsic `gpu_tid_x`?",
+        ],
         || {
-            let text = "; kernel\nfunction %k() {\n    fn0 = %tid_x() -> i32\nblock0:\n    v0 = call fn0()\n    return\n}";
+            let text = "; kernel\nfunction %k() \
+             {\n    fn0 = %tid_x() -> i32\nblock0:\n    v0 = call fn0()\n    return\n}";
             load(&device, text).map(|_| ())
         },
     );

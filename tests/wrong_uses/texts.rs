@@ -118,7 +118,8 @@ const CLIF: &[(&str, &str, &[&str])] = &[
     ),
     (
         "a kernel that is called",
-        "; kernel\nfunction %k() {\nblock0:\n    return\n}\nfunction %f() {\n    fn0 = %k()\nblock0:\n    call fn0()\n    return\n}",
+        "; kernel\nfunction %k() {\nblock0:\n    return\n}\nfunction %f() \
+         {\n    fn0 = %k()\nblock0:\n    call fn0()\n    return\n}",
         &["<clif>:9", "%k is a kernel"],
     ),
     (
@@ -153,7 +154,8 @@ const CLIF: &[(&str, &str, &[&str])] = &[
     ),
     (
         "an atomic of 128 bits",
-        "function %f(i64, i128) -> i128 {\nblock0(v0: i64, v1: i128):\n    v2 = atomic_rmw.i128 add v0, v1\n    return v2\n}",
+        "function %f(i64, i128) -> i128 \
+         {\nblock0(v0: i64, v1: i128):\n    v2 = atomic_rmw.i128 add v0, v1\n    return v2\n}",
         &["i128", "%f"],
     ),
     (
@@ -173,7 +175,8 @@ const CLIF: &[(&str, &str, &[&str])] = &[
     ),
     (
         "two mistakes in two functions",
-        "function %f() {\nblock0:\n    frobnicate\n}\nfunction %g(f128, f128) -> f128 {\nblock0(v0: f128, v1: f128):\n    v2 = fadd v0, v1\n    return v2\n}",
+        "function %f() {\nblock0:\n    frobnicate\n}\nfunction %g(f128, f128) -> f128 \
+         {\nblock0(v0: f128, v1: f128):\n    v2 = fadd v0, v1\n    return v2\n}",
         &["<clif>:3", "unsupported", "f128", "%g"],
     ),
     (

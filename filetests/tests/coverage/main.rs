@@ -4,9 +4,11 @@
 //! [`unsupported`]. For each of them a function is written that holds it ([`probe`]) and compiled: what Cranelift's
 //! verifier refuses is no operation; what the table lists must be refused as `unsupported: OPCODE.TYPE` with its line;
 //! all the rest must compile, and must be in a function that a run line reaches. Types beyond those of the target
-//! (f128, more than 128 bits) need not be covered, but must not break anything either.
+//! (f128, more than 128 bits) need not be covered, but must not break anything either. What narrow results have above
+//! them in their registers is compared with what lowering knows of it ([`extension`]).
 
 mod case;
+mod extension;
 mod probe;
 mod unsupported;
 

@@ -4,21 +4,31 @@ use crate::case::{Case, Variant};
 use cranelift_codegen::ir::instructions::{InstructionFormat, ResolvedConstraint};
 use cranelift_codegen::ir::{Endianness, Opcode, Type, types};
 
+/// The types of the operands of a case.
+pub fn operands(case: &Case) -> Vec<Type> {
+    let constraints = case.opcode.constraints();
+    let mut free = case.free.iter();
+    (0..constraints.num_fixed_value_arguments())
+        .map(
+            |n| match constraints.value_argument_constraint(n, case.ty) {
+                ResolvedConstraint::Bound(ty) => ty,
+                ResolvedConstraint::Free(_) => *free.next().expect("a type for each free operand"),
+            },
+        )
+        .collect()
+}
+
+/// The types of its results.
+pub fn results(case: &Case) -> Vec<Type> {
+    let constraints = case.opcode.constraints();
+    (0..constraints.num_fixed_results())
+        .map(|n| constraints.result_type(n, case.ty))
+        .collect()
+}
+
 /// The text of a function whose parameters are the operands of the case and which returns its results.
 pub fn function(case: &Case, name: &str) -> String {
-    let opcode = case.opcode;
-    let constraints = opcode.constraints();
-    let mut operands = Vec::new();
-    let mut free = case.free.iter();
-    for n in 0..constraints.num_fixed_value_arguments() {
-        operands.push(match constraints.value_argument_constraint(n, case.ty) {
-            ResolvedConstraint::Bound(ty) => ty,
-            ResolvedConstraint::Free(_) => *free.next().expect("a type for each free operand"),
-        });
-    }
-    let results: Vec<Type> = (0..constraints.num_fixed_results())
-        .map(|n| constraints.result_type(n, case.ty))
-        .collect();
+    let (operands, results) = (operands(case), results(case));
     let Parts {
         preamble,
         instruction,
@@ -46,7 +56,8 @@ pub fn function(case: &Case, name: &str) -> String {
         false => format!(" -> {}", list(&results)),
     };
     format!(
-        "function %{name}({}){returned} tail {{\n{preamble}block0({}):\n    {assignment}{instruction}\n{end}{blocks}}}\n",
+        "function %{name}({}){returned} tail \
+         {{\n{preamble}block0({}):\n    {assignment}{instruction}\n{end}{blocks}}}\n",
         list(&operands),
         parameters.join(", "),
     )
@@ -190,7 +201,8 @@ fn parts(case: &Case, operands: usize) -> Parts {
         InstructionFormat::ExceptionHandlerAddress => Parts {
             preamble: "    sig0 = () tail\n    fn0 = %other sig0\n".to_owned(),
             blocks:
-                "    trapz v100, user1\n    jump block1\nblock1:\n    try_call fn0(), sig0, block2(), [ default: block2() ]\nblock2:\n    return\n"
+                "    trapz v100, user1\n    jump block1\nblock1:\n    try_call fn0(), sig0, block2(), [ default: \
+                 block2() ]\nblock2:\n    return\n"
                     .to_owned(),
             ..ends(format!("{typed} block1, 0"))
         },

@@ -130,7 +130,7 @@ fn calls(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The files of a folder and of those in it with an extension: path from the folder and text.
-fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
+pub fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
     let mut list = Vec::new();
     let mut open = vec![folder.to_path_buf()];
     while let Some(inner) = open.pop() {
@@ -245,7 +245,8 @@ fn what_rust_emits_is_listed() {
     let with_rust: Vec<&str> = with_rust.map(|(rule, _)| rule.as_str()).collect();
     let lines: usize = sources.iter().map(|(_, text)| text.lines().count()).sum();
     println!(
-        "{} rules, {} of them name a term that emits in Rust; {} lines of ISLE, {lines} of Rust in src/lower; {} terms emit",
+        "{} rules, {} of them name a term that emits in Rust; {} lines of ISLE, {lines} of Rust in src/lower; {} terms \
+         emit",
         selection.rules.len(),
         with_rust.len(),
         selection.lines,

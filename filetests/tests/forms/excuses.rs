@@ -12,7 +12,8 @@ pub struct Excuse {
 pub const EXCUSES: &[Excuse] = &[
     Excuse {
         forms: &["P2R_RR", "P2R_RU", "P2R_RC", "R2P_RR", "R2P_RU", "R2P_RC"],
-        reason: "only the assembler: the register allocator, which packs predicates, knows their mask (errata I-40, I-43)",
+        reason: "only the assembler: the register allocator, which packs predicates, knows their mask (errata I-40, \
+         I-43)",
     },
     Excuse {
         forms: &["BREV_R", "BREV_I", "BREV_U", "BREV_C"],
@@ -20,11 +21,13 @@ pub const EXCUSES: &[Excuse] = &[
     },
     Excuse {
         forms: &["SETGPR_U", "GETGPR_U"],
-        reason: "only the assembler: what it reads or writes is known at run time only, its hazards are not stated (errata I-79, I-80)",
+        reason: "only the assembler: what it reads or writes is known at run time only, its hazards are not stated \
+         (errata I-79, I-80)",
     },
     Excuse {
         forms: &["R2UR_R"],
-        reason: "only where more computed uniform values are alive than there are uniform registers: constants and parameters are read again instead, and no test here has so many",
+        reason: "only where more computed uniform values are alive than there are uniform registers: constants and \
+         parameters are read again instead, and no test here has so many",
     },
     Excuse {
         forms: &["PLOP3_U"],

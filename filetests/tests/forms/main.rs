@@ -4,7 +4,7 @@
 //! does not emit has a reason ([`excuses`]); the page is generated ([`page`]), with what reaches an operation by rules
 //! ([`rules`]). The kernels that show forms with constant and uniform operands run here ([`operands`]), because run
 //! lines cannot pass kernel parameters. What Rust emits beside the rules is compared with `docs/lowering.md`
-//! ([`emission`]).
+//! ([`emission`]); rules of different files are not told apart by priorities ([`priorities`]).
 
 mod corpus;
 mod emission;
@@ -12,6 +12,7 @@ mod excuses;
 mod isle;
 mod operands;
 mod page;
+mod priorities;
 mod rules;
 
 use std::path::Path;

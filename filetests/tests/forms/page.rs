@@ -91,10 +91,14 @@ pub fn markdown(root: &Path, seen: &Seen) -> String {
         .count();
     let mut text = format!(
         "# Documented forms\n\n\
-         The documents have {all} forms of {} operations; the compiler emits {shown} of them. For each form this page names a test of\n\
-         `filetests/lower` in whose expected words it stands and the operation there that it comes from, or says why the compiler does not\n\
-         emit it. *Rules* are the CLIF operations whose rules in `isle/lower` construct the operation, by way of other terms or directly;\n\
-         what the terms construct that are Rust ([lowering.md](lowering.md)) is not listed there. *Intrinsics* become the operation wherever they are called.\n\n\
+         The documents have {all} forms of {} operations; the compiler emits {shown} of them. For each form this page \
+         names a test of\n\
+         `filetests/lower` in whose expected words it stands and the operation there that it comes from, or says why \
+         the compiler does not\n\
+         emit it. *Rules* are the CLIF operations whose rules in `isle/lower` construct the operation, by way of other \
+         terms or directly;\n\
+         what the terms construct that are Rust ([lowering.md](lowering.md)) is not listed there. *Intrinsics* become \
+         the operation wherever they are called.\n\n\
          The page is generated from the compiled tests; bless it with\n\
          `CRANELIFT_TEST_BLESS=1 cargo test -p cranelift-thisgpu-filetests --test forms`.\n",
         documented().count()

@@ -1,12 +1,23 @@
 //! Which CLIF operations reach an operation of the machine by rules: a scan of the ISLE files.
 //!
-//! A rule of `lower`, `lower_truth` or `lower_uniform` belongs to the CLIF operation at the root of its pattern, every
-//! other rule to its own term. What stands to the right of the pattern names terms; those that are an operation's
+//! A rule that lowers an instruction belongs to the CLIF operation at the root of its pattern, every other rule to its
+//! own term. What stands to the right of the pattern names terms; those that are an operation's
 //! constructors (its name, or the name, `_` and a suffix) count for it, the others lead on to their own rules. External
 //! constructors are Rust and end the search.
 
 use crate::isle::{Node, parse};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The terms that lower an instruction, in the order in which they are asked.
+pub const STAGES: [&str; 2] = ["lower_fused", "lower"];
+/// All terms whose rules are for an instruction.
+pub const ROOTS: [&str; 5] = [
+    STAGES[0],
+    STAGES[1],
+    "lower_truth",
+    "lower_uniform",
+    "lower_uniform_truth",
+];
 
 /// The rules of some files.
 #[derive(Debug, Default)]
@@ -36,7 +47,7 @@ impl Rules {
             parts.for_each(|part| part.heads(&mut named));
             let term = pattern.head().expect("a pattern is a term").to_owned();
             let entry = match (term.as_str(), root_operation(pattern)) {
-                ("lower" | "lower_truth" | "lower_uniform", Some(operation)) => self
+                (root, Some(operation)) if ROOTS.contains(&root) => self
                     .roots
                     .entry((file.to_owned(), operation.to_owned()))
                     .or_default(),
@@ -92,7 +103,7 @@ fn constructs<'a>(term: &str, optypes: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The operation that a pattern of a root term is for: the first within an `and`.
-fn root_operation(pattern: &Node) -> Option<&str> {
+pub fn root_operation(pattern: &Node) -> Option<&str> {
     let Node::List(parts) = pattern else {
         return None;
     };

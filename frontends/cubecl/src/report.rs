@@ -22,7 +22,8 @@ pub fn report(kernel: &CompiledKernel, cubes: [u32; 3], units: [u32; 3], report:
     };
     let (needs, did) = (compiled.resources(), &report.stats);
     eprintln!(
-        "launch {name}: {cubes:?} cubes of {units:?} units, {} instructions, {} registers, {} bytes spilled, {} bytes of shared memory; ran {} instructions of warps{}",
+        "launch {name}: {cubes:?} cubes of {units:?} units, {} instructions, {} registers, {} bytes spilled, {} bytes \
+         of shared memory; ran {} instructions of warps{}",
         needs.instructions,
         needs.registers,
         needs.spill_bytes,

@@ -126,7 +126,8 @@ impl Reason {
     fn text(self) -> String {
         match self {
             Reason::Alignment { known, needed } => format!(
-                "the address of these {needed} bytes is known to be a multiple of {known}; %gpu_assume_aligned can promise more"
+                "the address of these {needed} bytes is known to be a multiple of {known}; %gpu_assume_aligned can \
+                 promise more"
             ),
             Reason::Between => "an access between may be to the same place".to_owned(),
             Reason::Distance => {

@@ -53,7 +53,8 @@ impl KernelOptions {
         let shared = device.shared_bytes;
         if u64::from(self.shared_bytes) * u64::from(blocks) > u64::from(shared) {
             return Err(format!(
-                "{blocks} blocks with {} bytes of shared memory each do not fit into the {shared} bytes of a multiprocessor",
+                "{blocks} blocks with {} bytes of shared memory each do not fit into the {shared} bytes of a \
+                 multiprocessor",
                 self.shared_bytes
             ));
         }
@@ -89,7 +90,8 @@ pub(super) fn lost_mark(text: &str) -> Option<String> {
     let mark = kernel_mark(text, 0).ok().flatten();
     mark.map(|_| {
         format!(
-            "`; {KERNEL}` does not count here, because another comment stands between it and the function; write it as the last one"
+            "`; {KERNEL}` does not count here, because another comment stands between it and the function; write it as \
+             the last one"
         )
     })
 }

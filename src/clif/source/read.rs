@@ -146,7 +146,8 @@ fn atomic_offset(line: &str) -> Option<String> {
 /// What to do about a mistake that the reader names and does not explain; may be empty.
 fn remedy(message: &str) -> String {
     if message.starts_with("duplicate entity: sig") {
-        return "; a signature that stands in a declaration of a function takes the next number: declare this one first, and name it there"
+        return "; a signature that stands in a declaration of a function takes the next number: declare this one \
+         first, and name it there"
             .to_owned();
     }
     let opcode = message.strip_prefix("Unknown opcode: '");

@@ -58,7 +58,8 @@ fn atomics_of_all_blocks_lose_nothing() {
         ("RED_RR op=ADD atype=U64 ra=2 rb=8", both(wide)),
     ] {
         let text = format!(
-            "{ADDRESS} MOV_C rd=2 vb=c0:0x160 ?1\n MOV_C rd=3 vb=c0:0x164 ?1\n MOV_R rd=8 rb=0\n MOV_I rd=9 vb=1 ?5\n {atomic}\n EXIT_X"
+            "{ADDRESS} MOV_C rd=2 vb=c0:0x160 ?1\n MOV_C rd=3 vb=c0:0x164 ?1\n MOV_R rd=8 rb=0\n MOV_I rd=9 vb=1 ?5\n \
+             {atomic}\n EXIT_X"
         );
         for threads in [1, 2, 8] {
             let config = SimConfig {

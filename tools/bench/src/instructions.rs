@@ -78,7 +78,8 @@ fn in_folder(folder: &Path, sources: &[Source], labels: Vec<String>) -> Result<T
     let output = match child {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "`valgrind` is not installed: without it there are no instruction counts; leave --instructions out to measure times"
+            "`valgrind` is not installed: without it there are no instruction counts; leave --instructions out to \
+             measure times"
         ),
         Err(error) => return Err(error).context("valgrind"),
     };

@@ -352,8 +352,10 @@ fn with_constants(text: &str) -> String {
 /// The head of a kernel of one parameter, `v0`: the number of the thread is `v1`, the place of its result `v2`.
 fn head(name: &str) -> String {
     format!(
-        "target thisgpu\n; kernel\nfunction %{name}(i64) {{\n    fn0 = %gpu_ctaid_x() -> i32\n    fn1 = %gpu_tid_x() -> i32\nblock0(v0: i64):\n    \
-         v10 = call fn0()\n    v11 = call fn1()\n    v12 = imul_imm.i32 v10, {BLOCK}\n    v1 = iadd v12, v11\n    v13 = uextend.i64 v1\n    \
+        "target thisgpu\n; kernel\nfunction %{name}(i64) \
+         {{\n    fn0 = %gpu_ctaid_x() -> i32\n    fn1 = %gpu_tid_x() -> i32\nblock0(v0: i64):\n    \
+         v10 = call fn0()\n    v11 = call fn1()\n    v12 = imul_imm.i32 v10, {BLOCK}\n    v1 = iadd v12, v11\n    v13 \
+         = uextend.i64 v1\n    \
          v14 = ishl_imm.i64 v13, 2\n    v2 = iadd v0, v14\n    v3 = uextend.i64 v1\n"
     )
 }
@@ -392,8 +394,10 @@ fn looped(name: &str, ty: &str, count: u32, counter: &str, turn: &str) -> String
         "iadd_imm.i32 v100, 0"
     };
     format!(
-        "{}    v4 = iadd_imm.{ty} {seed}, 77\n    v5 = imul_imm.{ty} {seed}, 0x10dcd\n    v6 = iconst.{counter} {count}\n    jump block1(v4, v5, v6)\n\
-         block1(v100: {ty}, v101: {ty}, v7: {counter}):{turn}    v8 = iadd_imm.{counter} v7, -1\n    brif v8, block1(v120, v121, v8), block2\n\
+        "{}    v4 = iadd_imm.{ty} {seed}, 77\n    v5 = imul_imm.{ty} {seed}, 0x10dcd\n    v6 = iconst.{counter} \
+         {count}\n    jump block1(v4, v5, v6)\n\
+         block1(v100: {ty}, v101: {ty}, v7: {counter}):{turn}    v8 = iadd_imm.{counter} v7, -1\n    brif v8, \
+         block1(v120, v121, v8), block2\n\
          block2:\n    v9 = {result}\n    store aligned v9, v2\n    return\n}}\n",
         head(name)
     )

@@ -89,7 +89,8 @@ impl std::fmt::Display for Ratios {
             .map(|sum| (sum / f64::from(self.kernels)).exp());
         writeln!(
             f,
-            "geometric means of {} kernels against the peer: instructions {instructions:.3}, registers {registers:.3}, stalls {stalls:.3}",
+            "geometric means of {} kernels against the peer: instructions {instructions:.3}, registers {registers:.3}, \
+             stalls {stalls:.3}",
             self.kernels
         )
     }

@@ -208,7 +208,8 @@ impl fmt::Display for Table {
             if ours + our_panics + theirs + their_panics > 0 {
                 writeln!(
                     f,
-                    "{source}: left out: thisgpu refuses {ours} and panics at {our_panics}, x86-64 refuses {theirs} and panics at {their_panics}"
+                    "{source}: left out: thisgpu refuses {ours} and panics at {our_panics}, x86-64 refuses {theirs} \
+                     and panics at {their_panics}"
                 )?;
             }
         }

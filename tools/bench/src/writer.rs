@@ -12,7 +12,8 @@ impl Writer {
     /// A kernel of a pointer v0 and a number v1 with v2 = the thread's index, in block0.
     pub fn kernel(declarations: &str) -> Self {
         let text = format!(
-            "; kernel\nfunction %shape(i64, i32) {{\n    fn0 = %gpu_tid_x() -> i32\n{declarations}\nblock0(v0: i64, v1: i32):\n    v2 = call fn0()\n"
+            "; kernel\nfunction %shape(i64, i32) {{\n    fn0 = %gpu_tid_x() -> i32\n{declarations}\nblock0(v0: i64, \
+             v1: i32):\n    v2 = call fn0()\n"
         );
         Self { text, values: 3 }
     }

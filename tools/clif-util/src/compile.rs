@@ -200,7 +200,8 @@ impl Options {
             input::check_output("-o", output, &self.files)?;
         } else if emit == Emit::Elf && self.files.len() > 1 {
             bail!(Usage(
-                "several objects are not printed one behind the other; write -o OUT, which links them, or one command for each".to_owned()
+                "several objects are not printed one behind the other; write -o OUT, which links them, or one command \
+                 for each".to_owned()
             ));
         }
         Ok(())

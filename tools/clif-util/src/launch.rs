@@ -27,7 +27,8 @@ use std::str::FromStr;
 #[command(after_help = "Examples:
   clif-util launch k.clif --kernel k --grid 4 --block 32 --arg i32:100 --arg in:x.bin --arg inout:y.bin --out results
   clif-util launch k.clif --kernel k --grid 1 --block 32 --arg in:numbers.txt:f32 --arg zero:128 --print 1:f32
-In numbers.txt stand numbers, separated by white space or commas. Types are i8 to i128, u8 to u128, f16, bf16, f32, f64, hex.
+In numbers.txt stand numbers, separated by white space or commas. Types are i8 to i128, u8 to u128, f16, bf16, f32, \
+f64, hex.
 Exit status: 0 success, 1 a fault, a hazard, a finding or files that cannot be used, 2 a wrong command line.")]
 pub struct Options {
     /// CLIF, assembly text (.s) or objects; several are linked.

@@ -99,7 +99,8 @@ fn all_unsupported_items_are_reported_at_once() {
     let folder = Folder::new("unsupported");
     let one = |name: &str| {
         format!(
-            "function %{name}(f128) -> f128 {{\nblock0(v0: f128):\n    v1 = fmul v0, v0\n    v2 = fadd v1, v0\n    return v2\n}}\n"
+            "function %{name}(f128) -> f128 \
+             {{\nblock0(v0: f128):\n    v1 = fmul v0, v0\n    v2 = fadd v1, v0\n    return v2\n}}\n"
         )
     };
     let file = folder.file("two.clif", one("a") + &one("b"));
@@ -352,6 +353,7 @@ fn passes_are_left_out_where_code_stays_right() {
         "rewrite",
         "split-addresses",
         "merge-accesses",
+        "fuse",
         "order",
     ] {
         let output = skip(pass);
@@ -633,7 +635,8 @@ fn files_for_other_targets_are_skipped_or_forced() {
         succeed(&["test", "--force-target", "thisgpu", &file])
             .ends_with("1 passed, 0 failed, 0 skipped\n")
     );
-    let f128 = "test run\ntarget x86_64\nfunction %f(f128) -> f128 {\nblock0(v0: f128):\n    return v0\n}\n; run: %f(0x1.0) == 0x1.0\n";
+    let f128 = "test run\ntarget x86_64\nfunction %f(f128) -> f128 {\nblock0(v0: f128):\n    return v0\n}\n; run: \
+     %f(0x1.0) == 0x1.0\n";
     let file = folder.file("f128.clif", f128);
     let skipped = succeed(&["test", "--force-target", "thisgpu", &file]);
     assert!(
@@ -645,7 +648,8 @@ fn files_for_other_targets_are_skipped_or_forced() {
 #[test]
 fn an_expectation_is_compared_and_rewritten() {
     let folder = Folder::new("bless");
-    let source = "test optimize precise-output\ntarget thisgpu\n\nfunction %f(i32) -> i32 {\nblock0(v0: i32):\n    v1 = iconst.i32 0\n    v2 = iadd v0, v1\n    return v2\n}\n\n;; kept\n";
+    let source = "test optimize precise-output\ntarget thisgpu\n\nfunction %f(i32) -> i32 \
+     {\nblock0(v0: i32):\n    v1 = iconst.i32 0\n    v2 = iadd v0, v1\n    return v2\n}\n\n;; kept\n";
     let file = folder.file("f.clif", source);
     let message = clif_util(&["test", &file]);
     assert_eq!(message.status.code(), Some(1));

@@ -95,7 +95,8 @@ fn kernels_are_not_called() {
 /// A kernel that uses a stack slot of a size in earnest.
 fn with_slot(slot: &str) -> String {
     format!(
-        "; kernel\nfunction %k(i64) {{\n    ss0 = explicit_slot {slot}\nblock0(v0: i64):\n    v1 = stack_addr.i64 ss0\n    \
+        "; kernel\nfunction %k(i64) {{\n    ss0 = explicit_slot {slot}\nblock0(v0: i64):\n    v1 = stack_addr.i64 \
+         ss0\n    \
          store v0, v1\n    store v1, v0\n    return\n}}\n"
     )
 }
@@ -242,7 +243,8 @@ fn an_interrupted_launch_says_how_far_it_came() {
     let folder = Folder::new("interrupt");
     let endless = folder.file(
         "endless.s",
-        ".kernel k\n    S2R R0, SR_CTAID_X &wr=0 ;\n    ISETP.LT.AND P0, R0, 3, PT &req={0} ?13 ;\n@P0 EXIT ;\nagain:\n    BRA again ;\n",
+        ".kernel k\n    S2R R0, SR_CTAID_X &wr=0 ;\n    ISETP.LT.AND P0, R0, 3, PT &req={0} ?13 ;\n@P0 EXIT \
+         ;\nagain:\n    BRA again ;\n",
     );
     // A process that is interrupted before it expects that is killed: then it gets more time.
     for wait in [200, 1000, 5000, 20_000] {
@@ -365,10 +367,12 @@ fn an_error_in_an_endless_line_shows_a_part_of_it() {
 #[test]
 fn what_is_wrong_with_a_run_is_said_with_its_place() {
     let folder = Folder::new("places");
-    let wrong = "function %f(i32, i64) -> i32 {\nblock0(v0: i32, v1: i64):\n    v2 = iadd v0, v1\n    return v2\n}\n; run: %f(1, 1) == 2\n";
+    let wrong = "function %f(i32, i64) -> i32 {\nblock0(v0: i32, v1: i64):\n    v2 = iadd v0, v1\n    return v2\n}\n; \
+     run: %f(1, 1) == 2\n";
     let message = fail(1, &["run", &folder.file("wrong.clif", wrong)]);
     assert!(message.contains("wrong.clif:3: invalid CLIF"), "{message}");
-    let unsupported = "function %f(f128) -> f128 {\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    v2 = fmul v1, v1\n    return v2\n}\n; run: %f(0x1.0) == 0x1.0\n";
+    let unsupported = "function %f(f128) -> f128 \
+     {\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    v2 = fmul v1, v1\n    return v2\n}\n; run: %f(0x1.0) == 0x1.0\n";
     let file = folder.file("unsupported.clif", unsupported);
     for command in [
         ["run", &file].as_slice(),
@@ -384,7 +388,8 @@ fn what_is_wrong_with_a_run_is_said_with_its_place() {
 #[test]
 fn a_call_of_what_is_not_there_is_named_with_its_line() {
     let folder = Folder::new("undefined");
-    let source = "; kernel\nfunction %k(i32) {\n    fn0 = %missing(i32)\nblock0(v0: i32):\n    call fn0(v0)\n    return\n}\n";
+    let source = "; kernel\nfunction %k(i32) \
+     {\n    fn0 = %missing(i32)\nblock0(v0: i32):\n    call fn0(v0)\n    return\n}\n";
     let file = folder.file("k.clif", source);
     let launch = [
         "launch", &file, "--kernel", "k", "--grid", "1", "--block", "1", "--arg", "i32:1",

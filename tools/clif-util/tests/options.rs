@@ -334,7 +334,12 @@ fn the_assembler_stops_and_the_disassembler_does_not() {
     let words = folder.file("many.hex", ("f".repeat(32) + "\n").repeat(500));
     assert_eq!(fail(1, &["disasm", &words]).lines().count(), 500);
     let unsupported: String = (0..60)
-        .map(|n| format!("function %f{n}(f128) -> f128 {{\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    return v1\n}}\n"))
+        .map(|n| {
+            format!(
+                "function %f{n}(f128) -> f128 \
+         {{\nblock0(v0: f128):\n    v1 = fadd v0, v0\n    return v1\n}}\n"
+            )
+        })
         .collect();
     let file = folder.file("many.clif", unsupported);
     let message = fail(1, &["compile", &file, "--target", "thisgpu"]);

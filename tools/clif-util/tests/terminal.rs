@@ -59,7 +59,8 @@ fn nothing_is_drawn_where_standard_error_is_no_terminal() {
     let folder = Folder::new("no-bar");
     let file = folder.file(
         "a.clif",
-        "test run\ntarget thisgpu\n\nfunction %f(i32) -> i32 {\nblock0(v0: i32):\n    return v0\n}\n; run: %f(3) == 3\n",
+        "test run\ntarget thisgpu\n\nfunction %f(i32) -> i32 {\nblock0(v0: i32):\n    return v0\n}\n; run: %f(3) == \
+         3\n",
     );
     for command in ["test", "run"] {
         let output = clif_util(&[command, &file]);

@@ -146,7 +146,8 @@ fn the_trace_of_a_launch_is_valid_and_its_totals_are_those_of_the_counts_and_the
 fn the_trace_of_a_compilation_is_valid_and_its_totals_are_those_of_the_table() {
     let folder = Folder::new("compile-trace");
     let functions = (0..60).map(|number| {
-        format!("function %f{number}(i32) -> i32 {{\nblock0(v0: i32):\n    v1 = iconst.i32 {number}\n    v2 = iadd v0, v1\n    return v2\n}}\n\n")
+        format!("function %f{number}(i32) -> i32 {{\nblock0(v0: i32):\n    v1 = iconst.i32 {number}\n    v2 = iadd v0, \
+         v1\n    return v2\n}}\n\n")
     });
     let file = folder.file("many.clif", functions.collect::<String>());
     let out = folder.path("many.elf");

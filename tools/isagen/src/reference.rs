@@ -23,7 +23,8 @@ fn write_reference(machine: &Machine, out: &mut String) -> std::fmt::Result {
     writeln!(out, "# Instruction set\n")?;
     writeln!(
         out,
-        "{} optypes with {} forms; {documented_optypes} optypes with {documented_forms} forms are documented by the vendor, the others \
+        "{} optypes with {} forms; {documented_optypes} optypes with {documented_forms} forms are documented by the \
+         vendor, the others \
          and every number marked *assigned* were chosen by this project.\n",
         machine.optypes.len(),
         machine.forms.len(),

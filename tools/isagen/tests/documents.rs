@@ -344,7 +344,8 @@ __DefOptype HTEST2 : [ALL]
   __Syntax
 ```asm
 {@{!}Pg} HTEST2{.mode}.cmp{.FTZ} Rd, {-}{|}Ra{|}{.fmt}, {-}c[#BankU05][#AddrU16] {&req_6} {&rdN} {&wrN} {?sched} ;
-{@{!}Pg} HTEST2{.mode}.cmp{.FTZ} Rd, {-}{|}Ra{|}{.fmt}, {{-}{|}#Immfp10H1{|}}, {{-}{|}#Immfp10H0{|}}, {!}Pp {&req_6} {&rdN} {&wrN} {?sched} ;
+{@{!}Pg} HTEST2{.mode}.cmp{.FTZ} Rd, {-}{|}Ra{|}{.fmt}, {{-}{|}#Immfp10H1{|}}, {{-}{|}#Immfp10H0{|}}, {!}Pp {&req_6} \
+{&rdN} {&wrN} {?sched} ;
 
 .mode = {<NULL>*, .BM, INVALID}
 .cmp = {.LT, .EQ, .NUM}

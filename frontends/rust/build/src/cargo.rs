@@ -250,7 +250,11 @@ impl Package {
                 .is_some_and(|path| path == manifest)
         };
         let own = packages.iter().find(is_own).ok_or_else(|| {
-            Error::Unexpected(format!("{} is a workspace without a package of its own; name the directory of the crate with the kernels", manifest.display()))
+            Error::Unexpected(format!(
+                "{} is a workspace without a package of its own; name the directory of the crate \
+             with the kernels",
+                manifest.display()
+            ))
         })?;
         let has_lib = own["targets"]
             .as_array()

@@ -10,8 +10,10 @@ use thiserror::Error;
 pub enum Error {
     /// The toolchain is not the one whose LLVM the flags are made for.
     #[error(
-        "kernels are compiled by rustc {wanted}, and this is {found}; the flags that keep barriers in their places are those of its LLVM. \
-         Run `rustup toolchain install {wanted}` and put a `rust-toolchain.toml` with `[toolchain]` and `channel = \"{wanted}\"` beside the crate, \
+        "kernels are compiled by rustc {wanted}, and this is {found}; the flags that keep barriers in their places are \
+         those of its LLVM. \
+         Run `rustup toolchain install {wanted}` and put a `rust-toolchain.toml` with `[toolchain]` and `channel = \
+         \"{wanted}\"` beside the crate, \
          or call `Kernels::toolchain(\"{wanted}\")`"
     )]
     Toolchain {

@@ -18,12 +18,14 @@ pub fn generate(compiled: &Compiled, object: &Path) -> Result<String, Error> {
     );
     let _ = writeln!(
         text,
-        "static KERNELS: ::thisgpu_build::Embedded =\n    ::thisgpu_build::Embedded::new(include_bytes!({object:?}), {description:?});\n"
+        "static KERNELS: ::thisgpu_build::Embedded =\n    ::thisgpu_build::Embedded::new(include_bytes!({object:?}), \
+         {description:?});\n"
     );
     text.push_str(
         "/// The kernels on a device, by name: for launches with shared memory, resources, occupancy.\n\
          #[allow(dead_code)]\n\
-         pub fn load(device: &::thisgpu_build::Device) -> ::core::result::Result<::thisgpu_build::Module, ::thisgpu_build::Error> {\n    \
+         pub fn load(device: &::thisgpu_build::Device) -> ::core::result::Result<::thisgpu_build::Module, \
+         ::thisgpu_build::Error> {\n    \
              KERNELS.module(device)\n\
          }\n",
     );

@@ -356,7 +356,8 @@ fn crate_of(test: &str, source: &str) -> (tempfile::TempDir, Kernels) {
     let folder = tempfile::tempdir().expect("a folder");
     let library = format!("{}/../gpu", env!("CARGO_MANIFEST_DIR"));
     let manifest = format!(
-        "[package]\nname = \"given\"\nedition = \"2024\"\n[dependencies]\nthisgpu-gpu = {{ path = {library:?} }}\n[workspace]\n"
+        "[package]\nname = \"given\"\nedition = \"2024\"\n[dependencies]\nthisgpu-gpu = {{ path = {library:?} \
+         }}\n[workspace]\n"
     );
     fs::create_dir(folder.path().join("src")).expect("room");
     fs::write(folder.path().join("Cargo.toml"), manifest).expect("room");

@@ -67,7 +67,8 @@ impl Compilation {
         {
             Some(directory) => Ok(directory.into()),
             None => bail!(
-                "neither this directory nor `kernels` in it has a Cargo.toml that depends on thisgpu-gpu; name the crate with `--crate DIR`, or make one with `cargo thisgpu new`"
+                "neither this directory nor `kernels` in it has a Cargo.toml that depends on thisgpu-gpu; name the \
+                 crate with `--crate DIR`, or make one with `cargo thisgpu new`"
             ),
         }
     }

@@ -54,7 +54,8 @@ pub mod number {
 /// Every pattern of bits is a value, and the layout is that of `repr(C)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be in a buffer of the device",
-    note = "numbers, arrays of numbers, F16 and F16x2 can; a structure of them with #[repr(C)] and #[derive(Element, Clone, Copy)] can"
+    note = "numbers, arrays of numbers, F16 and F16x2 can; a structure of them with #[repr(C)] and #[derive(Element, \
+     Clone, Copy)] can"
 )]
 pub unsafe trait Element: Copy + 'static {
     /// Which number type it is.
@@ -73,7 +74,8 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {}
 /// What `receive` gives is valid if the host passed what `DESCRIPTION` says.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a kernel",
-    note = "a parameter is a number, `bool`, `F16`, `F16x2`, `&[T]`, `&T`, `DisjointMut<T>`, or a slice or reference of atomics"
+    note = "a parameter is a number, `bool`, `F16`, `F16x2`, `&[T]`, `&T`, `DisjointMut<T>`, or a slice or reference \
+     of atomics"
 )]
 pub unsafe trait Parameter: Sized {
     #[doc(hidden)]
@@ -159,7 +161,8 @@ const fn described<T: Element>(class: u32) -> Description {
 /// Every pattern of bits is a value, and `&Self` may be in the hands of all threads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be in a buffer of the device",
-    note = "numbers, arrays of numbers, F16, F16x2 and atomics can; a structure of numbers with #[repr(C)] and #[derive(Element, Clone, Copy)] can"
+    note = "numbers, arrays of numbers, F16, F16x2 and atomics can; a structure of numbers with #[repr(C)] and \
+     #[derive(Element, Clone, Copy)] can"
 )]
 pub unsafe trait Borrowed: 'static {
     #[doc(hidden)]

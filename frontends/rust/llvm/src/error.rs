@@ -115,7 +115,8 @@ mod tests {
         let error = Error::new(Some(core), "no such thing");
         assert_eq!(
             error.to_string(),
-            "src/lib.rs:7:5: no such thing\n  inlined from /rustc/0/library/core/src/a.rs:3:5\n  called at src/main.rs:40:5"
+            "src/lib.rs:7:5: no such thing\n  inlined from /rustc/0/library/core/src/a.rs:3:5\n  called at \
+             src/main.rs:40:5"
         );
         assert_eq!(Error::of_module("m", "bad").to_string(), "m: bad");
     }

@@ -16,7 +16,8 @@ pub fn check(layout: &str) -> Result<(), String> {
     let specifications: Vec<&str> = layout.split('-').collect();
     let wrong = |what: &str| {
         let message = format!(
-            "data layout `{layout}`: {what}; compile for x86_64-unknown-linux-gnu or another target with the same layout"
+            "data layout `{layout}`: {what}; compile for x86_64-unknown-linux-gnu or another target with the same \
+             layout"
         );
         Err(message)
     };

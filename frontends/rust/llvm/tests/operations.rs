@@ -24,7 +24,8 @@ fn compiled(text: &str) -> Result<Translation, Vec<Error>> {
 /// What a body that computes `%r`, an i64, from `%x`, an i64, gives.
 fn run(declarations: &str, body: &str, x: u64) -> u64 {
     let text = format!(
-        "{declarations}\ndefine void @k(i64 %x, ptr %out) {{\nstart:\n{body}\n  store i64 %r, ptr %out, align 8\n  ret void\n}}\n"
+        "{declarations}\ndefine void @k(i64 %x, ptr %out) {{\nstart:\n{body}\n  store i64 %r, ptr %out, align 8\n  ret \
+         void\n}}\n"
     );
     let translation = compiled(&text).unwrap_or_else(|errors| panic!("{body}: {}", errors[0]));
     let device = Device::simulator(SimConfig::default());
@@ -113,12 +114,14 @@ fn operations_give_what_llvm_says() {
             -128_i64 as u64,
         ),
         (
-            "%a = trunc i64 %x to i12\n%p = call { i12, i1 } @llvm.smul.with.overflow.i12(i12 %a, i12 20)\n%b = extractvalue { i12, i1 } %p, 1\n%r = zext i1 %b to i64",
+            "%a = trunc i64 %x to i12\n%p = call { i12, i1 } @llvm.smul.with.overflow.i12(i12 %a, i12 20)\n%b = \
+             extractvalue { i12, i1 } %p, 1\n%r = zext i1 %b to i64",
             103,
             1,
         ),
         (
-            "%a = trunc i64 %x to i12\n%p = call { i12, i1 } @llvm.smul.with.overflow.i12(i12 %a, i12 20)\n%b = extractvalue { i12, i1 } %p, 0\n%r = sext i12 %b to i64",
+            "%a = trunc i64 %x to i12\n%p = call { i12, i1 } @llvm.smul.with.overflow.i12(i12 %a, i12 20)\n%b = \
+             extractvalue { i12, i1 } %p, 0\n%r = sext i12 %b to i64",
             102,
             2040,
         ),
@@ -129,48 +132,57 @@ fn operations_give_what_llvm_says() {
         ),
         // Vectors: lanes, packed bits, reductions, elements that are known late.
         (
-            "%v = insertelement <4 x i32> <i32 1, i32 2, i32 3, i32 4>, i32 9, i64 %x\n%s = call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> %v)\n%r = zext i32 %s to i64",
+            "%v = insertelement <4 x i32> <i32 1, i32 2, i32 3, i32 4>, i32 9, i64 %x\n%s = call i32 \
+             @llvm.vector.reduce.add.v4i32(<4 x i32> %v)\n%r = zext i32 %s to i64",
             2,
             16,
         ),
         (
-            "%v = insertelement <2 x i64> splat (i64 5), i64 %x, i32 1\n%c = icmp ugt <2 x i64> %v, splat (i64 6)\n%b = bitcast <2 x i1> %c to i2\n%r = zext i2 %b to i64",
+            "%v = insertelement <2 x i64> splat (i64 5), i64 %x, i32 1\n%c = icmp ugt <2 x i64> %v, splat (i64 6)\n%b \
+             = bitcast <2 x i1> %c to i2\n%r = zext i2 %b to i64",
             7,
             2,
         ),
         (
-            "%b = bitcast i64 %x to <8 x i8>\n%s = shufflevector <8 x i8> %b, <8 x i8> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>\n%r = bitcast <8 x i8> %s to i64",
+            "%b = bitcast i64 %x to <8 x i8>\n%s = shufflevector <8 x i8> %b, <8 x i8> poison, <8 x i32> <i32 7, i32 \
+             6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>\n%r = bitcast <8 x i8> %s to i64",
             0x0102_0304_0506_0708,
             0x0807_0605_0403_0201,
         ),
         (
-            "%i = and i64 %x, 3\n%e = extractelement <4 x i16> <i16 10, i16 20, i16 30, i16 40>, i64 %i\n%r = zext i16 %e to i64",
+            "%i = and i64 %x, 3\n%e = extractelement <4 x i16> <i16 10, i16 20, i16 30, i16 40>, i64 %i\n%r = zext i16 \
+             %e to i64",
             6,
             30,
         ),
         (
-            "%t = trunc i64 %x to i12\n%v = bitcast i12 %t to <3 x i4>\n%e = extractelement <3 x i4> %v, i64 1\n%r = zext i4 %e to i64",
+            "%t = trunc i64 %x to i12\n%v = bitcast i12 %t to <3 x i4>\n%e = extractelement <3 x i4> %v, i64 1\n%r = \
+             zext i4 %e to i64",
             0xabc,
             0xb,
         ),
         (
-            "%p = alloca <12 x i1>, align 2\n%t = trunc i64 %x to i12\n%v = bitcast i12 %t to <12 x i1>\nstore <12 x i1> %v, ptr %p, align 2\n%l = load i16, ptr %p, align 2\n%r = zext i16 %l to i64",
+            "%p = alloca <12 x i1>, align 2\n%t = trunc i64 %x to i12\n%v = bitcast i12 %t to <12 x i1>\nstore <12 x \
+             i1> %v, ptr %p, align 2\n%l = load i16, ptr %p, align 2\n%r = zext i16 %l to i64",
             0x9bc,
             0x9bc,
         ),
         // Floats.
         (
-            "%f = bitcast i64 %x to double\n%c = call i1 @llvm.is.fpclass.f64(double %f, i32 144)\n%r = zext i1 %c to i64",
+            "%f = bitcast i64 %x to double\n%c = call i1 @llvm.is.fpclass.f64(double %f, i32 144)\n%r = zext i1 %c to \
+             i64",
             1,
             1,
         ),
         (
-            "%f = bitcast i64 %x to double\n%c = call i1 @llvm.is.fpclass.f64(double %f, i32 3)\n%r = zext i1 %c to i64",
+            "%f = bitcast i64 %x to double\n%c = call i1 @llvm.is.fpclass.f64(double %f, i32 3)\n%r = zext i1 %c to \
+             i64",
             0x7ff0_0000_0000_0000,
             0,
         ),
         (
-            "%f = bitcast i64 %x to double\n%c = call i1 @llvm.is.fpclass.f64(double %f, i32 516)\n%r = zext i1 %c to i64",
+            "%f = bitcast i64 %x to double\n%c = call i1 @llvm.is.fpclass.f64(double %f, i32 516)\n%r = zext i1 %c to \
+             i64",
             0xfff0_0000_0000_0000,
             1,
         ),
@@ -180,12 +192,14 @@ fn operations_give_what_llvm_says() {
             -524_288_i64 as u64,
         ),
         (
-            "%f = bitcast i64 %x to double\n%h = fptrunc double %f to half\n%g = fadd half %h, 0xH3C00\n%b = bitcast half %g to i16\n%r = zext i16 %b to i64",
+            "%f = bitcast i64 %x to double\n%h = fptrunc double %f to half\n%g = fadd half %h, 0xH3C00\n%b = bitcast \
+             half %g to i16\n%r = zext i16 %b to i64",
             2.0_f64.to_bits(),
             0x4200,
         ),
         (
-            "%f = bitcast i64 %x to double\n%m = call double @llvm.minimumnum.f64(double %f, double 3.0)\n%r = bitcast double %m to i64",
+            "%f = bitcast i64 %x to double\n%m = call double @llvm.minimumnum.f64(double %f, double 3.0)\n%r = bitcast \
+             double %m to i64",
             f64::NAN.to_bits(),
             3.0_f64.to_bits(),
         ),
@@ -195,44 +209,55 @@ fn operations_give_what_llvm_says() {
             1.5_f64.to_bits(),
         ),
         (
-            "%f = bitcast i64 %x to double\n%m = call double @llvm.powi.f64.i32(double %f, i32 3)\n%r = bitcast double %m to i64",
+            "%f = bitcast i64 %x to double\n%m = call double @llvm.powi.f64.i32(double %f, i32 3)\n%r = bitcast double \
+             %m to i64",
             4.0_f64.to_bits(),
             64.0_f64.to_bits(),
         ),
         // Memory: odd sizes, low alignments, copies, fills.
         (
-            "%p = alloca i64, align 8\nstore i64 -1, ptr %p, align 8\n%t = trunc i64 %x to i24\nstore i24 %t, ptr %p, align 4\n%r = load i64, ptr %p, align 8",
+            "%p = alloca i64, align 8\nstore i64 -1, ptr %p, align 8\n%t = trunc i64 %x to i24\nstore i24 %t, ptr %p, \
+             align 4\n%r = load i64, ptr %p, align 8",
             0xffff_0012_3456,
             0xffff_ffff_ff12_3456,
         ),
         (
-            "%p = alloca [24 x i8], align 8\n%q = getelementptr i8, ptr %p, i64 2\nstore i64 %x, ptr %q, align 2\n%s = getelementptr i8, ptr %p, i64 4\n%l = load i32, ptr %s, align 4\n%r = zext i32 %l to i64",
+            "%p = alloca [24 x i8], align 8\n%q = getelementptr i8, ptr %p, i64 2\nstore i64 %x, ptr %q, align 2\n%s = \
+             getelementptr i8, ptr %p, i64 4\n%l = load i32, ptr %s, align 4\n%r = zext i32 %l to i64",
             0x1122_3344_5566_7788,
             0x3344_5566,
         ),
         (
-            "%p = alloca [64 x i8], align 8\ncall void @llvm.memset.p0.i64(ptr align 8 %p, i8 7, i64 64, i1 false)\nstore i64 %x, ptr %p, align 8\n%q = getelementptr i8, ptr %p, i64 3\ncall void @llvm.memmove.p0.p0.i64(ptr align 1 %q, ptr align 8 %p, i64 10, i1 false)\n%s = getelementptr i8, ptr %p, i64 8\n%r = load i64, ptr %s, align 8",
+            "%p = alloca [64 x i8], align 8\ncall void @llvm.memset.p0.i64(ptr align 8 %p, i8 7, i64 64, i1 \
+             false)\nstore i64 %x, ptr %p, align 8\n%q = getelementptr i8, ptr %p, i64 3\ncall void \
+            @llvm.memmove.p0.p0.i64(ptr align 1 %q, ptr align 8 %p, i64 10, i1 false)\n%s = getelementptr i8, ptr %p, \
+            i64 8\n%r = load i64, ptr %s, align 8",
             0x0102_0304_0506_0708,
             0x0707_0707_0701_0203,
         ),
         (
-            "%p = alloca i64, align 64\n%a = ptrtoint ptr %p to i64\n%b = and i64 %a, 63\nstore i64 %x, ptr %p, align 64\n%l = load i64, ptr %p, align 64\n%r = add i64 %l, %b",
+            "%p = alloca i64, align 64\n%a = ptrtoint ptr %p to i64\n%b = and i64 %a, 63\nstore i64 %x, ptr %p, align \
+             64\n%l = load i64, ptr %p, align 64\n%r = add i64 %l, %b",
             77,
             77,
         ),
         // Atomics that are loops.
         (
-            "%p = alloca float, align 4\nstore float 1.5, ptr %p, align 4\n%o = atomicrmw fadd ptr %p, float 2.0 monotonic, align 4\n%l = load i32, ptr %p, align 4\n%r = zext i32 %l to i64",
+            "%p = alloca float, align 4\nstore float 1.5, ptr %p, align 4\n%o = atomicrmw fadd ptr %p, float 2.0 \
+             monotonic, align 4\n%l = load i32, ptr %p, align 4\n%r = zext i32 %l to i64",
             0,
             3.5_f32.to_bits() as u64,
         ),
         (
-            "%p = alloca i32, align 4\n%t = trunc i64 %x to i32\nstore i32 %t, ptr %p, align 4\n%o = atomicrmw uinc_wrap ptr %p, i32 9 seq_cst, align 4\n%l = load i32, ptr %p, align 4\n%r = zext i32 %l to i64",
+            "%p = alloca i32, align 4\n%t = trunc i64 %x to i32\nstore i32 %t, ptr %p, align 4\n%o = atomicrmw \
+             uinc_wrap ptr %p, i32 9 seq_cst, align 4\n%l = load i32, ptr %p, align 4\n%r = zext i32 %l to i64",
             9,
             0,
         ),
         (
-            "%p = alloca i8, align 1\n%t = trunc i64 %x to i8\nstore i8 %t, ptr %p, align 1\n%c = cmpxchg weak ptr %p, i8 3, i8 5 acq_rel monotonic, align 1\n%ok = extractvalue { i8, i1 } %c, 1\n%l = load volatile i8, ptr %p, align 1\n%s = select i1 %ok, i8 %l, i8 99\n%r = zext i8 %s to i64",
+            "%p = alloca i8, align 1\n%t = trunc i64 %x to i8\nstore i8 %t, ptr %p, align 1\n%c = cmpxchg weak ptr %p, \
+             i8 3, i8 5 acq_rel monotonic, align 1\n%ok = extractvalue { i8, i1 } %c, 1\n%l = load volatile i8, ptr \
+            %p, align 1\n%s = select i1 %ok, i8 %l, i8 99\n%r = zext i8 %s to i64",
             3,
             5,
         ),
@@ -277,7 +302,8 @@ fn operations_give_what_llvm_says() {
         .map(|name| format!("declare {name}\n"))
         .collect();
     declarations.push_str(
-        "@table = private constant [3 x i64] [i64 20, i64 30, i64 40], align 8\n@pointer = internal global ptr getelementptr (i8, ptr @alias, i64 8), align 8\n\
+        "@table = private constant [3 x i64] [i64 20, i64 30, i64 40], align 8\n@pointer = internal global ptr \
+         getelementptr (i8, ptr @alias, i64 8), align 8\n\
          @alias = internal alias i64, ptr getelementptr (i8, ptr @table, i64 8)\n",
     );
     for (body, x, expected) in cases {
@@ -388,7 +414,8 @@ fn what_is_refused_names_the_line_and_says_why() {
     ];
     for (body, words) in cases {
         let text = format!(
-            "@local = thread_local global i64 0\n@elsewhere = external global i64\n; a::missing\ndeclare void @missing()\ndeclare ptr @__rust_alloc(i64, i64)\n\
+            "@local = thread_local global i64 0\n@elsewhere = external global i64\n; a::missing\ndeclare void \
+             @missing()\ndeclare ptr @__rust_alloc(i64, i64)\n\
              declare i32 @__thisgpu_tid_w()\ndeclare i64 @__thisgpu_tid_x()\ndeclare i64 @llvm.readcyclecounter()\n\
              define void @k(i64 %x, ptr %out) !dbg !1 {{\nstart:\n  {body}\n  ret void\n}}\n"
         );

@@ -67,7 +67,10 @@ pub fn device(
         (TokenStream::new(), TokenStream::new(), TokenStream::new());
     for (index, (_, ty)) in signature.parameters.iter().enumerate() {
         declared.extend(splice(
-            &format!("first_{index}: <$ as ::thisgpu_gpu::Parameter>::First, second_{index}: <$ as ::thisgpu_gpu::Parameter>::Second,"),
+            &format!(
+                "first_{index}: <$ as ::thisgpu_gpu::Parameter>::First, second_{index}: <$ as \
+             ::thisgpu_gpu::Parameter>::Second,"
+            ),
             &[ty.clone(), ty.clone()],
         ));
         passed.extend(splice(
@@ -82,7 +85,8 @@ pub fn device(
     let name: TokenStream = TokenTree::from(signature.name.clone()).into();
     let entry = format!(
         "#[unsafe(export_name = \"{symbol}\")]
-         #[allow(improper_ctypes_definitions, non_snake_case, unused_unsafe, unsafe_code, clippy::all, clippy::pedantic)]
+         #[allow(improper_ctypes_definitions, non_snake_case, unused_unsafe, unsafe_code, clippy::all, \
+         clippy::pedantic)]
          extern \"C\" fn __thisgpu_entry_{symbol}($) {{
              // SAFETY: the host passes what the descriptor says.
              unsafe {{ $($) }}
@@ -93,7 +97,8 @@ pub fn device(
         "#[used]
          #[unsafe(export_name = \"__thisgpu_kernel_{symbol}\")]
          #[allow(non_upper_case_globals, unsafe_code)]
-         static __thisgpu_descriptor_{symbol}: ::thisgpu_gpu::parameter::Descriptor<{}, {}> = ::thisgpu_gpu::parameter::Descriptor::new([$], $);",
+         static __thisgpu_descriptor_{symbol}: ::thisgpu_gpu::parameter::Descriptor<{}, {}> = \
+         ::thisgpu_gpu::parameter::Descriptor::new([$], $);",
         signature.parameters.len(),
         text.len()
     );

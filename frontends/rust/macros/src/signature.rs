@@ -91,7 +91,8 @@ pub fn parse(item: TokenStream, what: &str) -> Result<Signature, Error> {
             return Err(Error::new(
                 span,
                 format!(
-                    "{what} has no parameters of types or lifetimes, since the host calls it by name; write a generic function, and one that calls it for each type"
+                    "{what} has no parameters of types or lifetimes, since the host calls it by name; write a generic \
+                     function, and one that calls it for each type"
                 ),
             ));
         }

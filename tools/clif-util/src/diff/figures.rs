@@ -131,7 +131,8 @@ pub fn table(a: Option<&Figures>, b: Option<&Figures>, out: &mut String) -> fmt:
     if is_assumed {
         writeln!(
             out,
-            "  (a loop of the source is taken to turn {TURNS} times; what one turns is said by `launch --timed --stats`)"
+            "  (a loop of the source is taken to turn {TURNS} times; what one turns is said by `launch --timed \
+             --stats`)"
         )?;
     }
     Ok(())

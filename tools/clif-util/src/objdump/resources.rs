@@ -118,7 +118,8 @@ impl fmt::Display for Function {
         } = &self.own;
         writeln!(
             f,
-            "    by itself: {registers} registers, {predicates} predicates, {uniform} uniform registers, {local_bytes} bytes of \
+            "    by itself: {registers} registers, {predicates} predicates, {uniform} uniform registers, {local_bytes} \
+             bytes of \
              local memory ({spill_bytes} spilled), {barriers} barriers"
         )?;
         if !loops.is_empty() {

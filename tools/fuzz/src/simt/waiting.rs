@@ -24,17 +24,21 @@ pub fn functions(kernel: &Kernel) -> String {
                 "    atomic_store.i32 aligned v1, v0\n",
             ),
             "watch" => (
-                "block1:\n    v3 = atomic_load.i32 aligned v0\n    brif v3, block1, block3\nblock3:\n    v4 = atomic_rmw.i32 aligned xchg v0, v2\n    brif v4, block1, block2\n",
+                "block1:\n    v3 = atomic_load.i32 aligned v0\n    brif v3, block1, block3\nblock3:\n    v4 = \
+                 atomic_rmw.i32 aligned xchg v0, v2\n    brif v4, block1, block2\n",
                 "    atomic_store.i32 aligned v1, v0\n",
             ),
             _ => (
-                "block1:\n    v3 = atomic_rmw.i32 aligned add v0, v2\n    v4 = iconst.i64 4\n    v5 = iadd v0, v4\n    jump block3\nblock3:\n    v6 = atomic_load.i32 aligned v5\n    v7 = icmp eq v6, v3\n    brif v7, block2, block3\n",
+                "block1:\n    v3 = atomic_rmw.i32 aligned add v0, v2\n    v4 = iconst.i64 4\n    v5 = iadd v0, \
+                 v4\n    jump block3\nblock3:\n    v6 = atomic_load.i32 aligned v5\n    v7 = icmp eq v6, v3\n    brif \
+                v7, block2, block3\n",
                 "    v4 = iconst.i64 4\n    v5 = iadd v0, v4\n    v6 = atomic_rmw.i32 aligned add v5, v2\n",
             ),
         };
         let head = "block0(v0: i64):\n    v1 = iconst.i32 0\n    v2 = iconst.i32 1\n";
         format!(
-            "\nfunction %lock_{kind}(i64) fast {{\n{head}    jump block1\n{take}block2:\n    return\n}}\n\nfunction %unlock_{kind}(i64) fast {{\n{head}{give}    return\n}}\n"
+            "\nfunction %lock_{kind}(i64) fast {{\n{head}    jump block1\n{take}block2:\n    return\n}}\n\nfunction \
+             %unlock_{kind}(i64) fast {{\n{head}{give}    return\n}}\n"
         )
     });
     bodies.collect()

@@ -19,7 +19,8 @@ struct Argument {
 pub(super) fn write(machine: &Machine, w: &mut String) {
     let _ = writeln!(
         w,
-        "/// Every form as a function of its operands, in the order of the documents: the modifiers behind the mnemonic first, if it has any, then
+        "/// Every form as a function of its operands, in the order of the documents: the modifiers behind the \
+         mnemonic first, if it has any, then
 /// results and sources. The guard is always, operands have no sign, and labels are left open.
 pub mod build {{\n    use super::*;\n    use crate::isa::inst::Inst;\n    use crate::isa::operand::*;\n    use crate::isa::register::Register;\n"
     );
@@ -49,7 +50,8 @@ fn function(machine: &Machine, form: &Form, w: &mut String) {
     let calls: String = arguments.iter().map(|a| a.call.as_str()).collect();
     let _ = writeln!(
         w,
-        "    /// `{}`, form `{}`.\n    pub fn {}<R: Register>({}) -> Inst<R> {{ Inst::with_options(Form::{}, {word}){calls} }}",
+        "    /// `{}`, form `{}`.\n    pub fn {}<R: Register>({}) -> Inst<R> {{ Inst::with_options(Form::{}, \
+         {word}){calls} }}",
         optype.mnemonic,
         form.name,
         snake(&form.name),
@@ -186,11 +188,13 @@ mod tests {
             // Written and read predicates.
             (
                 "sel_rr",
-                "rd: impl Argument<Gpr<R, 1>>, ra: impl Argument<Gpr<R, 1>>, rb: impl Argument<Gpr<R, 1>>, pp: impl Argument<Predicate<R>>",
+                "rd: impl Argument<Gpr<R, 1>>, ra: impl Argument<Gpr<R, 1>>, rb: impl Argument<Gpr<R, 1>>, pp: impl \
+                 Argument<Predicate<R>>",
             ),
             (
                 "plop3_u",
-                "pu: impl Argument<PredicateResult<R>>, pa: impl Argument<Predicate<R>>, pb: impl Argument<Predicate<R>>, upc: bool, lut: u8",
+                "pu: impl Argument<PredicateResult<R>>, pa: impl Argument<Predicate<R>>, pb: impl \
+                 Argument<Predicate<R>>, upc: bool, lut: u8",
             ),
             // A label, and the set of all predicates.
             ("bra_x", ""),

@@ -58,7 +58,8 @@ fn families(list: &[Constructor]) -> Vec<&Constructor> {
 /// The ISLE file of declarations.
 pub fn declarations(machine: &Machine) -> String {
     let mut out = String::from(
-        ";; Generated from the machine description: a constructor for each way to write an operation, and the types of their\n;; sources and results.\n\n",
+        ";; Generated from the machine description: a constructor for each way to write an operation, and the types of \
+         their\n;; sources and results.\n\n",
     );
     let w = &mut out;
     let list = constructors(machine);
@@ -153,7 +154,9 @@ pub fn modes(machine: &Machine) -> String {
     }
     let _ = writeln!(
         w,
-        "/// How each constructor is written.\npub mod mode {{\n    use crate::isa::generated::{{Form, Role}};\n    use crate::lower::operation::candidate::Candidate;\n    use crate::lower::operation::mode::Mode;\n"
+        "/// How each constructor is written.\npub mod mode \
+         {{\n    use crate::isa::generated::{{Form, Role}};\n    use \
+        crate::lower::operation::candidate::Candidate;\n    use crate::lower::operation::mode::Mode;\n"
     );
     for constructor in &list {
         let roles: Vec<String> = constructor
@@ -179,7 +182,8 @@ pub fn modes(machine: &Machine) -> String {
             .collect();
         let _ = writeln!(
             w,
-            "    /// `{}`.\n    pub static {}: Mode = Mode {{ candidates: &[{}], sources: &[{roles}], mask: {:#x}, results: &[{}], complements: {} }};",
+            "    /// `{}`.\n    pub static {}: Mode = Mode {{ candidates: &[{}], sources: &[{roles}], mask: {:#x}, \
+             results: &[{}], complements: {} }};",
             constructor.name,
             constant(&constructor.name),
             forms.join(", "),
@@ -286,7 +290,8 @@ pub fn methods(machine: &Machine) -> String {
             let parameters: String = parameters.iter().map(|p| format!(", {p}")).collect();
             let _ = writeln!(
                 w,
-                "    #[inline]\n    fn {}(&mut self{parameters}) -> {} {{ self.emit(&mode::{}, {word}, &mut [{}]).into() }}",
+                "    #[inline]\n    fn {}(&mut self{parameters}) -> {} {{ self.emit(&mode::{}, {word}, &mut \
+                 [{}]).into() }}",
                 method(term),
                 constructor.result.name(),
                 constant(&constructor.name),

@@ -245,7 +245,10 @@ fn options_type(machine: &Machine, optype: &Optype, w: &mut String) {
         .collect();
     let _ = writeln!(
         w,
-        "    /// The modifiers behind the mnemonic, at their bits.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Options(u128);\n    impl Options {{\n        /// Options from every modifier.\n        pub const fn new({}) -> Options {{\n            Options(0",
+        "    /// The modifiers behind the mnemonic, at their bits.\n    #[derive(Clone, Copy, Debug, PartialEq, \
+         Eq)]\n    pub struct Options(u128);\n    impl Options \
+        {{\n        /// Options from every modifier.\n        pub const fn new({}) -> Options \
+        {{\n            Options(0",
         parameters.join(", ")
     );
     for o in &options {
@@ -271,7 +274,8 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     let pure: Vec<&Optype> = machine.optypes.iter().filter(|o| is_pure(o)).collect();
     let _ = writeln!(
         w,
-        "/// The semantics of every pure operation. A new operation does not compile until it has one.\npub trait Semantics {{"
+        "/// The semantics of every pure operation. A new operation does not compile until it has one.\npub trait \
+         Semantics {{"
     );
     for optype in &pure {
         let name = module_name(&optype.name);
@@ -283,7 +287,9 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     }
     let _ = writeln!(
         w,
-        "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME module;`.\n#[allow(unused_macros, reason = \"only the simulator calls it\")]\nmacro_rules! for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{"
+        "}}\n\n/// Calls the macro `$m` with the name and module of every pure operation: `NAME \
+         module;`.\n#[allow(unused_macros, reason = \"only the simulator calls it\")]\nmacro_rules! \
+        for_each_pure_operation {{\n    ($m:ident) => {{\n        $m! {{"
     );
     for optype in &pure {
         let _ = writeln!(
@@ -396,7 +402,8 @@ fn semantics_modifiers(machine: &Machine, optype: &Optype, w: &mut String) {
     let modifiers = modifiers(machine, optype);
     let _ = writeln!(
         w,
-        "    /// Modifiers, those of operands by role.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub struct Modifiers {{"
+        "    /// Modifiers, those of operands by role.\n    #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    pub \
+         struct Modifiers {{"
     );
     for m in &modifiers {
         let _ = writeln!(

@@ -15,7 +15,8 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     for ty in &machine.enums {
         let _ = writeln!(
             w,
-            "/// Members of `{0}`.\npub static {1}: EnumInfo = EnumInfo {{ name: {0:?}, width: {2}, provenance: Provenance::{3:?}, members: &{4:?} }};",
+            "/// Members of `{0}`.\npub static {1}: EnumInfo = EnumInfo {{ name: {0:?}, width: {2}, provenance: \
+             Provenance::{3:?}, members: &{4:?} }};",
             ty.name,
             enum_static(&ty.name),
             ty.width,
@@ -58,7 +59,8 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
         };
         let _ = writeln!(
             w,
-            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, examples: &{:?}, effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, swap: {}, provenance: Provenance::{:?},
+            "    OptypeInfo {{ name: {:?}, number: {}, mnemonic: {:?}, forms: &[{}], syntax: &{:?}, examples: &{:?}, \
+             effects: Effects({:#x}), options_mask: {:#x}, write_scoreboard: {}, swap: {}, provenance: Provenance::{:?},
         latency: LatencyInfo {{ class: {:?}, result: {}, predicate: {}, wide: {}, sources: {}, variable: {} }} }},",
             optype.name,
             optype.number,
@@ -190,7 +192,9 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
         .fold(0, |m, f| m | mask(f));
     let _ = writeln!(
         w,
-        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_bits: &{:?}, reads: {:#x}, writes: {:#x}, wide: {},",
+        "    FormInfo {{ name: {:?}, optype: Optype::{}, stype: {:?}, provenance: Provenance::{:?}, constant_mask: \
+         {constant_mask:#x}, initial: {initial:#x}, used: {used:#x}, register_bits: &{:?}, reads: {:#x}, writes: \
+        {:#x}, wide: {},",
         form.name,
         machine.optypes[form.optype].name,
         form.stype.0,
@@ -255,7 +259,8 @@ fn write_form(machine: &Machine, form: &Form, roles: &[String], w: &mut String) 
     for e in &form.exceptions {
         let _ = writeln!(
             w,
-            "        ExceptionInfo {{ kind: {:?}, message: {:?}, provenance: Provenance::{:?}, broken: |w| {{ let _ = w; {} != 0 }} }},",
+            "        ExceptionInfo {{ kind: {:?}, message: {:?}, provenance: Provenance::{:?}, broken: |w| \
+             {{ let _ = w; {} != 0 }} }},",
             e.kind,
             e.message,
             e.provenance,
@@ -294,7 +299,8 @@ fn write_field(machine: &Machine, fields: &[Field], field: &Field, w: &mut Strin
     });
     let _ = writeln!(
         w,
-        "        FieldInfo {{ name: {:?}, bit: {}, width: {}, type_name: {:?}, ty: {ty}, value: FieldValue::{:?}, hidden: {}, format_by: {format_by:?}, shown: {shown}, provenance: Provenance::{:?} }},",
+        "        FieldInfo {{ name: {:?}, bit: {}, width: {}, type_name: {:?}, ty: {ty}, value: FieldValue::{:?}, \
+         hidden: {}, format_by: {format_by:?}, shown: {shown}, provenance: Provenance::{:?} }},",
         field.name,
         field.bit,
         field.width,
@@ -364,7 +370,9 @@ fn write_operand(form: &Form, operand: &Operand, first: usize, w: &mut String) {
     let bitnot = modifier("bitnot");
     let _ = writeln!(
         w,
-        "        OperandInfo {{ name: {name:?}, role: Role::{}, field: {}, class: {}, direction: Direction::{}, first: {first}, max_width: {}, width: {}, index: {:?}, negate: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, select: {select:?}, modifiers: Modifiers::new({}, {}, {}, {}), mask: {:#x} }},",
+        "        OperandInfo {{ name: {name:?}, role: Role::{}, field: {}, class: {}, direction: Direction::{}, first: \
+         {first}, max_width: {}, width: {}, index: {:?}, negate: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, \
+        select: {select:?}, modifiers: Modifiers::new({}, {}, {}, {}), mask: {:#x} }},",
         camel(&role_name(name)),
         operand.field.map_or(255, |f| f as u8),
         class(form, operand).map_or("None".to_string(), |c| format!("Some(RegisterClass::{c})")),
@@ -406,7 +414,8 @@ fn write_mode(form: &Form, mode: &Mode, w: &mut String) {
     }
     let _ = writeln!(
         w,
-        "        ModeInfo {{ fixed_mask: {:#x}, fixed_bits: {:#x}, hidden: &{:?}, hidden_mask: {:#x}, hidden_bits: {:#x}, modifiers: &[",
+        "        ModeInfo {{ fixed_mask: {:#x}, fixed_bits: {:#x}, hidden: &{:?}, hidden_mask: {:#x}, hidden_bits: \
+         {:#x}, modifiers: &[",
         fixed.0, fixed.1, mode.hidden, hidden.0, hidden.1
     );
     for m in &mode.modifiers {
@@ -438,7 +447,8 @@ fn write_mode(form: &Form, mode: &Mode, w: &mut String) {
                 short(*offset)
             ),
             SyntaxOperandKind::Plain(d) => format!(
-                "Plain {{ field: {}, negate: {:?}, negate_by: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, suffix: {:?} }}",
+                "Plain {{ field: {}, negate: {:?}, negate_by: {:?}, absolute: {:?}, bitnot: {:?}, not: {:?}, suffix: \
+                 {:?} }}",
                 d.field,
                 short(d.negate),
                 short(d.negate_by),
@@ -495,6 +505,8 @@ fn form_index(machine: &Machine, w: &mut String) {
     }
     let _ = writeln!(
         w,
-        "static FORM_OF: [u16; 4096] = {index:?};\n\n/// The form of an `optype` code and an `stype` code.\npub fn form_of(optype: u8, stype: u8) -> Option<Form> {{\n    Form::from_index(FORM_OF[optype as usize * 16 + (stype as usize & 15)] as usize)\n}}\n"
+        "static FORM_OF: [u16; 4096] = {index:?};\n\n/// The form of an `optype` code and an `stype` code.\npub fn \
+         form_of(optype: u8, stype: u8) -> Option<Form> \
+        {{\n    Form::from_index(FORM_OF[optype as usize * 16 + (stype as usize & 15)] as usize)\n}}\n"
     );
 }

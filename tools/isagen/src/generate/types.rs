@@ -35,7 +35,8 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     }
     let _ = writeln!(
         w,
-        "/// An operation.\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\n#[allow(non_camel_case_types)]\n#[repr(u8)]\npub enum Optype {{"
+        "/// An operation.\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, \
+         Hash)]\n#[allow(non_camel_case_types)]\n#[repr(u8)]\npub enum Optype {{"
     );
     for optype in &machine.optypes {
         let _ = writeln!(w, "    /// `{}`.\n    {},", optype.mnemonic, optype.name);
@@ -53,7 +54,8 @@ pub(super) fn write(machine: &Machine, out: &mut String) {
     );
     let _ = writeln!(
         w,
-        "/// An encoding of an operation.\n#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]\npub struct Form(u16);\n\nimpl Form {{"
+        "/// An encoding of an operation.\n#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]\npub struct \
+         Form(u16);\n\nimpl Form {{"
     );
     for (i, form) in machine.forms.iter().enumerate() {
         let _ = writeln!(
@@ -71,13 +73,15 @@ impl std::fmt::Debug for Form {{\n    fn fmt(&self, f: &mut std::fmt::Formatter<
     );
     let _ = writeln!(
         w,
-        "/// The words for effects in the order of their bits.\n#[cfg(test)]\npub const EFFECT_WORDS: [&str; {}] = {EFFECTS:?};\n",
+        "/// The words for effects in the order of their bits.\n#[cfg(test)]\npub const EFFECT_WORDS: [&str; {}] = \
+         {EFFECTS:?};\n",
         EFFECTS.len()
     );
     let roles = roles(machine);
     let _ = writeln!(
         w,
-        "/// An operand's part in its operation.\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\n#[repr(u8)]\npub enum Role {{"
+        "/// An operand's part in its operation.\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, \
+         Hash)]\n#[repr(u8)]\npub enum Role {{"
     );
     for role in &roles {
         let _ = writeln!(w, "    /// `{role}`.\n    {},", camel(role));
@@ -124,7 +128,8 @@ fn enumeration(ty: &EnumType, w: &mut String) {
     let name = &ty.name;
     let _ = writeln!(
         w,
-        "/// Type `{name}` of the description ({}).\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\n#[repr(u8)]\npub enum {name} {{",
+        "/// Type `{name}` of the description ({}).\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, \
+         Hash)]\n#[repr(u8)]\npub enum {name} {{",
         ty.provenance.name()
     );
     let mut seen = BTreeSet::new();
@@ -165,14 +170,16 @@ fn enumeration(ty: &EnumType, w: &mut String) {
     }
     let _ = writeln!(
         w,
-        "impl FieldEnum for {name} {{\n    fn code(self) -> u64 {{ self as u64 }}\n    fn from_code(code: u64) -> Option<Self> {{\n        Some(match code {{"
+        "impl FieldEnum for {name} {{\n    fn code(self) -> u64 {{ self as u64 }}\n    fn from_code(code: u64) -> \
+         Option<Self> {{\n        Some(match code {{"
     );
     for m in &first {
         let _ = writeln!(w, "            {} => {name}::{},", m.value, camel(&m.name));
     }
     let _ = writeln!(
         w,
-        "            _ => return None,\n        }})\n    }}\n    fn name(self) -> &'static str {{\n        match self {{"
+        "            _ => return None,\n        }})\n    }}\n    fn name(self) -> &'static str \
+         {{\n        match self {{"
     );
     for m in &first {
         let _ = writeln!(w, "            {name}::{} => {:?},", camel(&m.name), m.name);

@@ -88,7 +88,8 @@ fn choice(lists: &[List], out: &mut String) {
             type_name(list)
         );
     }
-    out.push_str("        }\n    }\n\n    /// The place of the default among the values; none if a value must be written.\n    pub const fn default(self) -> Option<usize> {\n        match self {\n");
+    out.push_str("        }\n    }\n\n    /// The place of the default among the values; none if a value must be \
+     written.\n    pub const fn default(self) -> Option<usize> {\n        match self {\n");
     for list in lists {
         let starred = list.values.iter().position(|v| v.starred);
         let _ = writeln!(
@@ -102,7 +103,10 @@ fn choice(lists: &[List], out: &mut String) {
 
 /// `Modifiers`: a field for each list that stands behind the mnemonic or an operand.
 fn modifiers(lists: &[List], out: &mut String) {
-    out.push_str("/// The modifiers of an instruction; those that its line does not have hold their defaults.\n#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]\npub struct Modifiers {\n");
+    out.push_str(
+        "/// The modifiers of an instruction; those that its line does not have hold their \
+     defaults.\n#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]\npub struct Modifiers {\n",
+    );
     for list in lists {
         let _ = writeln!(
             out,
@@ -117,7 +121,9 @@ fn modifiers(lists: &[List], out: &mut String) {
         let (ty, field) = (type_name(list), snake(&list.name));
         let _ = writeln!(out, "            Choice::{ty} => self.{field} as usize,");
     }
-    out.push_str("        }\n    }\n\n    /// Sets a modifier to one of its values, by place.\n    ///\n    /// # Panics\n    /// When there is no such value.\n    pub fn set(&mut self, choice: Choice, value: usize) {\n        match choice {\n");
+    out.push_str("        }\n    }\n\n    /// Sets a modifier to one of its values, by place.\n    ///\n    /// # \
+     Panics\n    /// When there is no such value.\n    pub fn set(&mut self, choice: Choice, value: usize) \
+    {\n        match choice {\n");
     for list in lists {
         let (ty, field) = (type_name(list), snake(&list.name));
         let _ = writeln!(
@@ -140,7 +146,8 @@ fn operations(set: &InstructionSet, out: &mut String) {
 fn lines(set: &InstructionSet, out: &mut String) {
     let _ = writeln!(
         out,
-        "/// The name of the set.\npub const NAME: &str = {:?};\n\n/// The ways to write an instruction, in the order of the documents.\npub static LINES: &[Line] = &[",
+        "/// The name of the set.\npub const NAME: &str = {:?};\n\n/// The ways to write an instruction, in the order \
+         of the documents.\npub static LINES: &[Line] = &[",
         set.name.text
     );
     for operation in &set.operations {
@@ -157,7 +164,8 @@ fn line(operation: &str, line: &Line, out: &mut String) {
         .collect();
     let _ = writeln!(
         out,
-        "    Line {{\n        text: {:?},\n        operation: Operation::{operation},\n        mnemonic: {:?},\n        modifiers: &[{}],\n        operands: &[",
+        "    Line {{\n        text: {:?},\n        operation: Operation::{operation},\n        mnemonic: \
+         {:?},\n        modifiers: &[{}],\n        operands: &[",
         line.text,
         line.mnemonic.text,
         modifiers.join(", ")
@@ -195,7 +203,8 @@ fn operand_text(operand: &Operand) -> String {
         ..
     } = operand;
     format!(
-        "OperandSyntax {{ name: {name:?}, part: Part::{part}, shape: {shape}, negate: {negate}, absolute: {absolute}, not: {not}, format: {format} }}"
+        "OperandSyntax {{ name: {name:?}, part: Part::{part}, shape: {shape}, negate: {negate}, absolute: {absolute}, \
+         not: {not}, format: {format} }}"
     )
 }
 

@@ -106,13 +106,15 @@ fn compare(ours: &[Site], theirs: &[Site], controls: &mut Controls, errors: &mut
         };
         let Some(key) = &site.key else {
             wrong(
-                "has no place in the source, so that nothing says that it is where it was; compile with `-C debuginfo=1`",
+                "has no place in the source, so that nothing says that it is where it was; compile with `-C \
+                 debuginfo=1`",
             );
             continue;
         };
         if !site.convergent {
             wrong(
-                "was compiled without being `convergent`, so that LLVM may have moved it; compile with the flags of thisgpu-build",
+                "was compiled without being `convergent`, so that LLVM may have moved it; compile with the flags of \
+                 thisgpu-build",
             );
         }
         match depths.get(key) {
@@ -128,7 +130,8 @@ fn compare(ours: &[Site], theirs: &[Site], controls: &mut Controls, errors: &mut
                 };
                 if !others.iter().all(together) {
                     wrong(
-                        "stands in several branches of what the compiler made of one call, where threads would wait for each other in different \
+                        "stands in several branches of what the compiler made of one call, where threads would wait \
+                         for each other in different \
                          places; put it into a function of its own marked #[inline(never)], or lower the opt-level",
                     );
                 }

@@ -274,7 +274,8 @@ impl Walk<'_, '_> {
         let place = self.path.last().and_then(|step| self.place(step));
         if self.sites.len() == MOST_SITES {
             let message = format!(
-                "unsupported: more than {MOST_SITES} ways lead to `{intrinsic}`; mark a function around it #[inline(never)]"
+                "unsupported: more than {MOST_SITES} ways lead to `{intrinsic}`; mark a function around it \
+                 #[inline(never)]"
             );
             return Err(Error::new(place, message));
         }

@@ -102,7 +102,8 @@ mod tests {
                 inlined_at: Some(9)
             })
         );
-        let function = "distinct !DISubprogram(name: \"f<u8>\", linkageName: \"_R1f\", scope: !2, file: !3, line: 7, type: !5, flags: DIFlagPrototyped, unit: !0)";
+        let function = "distinct !DISubprogram(name: \"f<u8>\", linkageName: \"_R1f\", scope: !2, file: !3, line: 7, \
+         type: !5, flags: DIFlagPrototyped, unit: !0)";
         let Some(Metadata::Scope {
             name,
             symbol,

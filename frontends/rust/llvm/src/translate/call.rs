@@ -82,16 +82,19 @@ impl<'p> Body<'_, 'p, '_> {
             || name.contains("__rust_dealloc")
         {
             return format!(
-                "`{spoken}` allocates memory: there is no heap on the device; use arrays, or define a global allocator over a buffer"
+                "`{spoken}` allocates memory: there is no heap on the device; use arrays, or define a global allocator \
+                 over a buffer"
             );
         }
         if spoken.starts_with("std::") || spoken.starts_with("<std::") {
             return format!(
-                "`{spoken}` is of `std`, which the device has not: make the crate `#![no_std]` and take what `core` and thisgpu-gpu have"
+                "`{spoken}` is of `std`, which the device has not: make the crate `#![no_std]` and take what `core` \
+                 and thisgpu-gpu have"
             );
         }
         format!(
-            "`{spoken}` has no body in the program: functions of `core` and `alloc` that are neither generic nor `#[inline]` have none; write it \
+            "`{spoken}` has no body in the program: functions of `core` and `alloc` that are neither generic nor \
+             `#[inline]` have none; write it \
              without this function, or add the crate that defines it"
         )
     }

@@ -73,8 +73,10 @@ pub fn kernel(name: &str, seed: u64) -> String {
     };
     writer.statements(3);
     format!(
-        "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}(input: *const u32, output: *mut u32, n: u32, m: u32) {{\n    \
-         let t = tid();\n    let mut v0 = unsafe {{ *input.add(t as usize) }};\n    let mut v1 = t.wrapping_mul(0x9e37) ^ v0;\n    \
+        "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}(input: *const u32, output: *mut u32, n: u32, m: u32) \
+         {{\n    \
+         let t = tid();\n    let mut v0 = unsafe {{ *input.add(t as usize) }};\n    let mut v1 = \
+         t.wrapping_mul(0x9e37) ^ v0;\n    \
          let mut v2 = 1u32;\n    let mut f0 = v0 & 3 == 1;\n    let mut f1 = false;\n{}    \
          unsafe {{ *output.add(t as usize) = v0.wrapping_mul(31) ^ v1.wrapping_mul(17) ^ v2 ^ (f0 as u32) << 7 ^ (f1 as u32) << 9; }}\n}}\n",
         writer.text

@@ -5,9 +5,9 @@
 //! of a word, extended by zeros or by their sign however that is said (module `bytes`). All sums are modulo 2^32, as
 //! are those of the machine.
 
-use super::bytes::Byte;
-use super::state::Lower;
-use super::typed::{Operand, Word};
+use super::Fuser;
+use super::word::Byte;
+use crate::intrinsics::Lowering;
 use crate::isa::generated::{I8Type, I16Type, LOHI};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
@@ -15,34 +15,38 @@ use smallvec::SmallVec;
 /// How many sums are looked at (*assumed*: four products and an accumulator for each of two words).
 const SUMS: usize = 9;
 
+/// Most summands beside the products.
+const REST: usize = 2;
+
 /// A dot product of two words plus what else is summed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dot {
-    /// Of four bytes each; whether they are signed.
-    Four { a: Factor, b: Factor, rest: Rest },
-    /// Of two halves and two bytes.
-    Two {
-        half: LOHI,
-        a: Factor,
-        b: Factor,
-        rest: Rest,
-    },
+pub(super) struct Dot {
+    pub(super) lowering: Lowering,
+    pub(super) factors: [Factor; 2],
+    pub(super) rest: SmallVec<[Value; REST]>,
 }
 
 /// A word whose parts are factors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Factor {
-    pub value: Value,
-    pub word: u8,
-    pub signed: bool,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Factor {
+    pub(super) value: Value,
+    pub(super) word: u8,
+    signed: bool,
 }
 
-/// What is added to the products.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    Nothing,
-    One { x: Value },
-    Two { x: Value, y: Value },
+impl Factor {
+    fn bytes_type(self) -> I8Type {
+        match self.signed {
+            true => I8Type::S8,
+            false => I8Type::U8,
+        }
+    }
+
+    fn halves_type(self) -> I16Type {
+        match self.signed {
+            true => I16Type::S16,
+            false => I16Type::U16,
+        }
+    }
 }
 
 /// A part of a word as a factor: from which byte on, and how many.
@@ -53,19 +57,24 @@ struct Part {
     bytes: u8,
 }
 
-impl Lower<'_> {
+/// Whether an operation may give a part of a word, extended.
+pub(super) fn may_be_factor(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Band
+            | Opcode::Uextend
+            | Opcode::Sextend
+            | Opcode::Ushr
+            | Opcode::Sshr
+            | Opcode::Uload8
+            | Opcode::Uload16
+    )
+}
+
+impl Fuser<'_> {
     /// The part of a word that a word is the extension of.
     fn extended_part(&self, value: Value) -> Option<Part> {
-        let extends = matches!(
-            self.def_data(value)?.opcode(),
-            Opcode::Band
-                | Opcode::Uextend
-                | Opcode::Sextend
-                | Opcode::Ushr
-                | Opcode::Sshr
-                | Opcode::Uload8
-                | Opcode::Uload16
-        );
+        let extends = may_be_factor(self.def_data(value)?.opcode());
         let bytes = extends.then(|| self.bytes_of(value))?;
         let Byte::Of {
             value,
@@ -132,23 +141,18 @@ impl Lower<'_> {
         let mut found: SmallVec<[[Part; 2]; 4]> = SmallVec::new();
         work.push(root);
         for _ in 0..2 * SUMS {
-            let Some(value) = work.pop() else { break };
+            let value = work.pop()?;
             if let Some(parts) = self.factors(value) {
-                match self.joined(&found, parts) {
+                match joined(&found, parts) {
                     Some(parts) => found.push(parts),
                     None => rest.push(value),
                 }
-                if let Some((half, [a, b])) = complete(&found) {
+                if let Some((lowering, factors)) = complete(&found) {
                     rest.extend(work);
-                    let rest = match rest[..] {
-                        [] => Rest::Nothing,
-                        [x] => Rest::One { x },
-                        [x, y] => Rest::Two { x, y },
-                        _ => return None,
-                    };
-                    return Some(match half {
-                        None => Dot::Four { a, b, rest },
-                        Some(half) => Dot::Two { half, a, b, rest },
+                    return (rest.len() <= REST).then(|| Dot {
+                        lowering,
+                        factors,
+                        rest: rest.into_iter().collect(),
                     });
                 }
                 continue;
@@ -165,75 +169,51 @@ impl Lower<'_> {
         }
         None
     }
-
-    /// The parts of a further product in the order of those before, if they are other parts of the same words.
-    fn joined(&self, found: &[[Part; 2]], [x, y]: [Part; 2]) -> Option<[Part; 2]> {
-        let fits = |[a, b]: [Part; 2]| match found.first() {
-            // A half comes first.
-            None => {
-                (a.bytes == 2 && b.bytes == 1)
-                    || (a.bytes == 1 && b.bytes == 1 && a.first == b.first)
-            }
-            Some([first, second]) => {
-                let same = a.word == first.word
-                    && b.word == second.word
-                    && a.bytes == first.bytes
-                    && b.bytes == second.bytes;
-                let new = found.iter().all(|[other, _]| other.first != a.first);
-                let step = match a.bytes {
-                    2 => {
-                        i16::from(a.first) / 2 - i16::from(first.first) / 2
-                            == i16::from(b.first) - i16::from(second.first)
-                    }
-                    _ => a.first == b.first,
-                };
-                same && new && step
-            }
-        };
-        [[x, y], [y, x]].into_iter().find(|&parts| fits(parts))
-    }
 }
 
-/// The two words of a complete dot product; of halves also which bytes they go with.
-fn complete(found: &[[Part; 2]]) -> Option<(Option<LOHI>, [Factor; 2])> {
+/// The parts of a further product in the order of those before, if they are other parts of the same words.
+fn joined(found: &[[Part; 2]], [x, y]: [Part; 2]) -> Option<[Part; 2]> {
+    let fits = |[a, b]: [Part; 2]| match found.first() {
+        // A half comes first.
+        None => {
+            (a.bytes == 2 && b.bytes == 1) || (a.bytes == 1 && b.bytes == 1 && a.first == b.first)
+        }
+        Some([first, second]) => {
+            let same = a.word == first.word
+                && b.word == second.word
+                && a.bytes == first.bytes
+                && b.bytes == second.bytes;
+            let new = found.iter().all(|[other, _]| other.first != a.first);
+            let step = match a.bytes {
+                2 => {
+                    i16::from(a.first) / 2 - i16::from(first.first) / 2
+                        == i16::from(b.first) - i16::from(second.first)
+                }
+                _ => a.first == b.first,
+            };
+            same && new && step
+        }
+    };
+    [[x, y], [y, x]].into_iter().find(|&parts| fits(parts))
+}
+
+/// The operation and the words of a complete dot product; halves go with the two lower or the two higher bytes.
+fn complete(found: &[[Part; 2]]) -> Option<(Lowering, [Factor; 2])> {
     let [a, b] = found.first()?.map(|part| part.word);
-    match found {
-        [[first, _], ..] if first.bytes == 1 => (found.len() == 4).then_some((None, [a, b])),
+    let lowering = match found {
+        [[first, _], ..] if first.bytes == 1 => {
+            (found.len() == 4).then_some(Lowering::Dp4a(a.bytes_type(), b.bytes_type()))?
+        }
         [[x, y], _] => {
             // The byte of the lower half.
-            let lowest = y.first.checked_sub(x.first / 2)?;
-            let half = match lowest {
+            let half = match y.first.checked_sub(x.first / 2)? {
                 0 => LOHI::Lo,
                 2 => LOHI::Hi,
                 _ => return None,
             };
-            Some((Some(half), [a, b]))
+            Lowering::Dp2a(half, a.halves_type(), b.bytes_type())
         }
-        _ => None,
-    }
-}
-
-/// Dot products.
-impl Lower<'_> {
-    pub(super) fn dot_product_of(&mut self, sum: Value) -> Option<Dot> {
-        self.dot_product(sum)
-    }
-
-    pub(super) fn factor_word(&mut self, factor: Factor) -> Word {
-        Word::new(self.src(factor.value).slice(factor.word, 1))
-    }
-
-    pub(super) fn bytes_type(&mut self, factor: Factor) -> I8Type {
-        match factor.signed {
-            true => I8Type::S8,
-            false => I8Type::U8,
-        }
-    }
-
-    pub(super) fn halves_type(&mut self, factor: Factor) -> I16Type {
-        match factor.signed {
-            true => I16Type::S16,
-            false => I16Type::U16,
-        }
-    }
+        _ => return None,
+    };
+    Some((lowering, [a, b]))
 }

@@ -1,0 +1,315 @@
+//! Trees of operations that the machine has one instruction for, as calls of the intrinsics that are that instruction.
+//!
+//! Takes an optimised function without aliases and its control flow; gives the same with bytes that are only moved put
+//! together by `%gpu_prmt`, limited words that are packed by `%gpu_i2ip_*`, dot products by `%gpu_dp4a_*` and
+//! `%gpu_dp2a_*`. Blocks, effects and types stay as they are: wider and narrower values are put together from words.
+//! What selection folds into an operand (constants, complements, parts of words) it still finds there.
+//!
+//! 1. Whether anything moves bytes or multiplies them: most functions do not, and end here.
+//! 2. Users before definitions, as selection will go, every value that somebody reads is looked at as the root of a
+//!    tree ([`bytes`], [`dot`], [`limits`]); what is fused away, nobody reads. Nothing changes yet, so that all trees
+//!    are those of the function as it came.
+//! 3. The roots are replaced ([`emit`]), and what is unused then goes.
+
+mod bytes;
+mod dot;
+mod emit;
+mod limits;
+mod operations;
+mod word;
+
+use super::contents::Contents;
+use super::merge;
+use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::definitions::Definitions;
+use crate::analysis::uses::{Users, for_each_operand, has_effect};
+use crate::constants;
+use crate::intrinsics::resolve::{GpuSymbol, Intrinsics};
+use cranelift_codegen::entity::EntitySet;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    Block, Function, Inst, InstructionData, Opcode, Value, ValueDef, types,
+};
+use dot::Dot;
+use limits::Limits;
+use smallvec::SmallVec;
+use std::ops::Deref;
+use word::Byte;
+
+/// Operations one of which is in every tree.
+const INNER: [Opcode; 14] = [
+    Opcode::Ishl,
+    Opcode::Ushr,
+    Opcode::Sshr,
+    Opcode::Rotl,
+    Opcode::Rotr,
+    Opcode::Bswap,
+    Opcode::Band,
+    Opcode::Bitselect,
+    Opcode::Imul,
+    Opcode::Iconcat,
+    Opcode::Splat,
+    Opcode::Extractlane,
+    Opcode::Insertlane,
+    Opcode::Bitcast,
+];
+
+/// What a tree becomes.
+enum Fusion {
+    /// The words of a value.
+    Words(SmallVec<[Word; 2]>),
+    Dot(Dot),
+}
+
+/// A word of a value.
+enum Word {
+    Moved([Byte; 4]),
+    Packed(Limits),
+}
+
+/// Fuses what can be. True if anything has changed.
+pub fn fuse(
+    func: &mut Function,
+    flow: &ControlFlow,
+    contents: &Contents,
+    intrinsics: &mut Intrinsics,
+    kernel: bool,
+) -> bool {
+    // Operations on lanes and wide integers have been put in others since.
+    let may_move = contents.has(&INNER) || contents.has_vectors() || contents.has_wide_integers();
+    if !may_move || !has_candidates(func) {
+        return false;
+    }
+    let fusions = plan(func, flow, intrinsics, kernel);
+    if fusions.is_empty() {
+        return false;
+    }
+    for (inst, fusion) in &fusions {
+        emit::replace(func, intrinsics, *inst, fusion);
+    }
+    func.dfg.resolve_all_aliases();
+    merge::drop_unused(func, intrinsics);
+    true
+}
+
+/// Whether an operation moves whole bytes, or multiplies what may be bytes.
+fn has_candidates(func: &Function) -> bool {
+    let mut blocks = func.layout.blocks();
+    blocks.any(|block| {
+        let mut insts = func.layout.block_insts(block);
+        insts.any(|inst| is_candidate(func, inst))
+    })
+}
+
+fn is_candidate(func: &Function, inst: Inst) -> bool {
+    match func.dfg.insts[inst] {
+        InstructionData::Unary { opcode, .. } => matches!(opcode, Opcode::Bswap | Opcode::Splat),
+        InstructionData::BinaryImm8 { opcode, .. } => opcode == Opcode::Extractlane,
+        InstructionData::TernaryImm8 { .. } => true,
+        InstructionData::Ternary {
+            opcode: Opcode::Bitselect,
+            args,
+        } => constants::bits(func, args[0]).is_some(),
+        InstructionData::Binary { opcode, args } => {
+            let number = constants::integer(func, args[1]);
+            let whole = |mask: i64| mask.to_le_bytes().iter().all(|b| matches!(b, 0 | 0xff));
+            match (opcode, number) {
+                (Opcode::Iconcat, _) => func.dfg.value_type(args[0]).bits() < 32,
+                (
+                    Opcode::Ishl | Opcode::Ushr | Opcode::Sshr | Opcode::Rotl | Opcode::Rotr,
+                    Some(n),
+                ) => n % 8 == 0,
+                (Opcode::Band, Some(mask)) => whole(mask),
+                (Opcode::Imul, Some(factor)) => whole(factor.wrapping_mul(0xff)),
+                (Opcode::Imul, None) => args.iter().all(|&factor| {
+                    constants::definition(func, factor)
+                        .is_some_and(|data| dot::may_be_factor(data.opcode()))
+                }),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// The roots of the trees of a function, with what they become.
+fn plan(
+    func: &Function,
+    flow: &ControlFlow,
+    intrinsics: &Intrinsics,
+    kernel: bool,
+) -> Vec<(Inst, Fusion)> {
+    let users = Users::compute(func);
+    let definitions = Definitions {
+        func,
+        users: &users,
+        intrinsics,
+        flow,
+    };
+    let mut fuser = Fuser {
+        definitions,
+        kernel,
+        current: None,
+    };
+    let mut asked: EntitySet<Value> = EntitySet::with_capacity(func.dfg.num_values());
+    let mut fusions = Vec::new();
+    for &block in flow.reverse_postorder().iter().rev() {
+        fuser.current = Some(block);
+        for inst in func.layout.block_insts(block).rev() {
+            let mut results = func.dfg.inst_results(inst).iter();
+            if !results.any(|&v| asked.contains(v)) && !has_effect(func, inst, intrinsics) {
+                continue;
+            }
+            match fuser.fusion(inst) {
+                Some(fusion) => {
+                    fusion.for_each_operand(|value| _ = asked.insert(value));
+                    fusions.push((inst, fusion));
+                }
+                None => fuser.for_each_read(inst, |value| _ = asked.insert(value)),
+            }
+        }
+    }
+    fusions
+}
+
+impl Fusion {
+    /// The values that it reads.
+    fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
+        match self {
+            Fusion::Dot(dot) => {
+                dot.factors.iter().for_each(|factor| visit(factor.value));
+                dot.rest.iter().copied().for_each(visit);
+            }
+            Fusion::Words(words) => words.iter().for_each(|word| match word {
+                Word::Packed(limits) => limits.parts.iter().copied().for_each(&mut visit),
+                Word::Moved(bytes) => bytes.iter().for_each(|byte| {
+                    if let Byte::Of { value, .. } = *byte {
+                        visit(value);
+                    }
+                }),
+            }),
+        }
+    }
+}
+
+/// A function, and where in it trees are looked for.
+struct Fuser<'a> {
+    definitions: Definitions<'a>,
+    kernel: bool,
+    /// The block of the root.
+    current: Option<Block>,
+}
+
+impl<'a> Deref for Fuser<'a> {
+    type Target = Definitions<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.definitions
+    }
+}
+
+impl Fuser<'_> {
+    fn is_used_once(&self, value: Value) -> bool {
+        self.is_used_once_in(value, self.current)
+    }
+
+    /// Whether a value is an immediate or in constant memory.
+    fn is_in_no_register(&self, value: Value) -> bool {
+        let value = self.without_promises(value);
+        match self.func.dfg.value_def(value) {
+            ValueDef::Param(block, _) => {
+                self.kernel && self.func.layout.entry_block() == Some(block)
+            }
+            ValueDef::Result(inst, _) => {
+                let symbol = self.intrinsics.of_symbol_value(self.func, inst);
+                let constant = self.constant_of(value);
+                constant.is_some_and(|bits| bits != 0)
+                    || matches!(symbol, Some(GpuSymbol::Special(row)) if row.launch_offset().is_some())
+            }
+            ValueDef::Union(..) => false,
+        }
+    }
+
+    /// What the tree with this root becomes, if it is one.
+    fn fusion(&self, inst: Inst) -> Option<Fusion> {
+        let &[result] = self.func.dfg.inst_results(inst) else {
+            return None;
+        };
+        let opcode = self.func.dfg.insts[inst].opcode();
+        if !is_root(opcode) || self.is_truth(result) {
+            return None;
+        }
+        if opcode == Opcode::Iadd
+            && let Some(dot) = self.dot_product(result)
+        {
+            return Some(Fusion::Dot(dot));
+        }
+        let bytes = self.moved_bytes(result)?;
+        let words = (0..self.words_of(result)).map(|i| {
+            let bytes = word::word(&bytes, i);
+            self.limits(bytes).map_or(Word::Moved(bytes), Word::Packed)
+        });
+        Some(Fusion::Words(words.collect()))
+    }
+
+    /// What selection reads where an instruction stays: its operands, but of a field that it only tests for any bit
+    /// (`(x >> n) & m`) the whole word.
+    fn for_each_read(&self, inst: Inst, mut visit: impl FnMut(Value)) {
+        let field = self.tested_field(inst);
+        for_each_operand(self.func, inst, |value| match field {
+            Some((tested, word)) if tested == value => visit(word),
+            _ => visit(value),
+        });
+    }
+
+    /// The field that an instruction tests for any bit, and the word that it is in.
+    fn tested_field(&self, inst: Inst) -> Option<(Value, Value)> {
+        let tested = match self.func.dfg.insts[inst] {
+            InstructionData::Brif { arg, .. } | InstructionData::CondTrap { arg, .. } => arg,
+            InstructionData::Ternary {
+                opcode: Opcode::Select,
+                args: [condition, ..],
+            } => condition,
+            InstructionData::IntCompare {
+                cond: IntCC::Equal | IntCC::NotEqual,
+                args: [tested, zero],
+                ..
+            } if self.constant_of(zero) == Some(0) => tested,
+            _ => return None,
+        };
+        let inner = |value: Value, opcode: Opcode| match self.def_data(value)? {
+            InstructionData::Binary {
+                opcode: found,
+                args: [inner, number],
+            } if found == opcode && self.is_used_once(value) => {
+                self.constant_of(number).map(|_| inner)
+            }
+            _ => None,
+        };
+        let is_word = self.type_of(tested) == types::I32;
+        let field = is_word.then(|| inner(tested, Opcode::Band))??;
+        Some((tested, inner(field, Opcode::Ushr)?))
+    }
+}
+
+/// The operations that trees end in.
+fn is_root(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Bor
+            | Opcode::Bxor
+            | Opcode::Bitselect
+            | Opcode::Band
+            | Opcode::Iadd
+            | Opcode::Imul
+            | Opcode::Ishl
+            | Opcode::Ushr
+            | Opcode::Sshr
+            | Opcode::Rotl
+            | Opcode::Rotr
+            | Opcode::Bswap
+            | Opcode::Uextend
+            | Opcode::Sextend
+            | Opcode::Insertlane
+    )
+}
