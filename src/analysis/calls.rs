@@ -179,6 +179,15 @@ impl Callees {
         found
     }
 
+    /// Learns of intrinsics that have been declared since.
+    pub fn add_intrinsics(&mut self, func: &ir::Function, resolved: &Intrinsics) {
+        for reference in func.dfg.ext_funcs.keys() {
+            if let Some(row) = resolved.function(reference) {
+                self.functions[reference] = Some(Function::Intrinsic(row));
+            }
+        }
+    }
+
     /// What `inst` does, when it is a call of any kind.
     pub fn call(&self, func: &ir::Function, inst: Inst) -> Option<Call> {
         match func.dfg.insts[inst] {

@@ -10,6 +10,7 @@ use super::control_flow::ControlFlow;
 use super::uses::Users;
 use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
+use crate::isa::truth_table::known;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
 
 /// Words that a value of a bit width takes.
@@ -271,6 +272,17 @@ impl Definitions<'_> {
                 opcode: Opcode::Band,
                 args,
             }) => args.iter().any(|&arg| self.constant_of(arg).is_some()),
+            // LOP3 makes zeros of the zeros above constants, whatever is above the rest.
+            Some(InstructionData::Call { .. }) => {
+                let call = self
+                    .def_of(value)
+                    .and_then(|inst| self.intrinsics.logic(self.func, inst));
+                call.is_some_and(|(inputs, table)| {
+                    let is_constant = |&i: &usize| self.constant_of(inputs[i]).is_some();
+                    let constants = (0..inputs.len()).filter(is_constant);
+                    constants.fold(table, |table, i| known(table, i, 0)) == 0
+                })
+            }
             // PRMT puts zeros above a lane that it moves down.
             Some(InstructionData::BinaryImm8 {
                 opcode: Opcode::Extractlane,

@@ -231,13 +231,22 @@ const ROWS: [Row; 19] = [
         when: always,
         needs: Facts::CONTENTS.and(Facts::FLOW),
         run: |state| {
-            Ok(fuse::fuse(
-                &mut state.context.func,
+            let func = &mut state.context.func;
+            let changed = fuse::fuse(
+                func,
                 &state.prepared.flow,
                 &state.contents,
                 &mut state.intrinsics,
                 state.options.kernel.is_some(),
-            ))
+            );
+            // What follows must not take the new calls for calls of unknown functions.
+            if changed {
+                state
+                    .prepared
+                    .callees
+                    .add_intrinsics(func, &state.intrinsics);
+            }
+            Ok(changed)
         },
         makes_stale: Facts::NONE,
     },

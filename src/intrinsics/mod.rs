@@ -7,11 +7,13 @@
 //! do with a call: [`lookup`] finds a row, [`TABLE`] has all.
 
 use crate::abi::bank0;
+use crate::analysis::definitions::is_representable;
 use crate::isa::generated::{
     AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
     MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,
 };
 use crate::text::near;
+use cranelift_codegen::ir::types::INVALID;
 use cranelift_codegen::ir::{Signature, Type};
 use hashbrown::HashMap;
 use std::fmt;
@@ -153,6 +155,9 @@ pub struct Intrinsic {
     pub params: &'static [Type],
     /// The result type, if there is a result.
     pub result: Option<Type>,
+    /// Whether the type of the first parameter stands for any type of at most 128 bits, which the result and all
+    /// parameters but the constant one have.
+    pub any_type: bool,
     /// Position of the parameter that must be a constant, with the values that it can take.
     pub constant: Option<(usize, Constants)>,
     /// What may be done with a call.
@@ -191,16 +196,29 @@ impl Intrinsic {
 
     /// True if a declared signature is this row's, whatever its calling convention.
     pub fn accepts(&self, signature: &Signature) -> bool {
-        signature
-            .params
-            .iter()
-            .map(|p| p.value_type)
-            .eq(self.params.iter().copied())
-            && signature
-                .returns
-                .iter()
-                .map(|r| r.value_type)
-                .eq(self.result)
+        let first = signature.params.first().map_or(INVALID, |p| p.value_type);
+        let (params, result) = self.types(first);
+        let declared = signature.params.iter().map(|p| p.value_type);
+        let returned = signature.returns.iter().map(|r| r.value_type);
+        (!self.any_type || is_representable(first)) && declared.eq(params) && returned.eq(result)
+    }
+
+    /// The types of parameters and result where the first parameter has type `first`.
+    pub(crate) fn types(&self, first: Type) -> (impl Iterator<Item = Type>, Option<Type>) {
+        let constant = self.constant.map(|(index, _)| index);
+        let params = self.params.iter().enumerate().map(move |(index, &ty)| {
+            if self.any_type && constant != Some(index) {
+                first
+            } else {
+                ty
+            }
+        });
+        let result = if self.any_type {
+            Some(first)
+        } else {
+            self.result
+        };
+        (params, result)
     }
 }
 
@@ -225,7 +243,11 @@ impl fmt::Display for Intrinsic {
             write!(f, "{}{ty}", if index == 0 { "" } else { ", " })?;
         }
         write!(f, ")")?;
-        self.result.map_or(Ok(()), |ty| write!(f, " -> {ty}"))
+        self.result.map_or(Ok(()), |ty| write!(f, " -> {ty}"))?;
+        match (self.any_type, self.params.first()) {
+            (true, Some(first)) => write!(f, ", with any type of at most 128 bits for {first}"),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use crate::isa::generated::PRMTMode;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{
     AbiParam, ExtFuncData, ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, Inst,
-    InstBuilder, InstructionData, Opcode, Signature, UserExternalName, Value, ValueDef, types,
+    InstBuilder, InstructionData, Opcode, Signature, Type, UserExternalName, Value, ValueDef,
+    types,
 };
 use cranelift_codegen::isa::CallConv;
 use hashbrown::HashMap;
@@ -114,18 +115,30 @@ impl Intrinsics {
         })
     }
 
-    /// What a call of the intrinsic with this lowering names, declared if it is not there.
-    pub(crate) fn declare(&mut self, func: &mut Function, lowering: Lowering) -> Option<FuncRef> {
+    /// What a call of the intrinsic with this lowering names, declared if it is not there. `first`: the type of its
+    /// first operand.
+    pub(crate) fn declare(
+        &mut self,
+        func: &mut Function,
+        lowering: Lowering,
+        first: Type,
+    ) -> Option<FuncRef> {
         let is_wanted = |row: &&Intrinsic| row.lowering == lowering;
+        let has_type = |callee: FuncRef| {
+            let signature = &func.dfg.signatures[func.dfg.ext_funcs[callee].signature];
+            (signature.params.first()).is_none_or(|p| p.value_type == first)
+        };
         let mut declared = self.functions.iter();
-        if let Some((callee, _)) = declared.find(|(_, row)| row.as_ref().is_some_and(is_wanted)) {
+        if let Some((callee, _)) =
+            declared.find(|(callee, row)| row.as_ref().is_some_and(is_wanted) && has_type(*callee))
+        {
             return Some(callee);
         }
         let row = TABLE.iter().find(is_wanted)?;
         let mut signature = Signature::new(CallConv::Fast);
-        let parameters = row.params.iter().copied();
+        let (parameters, result) = row.types(first);
         (signature.params).extend(parameters.map(AbiParam::new));
-        signature.returns.extend(row.result.map(AbiParam::new));
+        signature.returns.extend(result.map(AbiParam::new));
         let signature = func.import_signature(signature);
         let callee = func.import_function(ExtFuncData {
             name: ExternalName::testcase(format!("{PREFIX}{}", row.name)),
@@ -135,6 +148,17 @@ impl Intrinsics {
         });
         self.functions[callee] = Some(row);
         Some(callee)
+    }
+
+    /// The inputs and the truth table of `%gpu_lop3`, if `inst` calls it.
+    pub fn logic(&self, func: &Function, inst: Inst) -> Option<([Value; 3], u8)> {
+        if self.of_call(func, inst)?.lowering != Lowering::Lop3 {
+            return None;
+        }
+        let &[a, b, c, table] = func.dfg.inst_args(inst) else {
+            return None;
+        };
+        Some(([a, b, c], constants::bits(func, table)? as u8))
     }
 
     /// The intrinsic that `inst` calls.

@@ -23,6 +23,7 @@ const fn row(
         name,
         params,
         result,
+        any_type: false,
         constant: None,
         effect,
         uniformity,
@@ -176,6 +177,7 @@ pub static TABLE: &[Intrinsic] = &{
         pure("prmt_ecr", W3, I32, L::Permute(PRMTMode::Ecr), "byte i is a's byte min(i, c mod 4)"),
         pure("prmt_rc16", W3, I32, L::Permute(PRMTMode::Rc16), "half c mod 2 of a, twice"),
         Intrinsic {
+            any_type: true,
             constant: Some((3, Constants::UpTo(255))),
             ..pure("lop3", &[I32, I32, I32, I32], I32, L::Lop3, "per bit: bit (a<<2 | b<<1 | c) of the constant d in \
              0..255")

@@ -14,6 +14,7 @@ pub mod register;
 pub mod semantics;
 pub mod sibling;
 pub mod table;
+pub mod truth_table;
 
 pub use control::{Control, Scoreboard};
 pub use encode::{Illegal, decode};

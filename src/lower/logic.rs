@@ -1,18 +1,37 @@
-//! Bitwise logic: truth tables of LOP3, and trees of CLIF operations that are one.
+//! Bitwise logic: LOP3 and its truth tables.
 //!
 //! Inputs that are complemented or known are worked into a table, which no pattern over instructions can do.
 
 use super::rules::Context;
 use super::source::{Base, PSrc, Src};
 use super::state::Lower;
-use super::tables::{LEAVES, TABLE_A, TABLE_B, Tree, complemented, exchanged, known, only_input};
 use super::typed::{Gpr, GprPred, NotSrc, Operand, Word, Word64, Word128};
 use crate::isa::generated::{BoolOp, EXBool};
+use crate::isa::truth_table::{
+    INPUTS, complemented, composed, depends_on, exchanged, known, only_input,
+};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, types};
 
 /// How deep a tree of truths may be that is made of comparisons one behind the other (*assumed*: 2^3 comparisons that
 /// each wait for the one before; a deeper one is made in parts).
 pub(super) const JOINED: u32 = 3;
+
+/// A function of three values of one type, bit by bit.
+#[derive(Clone, Copy, Debug)]
+pub struct Logic {
+    /// The inputs that make a difference.
+    inputs: [Option<Value>; 3],
+    /// The truth table.
+    table: u8,
+}
+
+impl Logic {
+    /// Its inputs as operands, zeros for those that make no difference.
+    fn sources(self, words: u8, source: impl Fn(Value) -> Src) -> [Src; 3] {
+        self.inputs
+            .map(|input| input.map_or(Src::wide_imm(0, words), &source))
+    }
+}
 
 impl Lower<'_> {
     /// LOP3 of a word, and whether it is not zero, combined with another truth.
@@ -101,40 +120,18 @@ impl Lower<'_> {
         self.is_used_once(field).then_some((x, mask << amount))
     }
 
-    /// The tree of `band`, `bor`, `bxor`, `bnot`, `bitselect` with this root that one LOP3 makes.
-    pub(super) fn tree(&mut self, root: Value) -> Option<Tree> {
-        let (table, list) = match self.whole_tree(root) {
-            Some(whole) => whole,
-            None => self.best_cut(root)?,
-        };
-        let mut leaves = [None; LEAVES];
-        for (leaf, value) in leaves.iter_mut().zip(list) {
-            *leaf = Some(value);
-        }
-        Some(Tree { leaves, table })
-    }
-
-    /// The leaves of a tree as operands of the uniform datapath, an immediate or constant in slot B, and the table.
-    pub(super) fn uniform_leaves(&self, tree: Tree, words: u8) -> ([Src; LEAVES], u8) {
-        let nothing = Src::wide_imm(0, words);
-        let mut leaves =
-            (tree.leaves).map(|leaf| leaf.map_or(nothing, |value| self.uniform_src(value)));
+    /// The inputs as operands of the uniform datapath, an immediate or constant in slot B, and the table.
+    pub(super) fn uniform_inputs(&self, logic: Logic, words: u8) -> ([Src; 3], u8) {
+        let mut inputs = logic.sources(words, |value| self.uniform_src(value));
         let is_no_register =
-            |leaf: &Src| leaf.is_special() && !matches!(leaf.base, Base::Uniform { .. });
-        let table = to_slot_b(&mut leaves, tree.table, &is_no_register);
-        (leaves, table)
-    }
-
-    /// The leaves of a tree as operands of so many words; zeros for those it does not have.
-    pub(super) fn leaves(&self, tree: Tree, words: u8) -> [Src; LEAVES] {
-        let nothing = Src::wide_imm(0, words);
-        tree.leaves
-            .map(|leaf| leaf.map_or(nothing, |value| self.src(value)))
+            |input: &Src| input.is_special() && !matches!(input.base, Base::Uniform { .. });
+        let table = to_slot_b(&mut inputs, logic.table, &is_no_register);
+        (inputs, table)
     }
 }
 
 /// Brings the first input that is wanted there to slot B, unless one is there. Gives the table of the new order.
-fn to_slot_b(inputs: &mut [Src; LEAVES], table: u8, is_wanted: &dyn Fn(&Src) -> bool) -> u8 {
+fn to_slot_b(inputs: &mut [Src; 3], table: u8, is_wanted: &dyn Fn(&Src) -> bool) -> u8 {
     match [0, 2].into_iter().find(|&i| is_wanted(&inputs[i])) {
         Some(from) if !is_wanted(&inputs[1]) => {
             inputs.swap(1, from);
@@ -144,7 +141,7 @@ fn to_slot_b(inputs: &mut [Src; LEAVES], table: u8, is_wanted: &dyn Fn(&Src) -> 
     }
 }
 
-/// Trees of bitwise operations, and LOP3.
+/// What the rules call.
 impl Lower<'_> {
     /// Complements and what is known of inputs fold into the table, an immediate or constant goes to slot B.
     pub(super) fn logic3(&mut self, a: NotSrc, b: NotSrc, c: NotSrc, mut table: u8) -> Gpr {
@@ -188,40 +185,66 @@ impl Lower<'_> {
         self.is_comparison_for(value, opcode, JOINED)
     }
 
-    pub(super) fn tree_of(&mut self, value: Value) -> Tree {
-        self.tree(value)
-            .expect("an operation of two or three operands fits")
+    pub(super) fn function_of(&mut self, a: Value, b: Value, c: Value, table: u8) -> Logic {
+        // An input that is there twice is read once; those behind it come forward.
+        let mut inputs = [None; 3];
+        let places = [a, b, c].map(|value| {
+            let place = inputs.iter().position(|&i| i.is_none() || i == Some(value));
+            let place = place.unwrap_or(0);
+            inputs[place] = Some(value);
+            INPUTS[place]
+        });
+        let table = composed(table, places);
+        for (i, input) in inputs.iter_mut().enumerate() {
+            *input = input.filter(|_| depends_on(table, i));
+        }
+        Logic { inputs, table }
     }
 
-    pub(super) fn tree32(&mut self, tree: Tree) -> (Word, Word, Word, u8) {
-        let [a, b, c] = self.leaves(tree, 1).map(Word::new);
-        (a, b, c, tree.table)
+    pub(super) fn inputs32(&mut self, logic: Logic) -> (Word, Word, Word, u8) {
+        let [a, b, c] = logic.sources(1, |value| self.src(value)).map(Word::new);
+        (a, b, c, logic.table)
     }
 
-    pub(super) fn tree64(&mut self, tree: Tree) -> (Word64, Word64, Word64, u8) {
-        let [a, b, c] = self.leaves(tree, 2).map(Word64::new);
-        (a, b, c, tree.table)
+    pub(super) fn inputs64(&mut self, logic: Logic) -> (Word64, Word64, Word64, u8) {
+        let [a, b, c] = logic.sources(2, |value| self.src(value)).map(Word64::new);
+        (a, b, c, logic.table)
     }
 
-    pub(super) fn tree128(&mut self, tree: Tree) -> (Word128, Word128, Word128, u8) {
-        let [a, b, c] = self.leaves(tree, 4).map(Word128::new);
-        (a, b, c, tree.table)
+    pub(super) fn inputs128(&mut self, logic: Logic) -> (Word128, Word128, Word128, u8) {
+        let [a, b, c] = logic.sources(4, |value| self.src(value)).map(Word128::new);
+        (a, b, c, logic.table)
     }
 
+    /// What an i32 is as a function of three words, if it is one.
     pub(super) fn logic_word(&mut self, value: Value) -> Option<(NotSrc, NotSrc, NotSrc, u8)> {
-        let opcode = self.func.dfg.insts[self.def_of(value)?].opcode();
-        if self.type_of(value) != types::I32
-            || !matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor)
-        {
+        if self.type_of(value) != types::I32 {
             return None;
         }
+        let [a, b, _] = INPUTS;
         if let Some((shifted, mask)) = self.bits_below_shift(value) {
-            let inputs = [self.src(shifted), Src::imm(mask), Src::ZERO];
-            let [a, b, c] = inputs.map(NotSrc::new);
-            return Some((a, b, c, TABLE_A & TABLE_B));
+            let [x, mask, zero] = [self.src(shifted), Src::imm(mask), Src::ZERO].map(NotSrc::new);
+            return Some((x, mask, zero, a & b));
         }
-        let tree = self.tree(value)?;
-        let [a, b, c] = self.leaves(tree, 1).map(NotSrc::new);
-        Some((a, b, c, tree.table))
+        let inst = self.def_of(value)?;
+        let (inputs, table) = match self.func.dfg.insts[inst] {
+            InstructionData::Binary {
+                opcode,
+                args: [x, y],
+            } => {
+                let table = match opcode {
+                    Opcode::Band => a & b,
+                    Opcode::Bor => a | b,
+                    Opcode::Bxor => a ^ b,
+                    _ => return None,
+                };
+                ([x, y, x], table)
+            }
+            _ => self.input.facts.intrinsics.logic(self.func, inst)?,
+        };
+        let [x, y, z] = inputs;
+        let logic = self.function_of(x, y, z, table);
+        let [x, y, z] = logic.sources(1, |value| self.src(value)).map(NotSrc::new);
+        Some((x, y, z, logic.table))
     }
 }

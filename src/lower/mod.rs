@@ -18,7 +18,6 @@ mod clif;
 mod constants;
 mod context;
 mod convert;
-mod cuts;
 mod float;
 mod frame;
 mod home;
@@ -33,7 +32,6 @@ mod results;
 mod rules;
 mod source;
 mod state;
-mod tables;
 mod typed;
 mod uniform;
 mod values;
@@ -53,7 +51,6 @@ use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, Inst, Value};
-use hashbrown::HashMap;
 use home::Home;
 use smallvec::smallvec;
 use source::{InstOutput, Output, PSrc};
@@ -102,7 +99,6 @@ pub fn lower(
         builder,
         homes,
         use_counts: OnceCell::new(),
-        cuts: HashMap::new(),
         constants,
         current: None,
         call_meeting: Meeting::Together,

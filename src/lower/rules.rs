@@ -12,8 +12,8 @@ pub mod types {
     pub use crate::analysis::provenance::Space;
     pub(crate) use crate::intrinsics::Lowering;
     pub use crate::lower::address::Address;
+    pub use crate::lower::logic::Logic;
     pub use crate::lower::source::{InstOutput, PSrc, Regs, Src, ValueSlice};
-    pub use crate::lower::tables::Tree;
     pub use crate::lower::typed::*;
     pub use crate::lower::vector::{Insertions, Picks};
     pub use crate::rules::{BlockArray2, ValueArray2, ValueArray3};

@@ -3,7 +3,6 @@
 use super::constants::Constants;
 use super::home::Home;
 use super::source::Regs;
-use super::tables::Cuts;
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::definitions::Definitions;
@@ -19,7 +18,6 @@ use crate::remarks::Remarks;
 use crate::vcode::{Frame, FunctionKind, Meeting, SourceLine, VCodeBuilder};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
-use hashbrown::HashMap;
 use std::cell::OnceCell;
 use std::ops::Deref;
 
@@ -71,8 +69,6 @@ pub struct Lower<'a> {
     pub(super) homes: &'a mut SecondaryMap<Value, Home>,
     /// See [`Lower::is_used_in_one_effect`].
     pub(super) use_counts: OnceCell<UseCounts>,
-    /// The cuts of bitwise operations in trees that are more than one LOP3; see module `cuts`.
-    pub(super) cuts: HashMap<Value, Cuts>,
     /// Immediates to be loaded at the start of each block.
     pub(super) constants: &'a mut SecondaryMap<ir::Block, Constants>,
     /// The block being lowered.

@@ -1,8 +1,8 @@
 //! Operands and results of the uniform datapath.
 
+use super::logic::Logic;
 use super::source::{InstOutput, PSrc, Src, output};
 use super::state::Lower;
-use super::tables::Tree;
 use super::typed::{Operand, USrc, USrc64};
 use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::GpuSymbol;
@@ -27,13 +27,13 @@ impl Lower<'_> {
         output(self.uniform_words(x.src()))
     }
 
-    pub(super) fn uniform_tree32(&mut self, tree: Tree) -> (USrc, USrc, USrc, u32) {
-        let ([a, b, c], table) = self.uniform_leaves(tree, 1);
+    pub(super) fn uniform_inputs32(&mut self, logic: Logic) -> (USrc, USrc, USrc, u32) {
+        let ([a, b, c], table) = self.uniform_inputs(logic, 1);
         (USrc::new(a), USrc::new(b), USrc::new(c), table.into())
     }
 
-    pub(super) fn uniform_tree64(&mut self, tree: Tree) -> (USrc64, USrc64, USrc64, u32) {
-        let ([a, b, c], table) = self.uniform_leaves(tree, 2);
+    pub(super) fn uniform_inputs64(&mut self, logic: Logic) -> (USrc64, USrc64, USrc64, u32) {
+        let ([a, b, c], table) = self.uniform_inputs(logic, 2);
         (USrc64::new(a), USrc64::new(b), USrc64::new(c), table.into())
     }
 

@@ -4,6 +4,7 @@
 
 use super::dot::{Dot, Factor};
 use super::limits::Limits;
+use super::logic::Logic;
 use super::word::{Byte, Source, Steps, is_in_place, sources, steps};
 use super::{Fusion, Word};
 use crate::intrinsics::Lowering;
@@ -29,6 +30,7 @@ pub(super) fn replace(
     };
     let value = match fusion {
         Fusion::Dot(dot) => emitter.dot(dot),
+        Fusion::Logic(logic) => emitter.logic(logic),
         Fusion::Words(words) => match &words[..] {
             [low, high] => emitter.pair(ty, low, high),
             words => emitter.low_bytes(ty, &words[0]),
@@ -46,7 +48,10 @@ struct Emitter<'a, 'f> {
 
 impl Emitter<'_, '_> {
     fn call(&mut self, lowering: Lowering, args: &[Value]) -> Value {
-        let callee = self.intrinsics.declare(self.pos.func, lowering);
+        let ty = args
+            .first()
+            .map_or(I32, |&arg| self.pos.func.dfg.value_type(arg));
+        let callee = self.intrinsics.declare(self.pos.func, lowering, ty);
         let callee = callee.expect("the table has a row for what is fused");
         let call = self.pos.ins().call(callee, args);
         self.pos.func.dfg.first_result(call)
@@ -138,6 +143,12 @@ impl Emitter<'_, '_> {
         };
         let words = [self.word_of(a), self.word_of(b), rest];
         self.call(dot.lowering, &words)
+    }
+
+    fn logic(&mut self, logic: &Logic) -> Value {
+        let [a, b, c] = logic.inputs;
+        let table = self.constant(logic.table.into());
+        self.call(Lowering::Lop3, &[a, b, c, table])
     }
 
     /// The low bytes of a word as a value of a type.

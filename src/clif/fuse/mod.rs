@@ -2,19 +2,24 @@
 //!
 //! Takes an optimised function without aliases and its control flow; gives the same with bytes that are only moved put
 //! together by `%gpu_prmt`, limited words that are packed by `%gpu_i2ip_*`, dot products by `%gpu_dp4a_*` and
-//! `%gpu_dp2a_*`. Blocks, effects and types stay as they are: wider and narrower values are put together from words.
-//! What selection folds into an operand (constants, complements, parts of words) it still finds there.
+//! `%gpu_dp2a_*`, and two or more bitwise operations that are a function of three values by `%gpu_lop3`. Blocks,
+//! effects and types stay as they are: wider and narrower values are put together from words. What selection folds into
+//! an operand (constants, complements, parts of words) it still finds there.
 //!
-//! 1. Whether anything moves bytes or multiplies them: most functions do not, and end here.
+//! There are two rounds, since logic reads the bytes that the first one puts together. Each has these steps:
+//!
+//! 1. Whether there is anything to fuse: most functions have nothing, and end here.
 //! 2. Users before definitions, as selection will go, every value that somebody reads is looked at as the root of a
-//!    tree ([`bytes`], [`dot`], [`limits`]); what is fused away, nobody reads. Nothing changes yet, so that all trees
-//!    are those of the function as it came.
+//!    tree ([`bytes`], [`dot`], [`limits`]; [`logic`]); what is fused away, nobody reads. Nothing changes yet, so that
+//!    all trees are those of the function as it came.
 //! 3. The roots are replaced ([`emit`]), and what is unused then goes.
 
 mod bytes;
+mod cuts;
 mod dot;
 mod emit;
 mod limits;
+mod logic;
 mod operations;
 mod word;
 
@@ -30,13 +35,16 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     Block, Function, Inst, InstructionData, Opcode, Value, ValueDef, types,
 };
+use cuts::Cuts;
 use dot::Dot;
+use hashbrown::HashMap;
 use limits::Limits;
+use logic::Logic;
 use smallvec::SmallVec;
 use std::ops::Deref;
 use word::Byte;
 
-/// Operations one of which is in every tree.
+/// Operations one of which is in every tree of the first round.
 const INNER: [Opcode; 14] = [
     Opcode::Ishl,
     Opcode::Ushr,
@@ -54,11 +62,21 @@ const INNER: [Opcode; 14] = [
     Opcode::Bitcast,
 ];
 
+/// Operations that trees of logic are made of.
+const BITWISE: [Opcode; 5] = [
+    Opcode::Band,
+    Opcode::Bor,
+    Opcode::Bxor,
+    Opcode::Bnot,
+    Opcode::Bitselect,
+];
+
 /// What a tree becomes.
 enum Fusion {
     /// The words of a value.
     Words(SmallVec<[Word; 2]>),
     Dot(Dot),
+    Logic(Logic),
 }
 
 /// A word of a value.
@@ -66,6 +84,26 @@ enum Word {
     Moved([Byte; 4]),
     Packed(Limits),
 }
+
+/// What is looked for at once.
+struct Round {
+    /// Whether an instruction may be part of a tree.
+    begins: fn(&Function, Inst) -> bool,
+    /// What the tree with this root becomes, if it is one.
+    find: fn(&mut Fuser, Inst) -> Option<Fusion>,
+}
+
+/// The rounds: first what moves bytes and multiplies, then logic.
+const ROUNDS: [Round; 2] = [
+    Round {
+        begins: is_candidate,
+        find: |fuser, root| fuser.fusion(root),
+    },
+    Round {
+        begins: is_bitwise_of_bitwise,
+        find: |fuser, root| fuser.logic(root).map(Fusion::Logic),
+    },
+];
 
 /// Fuses what can be. True if anything has changed.
 pub fn fuse(
@@ -77,30 +115,43 @@ pub fn fuse(
 ) -> bool {
     // Operations on lanes and wide integers have been put in others since.
     let may_move = contents.has(&INNER) || contents.has_vectors() || contents.has_wide_integers();
-    if !may_move || !has_candidates(func) {
-        return false;
+    let mut changed = false;
+    for Round { begins, find } in if may_move { &ROUNDS[..] } else { &ROUNDS[1..] } {
+        if !has(func, begins) {
+            continue;
+        }
+        let fusions = plan(func, flow, intrinsics, kernel, *find);
+        if fusions.is_empty() {
+            continue;
+        }
+        for (inst, fusion) in &fusions {
+            emit::replace(func, intrinsics, *inst, fusion);
+        }
+        func.dfg.resolve_all_aliases();
+        merge::drop_unused(func, intrinsics);
+        changed = true;
     }
-    let fusions = plan(func, flow, intrinsics, kernel);
-    if fusions.is_empty() {
-        return false;
-    }
-    for (inst, fusion) in &fusions {
-        emit::replace(func, intrinsics, *inst, fusion);
-    }
-    func.dfg.resolve_all_aliases();
-    merge::drop_unused(func, intrinsics);
-    true
+    changed
 }
 
-/// Whether an operation moves whole bytes, or multiplies what may be bytes.
-fn has_candidates(func: &Function) -> bool {
+/// Whether there is such an instruction.
+fn has(func: &Function, is_such: impl Fn(&Function, Inst) -> bool) -> bool {
     let mut blocks = func.layout.blocks();
     blocks.any(|block| {
         let mut insts = func.layout.block_insts(block);
-        insts.any(|inst| is_candidate(func, inst))
+        insts.any(|inst| is_such(func, inst))
     })
 }
 
+/// Whether a bitwise operation reads another.
+fn is_bitwise_of_bitwise(func: &Function, inst: Inst) -> bool {
+    let is_bitwise = |inst: Inst| BITWISE.contains(&func.dfg.insts[inst].opcode());
+    let mut operands = func.dfg.inst_args(inst).iter();
+    let operand_is = |&value: &Value| func.dfg.value_def(value).inst().is_some_and(is_bitwise);
+    is_bitwise(inst) && operands.any(operand_is)
+}
+
+/// Whether an operation moves whole bytes, or multiplies what may be bytes.
 fn is_candidate(func: &Function, inst: Inst) -> bool {
     match func.dfg.insts[inst] {
         InstructionData::Unary { opcode, .. } => matches!(opcode, Opcode::Bswap | Opcode::Splat),
@@ -138,6 +189,7 @@ fn plan(
     flow: &ControlFlow,
     intrinsics: &Intrinsics,
     kernel: bool,
+    find: fn(&mut Fuser, Inst) -> Option<Fusion>,
 ) -> Vec<(Inst, Fusion)> {
     let users = Users::compute(func);
     let definitions = Definitions {
@@ -150,22 +202,23 @@ fn plan(
         definitions,
         kernel,
         current: None,
+        asked: EntitySet::with_capacity(func.dfg.num_values()),
+        cuts: HashMap::new(),
     };
-    let mut asked: EntitySet<Value> = EntitySet::with_capacity(func.dfg.num_values());
     let mut fusions = Vec::new();
     for &block in flow.reverse_postorder().iter().rev() {
         fuser.current = Some(block);
         for inst in func.layout.block_insts(block).rev() {
             let mut results = func.dfg.inst_results(inst).iter();
-            if !results.any(|&v| asked.contains(v)) && !has_effect(func, inst, intrinsics) {
+            if !results.any(|&v| fuser.asked.contains(v)) && !has_effect(func, inst, intrinsics) {
                 continue;
             }
-            match fuser.fusion(inst) {
+            match find(&mut fuser, inst) {
                 Some(fusion) => {
-                    fusion.for_each_operand(|value| _ = asked.insert(value));
+                    fusion.for_each_operand(|value| _ = fuser.asked.insert(value));
                     fusions.push((inst, fusion));
                 }
-                None => fuser.for_each_read(inst, |value| _ = asked.insert(value)),
+                None => fuser.ask_operands(inst),
             }
         }
     }
@@ -180,6 +233,7 @@ impl Fusion {
                 dot.factors.iter().for_each(|factor| visit(factor.value));
                 dot.rest.iter().copied().for_each(visit);
             }
+            Fusion::Logic(logic) => logic.inputs.iter().copied().for_each(visit),
             Fusion::Words(words) => words.iter().for_each(|word| match word {
                 Word::Packed(limits) => limits.parts.iter().copied().for_each(&mut visit),
                 Word::Moved(bytes) => bytes.iter().for_each(|byte| {
@@ -198,6 +252,10 @@ struct Fuser<'a> {
     kernel: bool,
     /// The block of the root.
     current: Option<Block>,
+    /// The values that somebody reads who has been looked at.
+    asked: EntitySet<Value>,
+    /// The cuts of bitwise operations in trees that are more than one LOP3.
+    cuts: HashMap<Value, Cuts>,
 }
 
 impl<'a> Deref for Fuser<'a> {
@@ -252,13 +310,13 @@ impl Fuser<'_> {
         Some(Fusion::Words(words.collect()))
     }
 
-    /// What selection reads where an instruction stays: its operands, but of a field that it only tests for any bit
-    /// (`(x >> n) & m`) the whole word.
-    fn for_each_read(&self, inst: Inst, mut visit: impl FnMut(Value)) {
+    /// Asks for what selection reads where an instruction stays: its operands, but of a field that it only tests for
+    /// any bit (`(x >> n) & m`) the whole word.
+    fn ask_operands(&mut self, inst: Inst) {
         let field = self.tested_field(inst);
-        for_each_operand(self.func, inst, |value| match field {
-            Some((tested, word)) if tested == value => visit(word),
-            _ => visit(value),
+        for_each_operand(self.definitions.func, inst, |value| match field {
+            Some((tested, word)) if tested == value => _ = self.asked.insert(word),
+            _ => _ = self.asked.insert(value),
         });
     }
 

@@ -1,16 +1,24 @@
 //! Covers of bitwise operations by LOP3: which operations each of them makes.
 //!
-//! A cut of an operation is a set of at most three values that it is a function of; LOP3 makes any such function. Of
-//! every operation the cheapest cuts are kept, made of those of its operands (priority cuts: Mishchenko, Cho,
-//! Chatterjee, Brayton, *Combinational and sequential mapping with priority cuts*, 2007). The cost of a cut is one LOP3
-//! and what its leaves cost, which several users share. Operations that one other reads are part of its tree; those
-//! that a few bitwise operations of the block read may be made again in each of them, where none has asked for them
-//! yet: then nobody does. Every operation is looked at once, so the search is linear. Trees of three leaves need none.
+//! LOP3 makes any function of three words bit by bit. Of every operation the cheapest [cuts](super::cuts) are kept,
+//! made of those of its operands (priority cuts: Mishchenko, Cho, Chatterjee, Brayton, *Combinational and sequential
+//! mapping with priority cuts*, 2007). The cost of a cut is one LOP3 and what its leaves cost, which several users
+//! share. Operations that one other reads are part of its tree; those that a few bitwise operations of the block read
+//! may be made again in each of them, where none has asked for them yet: then nobody does. Every operation is looked at
+//! once, so the search is linear. Trees of three leaves need none.
 
-use super::state::Lower;
-use super::tables::{Cut, Cuts, INPUTS, LEAVES, Leaves, composed, keep, place};
-use cranelift_codegen::ir::{InstructionData, Opcode, Value};
+use super::Fuser;
+use super::cuts::{Cut, Cuts, LEAVES, Leaves, keep, place};
+use crate::isa::truth_table::{INPUTS, composed};
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
 use smallvec::SmallVec;
+
+/// A function of three values, bit by bit.
+pub(super) struct Logic {
+    pub(super) table: u8,
+    /// A function of fewer depends on the first ones, and has the first again as the others.
+    pub(super) inputs: [Value; LEAVES],
+}
 
 /// Operations of a tree that is looked at as a whole (*assumed*: trees with three leaves have no more, and whatever has
 /// is searched).
@@ -30,7 +38,55 @@ enum Bitwise {
     Select([Value; 3]),
 }
 
-impl Lower<'_> {
+impl Fuser<'_> {
+    /// The function of a tree of at least two operations that has this root.
+    pub(super) fn logic(&mut self, root: Inst) -> Option<Logic> {
+        let &[value] = self.func.dfg.inst_results(root) else {
+            return None;
+        };
+        self.bitwise(value)?;
+        if self.is_truth(value) || self.is_low_mask_of(root) {
+            return None;
+        }
+        let (table, leaves) = match self.whole_tree(value) {
+            Some(whole) => whole,
+            None => self.best_cut(value)?,
+        };
+        let operands = self.func.dfg.inst_args(root);
+        let is_alone = operands.iter().all(|operand| leaves.contains(operand));
+        let &first = leaves.first()?;
+        let inputs = std::array::from_fn(|i| leaves.get(i).copied().unwrap_or(first));
+        (!is_alone).then_some(Logic { table, inputs })
+    }
+
+    /// Whether selection has SGXT for it: `x & ~(-1 << n)`.
+    fn is_low_mask_of(&self, root: Inst) -> bool {
+        let mask = |value: Value| {
+            let Some(InstructionData::Unary {
+                opcode: Opcode::Bnot,
+                arg,
+            }) = self.def_data(value)
+            else {
+                return false;
+            };
+            let Some(InstructionData::Binary {
+                opcode: Opcode::Ishl,
+                args: [ones, _],
+            }) = self.def_data(arg)
+            else {
+                return false;
+            };
+            self.is_used_once(value) && self.signed_constant_of(ones) == Some(-1)
+        };
+        match self.func.dfg.insts[root] {
+            InstructionData::Binary {
+                opcode: Opcode::Band,
+                args,
+            } => self.type_of(args[0]) == types::I32 && args.into_iter().any(mask),
+            _ => false,
+        }
+    }
+
     /// The operation that makes a value, if it is one for LOP3.
     fn bitwise(&self, value: Value) -> Option<Bitwise> {
         match self.def_data(value)? {
@@ -64,8 +120,8 @@ impl Lower<'_> {
     /// The operands of an operation that all of its few users, bitwise ones of this block, may make again, if none has
     /// asked for it.
     fn made_again(&self, value: Value) -> Option<(u8, [Value; 2])> {
-        let users = self.input.facts.users.of(value);
-        if !(2..=FEW).contains(&users.len()) || self.homes[value].is_asked_by_lanes() {
+        let users = self.users.of(value);
+        if !(2..=FEW).contains(&users.len()) || self.asked.contains(value) {
             return None;
         }
         let Some(Bitwise::Two(table, args)) = self.bitwise(value) else {
@@ -83,7 +139,7 @@ impl Lower<'_> {
 
     /// The table and the leaves of the tree of a root, if they are no more than LOP3 takes and nothing among them may
     /// be made again.
-    pub(super) fn whole_tree(&self, root: Value) -> Option<(u8, Leaves)> {
+    fn whole_tree(&self, root: Value) -> Option<(u8, Leaves)> {
         let mut leaves = Leaves::new();
         let mut budget = SMALL;
         let table = self.whole(root, true, &mut budget, &mut leaves)?;
@@ -117,7 +173,7 @@ impl Lower<'_> {
     }
 
     /// The table and the leaves of the cheapest cut of a root.
-    pub(super) fn best_cut(&mut self, root: Value) -> Option<(u8, Leaves)> {
+    fn best_cut(&mut self, root: Value) -> Option<(u8, Leaves)> {
         let mut work: SmallVec<[Value; 16]> = SmallVec::from_slice(&[root]);
         while let Some(&value) = work.last() {
             if self.cuts.contains_key(&value) {
@@ -214,41 +270,9 @@ impl Lower<'_> {
             cuts.and_then(|cuts| cuts.first())
                 .map_or(INSTRUCTION, |cut| cut.cost)
         } else if self.made_again(value).is_some() {
-            INSTRUCTION / self.input.facts.users.of(value).len() as u32
+            INSTRUCTION / self.users.of(value).len() as u32
         } else {
             0
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Composing with the inputs themselves changes nothing, with others is evaluating.
-    #[test]
-    fn composed_tables_are_functions_of_functions() {
-        let value = |table: u8, row: usize| usize::from(table >> row & 1);
-        for table in 0..=255u8 {
-            assert_eq!(composed(table, INPUTS), table);
-            for inputs in [[0x3c, 0xaa, 0x01], [0xff, 0x00, 0x96], [0xf0, 0xf0, 0xcc]] {
-                let all = composed(table, inputs);
-                for row in 0..8 {
-                    let [a, b, c] = inputs.map(|input| value(input, row));
-                    assert_eq!(value(all, row), value(table, a << 2 | b << 1 | c));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_cheapest_cuts_are_kept_once() {
-        let mut cuts = Cuts::new();
-        for cost in (0..20).rev() {
-            keep(&mut cuts, Cut::leaf(Value::from_u32(cost), cost));
-            keep(&mut cuts, Cut::leaf(Value::from_u32(cost), 0));
-        }
-        let costs: Vec<u32> = cuts.iter().map(|c| c.cost).collect();
-        assert_eq!(costs, [0, 1, 2, 3, 4, 5]);
     }
 }
