@@ -632,12 +632,12 @@ fn merge_one(flights: &mut BTreeMap<usize, Flight>, index: usize, flight: Flight
         flights.insert(index, flight);
         return true;
     };
-    let both = |guard: usize| Open(old.settled[guard].0 & flight.settled[guard].0);
+    let open = old.open.and(flight.open);
+    // What is not open on a path is settled there for all lanes.
+    let by = |flight: &Flight, guard: usize| flight.settled[guard].0 | !flight.open.0;
+    let both = |guard: usize| Open(open.0 & by(old, guard) & by(&flight, guard));
     let settled = std::array::from_fn(both);
-    let joined = Flight {
-        open: old.open.and(flight.open),
-        settled,
-    };
+    let joined = Flight { open, settled };
     joined != std::mem::replace(old, joined)
 }
 

@@ -416,6 +416,33 @@ fn a_fence_under_the_guard_of_an_access_settles_it() {
     }
 }
 
+/// What a fence has settled stays settled in the next turn, where the access is made under the guard again.
+#[test]
+fn a_fence_under_the_guard_of_an_access_settles_it_in_every_turn() {
+    let code = compile(
+        "v4 = load.i32 aligned v1
+        v5 = load.i32 aligned v1+4
+        jump block1
+    block1:
+        v9 = atomic_rmw.i32 xchg v2, v3
+        brif v9, block3(v4), block2
+    block2:
+        store aligned v3, v0
+        v10 = atomic_rmw.i32 sub v2, v3
+        jump block3(v5)
+    block3(v14: i32):
+        brif v14, block4, block1
+    block4:
+        return\n",
+    );
+    let guarded = |w: &&u128| {
+        let inst = decode(**w).expect("legal").0;
+        MemoryEffect::of(&inst) == Some(MemoryEffect::Fence) && !inst.is_unguarded()
+    };
+    assert_eq!(code.words.iter().filter(guarded).count(), 1);
+    assert_eq!(disorders(&code, None), []);
+}
+
 #[test]
 fn a_loop_that_polls_has_no_fence() {
     let code = compile(
