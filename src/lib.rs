@@ -65,6 +65,7 @@ mod abi;
 mod analysis;
 #[cfg(feature = "asm")]
 pub mod asm;
+mod bits;
 pub mod build;
 mod chrome;
 mod clif;

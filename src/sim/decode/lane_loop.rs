@@ -104,7 +104,7 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
             &self.choice.modifiers(),
             &sources,
         );
-        O::scatter(&results, &mut view);
+        O::scatter(results, &mut view);
     }
 
     /// All lanes; those of `mask` are written. What the operation does not give is no variable of the loop when it is
@@ -125,7 +125,7 @@ impl<O: PureOperation + 'static, C: Choice<O>, H: Host, const PREDICATES: bool>
                 operation: PhantomData,
             });
             let mut given = LaneResult::default();
-            O::scatter(&O::evaluate(&semantics, &modifiers, &sources), &mut given);
+            O::scatter(O::evaluate(&semantics, &modifiers, &sources), &mut given);
             if O::WORDS > 0 {
                 put(&mut first, lane, given.words[0]);
             }
@@ -260,6 +260,11 @@ impl<O: PureOperation, C: Choice<O>> Gather for Sources<'_, O, C> {
     }
 
     #[inline(always)]
+    fn number(&self, role: Role) -> u32 {
+        self.word(role)
+    }
+
+    #[inline(always)]
     fn signed(&self, role: Role) -> i32 {
         self.word(role) as i32
     }
@@ -365,6 +370,11 @@ impl<const UNIFORM: bool> Gather for Lane<'_, UNIFORM> {
     #[inline(always)]
     fn predicates(&self) -> u8 {
         predicates(self.registers, self.lane)
+    }
+
+    #[inline(always)]
+    fn number(&self, role: Role) -> u32 {
+        self.word(role)
     }
 
     #[inline(always)]

@@ -5,12 +5,18 @@
 //! depends on more than their own sources (R2UR, GETGPR, SETGPR, memory, control) are the device's and have no function
 //! here.
 //!
+//! Operations of bit vectors are functions of words of any kind ([`crate::bits`]): the simulator runs them on `u32`, and
+//! whoever has terms that stand for any number gets a formula from the same functions. Operations on floating-point
+//! numbers are functions of the host's numbers.
+//!
 //! The functions are the project's reference for the documents: where those contradict themselves the function's
 //! comment names the reading taken. Arithmetic is exact: every floating-point operation rounds once. Files follow the
 //! families of the documents.
 
 pub mod compare;
 mod convert;
+#[cfg(feature = "unstable")]
+mod dispatch;
 mod float;
 mod float_convert;
 mod half;
@@ -26,7 +32,10 @@ pub mod transcendental;
 mod uniform;
 
 pub use crate::isa::generated as operands;
+#[cfg(feature = "unstable")]
+pub use dispatch::evaluate;
 
+use crate::bits::Word;
 use operands::*;
 
 /// The project's semantics of the pure instructions.
@@ -73,28 +82,40 @@ pub enum AngleUnit {
 #[derive(Clone, Copy, Debug)]
 pub struct Fused(pub Reference);
 
-/// Implements [`Semantics`] by the functions of the family files.
+/// Implements [`Semantics`] and [`FloatingSemantics`] by the functions of the family files.
 macro_rules! semantics {
-    ($($family:ident: $($name:ident)*;)*) => {
-        impl Semantics for Reference {
+    (
+        bits { $($family:ident: $($name:ident)*;)* }
+        floating { $($floating_family:ident: $($floating:ident)*;)* }
+    ) => {
+        impl<W: Word> Semantics<W> for Reference {
             $($(
                 #[inline(always)]
-                fn $name(&self, m: &$name::Modifiers, s: &$name::Sources) -> $name::Results {
+                fn $name(&self, m: &$name::Modifiers, s: &$name::Sources<W>) -> $name::Results<W> {
                     $family::$name(m, s)
+                }
+            )*)*
+
+            fn nop(&self, _: &nop::Modifiers, _: &nop::Sources) -> nop::Results {
+                nop::Results {}
+            }
+
+            fn brev(&self, m: &brev::Modifiers, s: &brev::Sources<W>) -> brev::Results<W> {
+                special::brev(self.readings.brev, m, s)
+            }
+        }
+
+        impl FloatingSemantics for Reference {
+            $($(
+                #[inline(always)]
+                fn $floating(&self, m: &$floating::Modifiers, s: &$floating::Sources) -> $floating::Results {
+                    $floating_family::$floating(m, s)
                 }
             )*)*
 
             #[inline(always)]
             fn ffma(&self, m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
                 float::ffma(m, s)
-            }
-
-            fn nop(&self, _: &nop::Modifiers, _: &nop::Sources) -> nop::Results {
-                nop::Results {}
-            }
-
-            fn brev(&self, m: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
-                special::brev(self.readings.brev, m, s)
             }
 
             #[inline(always)]
@@ -111,17 +132,26 @@ macro_rules! semantics {
                 }
             )*)*
 
-            #[inline(always)]
-            fn ffma(&self, m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
-                float::ffma_by(m, s, f32::mul_add)
-            }
-
             fn nop(&self, m: &nop::Modifiers, s: &nop::Sources) -> nop::Results {
-                self.0.nop(m, s)
+                Semantics::<u32>::nop(&self.0, m, s)
             }
 
             fn brev(&self, m: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
                 self.0.brev(m, s)
+            }
+        }
+
+        impl FloatingSemantics for Fused {
+            $($(
+                #[inline(always)]
+                fn $floating(&self, m: &$floating::Modifiers, s: &$floating::Sources) -> $floating::Results {
+                    self.0.$floating(m, s)
+                }
+            )*)*
+
+            #[inline(always)]
+            fn ffma(&self, m: &ffma::Modifiers, s: &ffma::Sources) -> ffma::Results {
+                float::ffma_by(m, s, f32::mul_add)
             }
 
             #[inline(always)]
@@ -133,13 +163,17 @@ macro_rules! semantics {
 }
 
 semantics! {
-    half: hadd2 hmul2 hfma2 hmnmx2 hsetp2 hset2;
-    integer: iadd imad imad_wide idp2a idp4a imul lea iabs imnmx;
-    logic: p2r r2p isetp iset sel lop3 plop3;
-    shift: shf mov prmt bmsk sgxt;
-    convert: i2i i2ip;
-    special: popc flo;
-    float: fadd fmul fmnmx fsetp fset fsel dadd dmul dfma dsetp dmnmx;
-    float_convert: f2f f2fp f2i i2f frnd;
-    uniform: uldc umov uiadd uimad uimad_wide ushf ushf_64 ulop3 ulea umnmx usel uisetp;
+    bits {
+        integer: iadd imad imad_wide idp2a idp4a imul lea iabs imnmx;
+        logic: p2r r2p isetp iset sel lop3 plop3;
+        shift: shf mov prmt bmsk sgxt;
+        convert: i2i i2ip;
+        special: popc flo;
+        uniform: uldc umov uiadd uimad uimad_wide ushf ushf_64 ulop3 ulea umnmx usel uisetp;
+    }
+    floating {
+        half: hadd2 hmul2 hfma2 hmnmx2 hsetp2 hset2;
+        float: fadd fmul fmnmx fsetp fset fsel dadd dmul dfma dsetp dmnmx;
+        float_convert: f2f f2fp f2i i2f frnd;
+    }
 }

@@ -2,16 +2,12 @@
 
 use super::BrevReading;
 use super::operands::*;
-
-/// `b`, complemented where the modifier says so.
-fn complemented(b: u32, bitnot: bool) -> u32 {
-    if bitnot { !b } else { b }
-}
+use crate::bits::Word;
 
 /// POPC: the number of ones (document 003, POPC).
-pub fn popc(m: &popc::Modifiers, s: &popc::Sources) -> popc::Results {
+pub fn popc<W: Word>(m: &popc::Modifiers, s: &popc::Sources<W>) -> popc::Results<W> {
     popc::Results {
-        d: complemented(s.b, m.b_bitnot).count_ones(),
+        d: s.b.complement_if(m.b_bitnot).count_ones(),
     }
 }
 
@@ -20,27 +16,32 @@ pub fn popc(m: &popc::Modifiers, s: &popc::Sources) -> popc::Results {
 /// `.S32` looks for the highest bit that differs from the sign: it complements negative inputs (the pseudo-code
 /// complements all of them, against its own description). `.SH` gives the left shift that brings the bit to the top;
 /// with no bit found the result stays all ones, as the documents' example shows.
-pub fn flo(m: &flo::Modifiers, s: &flo::Sources) -> flo::Results {
-    let b = complemented(s.b, m.b_bitnot);
-    let searched = if m.itype == IType::S32 && (b as i32) < 0 {
-        !b
-    } else {
-        b
+pub fn flo<W: Word>(m: &flo::Modifiers, s: &flo::Sources<W>) -> flo::Results<W> {
+    let b = s.b.complement_if(m.b_bitnot);
+    let searched = match m.itype {
+        IType::S32 => b.xor(&b.signs()),
+        IType::U32 => b,
     };
-    let d = match (searched, m.sh) {
-        (0, _) => u32::MAX,
-        (_, FLOSH::NoSh) => 31 - searched.leading_zeros(),
-        (_, FLOSH::Sh) => searched.leading_zeros(),
+    let zeros = searched.leading_zeros();
+    let found = match m.sh {
+        FLOSH::NoSh => W::number(31).minus(&zeros),
+        FLOSH::Sh => zeros,
     };
-    flo::Results { d }
+    flo::Results {
+        d: W::choose(&searched.is_any(), &found, &W::ones()),
+    }
 }
 
 /// BREV: the complement of `b`, as the document states three times, or its bits in reverse order, as the mnemonic says
 /// (document 003, BREV; [`super::Readings`] chooses).
-pub fn brev(reading: BrevReading, _: &brev::Modifiers, s: &brev::Sources) -> brev::Results {
+pub fn brev<W: Word>(
+    reading: BrevReading,
+    _: &brev::Modifiers,
+    s: &brev::Sources<W>,
+) -> brev::Results<W> {
     let d = match reading {
-        BrevReading::Complement => !s.b,
-        BrevReading::Reverse => s.b.reverse_bits(),
+        BrevReading::Complement => s.b.complement(),
+        BrevReading::Reverse => s.b.reversed(),
     };
     brev::Results { d }
 }

@@ -99,6 +99,8 @@ pub struct Optype {
     pub effects: Vec<String>,
     /// What is stated with them for selection: how SrcA and SrcB may change places.
     pub selection: Vec<String>,
+    /// Whether it computes with floating-point numbers: all other operations are of bit vectors.
+    pub floating: bool,
     /// Indices into [`Machine::forms`].
     pub forms: std::ops::Range<usize>,
     /// Examples of the document, one instruction each, comments cut off.

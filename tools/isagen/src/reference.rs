@@ -81,6 +81,9 @@ fn write_optype(machine: &Machine, optype: &Optype, out: &mut String) -> std::fm
     if !optype.selection.is_empty() {
         write!(out, " For selection: {}.", optype.selection.join(", "))?;
     }
+    if optype.floating {
+        write!(out, " Floating point.")?;
+    }
     writeln!(out, "\n\n```asm")?;
     for line in &optype.syntax {
         writeln!(out, "{line}")?;

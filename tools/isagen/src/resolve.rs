@@ -246,7 +246,7 @@ impl<'a> Context<'a> {
         let mnemonic = self.mnemonic(&block, &forms);
         self.resolve_modes(&block, &mnemonic, &mut forms);
         let number = self.optype_number(optype);
-        let (effects, selection) = self.effects(optype);
+        let (effects, selection, floating) = self.effects(optype);
         self.machine.forms.extend(forms);
         let resolved = Optype {
             name: optype.name.text.clone(),
@@ -261,6 +261,7 @@ impl<'a> Context<'a> {
             latency: self.latency_of(optype),
             effects,
             selection,
+            floating,
             forms: first..self.machine.forms.len(),
             examples: optype.examples.iter().map(|e| e.text.clone()).collect(),
             provenance: optype.provenance,

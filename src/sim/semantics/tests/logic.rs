@@ -207,7 +207,11 @@ fn lop3_follows_its_table_bit_by_bit() {
         for index in 0..8 {
             let (pa, pb, pc) = (index & 4 != 0, index & 2 != 0, index & 1 != 0);
             assert_eq!(
-                plop3(&plop3::Modifiers {}, &plop3::Sources { pa, pb, pc, lut }).pu,
+                plop3(
+                    &plop3::Modifiers {},
+                    &plop3::Sources::<u32> { pa, pb, pc, lut }
+                )
+                .pu,
                 lut >> index & 1 != 0
             );
         }

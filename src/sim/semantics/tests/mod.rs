@@ -8,6 +8,7 @@ mod integer;
 mod logic;
 mod oracle;
 mod planted;
+mod rows;
 pub(crate) mod shift;
 mod transcendental;
 mod uniform;

@@ -91,11 +91,19 @@ fn funnel_shift_moves_bits() {
 fn moves() {
     let b = 0x0123_4567_89ab_cdef;
     assert_eq!(
-        mov(&mov::Modifiers { width: MOVW::W64 }, &mov::Sources { b }).d,
+        mov(
+            &mov::Modifiers { width: MOVW::W64 },
+            &mov::Sources::<u32> { b }
+        )
+        .d,
         b
     );
     assert_eq!(
-        mov(&mov::Modifiers { width: MOVW::W32 }, &mov::Sources { b }).d,
+        mov(
+            &mov::Modifiers { width: MOVW::W32 },
+            &mov::Sources::<u32> { b }
+        )
+        .d,
         0x89ab_cdef
     );
 }

@@ -28,7 +28,7 @@ fn uniform_arithmetic() {
                     b_neg,
                 };
                 assert_eq!(
-                    i128::from(reference.uiadd(&m, &uiadd::Sources { a, b }).d),
+                    i128::from(reference.uiadd(&m, &uiadd::Sources::<u32> { a, b }).d),
                     sum
                 );
             }
@@ -36,7 +36,7 @@ fn uniform_arithmetic() {
             assert_eq!(
                 i128::from(
                     reference
-                        .umov(&umov::Modifiers { width }, &umov::Sources { b })
+                        .umov(&umov::Modifiers { width }, &umov::Sources::<u32> { b })
                         .d
                 ),
                 copy
@@ -44,7 +44,7 @@ fn uniform_arithmetic() {
             assert_eq!(
                 i128::from(
                     reference
-                        .uldc(&uldc::Modifiers { width }, &uldc::Sources { b })
+                        .uldc(&uldc::Modifiers { width }, &uldc::Sources::<u32> { b })
                         .d
                 ),
                 copy
@@ -193,7 +193,9 @@ fn uniform_addresses() {
                 };
                 let scaled = i128::from(a) * (1i128 << shiftamt);
                 let sum = negated(scaled, a_neg) + negated(b.into(), b_neg);
-                let d = reference.ulea(&m, &ulea::Sources { a, b, shiftamt }).d;
+                let d = reference
+                    .ulea(&m, &ulea::Sources::<u32> { a, b, shiftamt })
+                    .d;
                 assert_eq!(d, modulo(sum, bits), "{m:?} {a:#x} {b:#x} {shiftamt}");
             }
         }
@@ -215,7 +217,10 @@ fn uniform_choices() {
         for pp in [false, true] {
             for (width, bits) in [(MOVW::W32, 32), (MOVW::W64, 64)] {
                 let d = reference
-                    .usel(&usel::Modifiers { width }, &usel::Sources { a, b, pp })
+                    .usel(
+                        &usel::Modifiers { width },
+                        &usel::Sources::<u32> { a, b, pp },
+                    )
                     .d;
                 let expected = [b, a][usize::from(pp)];
                 assert_eq!(d, modulo(expected.into(), bits));
@@ -228,7 +233,7 @@ fn uniform_choices() {
             ] {
                 let (x, y) = (read(a, bits, signed), read(b, bits, signed));
                 let m = umnmx::Modifiers { itype };
-                let d = reference.umnmx(&m, &umnmx::Sources { a, b, pp }).d;
+                let d = reference.umnmx(&m, &umnmx::Sources::<u32> { a, b, pp }).d;
                 let expected = if pp { x.min(y) } else { x.max(y) };
                 assert_eq!(d, modulo(expected, bits), "{m:?} {pp} {a:#x} {b:#x}");
                 for (compop, holds) in [
@@ -249,7 +254,9 @@ fn uniform_choices() {
                             compop,
                             boolop,
                         };
-                        let pu = reference.uisetp(&m, &uisetp::Sources { a, b, pp }).pu;
+                        let pu = reference
+                            .uisetp(&m, &uisetp::Sources::<u32> { a, b, pp })
+                            .pu;
                         assert_eq!(pu, combined, "{m:?} {pp} {a:#x} {b:#x}");
                     }
                 }

@@ -6,6 +6,7 @@ pub mod context;
 pub mod isle;
 mod naming;
 mod optypes;
+mod semantics;
 mod sources;
 mod tables;
 pub mod typed;

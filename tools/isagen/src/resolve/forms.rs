@@ -34,6 +34,10 @@ pub const EFFECTS: [&str; 19] = [
 /// negation of operands.
 pub const SELECTION: [&str; 4] = ["commutative", "mirrored", "exchanged", "unnegated"];
 
+/// What stands among the effects for the semantics and is none: that the operation computes with floating-point
+/// numbers, where all others are of bit vectors.
+pub const FLOATING: &str = "floating";
+
 impl<'a> Context<'a> {
     /// Resolves a form, its modes aside.
     pub(super) fn form(&self, form: &'a Construct, optype: usize) -> Form {
@@ -210,11 +214,12 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The effects of an optype and its amendments, and what they say for selection, each once.
-    pub(super) fn effects(&self, optype: &'a Construct) -> (Vec<String>, Vec<String>) {
+    /// The effects of an optype and its amendments, and what they say for selection, each once; whether they say
+    /// [`FLOATING`].
+    pub(super) fn effects(&self, optype: &'a Construct) -> (Vec<String>, Vec<String>, bool) {
         let mut chain = self.definitions.chain(optype);
         chain.extend(self.definitions.amendments_of(&chain));
-        let (mut effects, mut selection) = (Vec::new(), Vec::new());
+        let (mut effects, mut selection, mut floating) = (Vec::new(), Vec::new(), false);
         for effect in chain
             .iter()
             .flat_map(|construct| &construct.operands.effects)
@@ -224,8 +229,11 @@ impl<'a> Context<'a> {
                 &mut effects
             } else if SELECTION.contains(&word) {
                 &mut selection
+            } else if word == FLOATING {
+                floating = true;
+                continue;
             } else {
-                let words = [&EFFECTS[..], &SELECTION[..]].concat();
+                let words = [&EFFECTS[..], &SELECTION[..], &[FLOATING]].concat();
                 self.report(
                     Diagnostic::error(effect.span, format!("unknown effect `{word}`"))
                         .help(format!("the effects are {}", words.join(", "))),
@@ -236,6 +244,6 @@ impl<'a> Context<'a> {
                 list.push(word.to_owned());
             }
         }
-        (effects, selection)
+        (effects, selection, floating)
     }
 }
