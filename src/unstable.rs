@@ -7,7 +7,10 @@
 
 /// Registers and places of the calling convention.
 pub mod abi {
-    pub use crate::abi::{STACK_POINTER, parameter_offsets};
+    pub use crate::abi::{
+        CALLEE_SAVED, Place, Placer, RETURN_ADDRESS, SHARED_WINDOW, STACK_POINTER,
+        parameter_offsets,
+    };
 }
 
 /// Facts about functions of CLIF.
@@ -95,6 +98,13 @@ pub mod isa {
         Scoreboard, VReg, decode,
     };
 
+    pub use crate::isa::inst::FieldEnum;
+
+    /// How values reach the semantics of operations and leave them.
+    pub mod semantics {
+        pub use crate::isa::semantics::{Gather, Scatter};
+    }
+
     /// Functions that build instructions; text and bits of literals; operands.
     pub use crate::isa::{build, literal, operand};
 
@@ -141,6 +151,12 @@ pub mod report {
 }
 
 /// The machine in parts.
+/// Bits of fixed width: numbers of the host, or terms.
+pub mod bits {
+    pub use crate::bits::{Bits, Joined, Truth, Word};
+}
+
+/// The simulator in parts.
 #[cfg(feature = "sim")]
 pub mod sim {
     pub use crate::sim::decode::program::Program;
@@ -157,9 +173,16 @@ pub mod sim {
     };
     pub use crate::sim::{launch::Loaded, memory::global::Global};
 
+    /// Programs as they are decoded.
+    pub mod decode {
+        pub use crate::sim::decode::action::{Access, Action};
+        pub use crate::sim::decode::program::{Broadcast, BroadcastSource, Op};
+        pub use crate::sim::warp::registers::{DISCARD, Operand, PT, ZERO};
+    }
+
     /// What operations compute.
     pub mod semantics {
-        pub use crate::sim::semantics::{compare, round_to_odd, softfloat};
+        pub use crate::sim::semantics::{Reference, compare, evaluate, round_to_odd, softfloat};
     }
 }
 

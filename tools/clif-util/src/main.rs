@@ -25,6 +25,7 @@ mod pass;
 mod pipe;
 mod port;
 mod progress;
+mod prove;
 mod run;
 mod run_lines;
 mod source;
@@ -76,6 +77,8 @@ enum Command {
     Test(test::Options),
     /// Run the `; run:` and `; print:` lines of CLIF files on Cranelift's interpreter.
     Interpret(interpret::Options),
+    /// Prove that the code of functions does what their CLIF says, for all inputs.
+    Prove(prove::Options),
     /// Print the functions of CLIF files.
     Cat(cat::Options),
     /// Print the control-flow graphs of CLIF files in dot format.
@@ -153,6 +156,7 @@ fn main() -> ExitCode {
         Command::Isa(options) => options.run(),
         Command::Test(options) => options.run(),
         Command::Interpret(options) => options.run(),
+        Command::Prove(options) => options.run(),
         Command::Cat(options) => options.cat(),
         Command::PrintCfg(options) => options.print_cfg(),
         Command::Pass(options) => options.run(),

@@ -1,0 +1,263 @@
+//! `clif-util prove FILES`: whether the code of functions does what their CLIF says, for all inputs.
+
+use crate::options::Settings;
+use crate::{Outcome, input, messages, source};
+use anyhow::Result;
+use clap::Args;
+use cranelift_codegen::data_value::DataValue;
+use cranelift_codegen::ir::Type;
+use cranelift_thisgpu::Compiler;
+use cranelift_thisgpu::compile::{SourceFile, SourceFunction};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use thisgpu_filetests::report::FileReport;
+use thisgpu_filetests::{execute, find_files};
+use thisgpu_verify::{Counterexample, Effect, Limits, Solvers, Verdict, prove, question};
+
+/// Options of `prove`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  clif-util prove f.clif\n  clif-util prove filetests/lower --time 10\n\
+    It asks z3 and cvc5, of which one must be installed.\n\
+    Exit status: 0 nothing is refuted, 1 something is, 2 a wrong command line."
+)]
+pub struct Options {
+    /// CLIF files, and folders with such files.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// How long a solver may take for a function, in seconds.
+    #[arg(long, default_value_t = 5, value_name = "S")]
+    time: u64,
+    /// Most paths through a function.
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    paths: usize,
+    /// Most instructions on all paths together.
+    #[arg(long, default_value_t = 20_000, value_name = "N")]
+    steps: usize,
+    /// Print the questions that solvers are asked, and ask none.
+    #[arg(long)]
+    smt: bool,
+    #[command(flatten)]
+    settings: Settings,
+    /// Name every function with what is known of it.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// What is known of one function.
+struct Finding {
+    file: PathBuf,
+    name: String,
+    line: u32,
+    verdict: Verdict,
+    /// For a counterexample: the line that fails when it is run.
+    run_line: Option<String>,
+    time: Duration,
+}
+
+impl Options {
+    /// Proves what can be proven, and prints what is refuted and how much is open.
+    pub fn run(self) -> Result<Outcome> {
+        if self.smt {
+            return self.questions();
+        }
+        let solvers = Solvers::find(Duration::from_secs(self.time.max(1)))?;
+        let limits = self.limits();
+        let mut files = Vec::new();
+        for path in &self.files {
+            files.extend(find_files(path)?);
+        }
+        let mut findings = Vec::new();
+        for file in &files {
+            match self.file(file, &solvers, limits) {
+                Ok(found) => findings.extend(found),
+                Err(error) => messages::print_error(&error),
+            }
+        }
+        self.print(&findings)
+    }
+
+    /// Prints the question for each function that has one.
+    fn questions(&self) -> Result<Outcome> {
+        let limits = self.limits();
+        for path in &self.files {
+            let file: SourceFile = source::read(path, &[])?;
+            let code = Compiler::new(self.settings.over(&file)?).file(&file)?;
+            for function in &file.functions {
+                let name = function.name();
+                let Some(object) = code.object().function(&name) else {
+                    continue;
+                };
+                let kernel = function.kernel.is_some();
+                match question(&function.func, kernel, &object.words, limits) {
+                    Ok(text) => input::print_line(format!("; %{name}\n{text}(check-sat)"))?,
+                    Err(reason) => input::print_line(format!("; %{name} is open: {reason}"))?,
+                }
+            }
+        }
+        Ok(Outcome::Success)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            paths: self.paths,
+            steps: self.steps,
+        }
+    }
+
+    fn file(&self, path: &Path, solvers: &Solvers, limits: Limits) -> Result<Vec<Finding>> {
+        let file: SourceFile = source::read(path, &[])?;
+        let settings = self.settings.over(&file)?;
+        let code = Compiler::new(settings).file(&file)?;
+        let proven = file.functions.par_iter().map(|function| {
+            let start = Instant::now();
+            let name = function.name();
+            let object = code.object().function(&name);
+            let verdict = match object {
+                Some(object) if object.relocations.is_empty() => {
+                    let kernel = function.kernel.is_some();
+                    prove(&function.func, kernel, &object.words, solvers, limits)?
+                }
+                Some(_) => Verdict::Open("calls, or addresses of symbols".to_owned()),
+                None => Verdict::Open("it is not in the object".to_owned()),
+            };
+            let run_line = match &verdict {
+                Verdict::Refuted(found) => run_line(&name, &function.func, found),
+                Verdict::Proven | Verdict::Open(_) => None,
+            };
+            // What a solver says is believed when it fails on the simulator.
+            let replayed = run_line
+                .as_deref()
+                .map(|line| self.fails(&file, function, line));
+            let verdict = match replayed.transpose()? {
+                Some(false) => {
+                    Verdict::Open("a counterexample that does not fail on the simulator".to_owned())
+                }
+                Some(true) | None => verdict,
+            };
+            Ok(Finding {
+                file: path.to_owned(),
+                name,
+                line: function.line,
+                verdict,
+                run_line,
+                time: start.elapsed(),
+            })
+        });
+        proven.collect()
+    }
+
+    /// Whether a run line of a function fails on the simulator.
+    fn fails(&self, file: &SourceFile, function: &SourceFunction, line: &str) -> Result<bool> {
+        let text = format!("test run\n{}{line}\n", function.func.display());
+        let settings = self.settings.over(file)?;
+        let alone = SourceFile::parse(&file.name, &text)?;
+        let mut report = FileReport::new(&file.name);
+        execute::run_file(&alone, &settings, true, &mut report);
+        Ok(report.failed > 0)
+    }
+
+    fn print(&self, findings: &[Finding]) -> Result<Outcome> {
+        let mut text = String::new();
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        let (mut proven, mut refuted) = (0, 0);
+        for finding in findings {
+            let place = format!(
+                "{}:{}: %{}",
+                finding.file.display(),
+                finding.line,
+                finding.name
+            );
+            let seconds = finding.time.as_secs_f64();
+            match &finding.verdict {
+                Verdict::Proven => {
+                    proven += 1;
+                    if self.verbose {
+                        text.push_str(&format!("{place}: proven in {seconds:.2} s\n"));
+                    }
+                }
+                Verdict::Refuted(found) => {
+                    refuted += 1;
+                    text.push_str(&format!(
+                        "{place}: refuted: the code gives {}\n",
+                        effect(found.found.as_ref())
+                    ));
+                    if let Some(line) = &finding.run_line {
+                        text.push_str(&format!("    {line}\n"));
+                    }
+                }
+                Verdict::Open(reason) => {
+                    *reasons.entry(reason).or_default() += 1;
+                    if self.verbose {
+                        text.push_str(&format!("{place}: open: {reason}\n"));
+                    }
+                }
+            }
+        }
+        let open: usize = reasons.values().sum();
+        let mut most: Vec<(&&str, &usize)> = reasons.iter().collect();
+        most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (reason, count) in most {
+            text.push_str(&format!("open {count:5}: {reason}\n"));
+        }
+        text.push_str(&format!(
+            "{proven} proven, {refuted} refuted, {open} open\n"
+        ));
+        input::print_line(text.trim_end())?;
+        Ok(if refuted == 0 {
+            Outcome::Success
+        } else {
+            Outcome::Failure
+        })
+    }
+}
+
+fn effect(effect: Option<&Effect>) -> String {
+    match effect {
+        Some(Effect::Returns(values)) => {
+            let values: Vec<String> = values.iter().map(|value| format!("{value:#x}")).collect();
+            values.join(", ")
+        }
+        Some(Effect::Traps(code)) => format!("a trap with code {code}"),
+        None => "something that depends on memory".to_owned(),
+    }
+}
+
+/// The run line that a counterexample is.
+fn run_line(
+    name: &str,
+    func: &cranelift_codegen::ir::Function,
+    found: &Counterexample,
+) -> Option<String> {
+    let Some(Effect::Returns(results)) = &found.expected else {
+        return None;
+    };
+    let text = |types: &mut dyn Iterator<Item = Type>, bits: &[u128]| {
+        let values = types.zip(bits).map(|(ty, &bits)| value(ty, bits));
+        values
+            .collect::<Option<Vec<String>>>()
+            .map(|values| values.join(", "))
+    };
+    let signature = &func.signature;
+    let arguments = text(
+        &mut signature.params.iter().map(|p| p.value_type),
+        &found.arguments,
+    )?;
+    let expected = text(&mut signature.returns.iter().map(|p| p.value_type), results)?;
+    let expected = if results.len() == 1 {
+        expected
+    } else {
+        format!("[{expected}]")
+    };
+    Some(format!("; run: %{name}({arguments}) == {expected}"))
+}
+
+/// A value as run lines write it.
+fn value(ty: Type, bits: u128) -> Option<String> {
+    let bytes = bits.to_le_bytes();
+    let size = ty.bytes() as usize;
+    let value = DataValue::read_from_slice_le(&bytes[..size], ty);
+    Some(value.to_string())
+}

@@ -1,0 +1,403 @@
+//! Single operations of CLIF on terms.
+
+use super::lanes::{binary, compare, joined, lanes, overflowing, unary};
+use super::{SLOT, State, Walk, slot_address, width_of};
+use crate::address::Address;
+use crate::outcome::Open;
+use crate::smt::definitions_first;
+use crate::term::{Operation, Term, mask, variable_of};
+use cranelift_codegen::ir::{
+    Endianness, Inst, InstructionData, MemFlags, Opcode, StackSlot, TrapCode, Type,
+};
+
+impl Walk<'_> {
+    /// The results of an operation that is no terminator.
+    pub(super) fn operation(&mut self, inst: Inst, state: &mut State) -> Result<Vec<Term>, Open> {
+        let func = self.func;
+        let data = func.dfg.insts[inst];
+        let opcode = data.opcode();
+        let results = func.dfg.inst_results(inst);
+        let ty = results.first().map(|&v| func.dfg.value_type(v));
+        let args = (func.dfg.inst_args(inst).iter())
+            .map(|&v| self.term(state, v))
+            .collect::<Result<Vec<Term>, Open>>()?;
+        if let Some(values) = self.memory(data, state, &args, ty)? {
+            return Ok(values);
+        }
+        if let InstructionData::CondTrap { code, .. } = data {
+            let is_zero = args[0].equals(Term::number(0, args[0].width()));
+            let traps = if opcode == Opcode::Trapz {
+                is_zero
+            } else {
+                is_zero.not()
+            };
+            self.trap_if(state, traps, code.as_raw().get());
+            return Ok(Vec::new());
+        }
+        let Some(ty) = ty else {
+            return match opcode {
+                Opcode::Nop | Opcode::Debugtrap | Opcode::SequencePoint => Ok(Vec::new()),
+                _ => Err(Open::new(opcode.to_string())),
+            };
+        };
+        if results.len() == 2 && opcode != Opcode::Isplit {
+            return self.overflow(inst, &args);
+        }
+        let width = width_of(ty)?;
+        let found = match data {
+            InstructionData::Unary { .. } if opcode == Opcode::Isplit => {
+                return Ok(vec![args[0].part(0, width), args[0].part(width, width)]);
+            }
+            InstructionData::Unary { .. } => self.unary(inst, args[0], ty),
+            InstructionData::Binary { .. } => match opcode {
+                Opcode::Iconcat => Some(args[1].above(args[0])),
+                Opcode::Udiv | Opcode::Sdiv | Opcode::Urem | Opcode::Srem if !ty.is_vector() => {
+                    Some(self.division(opcode, state, args[0], args[1]))
+                }
+                _ => self.each_lane(inst, &args, ty, &|operands| {
+                    binary(opcode, operands[0], operands[1])
+                }),
+            },
+            InstructionData::IntAddTrap { code, .. } => {
+                let found = overflowing(Opcode::UaddOverflow, args[0], args[1], None);
+                found.map(|(sum, carry)| {
+                    self.trap_if(state, carry, code.as_raw().get());
+                    sum
+                })
+            }
+            InstructionData::IntCompare { cond, .. } => {
+                let bits = ty.lane_bits();
+                let yes = if ty.is_vector() { mask(bits) } else { 1 };
+                self.each_lane(inst, &args, ty, &|operands| {
+                    let holds = compare(cond, operands[0], operands[1]);
+                    Some(Term::choose(
+                        holds,
+                        Term::number(yes, bits),
+                        Term::number(0, bits),
+                    ))
+                })
+            }
+            InstructionData::LoadNoOffset { flags, .. } if opcode == Opcode::Bitcast => {
+                let order = func.dfg.mem_flags[flags].explicit_endianness();
+                (order != Some(Endianness::Big)).then_some(args[0])
+            }
+            _ => self
+                .constant(inst, width)
+                .or_else(|| self.choice(inst, &args, ty)),
+        };
+        found
+            .map(|term| vec![term])
+            .ok_or_else(|| Open::new(opcode.to_string()))
+    }
+
+    /// An operation on each lane of its operands.
+    fn each_lane(
+        &self,
+        inst: Inst,
+        args: &[Term],
+        ty: Type,
+        f: &dyn Fn(&[Term]) -> Option<Term>,
+    ) -> Option<Term> {
+        let dfg = &self.func.dfg;
+        let values = dfg.inst_args(inst).iter().zip(args);
+        let parts: Vec<Vec<Term>> = values
+            .map(|(&v, &arg)| lanes(arg, dfg.value_type(v)))
+            .collect();
+        let lane = |i: usize| {
+            // A scalar is the same for all lanes: the amount of a shift.
+            let operand = |lanes: &Vec<Term>| lanes.get(i).or(lanes.first()).copied();
+            let operands: Option<Vec<Term>> = parts.iter().map(operand).collect();
+            f(&operands?)
+        };
+        let all: Option<Vec<Term>> = (0..ty.lane_count() as usize).map(lane).collect();
+        all.map(|lanes| joined(&lanes))
+    }
+
+    /// A constant.
+    fn constant(&self, inst: Inst, width: u32) -> Option<Term> {
+        let dfg = &self.func.dfg;
+        let bits = match dfg.insts[inst] {
+            InstructionData::UnaryImm { imm, .. } => imm.bits() as u128,
+            InstructionData::UnaryIeee16 { imm, .. } => imm.bits().into(),
+            InstructionData::UnaryIeee32 { imm, .. } => imm.bits().into(),
+            InstructionData::UnaryIeee64 { imm, .. } => imm.bits().into(),
+            InstructionData::UnaryConst {
+                opcode: Opcode::Vconst,
+                constant_handle,
+            } => {
+                let bytes = dfg.constants.get(constant_handle).as_slice();
+                bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |all, &b| all << 8 | u128::from(b))
+            }
+            _ => return None,
+        };
+        Some(Term::number(bits, width))
+    }
+
+    /// An operation of one operand.
+    fn unary(&self, inst: Inst, x: Term, ty: Type) -> Option<Term> {
+        let dfg = &self.func.dfg;
+        let opcode = dfg.insts[inst].opcode();
+        let width = ty.bits();
+        let from = dfg.value_type(dfg.inst_args(inst)[0]);
+        let none = x.equals(Term::number(0, x.width()));
+        Some(match opcode {
+            Opcode::Uextend | Opcode::ScalarToVector => x.zero_extended(width),
+            Opcode::Sextend => x.sign_extended(width),
+            Opcode::Ireduce => x.part(0, width),
+            Opcode::Splat => joined(&vec![x; ty.lane_count() as usize]),
+            Opcode::Bmask => Term::choose(
+                none,
+                Term::number(0, width),
+                Term::number(mask(width), width),
+            ),
+            Opcode::VanyTrue => truth(none.not(), width),
+            Opcode::VallTrue => {
+                let is_set = |lane: Term| lane.equals(Term::number(0, lane.width())).not();
+                truth(
+                    lanes(x, from).into_iter().map(is_set).reduce(Term::and)?,
+                    width,
+                )
+            }
+            Opcode::VhighBits => {
+                let signs = lanes(x, from)
+                    .into_iter()
+                    .map(|lane| lane.part(lane.width() - 1, 1));
+                let signs = signs.reduce(|low, sign| sign.above(low))?;
+                match signs.width() < width {
+                    true => signs.zero_extended(width),
+                    false => signs.part(0, width),
+                }
+            }
+            Opcode::SwidenLow | Opcode::SwidenHigh | Opcode::UwidenLow | Opcode::UwidenHigh => {
+                let all = lanes(x, from);
+                let (low, high) = all.split_at(all.len() / 2);
+                let is_high = matches!(opcode, Opcode::SwidenHigh | Opcode::UwidenHigh);
+                let is_signed = matches!(opcode, Opcode::SwidenLow | Opcode::SwidenHigh);
+                let bits = ty.lane_bits();
+                let wide = if is_high { high } else { low }
+                    .iter()
+                    .map(|&lane| match is_signed {
+                        true => lane.sign_extended(bits),
+                        false => lane.zero_extended(bits),
+                    });
+                joined(&wide.collect::<Vec<_>>())
+            }
+            _ => return self.each_lane(inst, &[x], ty, &|operands| unary(opcode, operands[0])),
+        })
+    }
+
+    /// An operation that picks from what is there.
+    fn choice(&self, inst: Inst, args: &[Term], ty: Type) -> Option<Term> {
+        match self.func.dfg.insts[inst] {
+            InstructionData::Ternary { opcode, .. } => match opcode {
+                Opcode::Select | Opcode::SelectSpectreGuard => {
+                    let is_zero = args[0].equals(Term::number(0, args[0].width()));
+                    Some(Term::choose(is_zero, args[2], args[1]))
+                }
+                Opcode::Bitselect => Some(args[0].and(args[1]).or(args[0].not().and(args[2]))),
+                _ => None,
+            },
+            InstructionData::BinaryImm8 {
+                opcode: Opcode::Extractlane,
+                imm,
+                ..
+            } => Some(args[0].part(u32::from(imm) * ty.bits(), ty.bits())),
+            InstructionData::TernaryImm8 {
+                opcode: Opcode::Insertlane,
+                imm,
+                ..
+            } => {
+                let mut all = lanes(args[0], ty);
+                *all.get_mut(usize::from(imm))? = args[1];
+                Some(joined(&all))
+            }
+            InstructionData::Shuffle { imm, .. } => {
+                let both: Vec<Term> = (0..32u32)
+                    .map(|i| args[i as usize / 16].part(8 * (i % 16), 8))
+                    .collect();
+                let bytes = self.func.dfg.immediates.get(imm)?.as_slice();
+                let picked: Option<Vec<Term>> = bytes
+                    .iter()
+                    .map(|&i| both.get(usize::from(i)).copied())
+                    .collect();
+                picked.map(|bytes| joined(&bytes))
+            }
+            _ => None,
+        }
+    }
+
+    /// A quotient or remainder, where the operation does not trap.
+    fn division(&mut self, opcode: Opcode, state: &mut State, x: Term, y: Term) -> Term {
+        let width = x.width();
+        let zero = Term::number(0, width);
+        self.trap_if(
+            state,
+            y.equals(zero),
+            TrapCode::INTEGER_DIVISION_BY_ZERO.as_raw().get(),
+        );
+        let least = Term::number(1 << (width - 1), width);
+        let ones = zero.not();
+        let overflows = x.equals(least).and(y.equals(ones));
+        let absolute = |t: Term| Term::choose(t.is_less(zero), zero.minus(t), t);
+        let negated_if = |truth: Term, t: Term| Term::choose(truth, zero.minus(t), t);
+        match opcode {
+            Opcode::Udiv => x.quotient(y),
+            Opcode::Urem => x.remainder(y),
+            Opcode::Sdiv => {
+                self.trap_if(state, overflows, TrapCode::INTEGER_OVERFLOW.as_raw().get());
+                let signs = x.is_less(zero).xor(y.is_less(zero));
+                negated_if(signs, absolute(x).quotient(absolute(y)))
+            }
+            _ => negated_if(x.is_less(zero), absolute(x).remainder(absolute(y))),
+        }
+    }
+
+    /// A result and its overflow.
+    fn overflow(&self, inst: Inst, args: &[Term]) -> Result<Vec<Term>, Open> {
+        let opcode = self.func.dfg.insts[inst].opcode();
+        let enters = args
+            .get(2)
+            .map(|t| t.equals(Term::number(0, t.width())).not());
+        let found = overflowing(opcode, args[0], args[1], enters);
+        let (result, over) = found.ok_or_else(|| Open::new(opcode.to_string()))?;
+        Ok(vec![result, truth(over, 8)])
+    }
+
+    /// Accesses of memory and of stack slots.
+    fn memory(
+        &mut self,
+        data: InstructionData,
+        state: &mut State,
+        args: &[Term],
+        ty: Option<Type>,
+    ) -> Result<Option<Vec<Term>>, Open> {
+        let func = self.func;
+        let opcode = data.opcode();
+        let little = |flags: MemFlags| {
+            let order = func.dfg.mem_flags[flags].explicit_endianness();
+            match order {
+                Some(Endianness::Big) => Err(Open::new("big-endian memory")),
+                _ => Ok(()),
+            }
+        };
+        let address = |pointer: Term, offset: i32| {
+            let width = pointer.width();
+            let at = pointer.plus(Term::number(i64::from(offset) as u128, width));
+            // One of 32 bits is in shared memory.
+            Ok::<Address, Open>(if width == 64 {
+                Address::Generic(at)
+            } else {
+                Address::Shared(at)
+            })
+        };
+        Ok(Some(match data {
+            InstructionData::Load { flags, offset, .. } => {
+                little(flags)?;
+                let Some(ty) = ty else { return Ok(None) };
+                let width = width_of(ty)?;
+                let (bits, is_signed) = match opcode {
+                    Opcode::Load => (width, false),
+                    Opcode::Uload8 => (8, false),
+                    Opcode::Sload8 => (8, true),
+                    Opcode::Uload16 => (16, false),
+                    Opcode::Sload16 => (16, true),
+                    Opcode::Uload32 => (32, false),
+                    Opcode::Sload32 => (32, true),
+                    _ => return Err(Open::new(opcode.to_string())),
+                };
+                let at = address(args[0], offset.into())?;
+                let loaded = match slot_of(at)? {
+                    Some((slot, first)) => {
+                        let byte = |i: u32| {
+                            let found = state.slots.get(&(slot, first + i64::from(i))).copied();
+                            found.ok_or_else(|| {
+                                Open::new("a stack slot is read that nothing is written to")
+                            })
+                        };
+                        (1..bits / 8)
+                            .try_fold(byte(0)?, |low, i| Ok::<Term, Open>(byte(i)?.above(low)))?
+                    }
+                    None => at.load(state.memory, bits / 8),
+                };
+                vec![if is_signed {
+                    loaded.sign_extended(width)
+                } else {
+                    loaded.zero_extended(width)
+                }]
+            }
+            InstructionData::Store { flags, offset, .. } => {
+                little(flags)?;
+                let bits = match opcode {
+                    Opcode::Store => args[0].width(),
+                    Opcode::Istore8 => 8,
+                    Opcode::Istore16 => 16,
+                    Opcode::Istore32 => 32,
+                    _ => return Err(Open::new(opcode.to_string())),
+                };
+                let at = address(args[1], offset.into())?;
+                match slot_of(at)? {
+                    Some((slot, first)) => {
+                        let bytes = (0..bits / 8)
+                            .map(|i| ((slot, first + i64::from(i)), args[0].part(8 * i, 8)));
+                        state.slots.extend(bytes);
+                    }
+                    None => state.memory = at.store(state.memory, args[0].part(0, bits)),
+                }
+                Vec::new()
+            }
+            InstructionData::StackAddr {
+                stack_slot, offset, ..
+            } => {
+                let offset = Term::number(i64::from(i32::from(offset)) as u128, 64);
+                vec![slot_address(stack_slot).plus(offset)]
+            }
+            InstructionData::Call {
+                opcode: Opcode::Call,
+                func_ref,
+                ..
+            } => self.called(func_ref)?,
+            InstructionData::UnaryGlobalValue { global_value, .. } => {
+                let Some(ty) = ty else { return Ok(None) };
+                vec![self.symbol(global_value, width_of(ty)?)?]
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// The stack slot that an address is in, and where in it.
+fn slot_of(address: Address) -> Result<Option<(StackSlot, i64)>, Open> {
+    let Address::Generic(address) = address else {
+        return Ok(None);
+    };
+    let slot = |term: Term| match term.operation() {
+        Operation::Variable(number) => {
+            let number = variable_of(number).0.strip_prefix(SLOT)?.parse().ok()?;
+            Some(StackSlot::from_u32(number))
+        }
+        _ => None,
+    };
+    if let Some(slot) = slot(address) {
+        return Ok(Some((slot, 0)));
+    }
+    if let Operation::Add(base, number) = address.operation()
+        && let (Some(slot), Some(number)) = (slot(base), number.as_number())
+    {
+        return Ok(Some((slot, number as i64)));
+    }
+    let is_computed = definitions_first(address)
+        .into_iter()
+        .any(|term| slot(term).is_some());
+    if is_computed {
+        return Err(Open::new("a place of a stack slot that is computed"));
+    }
+    Ok(None)
+}
+
+/// A truth as a number.
+fn truth(holds: Term, width: u32) -> Term {
+    Term::choose(holds, Term::number(1, width), Term::number(0, width))
+}

@@ -1,0 +1,196 @@
+//! One function against its code.
+
+use crate::clif::{self, Limits, parameter, width_of};
+use crate::evaluate::evaluate;
+use crate::machine::{self, Placed};
+use crate::outcome::{End, Open, Outcome, Path};
+use crate::smt::{Products, query};
+use crate::solver::{Answer, SolverError, Solvers};
+use crate::term::{Term, clear};
+use cranelift_codegen::ir::{AbiParam, ArgumentPurpose, Function};
+use cranelift_thisgpu::unstable::abi::{CALLEE_SAVED, Placer, STACK_POINTER, parameter_offsets};
+
+/// What is known of a function and its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They do the same for all inputs.
+    Proven,
+    /// They differ for some.
+    Refuted(Counterexample),
+    /// Nobody knows, for this reason.
+    Open(String),
+}
+
+/// Inputs for which a function and its code differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// The bits of the arguments.
+    pub arguments: Vec<u128>,
+    /// What the function does.
+    pub expected: Option<Effect>,
+    /// What its code does.
+    pub found: Option<Effect>,
+}
+
+/// What a call comes to, as numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It returns these bits.
+    Returns(Vec<u128>),
+    /// It traps with this code.
+    Traps(u8),
+}
+
+/// Proves that the words of a function do what it says, or finds where they do not.
+///
+/// Parameters are any values; of a narrow one the bits above it too. Memory holds anything, and addresses may be the
+/// same. At the end results, memory and the registers that a callee keeps are compared, or the codes of traps.
+///
+/// # Errors
+/// When a solver fails.
+pub fn prove(
+    func: &Function,
+    kernel: bool,
+    words: &[u128],
+    solvers: &Solvers,
+    limits: Limits,
+) -> Result<Verdict, SolverError> {
+    clear();
+    let (arguments, sides) = match sides(func, kernel, words, limits) {
+        Ok(found) => found,
+        Err(Open(reason)) => return Ok(Verdict::Open(reason)),
+    };
+    let [clif, machine] = &sides;
+    Ok(match solvers.can_hold(clif.differs(machine))? {
+        Answer::Never => Verdict::Proven,
+        Answer::Unknown => Verdict::Open("no solver answered in time".to_owned()),
+        Answer::Holds(inputs) => {
+            let arguments = arguments
+                .iter()
+                .map(|&term| evaluate(term, &inputs).unwrap_or(0));
+            let results = func.signature.returns.len();
+            let effect = |outcome: &Outcome| {
+                let number = |term| evaluate(term, &inputs);
+                match number(outcome.trap)? {
+                    0 => {
+                        let values = outcome.results[..results].iter().map(|&term| number(term));
+                        values.collect::<Option<Vec<u128>>>().map(Effect::Returns)
+                    }
+                    code => Some(Effect::Traps(code as u8)),
+                }
+            };
+            Verdict::Refuted(Counterexample {
+                arguments: arguments.collect(),
+                expected: effect(clif),
+                found: effect(machine),
+            })
+        }
+    })
+}
+
+/// The question to a solver: SMT-LIB that can hold where the function and its words differ.
+///
+/// # Errors
+/// What cannot be said as terms.
+pub fn question(
+    func: &Function,
+    kernel: bool,
+    words: &[u128],
+    limits: Limits,
+) -> Result<String, Open> {
+    clear();
+    let (_, [clif, machine]) = sides(func, kernel, words, limits)?;
+    Ok(query(clif.differs(&machine), Products::Exact).text)
+}
+
+/// The parameters, and what both sides come to.
+fn sides(
+    func: &Function,
+    kernel: bool,
+    words: &[u128],
+    limits: Limits,
+) -> Result<(Vec<Term>, [Outcome; 2]), Open> {
+    let arguments = arguments(func, kernel)?;
+    let found = match kernel {
+        true => kernel_sides(func, &arguments, words, limits),
+        false => function_sides(func, &arguments, words, limits),
+    };
+    found.map(|sides| (arguments, sides))
+}
+
+/// The parameters: those of a kernel are in constant bank 0.
+fn arguments(func: &Function, kernel: bool) -> Result<Vec<Term>, Open> {
+    let params = &func.signature.params;
+    let widths: Vec<u32> = params
+        .iter()
+        .map(|param| width_of(param.value_type))
+        .collect::<Result<_, _>>()?;
+    if !kernel {
+        let numbered = widths.iter().enumerate();
+        return Ok(numbered
+            .map(|(index, &width)| parameter(index, width))
+            .collect());
+    }
+    let (offsets, _) = parameter_offsets(widths.iter().map(|width| width / 8));
+    let value = |(&offset, &width): (&u32, &u32)| {
+        let (first, shift) = (offset / 4 * 4, offset % 4 * 8);
+        let words = (shift + width).div_ceil(32);
+        let word = |i: u32| machine::constant(0, first + 4 * i);
+        let all = (1..words).fold(word(0), |low, i| word(i).above(low));
+        all.part(shift, width)
+    };
+    Ok(offsets.iter().zip(&widths).map(value).collect())
+}
+
+/// What a kernel and its words come to.
+fn kernel_sides(
+    func: &Function,
+    arguments: &[Term],
+    words: &[u128],
+    limits: Limits,
+) -> Result<[Outcome; 2], Open> {
+    let source = clif::paths(func, arguments, limits)?;
+    let code = machine::paths(words, &[], &[], limits)?;
+    Ok([Outcome::of(&source, &[]), Outcome::of(&code, &[])])
+}
+
+/// What a function and its words come to.
+fn function_sides(
+    func: &Function,
+    arguments: &[Term],
+    words: &[u128],
+    limits: Limits,
+) -> Result<[Outcome; 2], Open> {
+    let parameters = places(&func.signature.params)?;
+    let results = places(&func.signature.returns)?;
+    let kept = || {
+        let numbers = CALLEE_SAVED.chain([STACK_POINTER.number()]);
+        numbers.map(machine::untouched_register)
+    };
+    let mut widths: Vec<u32> = results.iter().map(|placed| placed.width).collect();
+    widths.extend(kept().map(|_| 32));
+    // The function does not know the registers that its code must leave as they were.
+    let mut source: Vec<Path> = clif::paths(func, arguments, limits)?;
+    for path in &mut source {
+        if let End::Returned { results, .. } = &mut path.end {
+            results.extend(kept());
+        }
+    }
+    let code = machine::paths(words, &parameters, &results, limits)?;
+    Ok([Outcome::of(&source, &widths), Outcome::of(&code, &widths)])
+}
+
+/// Where the values of a list are.
+fn places(list: &[AbiParam]) -> Result<Vec<Placed>, Open> {
+    let mut placer = Placer::default();
+    let mut placed = Vec::new();
+    for param in list {
+        if param.purpose != ArgumentPurpose::Normal {
+            return Err(Open::new("a parameter with a purpose"));
+        }
+        let width = width_of(param.value_type)?;
+        let place = placer.place(width.div_ceil(32));
+        placed.push(Placed { place, width });
+    }
+    Ok(placed)
+}
