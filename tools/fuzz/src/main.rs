@@ -2,6 +2,7 @@
 //! many threads.
 
 mod kernels;
+mod prove;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -35,6 +36,9 @@ struct Arguments {
     /// docs/fuzzing.md).
     #[arg(long, value_name = "NAME,..", value_parser = kernels::features, default_value = "", allow_hyphen_values = true)]
     shapes: Features,
+    /// Prove the code of so many random functions instead of running it; needs z3 or cvc5 (docs/proofs.md).
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write"])]
+    prove: Option<u64>,
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
@@ -109,6 +113,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         } else {
             print_program(&catalogue, &program)
         };
+    }
+    if let Some(functions) = arguments.prove {
+        let seeds = arguments.seed..arguments.seed + campaign::seeds_for(functions);
+        return prove::run(&catalogue, seeds, &arguments.set);
     }
     if let Some(folder) = &arguments.keep {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -4,8 +4,8 @@ use crate::smt::definitions_first;
 use crate::term::{Operation, Sort, Term, mask, signed};
 use hashbrown::HashMap;
 
-/// The number that a term is where variables have these values, and 0 where none is given; of a truth 0 or 1. None where
-/// it depends on memory.
+/// The number that a term is where variables have these values, and 0 where none is given; of a truth 0 or 1. None
+/// where it depends on memory.
 pub fn evaluate(term: Term, inputs: &HashMap<Term, u128>) -> Option<u128> {
     let mut known: HashMap<Term, u128> = HashMap::new();
     for part in definitions_first(term) {

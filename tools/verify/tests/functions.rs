@@ -94,8 +94,10 @@ const PAIRS: [(&str, &str, &str); 17] = [
     ),
     (
         "another bit of a truth table",
-        "(i32, i32, i32) -> i32 {\nblock0(v0: i32, v1: i32, v2: i32):\n v3 = band v0, v1\n v4 = bor v3, v2\n return v4\n}",
-        "(i32, i32, i32) -> i32 {\nblock0(v0: i32, v1: i32, v2: i32):\n v3 = band v0, v1\n v4 = bxor v3, v2\n return v4\n}",
+        "(i32, i32, i32) -> i32 {\nblock0(v0: i32, v1: i32, v2: i32):\n v3 = band v0, v1\n v4 = bor v3, v2\n \
+         return v4\n}",
+        "(i32, i32, i32) -> i32 {\nblock0(v0: i32, v1: i32, v2: i32):\n v3 = band v0, v1\n v4 = bxor v3, v2\n \
+         return v4\n}",
     ),
     (
         "a load behind a store that may alias",

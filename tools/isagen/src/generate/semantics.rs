@@ -69,14 +69,14 @@ pub(super) fn traits(machine: &Machine, w: &mut String) {
     let (floating, bits): (Vec<&Optype>, Vec<&Optype>) = pure.iter().partition(|o| o.floating);
     let _ = writeln!(
         w,
-        "/// The semantics of every pure operation on floating-point numbers. A new operation does not compile until it \
-         has one.\npub trait FloatingSemantics {{"
+        "/// The semantics of every pure operation on floating-point numbers. A new operation does not compile until \
+         it has one.\npub trait FloatingSemantics {{"
     );
     methods(machine, &floating, w);
     let _ = writeln!(
         w,
-        "}}\n\n/// The semantics of every pure operation: those of bit vectors on words of any kind. A new operation does \
-         not compile until it has one.\npub trait Semantics<W: crate::bits::Word = u32>: FloatingSemantics {{"
+        "}}\n\n/// The semantics of every pure operation: those of bit vectors on words of any kind. A new operation \
+         does not compile until it has one.\npub trait Semantics<W: crate::bits::Word = u32>: FloatingSemantics {{"
     );
     methods(machine, &bits, w);
     let _ = writeln!(w, "}}\n");
@@ -109,8 +109,8 @@ fn methods(machine: &Machine, optypes: &[&Optype], w: &mut String) {
 fn macro_of(name: &str, which: &str, optypes: &[&Optype], w: &mut String) {
     let _ = writeln!(
         w,
-        "/// Calls the macro `$m` with the name and module of {which}: `NAME module;`.\n#[allow(unused_macros, reason = \
-         \"only the simulator and tests call it\")]\nmacro_rules! {name} {{\n    ($m:ident) => {{\n        $m! {{"
+        "/// Calls the macro `$m` with the name and module of {which}: `NAME module;`.\n#[allow(unused_macros, \
+         reason = \"only the simulator and tests call it\")]\nmacro_rules! {name} {{\n    ($m:ident) => {{\n        $m! {{"
     );
     for optype in optypes {
         let _ = writeln!(

@@ -1,7 +1,7 @@
 //! CLIF as terms: all paths through a function, and where each leads.
 //!
-//! The meaning of operations is written here from Cranelift's documentation and shares nothing with the compiler that is
-//! checked. What is not said here is an [`Open`] with its name.
+//! The meaning of operations is written here from Cranelift's documentation and shares nothing with the compiler that
+//! is checked. What is not said here is an [`Open`] with its name.
 
 mod lanes;
 mod operation;

@@ -11,7 +11,7 @@ use cranelift_thisgpu::unstable::abi::SHARED_WINDOW;
 enum Source {
     /// A special register.
     Special(&'static str),
-    /// A word of constant bank 0 (`docs/abi.md`).
+    /// A word of constant bank 0 (`docs/guide/abi.md`).
     Constant(u32),
 }
 

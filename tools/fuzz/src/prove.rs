@@ -1,0 +1,114 @@
+//! `fuzz --prove N`: random functions whose code is proven instead of run.
+
+use anyhow::Result;
+use cranelift_thisgpu::Compiler;
+use cranelift_thisgpu::compile::SourceFile;
+use cranelift_thisgpu::settings::Options;
+use fuzz::catalogue::Catalogue;
+use fuzz::program::Program;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::process::ExitCode;
+use std::time::Duration;
+use thisgpu_verify::{Limits, Solvers, Verdict, prove};
+
+/// How long a solver may take for a question (*assumed*: what is not proven by then is not in ten times as long).
+const TIME: Duration = Duration::from_secs(2);
+
+/// Paths and steps that are followed in a random function.
+const LIMITS: Limits = Limits {
+    paths: 32,
+    steps: 5000,
+};
+
+/// What is known of some functions.
+#[derive(Default)]
+struct Tally {
+    proven: usize,
+    /// Functions with their arguments.
+    refuted: Vec<String>,
+    /// How many are open for which reason.
+    open: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn plus(mut self, other: Tally) -> Tally {
+        self.proven += other.proven;
+        self.refuted.extend(other.refuted);
+        for (reason, count) in other.open {
+            *self.open.entry(reason).or_default() += count;
+        }
+        self
+    }
+}
+
+/// Proves the functions of seeds. Status 1 if one is refuted.
+pub fn run(catalogue: &Catalogue, seeds: Range<u64>, settings: &[String]) -> Result<ExitCode> {
+    let solvers = Solvers::find(TIME)?;
+    let first = seeds.start;
+    let found = seeds
+        .clone()
+        .into_par_iter()
+        .map(|seed| of_seed(catalogue, seed, settings, &solvers));
+    let tally = found.try_reduce(Tally::default, |a, b| Ok(a.plus(b)))?;
+    for text in &tally.refuted {
+        println!("{text}");
+    }
+    let mut reasons: Vec<(&String, &usize)> = tally.open.iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (reason, count) in reasons {
+        println!("open {count:6}: {reason}");
+    }
+    let open: usize = tally.open.values().sum();
+    println!(
+        "{} proven, {} refuted, {open} open",
+        tally.proven,
+        tally.refuted.len()
+    );
+    println!("seeds {first} to {}", seeds.end - 1);
+    Ok(if tally.refuted.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+fn of_seed(
+    catalogue: &Catalogue,
+    seed: u64,
+    settings: &[String],
+    solvers: &Solvers,
+) -> Result<Tally> {
+    let program = Program::new(catalogue, seed);
+    let mut options = Options::default();
+    for setting in program.settings.iter().chain(settings) {
+        options.set(setting)?;
+    }
+    let text = program.text(&vec![Vec::new(); program.functions.len()]);
+    let file = SourceFile::parse(&format!("seed-{seed}"), &text)?;
+    let code = Compiler::new(options).file(&file)?;
+    let mut tally = Tally::default();
+    for function in &file.functions {
+        let name = function.name();
+        let verdict = match code.object().function(&name) {
+            Some(object) if object.relocations.is_empty() => prove(
+                &function.func,
+                function.kernel.is_some(),
+                &object.words,
+                solvers,
+                LIMITS,
+            )?,
+            _ => Verdict::Open("calls, or addresses of symbols".to_owned()),
+        };
+        match verdict {
+            Verdict::Proven => tally.proven += 1,
+            Verdict::Open(reason) => *tally.open.entry(reason).or_default() += 1,
+            Verdict::Refuted(found) => {
+                let text = format!("seed {seed}: %{name} is refuted for {:x?}", found.arguments);
+                tally.refuted.push(text);
+            }
+        }
+    }
+    Ok(tally)
+}
