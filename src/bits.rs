@@ -367,6 +367,7 @@ impl Word for u32 {
 }
 
 /// Byte `index` of a word.
+#[cfg(feature = "sim")]
 #[inline(always)]
 pub fn byte<W: Word>(word: &W, index: u32) -> W::Byte {
     let shifted = word.down(8 * index);
@@ -374,6 +375,7 @@ pub fn byte<W: Word>(word: &W, index: u32) -> W::Byte {
 }
 
 /// A word of a byte: its value, or with copies of its sign above.
+#[cfg(feature = "sim")]
 #[inline(always)]
 pub fn word_of_byte<W: Word>(byte: &W::Byte, signed: bool) -> W {
     match signed {
@@ -383,6 +385,7 @@ pub fn word_of_byte<W: Word>(byte: &W::Byte, signed: bool) -> W {
 }
 
 /// A word of a half: its value, or with copies of its sign above.
+#[cfg(feature = "sim")]
 #[inline(always)]
 pub fn word_of_short<W: Word>(short: &W::Short, signed: bool) -> W {
     match signed {

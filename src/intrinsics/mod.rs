@@ -243,11 +243,7 @@ impl fmt::Display for Intrinsic {
             write!(f, "{}{ty}", if index == 0 { "" } else { ", " })?;
         }
         write!(f, ")")?;
-        self.result.map_or(Ok(()), |ty| write!(f, " -> {ty}"))?;
-        match (self.any_type, self.params.first()) {
-            (true, Some(first)) => write!(f, ", with any type of at most 128 bits for {first}"),
-            _ => Ok(()),
-        }
+        self.result.map_or(Ok(()), |ty| write!(f, " -> {ty}"))
     }
 }
 

@@ -180,7 +180,7 @@ pub static TABLE: &[Intrinsic] = &{
             any_type: true,
             constant: Some((3, Constants::UpTo(255))),
             ..pure("lop3", &[I32, I32, I32, I32], I32, L::Lop3, "per bit: bit (a<<2 | b<<1 | c) of the constant d in \
-             0..255")
+             0..255; instead of i32, a, b, c and the result may have any type of at most 128 bits")
         },
         Intrinsic {
             constant: Some((1, Constants::PowersOfTwo)),
