@@ -1,6 +1,7 @@
 //! The machine's conventions: memory windows, constant bank 0, registers of calls (all *assigned*).
 
 use crate::isa::PReg;
+use cranelift_codegen::ir::{Type, types};
 
 /// Start of the window of the CTA's shared memory in generic addresses.
 pub const SHARED_WINDOW: u64 = 0x0100_0000_0000_0000;
@@ -66,6 +67,11 @@ pub const CALLEE_SAVED: std::ops::RangeInclusive<u8> = 16..=31;
 pub const MAX_GPR: u8 = 254;
 /// Registers are given to warps in steps of this many (*assigned*).
 pub const REGISTER_STEP: u32 = 8;
+
+/// Whether a type is held in registers as a whole.
+pub fn is_representable(ty: Type) -> bool {
+    ty.bits() <= 128 && !ty.is_dynamic_vector() && ty != types::F128
+}
 
 /// Where an argument or a result of a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,11 +18,6 @@ pub fn words_of_bits(bits: u32) -> usize {
     (bits as usize).div_ceil(32).max(1)
 }
 
-/// Whether a type is held in registers as a whole.
-pub fn is_representable(ty: Type) -> bool {
-    ty.bits() <= 128 && !ty.is_dynamic_vector() && ty != types::F128
-}
-
 /// A function without aliases, and what computes and reads its values.
 #[derive(Clone, Copy)]
 pub struct Definitions<'a> {

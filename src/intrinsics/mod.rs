@@ -7,7 +7,7 @@
 //! do with a call: [`lookup`] finds a row, [`TABLE`] has all.
 
 use crate::abi::bank0;
-use crate::analysis::definitions::is_representable;
+use crate::abi::is_representable;
 use crate::isa::generated::{
     AtomType, CWMode, FPFtz, FPSat, HFmtV2, I2IPDType, I8Type, I16Type, IType, LOHI, MUFUDType,
     MUFUOp, MemScope, PRMTMode, RELU, SReg, ShuffleMode, VoteMode,

@@ -3,7 +3,8 @@
 use super::rules::{ByteOrder, Lane, Shape, Width, Words};
 use super::source::{Base, ValueSlice};
 use super::state::Lower;
-use crate::analysis::definitions::{is_representable, words_of_bits};
+use crate::abi::is_representable;
+use crate::analysis::definitions::words_of_bits;
 use cranelift_codegen::ir::immediates::Uimm8;
 use cranelift_codegen::ir::types::*;
 use cranelift_codegen::ir::{

@@ -5,7 +5,7 @@ use super::source::{Base, InstOutput, PSrc, Src};
 use super::state::Lower;
 use super::typed::{Operand, Unit, Word};
 use crate::abi;
-use crate::analysis::definitions::is_representable;
+use crate::abi::is_representable;
 use crate::intrinsics::resolve::GpuSymbol;
 use crate::intrinsics::{self, Intrinsic, Lowering};
 use crate::isa::generated::SReg;

@@ -11,7 +11,8 @@
 
 use super::Fuser;
 use super::word::{BYTES, Byte, Bytes, Source, is_in_place, sources, values, word};
-use crate::analysis::definitions::{is_representable, words_of_bits};
+use crate::abi::is_representable;
+use crate::analysis::definitions::words_of_bits;
 use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value};
 
 /// How far a tree is followed.

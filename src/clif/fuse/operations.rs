@@ -2,7 +2,8 @@
 
 use super::bytes::{Part, Walk, count};
 use super::word::{BYTES, Byte, Bytes};
-use crate::analysis::definitions::{is_representable, words_of_bits};
+use crate::abi::is_representable;
+use crate::analysis::definitions::words_of_bits;
 use cranelift_codegen::ir::{Endianness, InstructionData, Opcode, Value};
 
 /// An operation that is looked through.
