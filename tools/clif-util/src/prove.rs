@@ -21,7 +21,7 @@ use thisgpu_verify::{Counterexample, Effect, Limits, Solvers, Verdict, prove, qu
 #[command(
     after_help = "Examples:\n  clif-util prove f.clif\n  clif-util prove filetests/lower --time 10\n\
     It asks z3 and cvc5, of which one must be installed.\n\
-    Exit status: 0 nothing is refuted, 1 something is, 2 a wrong command line."
+    Exit status: 0 nothing is refuted, 1 something is or cannot be compiled, 2 a wrong command line."
 )]
 pub struct Options {
     /// CLIF files, and folders with such files.
@@ -69,14 +69,26 @@ impl Options {
         for path in &self.files {
             files.extend(find_files(path)?);
         }
-        let mut findings = Vec::new();
+        let mut verdicts = Vec::new();
+        let mut is_read = true;
         for file in &files {
             match self.file(file, &solvers, limits) {
-                Ok(found) => findings.extend(found),
-                Err(error) => messages::print_error(&error),
+                Ok(found) => {
+                    self.print(&found)?;
+                    verdicts.extend(found.into_iter().map(|finding| finding.verdict));
+                }
+                Err(error) => {
+                    messages::print_error(&error);
+                    is_read = false;
+                }
             }
         }
-        self.print(&findings)
+        let holds = print_totals(&verdicts)?;
+        Ok(if holds && is_read {
+            Outcome::Success
+        } else {
+            Outcome::Failure
+        })
     }
 
     /// Prints the question for each function that has one.
@@ -159,59 +171,54 @@ impl Options {
         Ok(report.failed > 0)
     }
 
-    fn print(&self, findings: &[Finding]) -> Result<Outcome> {
-        let mut text = String::new();
-        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-        let (mut proven, mut refuted) = (0, 0);
+    /// Prints what is known of the functions of a file.
+    fn print(&self, findings: &[Finding]) -> Result<()> {
         for finding in findings {
-            let place = format!(
-                "{}:{}: %{}",
-                finding.file.display(),
-                finding.line,
-                finding.name
-            );
-            let seconds = finding.time.as_secs_f64();
+            let Finding {
+                file, name, line, ..
+            } = finding;
+            let place = format!("{}:{line}: %{name}", file.display());
             match &finding.verdict {
-                Verdict::Proven => {
-                    proven += 1;
-                    if self.verbose {
-                        text.push_str(&format!("{place}: proven in {seconds:.2} s\n"));
-                    }
-                }
                 Verdict::Refuted(found) => {
-                    refuted += 1;
-                    text.push_str(&format!(
-                        "{place}: refuted: the code gives {}\n",
-                        effect(found.found.as_ref())
-                    ));
+                    let found = effect(found.found.as_ref());
+                    input::print_line(format!("{place}: refuted: the code gives {found}"))?;
                     if let Some(line) = &finding.run_line {
-                        text.push_str(&format!("    {line}\n"));
+                        input::print_line(format!("    {line}"))?;
                     }
                 }
-                Verdict::Open(reason) => {
-                    *reasons.entry(reason).or_default() += 1;
-                    if self.verbose {
-                        text.push_str(&format!("{place}: open: {reason}\n"));
-                    }
+                Verdict::Proven if self.verbose => {
+                    let seconds = finding.time.as_secs_f64();
+                    input::print_line(format!("{place}: proven in {seconds:.2} s"))?;
                 }
+                Verdict::Open(reason) if self.verbose => {
+                    input::print_line(format!("{place}: open: {reason}"))?;
+                }
+                Verdict::Proven | Verdict::Open(_) => {}
             }
         }
-        let open: usize = reasons.values().sum();
-        let mut most: Vec<(&&str, &usize)> = reasons.iter().collect();
-        most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        for (reason, count) in most {
-            text.push_str(&format!("open {count:5}: {reason}\n"));
-        }
-        text.push_str(&format!(
-            "{proven} proven, {refuted} refuted, {open} open\n"
-        ));
-        input::print_line(text.trim_end())?;
-        Ok(if refuted == 0 {
-            Outcome::Success
-        } else {
-            Outcome::Failure
-        })
+        Ok(())
     }
+}
+
+/// Prints how many functions are open for which reason, and the sums. True if none is refuted.
+fn print_totals(verdicts: &[Verdict]) -> Result<bool> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut proven, mut refuted) = (0, 0);
+    for verdict in verdicts {
+        match verdict {
+            Verdict::Proven => proven += 1,
+            Verdict::Refuted(_) => refuted += 1,
+            Verdict::Open(reason) => *reasons.entry(reason).or_default() += 1,
+        }
+    }
+    let open: usize = reasons.values().sum();
+    let mut most: Vec<(&&str, &usize)> = reasons.iter().collect();
+    most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (reason, count) in most {
+        input::print_line(format!("open {count:5}: {reason}"))?;
+    }
+    input::print_line(format!("{proven} proven, {refuted} refuted, {open} open"))?;
+    Ok(refuted == 0)
 }
 
 fn effect(effect: Option<&Effect>) -> String {
