@@ -102,6 +102,11 @@ pub fn special(name: &str) -> Term {
     variable(name, 32)
 }
 
+/// The numbers of the registers that a callee keeps: they stand behind the results of a function.
+pub fn kept() -> impl Iterator<Item = u8> {
+    abi::CALLEE_SAVED.chain([abi::STACK_POINTER.number()])
+}
+
 /// A general register as it is at the call.
 pub fn untouched_register(number: u8) -> Term {
     untouched("R", number.into())
@@ -332,26 +337,8 @@ impl Machine<'_> {
                 Ok(Next::Behind)
             }
             // What is the same in all lanes is what this one has.
-            Action::ToUniform => {
-                let d = op.operand(Role::D);
-                let value = self.value(state, op, op.operand(Role::A))?;
-                for word in 0..value.width() / 32 {
-                    state
-                        .uniform
-                        .insert(d.column as u8 + word as u8, value.part(32 * word, 32));
-                }
-                Ok(Next::Behind)
-            }
-            Action::UniformLoad => {
-                let d = op.operand(Role::D);
-                let value = self.value(state, op, op.operand(Role::B))?;
-                for word in 0..value.width() / 32 {
-                    state
-                        .uniform
-                        .insert(d.column as u8 + word as u8, value.part(32 * word, 32));
-                }
-                Ok(Next::Behind)
-            }
+            Action::ToUniform => self.to_uniform(state, op, Role::A).map(|()| Next::Behind),
+            Action::UniformLoad => self.to_uniform(state, op, Role::B).map(|()| Next::Behind),
             Action::Trap(code) => Ok(Next::End(End::Trapped(*code))),
             Action::Indirect => {
                 let target = self.value(state, op, op.operand(Role::A))?;
@@ -361,8 +348,7 @@ impl Machine<'_> {
                 }
                 let results = self.results.iter().map(|placed| state.leave(placed));
                 let mut results: Vec<Term> = results.collect::<Result<_, _>>()?;
-                let kept = abi::CALLEE_SAVED.chain([abi::STACK_POINTER.number()]);
-                results.extend(kept.map(|number| state.register(number.into())));
+                results.extend(kept().map(|number| state.register(number.into())));
                 Ok(Next::End(End::Returned {
                     results,
                     memory: state.memory,
@@ -373,6 +359,17 @@ impl Machine<'_> {
                 Err(Open::new(name))
             }
         }
+    }
+
+    /// Writes the words of an operand to uniform registers.
+    fn to_uniform(&self, state: &mut State, op: &Op, role: Role) -> Result<(), Open> {
+        let first = op.operand(Role::D).column as u8;
+        let value = self.value(state, op, op.operand(role))?;
+        for word in 0..value.width() / 32 {
+            let part = value.part(32 * word, 32);
+            state.uniform.insert(first + word as u8, part);
+        }
+        Ok(())
     }
 
     /// The address of an access; none where it is in the frame, at this distance from the first R1.

@@ -49,10 +49,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of paths that exclude each other and leave no input out.
-    ///
-    /// # Errors
-    /// When none returns a value, what they return cannot be compared; a function that always traps has no results.
+    /// Of paths that exclude each other and leave no input out. Where all trap, results are zeros and memory is as it
+    /// was: nobody compares them then.
     pub fn of(paths: &[Path], widths: &[u32]) -> Self {
         let mut outcome = Outcome {
             trap: Term::number(0, 8),
@@ -60,8 +58,8 @@ impl Outcome {
             memory: initial_memory(),
         };
         for (index, path) in paths.iter().enumerate() {
-            let is_last = index == 0;
-            let condition = if is_last {
+            // Inputs that take no other path take the first.
+            let condition = if index == 0 {
                 Term::known(true)
             } else {
                 path.condition

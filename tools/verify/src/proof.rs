@@ -8,7 +8,7 @@ use crate::smt::{Products, query};
 use crate::solver::{Answer, SolverError, Solvers};
 use crate::term::{Term, clear};
 use cranelift_codegen::ir::{AbiParam, ArgumentPurpose, Function};
-use cranelift_thisgpu::unstable::abi::{CALLEE_SAVED, Placer, STACK_POINTER, parameter_offsets};
+use cranelift_thisgpu::unstable::abi::{Placer, parameter_offsets};
 
 /// What is known of a function and its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,10 +163,7 @@ fn function_sides(
 ) -> Result<[Outcome; 2], Open> {
     let parameters = places(&func.signature.params)?;
     let results = places(&func.signature.returns)?;
-    let kept = || {
-        let numbers = CALLEE_SAVED.chain([STACK_POINTER.number()]);
-        numbers.map(machine::untouched_register)
-    };
+    let kept = || machine::kept().map(machine::untouched_register);
     let mut widths: Vec<u32> = results.iter().map(|placed| placed.width).collect();
     widths.extend(kept().map(|_| 32));
     // The function does not know the registers that its code must leave as they were.
