@@ -9,12 +9,11 @@ use cranelift_codegen::ir::Type;
 use cranelift_thisgpu::Compiler;
 use cranelift_thisgpu::compile::{SourceFile, SourceFunction};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thisgpu_filetests::report::FileReport;
 use thisgpu_filetests::{execute, find_files};
-use thisgpu_verify::{Counterexample, Effect, Limits, Solvers, Verdict, prove, question};
+use thisgpu_verify::{Counterexample, Effect, Limits, Solvers, Tally, Verdict, prove, question};
 
 /// Options of `prove`.
 #[derive(Args)]
@@ -69,13 +68,13 @@ impl Options {
         for path in &self.files {
             files.extend(find_files(path)?);
         }
-        let mut verdicts = Vec::new();
+        let mut tally = Tally::default();
         let mut is_read = true;
         for file in &files {
             match self.file(file, &solvers, limits) {
                 Ok(found) => {
                     self.print(&found)?;
-                    verdicts.extend(found.into_iter().map(|finding| finding.verdict));
+                    found.iter().for_each(|finding| tally.add(&finding.verdict));
                 }
                 Err(error) => {
                     messages::print_error(&error);
@@ -83,8 +82,8 @@ impl Options {
                 }
             }
         }
-        let holds = print_totals(&verdicts)?;
-        Ok(if holds && is_read {
+        input::print_line(&tally)?;
+        Ok(if tally.refuted == 0 && is_read {
             Outcome::Success
         } else {
             Outcome::Failure
@@ -198,27 +197,6 @@ impl Options {
         }
         Ok(())
     }
-}
-
-/// Prints how many functions are open for which reason, and the sums. True if none is refuted.
-fn print_totals(verdicts: &[Verdict]) -> Result<bool> {
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut proven, mut refuted) = (0, 0);
-    for verdict in verdicts {
-        match verdict {
-            Verdict::Proven => proven += 1,
-            Verdict::Refuted(_) => refuted += 1,
-            Verdict::Open(reason) => *reasons.entry(reason).or_default() += 1,
-        }
-    }
-    let open: usize = reasons.values().sum();
-    let mut most: Vec<(&&str, &usize)> = reasons.iter().collect();
-    most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    for (reason, count) in most {
-        input::print_line(format!("open {count:5}: {reason}"))?;
-    }
-    input::print_line(format!("{proven} proven, {refuted} refuted, {open} open"))?;
-    Ok(refuted == 0)
 }
 
 fn effect(effect: Option<&Effect>) -> String {

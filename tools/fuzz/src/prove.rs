@@ -7,11 +7,10 @@ use cranelift_thisgpu::settings::Options;
 use fuzz::catalogue::Catalogue;
 use fuzz::program::Program;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
-use thisgpu_verify::{Limits, Solvers, Verdict, prove};
+use thisgpu_verify::{Limits, Solvers, Tally, Verdict, prove};
 
 /// How long a solver may take for a question (*assumed*: what is not proven by then is not in ten times as long).
 const TIME: Duration = Duration::from_secs(2);
@@ -22,27 +21,6 @@ const LIMITS: Limits = Limits {
     steps: 5000,
 };
 
-/// What is known of some functions.
-#[derive(Default)]
-struct Tally {
-    proven: usize,
-    /// Functions with their arguments.
-    refuted: Vec<String>,
-    /// How many are open for which reason.
-    open: BTreeMap<String, usize>,
-}
-
-impl Tally {
-    fn plus(mut self, other: Tally) -> Tally {
-        self.proven += other.proven;
-        self.refuted.extend(other.refuted);
-        for (reason, count) in other.open {
-            *self.open.entry(reason).or_default() += count;
-        }
-        self
-    }
-}
-
 /// Proves the functions of seeds. Status 1 if one is refuted.
 pub fn run(catalogue: &Catalogue, seeds: Range<u64>, settings: &[String]) -> Result<ExitCode> {
     let solvers = Solvers::find(TIME)?;
@@ -51,23 +29,13 @@ pub fn run(catalogue: &Catalogue, seeds: Range<u64>, settings: &[String]) -> Res
         .clone()
         .into_par_iter()
         .map(|seed| of_seed(catalogue, seed, settings, &solvers));
-    let tally = found.try_reduce(Tally::default, |a, b| Ok(a.plus(b)))?;
-    for text in &tally.refuted {
-        println!("{text}");
-    }
-    let mut reasons: Vec<(&String, &usize)> = tally.open.iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    for (reason, count) in reasons {
-        println!("open {count:6}: {reason}");
-    }
-    let open: usize = tally.open.values().sum();
-    println!(
-        "{} proven, {} refuted, {open} open",
-        tally.proven,
-        tally.refuted.len()
-    );
+    let tally = found.try_reduce(Tally::default, |mut all, other| {
+        all.add_all(other);
+        Ok(all)
+    })?;
+    println!("{tally}");
     println!("seeds {first} to {}", seeds.end - 1);
-    Ok(if tally.refuted.is_empty() {
+    Ok(if tally.refuted == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(1)
@@ -101,13 +69,9 @@ fn of_seed(
             )?,
             _ => Verdict::Open("calls, or addresses of symbols".to_owned()),
         };
-        match verdict {
-            Verdict::Proven => tally.proven += 1,
-            Verdict::Open(reason) => *tally.open.entry(reason).or_default() += 1,
-            Verdict::Refuted(found) => {
-                let text = format!("seed {seed}: %{name} is refuted for {:x?}", found.arguments);
-                tally.refuted.push(text);
-            }
+        tally.add(&verdict);
+        if let Verdict::Refuted(found) = verdict {
+            println!("seed {seed}: %{name} is refuted for {:x?}", found.arguments);
         }
     }
     Ok(tally)

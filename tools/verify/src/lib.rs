@@ -19,9 +19,11 @@ pub mod outcome;
 pub mod proof;
 pub mod smt;
 pub mod solver;
+pub mod tally;
 pub mod term;
 pub mod words;
 
 pub use clif::Limits;
 pub use proof::{Counterexample, Effect, Verdict, prove, question};
 pub use solver::{SolverError, Solvers};
+pub use tally::Tally;
