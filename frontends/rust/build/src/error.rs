@@ -66,14 +66,14 @@ pub enum Error {
         message: String,
     },
     /// An argument is not what the parameter takes.
-    #[error("kernel `{kernel}`, parameter `{parameter}`: {message}")]
+    #[error("kernel `{kernel}`, parameter `{parameter}`: {mismatch}")]
     Argument {
         /// The kernel.
         kernel: String,
         /// The parameter's name.
         parameter: String,
         /// What it takes, and what was given.
-        message: String,
+        mismatch: Mismatch,
     },
     /// The number of arguments is wrong.
     #[error("kernel `{kernel}` takes {expected} arguments ({names}), {given} given")]
@@ -103,6 +103,45 @@ pub enum Error {
     /// The device's errors, faults among them.
     #[error(transparent)]
     Device(DeviceError),
+}
+
+/// How an argument differs from what the parameter takes.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The parameter is a number of another type, or none that was given.
+    #[error("is {wanted}, {given} was given")]
+    Value {
+        /// The type of the parameter.
+        wanted: &'static str,
+        /// What was given: a type, or a buffer.
+        given: &'static str,
+    },
+    /// The parameter is memory, and a number was given.
+    #[error("is memory with {elements}, {given} was given; pass a buffer")]
+    NoBuffer {
+        /// The elements of the memory.
+        elements: String,
+        /// The type of the number.
+        given: &'static str,
+    },
+    /// The elements of the memory are others.
+    #[error("is memory with {elements}, a buffer of {given} was given")]
+    Elements {
+        /// The elements of the memory.
+        elements: String,
+        /// Those of the buffer.
+        given: &'static str,
+    },
+    /// The kernel writes the memory, and the buffer was passed to be read.
+    #[error("is written by the kernel: pass `&mut buffer`")]
+    ReadOnly,
+    /// The buffer has more elements than a slice can have.
+    #[error("has {0} elements; a slice of a kernel has at most {most}", most = u32::MAX)]
+    TooLong(u64),
+    /// The parameter is a reference, and the buffer is empty.
+    #[error("is a reference to one value, and the buffer has none")]
+    Empty,
 }
 
 impl Error {

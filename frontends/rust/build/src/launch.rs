@@ -2,7 +2,7 @@
 
 use crate::compiled::{Compiled, Description};
 use crate::descriptor::{Class, KernelDescription, Number, Parameter};
-use crate::error::Error;
+use crate::error::{Error, Mismatch};
 use crate::output;
 use cranelift_thisgpu::driver::argument::Value;
 use cranelift_thisgpu::driver::{self, Pod};
@@ -234,10 +234,10 @@ impl Launch<'_> {
         }
         let mut values = Vec::new();
         for (parameter, passed) in kernel.parameters.iter().zip(&self.given) {
-            check(parameter, passed).map_err(|message| Error::Argument {
+            check(parameter, passed).map_err(|mismatch| Error::Argument {
                 kernel: kernel.name.clone(),
                 parameter: parameter.name.clone(),
-                message,
+                mismatch,
             })?;
             values.push(Ready(passed.value.clone()));
             if let (Class::Slice | Class::Disjoint, Some((elements, _, _))) =
@@ -261,47 +261,41 @@ impl driver::Argument for Ready {
 }
 
 /// Whether a parameter takes what was passed; else what is wrong.
-fn check(parameter: &Parameter, passed: &Passed) -> Result<(), String> {
-    let element = parameter.number.host_type().map_or_else(
-        || format!("elements of {} bytes", parameter.size),
-        |name| format!("elements {name}"),
-    );
+fn check(parameter: &Parameter, passed: &Passed) -> Result<(), Mismatch> {
+    let elements = || match parameter.number.host_type() {
+        Some(name) => format!("elements {name}"),
+        None => format!("elements of {} bytes", parameter.size),
+    };
+    let (wanted, given) = (parameter.number.value_type(), passed.name);
     match (parameter.class, passed.memory) {
         (Class::Value, None) => {
             let is_float = |name: &str| name.starts_with('f');
-            let wanted = parameter.number.value_type();
             let fits = passed.value.bytes.len() == parameter.size as usize
-                && is_float(passed.name) == is_float(wanted)
-                && (parameter.number == Number::Bool) == (passed.name == "bool");
-            if fits {
-                Ok(())
-            } else {
-                Err(format!("is {wanted}, {} was given", passed.name))
+                && is_float(given) == is_float(wanted)
+                && (parameter.number == Number::Bool) == (given == "bool");
+            match fits {
+                true => Ok(()),
+                false => Err(Mismatch::Value { wanted, given }),
             }
         }
-        (Class::Value, Some(_)) => Err(format!(
-            "is {}, a buffer was given",
-            parameter.number.value_type()
-        )),
-        (_, None) => Err(format!(
-            "is memory with {element}, {} was given; pass a buffer",
-            passed.name
-        )),
-        (class, Some((elements, size, writable))) => {
+        (Class::Value, Some(_)) => {
+            let given = "a buffer";
+            Err(Mismatch::Value { wanted, given })
+        }
+        (_, None) => {
+            let elements = elements();
+            Err(Mismatch::NoBuffer { elements, given })
+        }
+        (class, Some((count, size, writable))) => {
             if size != u64::from(parameter.size) {
-                Err(format!(
-                    "is memory with {element}, a buffer of {} was given",
-                    passed.name
-                ))
+                let elements = elements();
+                Err(Mismatch::Elements { elements, given })
             } else if class == Class::Disjoint && !writable {
-                Err("is written by the kernel: pass `&mut buffer`".into())
-            } else if elements > u64::from(u32::MAX) {
-                Err(format!(
-                    "has {elements} elements; a slice of a kernel has at most {}",
-                    u32::MAX
-                ))
-            } else if class == Class::Reference && elements == 0 {
-                Err("is a reference to one value, and the buffer has none".into())
+                Err(Mismatch::ReadOnly)
+            } else if count > u64::from(u32::MAX) {
+                Err(Mismatch::TooLong(count))
+            } else if class == Class::Reference && count == 0 {
+                Err(Mismatch::Empty)
             } else {
                 Ok(())
             }

@@ -30,7 +30,7 @@ mod toolchain;
 
 pub use compiled::{Compiled, Description};
 pub use descriptor::{Class, KernelDescription, Number, Parameter};
-pub use error::Error;
+pub use error::{Error, Mismatch};
 pub use kernels::Kernels;
 pub use launch::{Argument, Embedded, Kernel, Launch, Module, Passed};
 pub use thisgpu_llvm::flags::OptLevel;

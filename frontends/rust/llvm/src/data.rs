@@ -1,5 +1,6 @@
 //! Constants as bytes and addresses.
 
+use crate::error::Problem;
 use crate::layout;
 use crate::model::{AddressOf, Binary, Cast, Constant, Expression, Type, Value};
 use std::sync::Arc;
@@ -52,7 +53,7 @@ pub fn address(constant: &Constant) -> Option<(Arc<str>, i64)> {
 ///
 /// # Errors
 /// What is not known before the program runs.
-pub fn scalar(ty: &Type, constant: &Constant) -> Result<Scalar, String> {
+pub fn scalar(ty: &Type, constant: &Constant) -> Result<Scalar, Problem> {
     let width = |ty: &Type| layout::bits(ty).map_or(128, |bits| bits.min(128) as u32);
     Ok(match constant {
         Constant::Int(bits) => Scalar::Bits(bits & mask(width(ty))),
@@ -63,13 +64,13 @@ pub fn scalar(ty: &Type, constant: &Constant) -> Result<Scalar, String> {
             Expression::Address(address) => {
                 let offset = constant_offset(address)?;
                 let Value::Constant(base) = &address.base.value else {
-                    return Err("a constant address of a value".to_owned());
+                    return Err(Problem::NotConstant("a constant address of a value".into()));
                 };
                 add(scalar(&address.base.ty, base)?, i128::from(offset), 64)
             }
             Expression::Cast(cast, operand, to) => {
                 let Value::Constant(of) = &operand.value else {
-                    return Err("a constant cast of a value".to_owned());
+                    return Err(Problem::NotConstant("a constant cast of a value".into()));
                 };
                 match (scalar(&operand.ty, of)?, cast) {
                     (Scalar::Bits(bits), Cast::SExt) => {
@@ -78,12 +79,16 @@ pub fn scalar(ty: &Type, constant: &Constant) -> Result<Scalar, String> {
                     }
                     (Scalar::Bits(bits), _) => Scalar::Bits(bits & mask(width(to))),
                     (address, _) if width(to) == 64 => address,
-                    _ => return Err("a part of an address is no constant here".to_owned()),
+                    _ => {
+                        return Err(Problem::NotConstant(
+                            "a part of an address is no constant here".into(),
+                        ));
+                    }
                 }
             }
             Expression::Binary(binary, left, right) => {
                 let (Value::Constant(a), Value::Constant(b)) = (&left.value, &right.value) else {
-                    return Err("a constant sum of values".to_owned());
+                    return Err(Problem::NotConstant("a constant sum of values".into()));
                 };
                 let bits = width(&left.ty);
                 match (binary, scalar(&left.ty, a)?, scalar(&right.ty, b)?) {
@@ -97,13 +102,21 @@ pub fn scalar(ty: &Type, constant: &Constant) -> Result<Scalar, String> {
                     (Binary::Sub, Scalar::Address(a, x), Scalar::Address(b, y)) if a == b => {
                         Scalar::Bits(i128::from(x.wrapping_sub(y)) as u128 & mask(bits))
                     }
-                    _ => return Err(format!("`{binary:?}` of constant addresses")),
+                    _ => {
+                        return Err(Problem::NotConstant(
+                            format!("`{binary:?}` of constant addresses").into(),
+                        ));
+                    }
                 }
             }
-            Expression::Unknown(name) => return Err(format!("constant `{name}`")),
+            Expression::Unknown(name) => {
+                return Err(Problem::NotConstant(format!("constant `{name}`").into()));
+            }
         },
         Constant::Bytes(_) | Constant::Aggregate(_) | Constant::Splat(_) => {
-            return Err("an aggregate where a scalar is expected".to_owned());
+            return Err(Problem::Inconsistent(
+                "an aggregate where a scalar is expected".into(),
+            ));
         }
     })
 }
@@ -116,14 +129,14 @@ fn add(to: Scalar, by: i128, bits: u32) -> Scalar {
 }
 
 /// The bytes that a `getelementptr` of constants adds.
-fn constant_offset(address: &AddressOf) -> Result<i64, String> {
+fn constant_offset(address: &AddressOf) -> Result<i64, Problem> {
     let (mut total, mut ty) = (0_i64, &address.element);
     for (depth, index) in address.indices.iter().enumerate() {
         let Value::Constant(constant) = &index.value else {
-            return Err("an index that is no constant".to_owned());
+            return Err(Problem::NotConstant("an index that is no constant".into()));
         };
         let Scalar::Bits(bits) = scalar(&index.ty, constant)? else {
-            return Err("an address as an index".to_owned());
+            return Err(Problem::NotConstant("an address as an index".into()));
         };
         let width = layout::bits(&index.ty).unwrap_or(64) as u32;
         let number = signed(bits, width) as i64;
@@ -135,8 +148,8 @@ fn constant_offset(address: &AddressOf) -> Result<i64, String> {
 }
 
 /// The bytes that one index of a known number adds, and the type that it leads to.
-pub fn step(ty: &Type, first: bool, number: i64) -> Result<(i64, &Type), String> {
-    let unknown = || format!("the size of {ty:?} is not known");
+pub fn step(ty: &Type, first: bool, number: i64) -> Result<(i64, &Type), Problem> {
+    let unknown = || Problem::NoSize(format!("the size of {ty:?} is not known").into());
     if first {
         let size = layout::size(ty).ok_or_else(unknown)?;
         return Ok((number.wrapping_mul(size as i64), ty));
@@ -151,7 +164,9 @@ pub fn step(ty: &Type, first: bool, number: i64) -> Result<(i64, &Type), String>
             let size = layout::size(inner).ok_or_else(unknown)?;
             Ok((number.wrapping_mul(size as i64), inner))
         }
-        _ => Err(format!("an index into {ty:?}")),
+        _ => Err(Problem::Inconsistent(
+            format!("an index into {ty:?}").into(),
+        )),
     }
 }
 
@@ -159,10 +174,13 @@ pub fn step(ty: &Type, first: bool, number: i64) -> Result<(i64, &Type), String>
 ///
 /// # Errors
 /// What is not known before the program runs, or has no place in memory.
-pub fn image(ty: &Type, constant: &Constant) -> Result<Image, String> {
-    let size = layout::size(ty).ok_or_else(|| format!("{ty:?} has no place in memory"))?;
+pub fn image(ty: &Type, constant: &Constant) -> Result<Image, Problem> {
+    let size = layout::size(ty)
+        .ok_or_else(|| Problem::NoSize(format!("{ty:?} has no place in memory").into()))?;
     if size > MAX_BYTES {
-        return Err(format!("{size} bytes are more than 1 GiB"));
+        return Err(Problem::TooLarge(
+            format!("{size} bytes are more than 1 GiB").into(),
+        ));
     }
     let bytes = vec![0; size as usize];
     let mut image = Image {
@@ -174,7 +192,7 @@ pub fn image(ty: &Type, constant: &Constant) -> Result<Image, String> {
 }
 
 impl Image {
-    fn write(&mut self, ty: &Type, constant: &Constant, at: u64) -> Result<(), String> {
+    fn write(&mut self, ty: &Type, constant: &Constant, at: u64) -> Result<(), Problem> {
         match constant {
             Constant::Zero | Constant::Undefined => {}
             Constant::Bytes(bytes) => self.put(at, bytes),
@@ -189,19 +207,23 @@ impl Image {
                         self.lane(ty, of, element, index, at)?;
                         continue;
                     }
-                    let offset = layout::offset(ty, index).ok_or("an element of no place")?;
+                    let offset = layout::offset(ty, index)
+                        .ok_or(Problem::NoSize("an element of no place".into()))?;
                     self.write(of, element, at + offset)?;
                 }
             }
             _ => match scalar(ty, constant)? {
                 Scalar::Bits(bits) => {
-                    let size = layout::store_size(ty).ok_or("a scalar of no size")?;
+                    let size = layout::store_size(ty)
+                        .ok_or(Problem::NoSize("a scalar of no size".into()))?;
                     let bytes = bits.to_le_bytes();
                     self.put(at, &bytes[..(size as usize).min(bytes.len())]);
                 }
                 Scalar::Address(symbol, addend) => {
                     if layout::store_size(ty) != Some(layout::POINTER_BYTES) {
-                        return Err("an address of less than 64 bits".to_owned());
+                        return Err(Problem::NotConstant(
+                            "an address of less than 64 bits".into(),
+                        ));
                     }
                     self.relocations.push((at, symbol, addend));
                 }
@@ -218,13 +240,14 @@ impl Image {
         constant: &Constant,
         index: u64,
         at: u64,
-    ) -> Result<(), String> {
-        let width = layout::bits(vector.lane()).ok_or("a lane of no size")?;
+    ) -> Result<(), Problem> {
+        let width =
+            layout::bits(vector.lane()).ok_or(Problem::NoSize("a lane of no size".into()))?;
         if width % 8 == 0 {
             return self.write(of, constant, at + width / 8 * index);
         }
         let Scalar::Bits(bits) = scalar(of, constant)? else {
-            return Err("an address in a narrow lane".to_owned());
+            return Err(Problem::NotConstant("an address in a narrow lane".into()));
         };
         for bit in (0..width).filter(|bit| bits >> bit & 1 == 1) {
             let position = width * index + bit;

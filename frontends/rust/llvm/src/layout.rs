@@ -3,7 +3,9 @@
 //! The kernel's crate is compiled for the host, whose layout the device has too: little-endian, pointers of 64 bits,
 //! every integer up to 128 bits and every float aligned to its size.
 
+use crate::error::ReadError;
 use crate::model::Type;
+use std::borrow::Cow;
 
 /// Bytes of a generic address.
 pub const POINTER_BYTES: u64 = 8;
@@ -12,17 +14,14 @@ pub const POINTER_BYTES: u64 = 8;
 ///
 /// # Errors
 /// What is different.
-pub fn check(layout: &str) -> Result<(), String> {
+pub fn check(layout: &str) -> Result<(), ReadError> {
     let specifications: Vec<&str> = layout.split('-').collect();
-    let wrong = |what: &str| {
-        let message = format!(
-            "data layout `{layout}`: {what}; compile for x86_64-unknown-linux-gnu or another target with the same \
-             layout"
-        );
-        Err(message)
+    let wrong = |difference: Cow<'static, str>| {
+        let layout = layout.to_owned();
+        Err(ReadError::Layout { layout, difference })
     };
     if !specifications.contains(&"e") {
-        return wrong("memory must be little-endian");
+        return wrong("memory must be little-endian".into());
     }
     // Without a word, LLVM aligns i64 to 4 bytes and i128 to those of i64.
     for integer in ["i64:64", "i128:128"] {
@@ -30,7 +29,7 @@ pub fn check(layout: &str) -> Result<(), String> {
             .iter()
             .any(|found| *found == integer || found.starts_with(&format!("{integer}:")))
         {
-            return wrong(&format!("`{integer}` must be there"));
+            return wrong(format!("`{integer}` must be there").into());
         }
     }
     for specification in &specifications {
@@ -47,7 +46,7 @@ pub fn check(layout: &str) -> Result<(), String> {
             _ => continue,
         };
         if !(sizes == expected || sizes.starts_with(&format!("{expected}:"))) {
-            return wrong(&format!("`{specification}` must be `{kind}:{expected}`"));
+            return wrong(format!("`{specification}` must be `{kind}:{expected}`").into());
         }
     }
     Ok(())

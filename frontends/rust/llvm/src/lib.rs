@@ -20,7 +20,7 @@ mod translate;
 mod visit;
 
 pub use device::{is_convergent, pure_intrinsics};
-pub use error::{Error, Place};
+pub use error::{Error, Moved, Place, Problem, ReadError};
 pub use link::{Program, Symbol};
 pub use model::Module;
 pub use translate::{Kernel, Translation, clif, translate};

@@ -5,7 +5,7 @@
 //! and debug information stays with its module.
 
 use crate::data;
-use crate::error::{Error, Place};
+use crate::error::{Error, Place, Problem};
 use crate::model::{Function, Item, Linkage, Metadata, Module, Variable};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -56,11 +56,12 @@ impl Program {
                 let weak = linkage == Linkage::Weak;
                 match global.get(name) {
                     Some((first, _, false)) if !weak => {
-                        let message = format!(
-                            "`{name}` is defined twice: in {} and in {}",
-                            modules[*first].name, module.name
-                        );
-                        return Err(Error::new(None, message));
+                        let problem = Problem::DefinedTwice {
+                            name: name.to_string(),
+                            first: modules[*first].name.clone(),
+                            second: module.name.clone(),
+                        };
+                        return Err(Error::new(None, problem));
                     }
                     Some((_, _, first)) if weak || !first => {}
                     _ => {

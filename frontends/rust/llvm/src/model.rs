@@ -1,5 +1,6 @@
 //! LLVM IR as this crate sees it: what a text says, without what optimisation passes alone would need.
 
+use crate::error::ReadError;
 use crate::layout::{self, Fields};
 use hashbrown::HashMap;
 use std::fmt;
@@ -512,7 +513,7 @@ pub enum Operation {
     },
     Unreachable,
     /// One that is not translated, with the reason.
-    Unsupported(String),
+    Unsupported(ReadError),
 }
 
 impl Operation {

@@ -5,7 +5,7 @@
 //! dynamic shared memory, [`DYNAMIC_START`], has it at the same offset as all others that do, since a function that
 //! several kernels call knows one offset only.
 
-use crate::error::Error;
+use crate::error::{Error, Problem};
 use crate::layout;
 use crate::link::{Program, Symbol};
 use crate::model::{Constant, Variable};
@@ -58,8 +58,9 @@ pub fn lay_out(program: &Program, kernels: &[Symbol]) -> Result<Shared, Vec<Erro
         };
         let (size, align) = match place(variable) {
             Ok(place) => place,
-            Err(message) => {
-                errors.push(Error::new(None, format!("`{}`: {message}", variable.name)));
+            Err(problem) => {
+                let (name, problem) = (variable.name.to_string(), Box::new(problem));
+                errors.push(Error::new(None, Problem::Shared { name, problem }));
                 continue;
             }
         };
@@ -86,21 +87,21 @@ pub fn lay_out(program: &Program, kernels: &[Symbol]) -> Result<Shared, Vec<Erro
 }
 
 /// Size and alignment of a variable.
-fn place(variable: &Variable) -> Result<(u64, u64), String> {
+fn place(variable: &Variable) -> Result<(u64, u64), Problem> {
     if !matches!(
         variable.value,
         Some(Constant::Zero | Constant::Undefined) | None
     ) {
-        return Err("shared memory has no initial value; write it in the kernel".to_owned());
+        let message = "shared memory has no initial value; write it in the kernel";
+        return Err(Problem::Unsupported(message.into()));
     }
-    let unknown = || "a type that has no place in memory".to_owned();
+    let unknown = || Problem::NoSize("a type that has no place in memory".into());
     let size = layout::size(&variable.ty).ok_or_else(unknown)?;
     let natural = layout::align(&variable.ty).ok_or_else(unknown)?;
     let align = variable.align.unwrap_or(natural);
     if align > MAX_ALIGN {
-        return Err(format!(
-            "shared memory is aligned to {MAX_ALIGN} bytes, not to {align}"
-        ));
+        let message = format!("shared memory is aligned to {MAX_ALIGN} bytes, not to {align}");
+        return Err(Problem::Unsupported(message.into()));
     }
     Ok((size, align))
 }
@@ -188,6 +189,10 @@ start:
             define void @k() {\nstart:\n  store i8 1, ptr @__thisgpu_static_shared_a\n  ret void\n}\n";
         let program = Program::link(vec![Module::parse("m", text).unwrap()]).unwrap();
         let errors = lay_out(&program, &[program.function("k").unwrap()]).unwrap_err();
-        assert!(errors[0].message.contains("initial value"), "{}", errors[0]);
+        assert!(
+            errors[0].to_string().contains("initial value"),
+            "{}",
+            errors[0]
+        );
     }
 }

@@ -262,5 +262,5 @@ fn what_is_not_supported_is_said_with_file_and_line() {
         assert!(said.contains(&format!("basic.rs:{line}:")), "{said}");
     }
     let errors = translated(&program, &["nothing"]).unwrap_err();
-    assert!(errors[0].message.contains("not defined"));
+    assert!(errors[0].to_string().contains("not defined"));
 }

@@ -432,5 +432,5 @@ fn what_is_refused_names_the_line_and_says_why() {
 #[test]
 fn a_value_of_another_type_is_an_error_and_no_panic() {
     let errors = compiled("define void @k(i64 %x) {\nstart:\n  %a = add i8 %x, 1\n  ret void\n}\n");
-    assert!(errors.unwrap_err()[0].message.contains("used as"));
+    assert!(errors.unwrap_err()[0].to_string().contains("used as"));
 }

@@ -23,7 +23,7 @@ mod sites;
 #[cfg(test)]
 mod tests;
 
-use crate::error::Error;
+use crate::error::{Error, Moved, Problem};
 use crate::link::Program;
 use control::Controls;
 use hashbrown::HashMap;
@@ -100,27 +100,22 @@ fn compare(ours: &[Site], theirs: &[Site], controls: &mut Controls, errors: &mut
     }
     let mut of_one_place: HashMap<&Key, Vec<&Site>> = HashMap::new();
     for site in ours {
-        let mut wrong = |what: &str| {
-            let message = format!("`{}` {what}", site.intrinsic);
-            errors.push(Error::new(site.place.clone(), message));
+        let mut wrong = |moved: Moved| {
+            let intrinsic = site.intrinsic.to_string();
+            let problem = Problem::Moved { intrinsic, moved };
+            errors.push(Error::new(site.place.clone(), problem));
         };
         let Some(key) = &site.key else {
-            wrong(
-                "has no place in the source, so that nothing says that it is where it was; compile with `-C \
-                 debuginfo=1`",
-            );
+            wrong(Moved::NoPlace);
             continue;
         };
         if !site.convergent {
-            wrong(
-                "was compiled without being `convergent`, so that LLVM may have moved it; compile with the flags of \
-                 thisgpu-build",
-            );
+            wrong(Moved::NotConvergent);
         }
         match depths.get(key) {
-            None => wrong("is not called from here in the source; LLVM has merged or moved it"),
+            None => wrong(Moved::Elsewhere),
             Some(depth) if site.depth > *depth => {
-                wrong("is in more loops than in the source; LLVM has moved it into one");
+                wrong(Moved::InLoop);
             }
             Some(depth) => {
                 let others = of_one_place.entry(key).or_default();
@@ -129,11 +124,7 @@ fn compare(ours: &[Site], theirs: &[Site], controls: &mut Controls, errors: &mut
                     site.comes_with(other, unrolled, controls)
                 };
                 if !others.iter().all(together) {
-                    wrong(
-                        "stands in several branches of what the compiler made of one call, where threads would wait \
-                         for each other in different \
-                         places; put it into a function of its own marked #[inline(never)], or lower the opt-level",
-                    );
+                    wrong(Moved::InBranches);
                 }
                 others.push(site);
             }

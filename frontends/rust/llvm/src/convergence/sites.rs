@@ -1,7 +1,7 @@
 //! The calls of convergent intrinsics that a kernel reaches, and what each is known by.
 
 use super::control::Controls;
-use crate::error::{Error, Place};
+use crate::error::{Error, Place, Problem};
 use crate::link::{Program, Symbol, file};
 use crate::model::{BlockId, Call, Callee, Metadata, Operation};
 use crate::visit;
@@ -257,9 +257,7 @@ impl Walk<'_, '_> {
     fn call(&mut self, callee: Symbol) -> Result<(), Error> {
         if self.path.iter().any(|step| step.function == callee) {
             let place = self.path.last().and_then(|step| self.place(step));
-            let message =
-                "unsupported: a function that waits for other threads calls itself; use a loop";
-            return Err(Error::new(place, message));
+            return Err(Error::new(place, Problem::WaitsInRecursion));
         }
         self.function(callee)
     }
@@ -273,11 +271,11 @@ impl Walk<'_, '_> {
     ) -> Result<(), Error> {
         let place = self.path.last().and_then(|step| self.place(step));
         if self.sites.len() == MOST_SITES {
-            let message = format!(
-                "unsupported: more than {MOST_SITES} ways lead to `{intrinsic}`; mark a function around it \
-                 #[inline(never)]"
-            );
-            return Err(Error::new(place, message));
+            let problem = Problem::TooManyWays {
+                intrinsic: intrinsic.to_owned(),
+                most: MOST_SITES,
+            };
+            return Err(Error::new(place, problem));
         }
         let declared = self.program.declaration(module, symbol);
         let marked = call.attributes.convergent

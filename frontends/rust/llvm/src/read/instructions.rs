@@ -2,6 +2,7 @@
 
 use super::lexer::{Lexer, Token};
 use super::values::{self, NamedTypes, Said};
+use crate::error::ReadError;
 use crate::model::{
     Access, AddressOf, BlockId, Call, Callee, FloatPredicate, Instruction, IntPredicate, Local,
     Operand, Operation, Ordering, Type, Update, Value,
@@ -49,22 +50,22 @@ impl<'a> Names<'a> {
         self.locals.len() as u32
     }
 
-    fn block(&self, name: &str) -> Result<BlockId, String> {
+    fn block(&self, name: &str) -> Result<BlockId, ReadError> {
         let block = self.blocks.get(name).copied();
-        block.ok_or_else(|| format!("there is no block `{name}`"))
+        block.ok_or_else(|| ReadError::NoBlock(name.to_owned()))
     }
 
     /// `label %name`.
-    fn label(&self, lexer: &mut Lexer<'_>) -> Result<BlockId, String> {
+    fn label(&self, lexer: &mut Lexer<'_>) -> Result<BlockId, ReadError> {
         lexer.expect_word("label")?;
         match lexer.next_token() {
             Some(Token::Local(name)) => self.block(&name),
-            other => Err(format!("a block expected, found {other:?}")),
+            other => Err(ReadError::expected("a block", format!("{other:?}"))),
         }
     }
 
     /// A value of a known type.
-    fn value(&mut self, lexer: &mut Lexer<'_>, ty: &Type) -> Result<Value, String> {
+    fn value(&mut self, lexer: &mut Lexer<'_>, ty: &Type) -> Result<Value, ReadError> {
         if let Some(Token::Local(name)) = lexer.peek() {
             let name = name.clone();
             lexer.next_token();
@@ -74,20 +75,20 @@ impl<'a> Names<'a> {
     }
 
     /// A type and a value.
-    fn operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, String> {
+    fn operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, ReadError> {
         let ty = values::ty(lexer, self.named)?;
         let value = self.value(lexer, &ty)?;
         Ok(Operand { ty, value })
     }
 
     /// A comma, a type and a value.
-    fn next_operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, String> {
+    fn next_operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, ReadError> {
         lexer.expect(',')?;
         self.operand(lexer)
     }
 
     /// A type and two values of it.
-    fn pair(&mut self, lexer: &mut Lexer<'_>) -> Result<(Operand, Operand), String> {
+    fn pair(&mut self, lexer: &mut Lexer<'_>) -> Result<(Operand, Operand), ReadError> {
         let left = self.operand(lexer)?;
         lexer.expect(',')?;
         let ty = left.ty.clone();
@@ -119,9 +120,9 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn operation(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), String> {
+    fn operation(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
         let Some(Token::Word(opcode)) = lexer.next_token() else {
-            return Err("no instruction".to_owned());
+            return Err(ReadError::Inconsistent("no instruction".into()));
         };
         if let Some(binary) = values::binary(opcode) {
             self.skip_flags(lexer);
@@ -184,7 +185,9 @@ impl<'a> Names<'a> {
                 let path = path(lexer)?;
                 let mut ty = &of.ty;
                 for index in &path {
-                    ty = ty.element(*index).ok_or("an index out of range")?;
+                    ty = ty
+                        .element(*index)
+                        .ok_or(ReadError::Inconsistent("an index out of range".into()))?;
                 }
                 Ok((ty.clone(), Operation::ExtractValue(of, path)))
             }
@@ -218,10 +221,8 @@ impl<'a> Names<'a> {
                 self.memory(lexer, opcode)
             }
             "invoke" | "landingpad" | "resume" | "cleanuppad" | "catchpad" | "cleanupret"
-            | "catchret" | "catchswitch" => Err(format!(
-                "`{opcode}`: nothing unwinds on the device; compile with `-C panic=abort`"
-            )),
-            opcode => Err(format!("`{opcode}` is not supported")),
+            | "catchret" | "catchswitch" => Err(ReadError::Unwinds(opcode.to_owned())),
+            opcode => Err(ReadError::Unsupported(format!("`{opcode}`"))),
         }
     }
 
@@ -239,7 +240,7 @@ impl<'a> Names<'a> {
         &mut self,
         lexer: &mut Lexer<'_>,
         integers: bool,
-    ) -> Result<(Type, Operation), String> {
+    ) -> Result<(Type, Operation), ReadError> {
         let mut word = "";
         while let Some(Token::Word(next)) = lexer.peek() {
             if values::begins_type(&Token::Word(next)) {
@@ -248,7 +249,7 @@ impl<'a> Names<'a> {
             word = next;
             lexer.next_token();
         }
-        let unknown = || format!("comparison `{word}` is not known");
+        let unknown = || ReadError::Unknown(format!("comparison `{word}`"));
         let (left, right) = self.pair(lexer)?;
         let ty = left.ty.with_lane(Type::BOOL);
         let operation = match integers {
@@ -260,7 +261,7 @@ impl<'a> Names<'a> {
         Ok((ty, operation))
     }
 
-    fn phi(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), String> {
+    fn phi(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
         self.skip_flags(lexer);
         let ty = values::ty(lexer, self.named)?;
         let mut incoming = Vec::new();
@@ -270,7 +271,7 @@ impl<'a> Names<'a> {
             lexer.expect(',')?;
             let from = match lexer.next_token() {
                 Some(Token::Local(name)) => self.block(&name)?,
-                other => return Err(format!("a block expected, found {other:?}")),
+                other => return Err(ReadError::expected("a block", format!("{other:?}"))),
             };
             lexer.expect(']')?;
             incoming.push((value, from));
@@ -283,7 +284,7 @@ impl<'a> Names<'a> {
         Ok((ty, Operation::Phi(incoming)))
     }
 
-    fn switch(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), String> {
+    fn switch(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
         let on = self.operand(lexer)?;
         lexer.expect(',')?;
         let default = self.label(lexer)?;
@@ -294,7 +295,10 @@ impl<'a> Names<'a> {
             let value = match (value, ty) {
                 (crate::model::Constant::Int(value), _) => value,
                 (crate::model::Constant::Zero, _) => 0,
-                (other, _) => return Err(format!("{other:?} is no case of a switch")),
+                (other, _) => {
+                    let message = format!("{other:?} is no case of a switch");
+                    return Err(ReadError::Inconsistent(message.into()));
+                }
             };
             lexer.expect(',')?;
             cases.push((value, self.label(lexer)?));
@@ -303,13 +307,15 @@ impl<'a> Names<'a> {
         Ok((Type::Void, operation))
     }
 
-    fn shuffle(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), String> {
+    fn shuffle(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
         use crate::model::Constant;
         let left = self.operand(lexer)?;
         let right = self.next_operand(lexer)?;
         lexer.expect(',')?;
         let (mask_type, mask) = values::operand_constant(lexer, self.named)?;
-        let lanes = mask_type.lanes().ok_or("a mask that is no vector")?;
+        let lanes = mask_type
+            .lanes()
+            .ok_or(ReadError::Inconsistent("a mask that is no vector".into()))?;
         let number = |constant: &Constant| match constant {
             Constant::Int(lane) => Some(*lane as u32),
             Constant::Zero => Some(0),
@@ -324,7 +330,7 @@ impl<'a> Names<'a> {
         Ok((ty, Operation::Shuffle(left, right, mask)))
     }
 
-    fn call(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), String> {
+    fn call(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
         values::attributes(lexer, self.named, values::begins_type)?;
         let returns = values::ty(lexer, self.named)?;
         // The parameters of a function that takes more than it says.
@@ -377,7 +383,7 @@ impl<'a> Names<'a> {
         Ok((returns, Operation::Call(Box::new(call))))
     }
 
-    fn argument(&mut self, lexer: &mut Lexer<'_>, call: &mut Call) -> Result<(), String> {
+    fn argument(&mut self, lexer: &mut Lexer<'_>, call: &mut Call) -> Result<(), ReadError> {
         let ty = values::ty(lexer, self.named)?;
         if matches!(&ty, Type::Other(name) if &**name == "metadata") {
             // Only debugging and constrained floats have such operands.
@@ -440,7 +446,11 @@ impl<'a> Names<'a> {
         groups.fold(said.attributes, |all, group| all | *group)
     }
 
-    fn memory(&mut self, lexer: &mut Lexer<'_>, opcode: &str) -> Result<(Type, Operation), String> {
+    fn memory(
+        &mut self,
+        lexer: &mut Lexer<'_>,
+        opcode: &str,
+    ) -> Result<(Type, Operation), ReadError> {
         let mut flags = Vec::new();
         let mut own_thread = false;
         while let Some(Token::Word(word)) = lexer.peek() {
@@ -519,8 +529,8 @@ impl<'a> Names<'a> {
             }
             "atomicrmw" => {
                 let name = flags.last().copied().unwrap_or_default();
-                let update =
-                    update(name).ok_or_else(|| format!("`atomicrmw {name}` is not known"))?;
+                let update = update(name)
+                    .ok_or_else(|| ReadError::Unknown(format!("`atomicrmw {name}`")))?;
                 let address = self.operand(lexer)?;
                 let operand = self.next_operand(lexer)?;
                 let access = access(lexer, volatile)?;
@@ -550,7 +560,9 @@ impl<'a> Names<'a> {
                     .into_iter()
                     .any(|operand| operand.ty.lanes().is_some())
                 {
-                    return Err("`getelementptr` of vectors is not supported".to_owned());
+                    return Err(ReadError::Unsupported(
+                        "`getelementptr` of vectors".to_owned(),
+                    ));
                 }
                 let operation = Operation::Address(AddressOf {
                     element,
@@ -564,7 +576,7 @@ impl<'a> Names<'a> {
 }
 
 /// Indices of an aggregate.
-fn path(lexer: &mut Lexer<'_>) -> Result<Vec<u64>, String> {
+fn path(lexer: &mut Lexer<'_>) -> Result<Vec<u64>, ReadError> {
     let mut path = Vec::new();
     loop {
         let mut ahead = lexer.clone();
@@ -577,7 +589,7 @@ fn path(lexer: &mut Lexer<'_>) -> Result<Vec<u64>, String> {
 }
 
 /// What stands behind the operands of an access.
-fn access(lexer: &mut Lexer<'_>, volatile: bool) -> Result<Access, String> {
+fn access(lexer: &mut Lexer<'_>, volatile: bool) -> Result<Access, ReadError> {
     let mut access = Access {
         align: 1,
         ordering: Ordering::Plain,

@@ -1,5 +1,6 @@
 //! Tokens of LLVM IR.
 
+use crate::error::ReadError;
 use std::borrow::Cow;
 
 /// A token. Names are without their mark, quotes and escapes.
@@ -59,10 +60,10 @@ impl<'a> Lexer<'a> {
     /// Those of `read`; more than [`MAX_DEPTH`] inside of each other.
     pub fn nested<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<T, String> {
+        read: impl FnOnce(&mut Self) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
         if self.depth == MAX_DEPTH {
-            return Err(too_deep());
+            return Err(TOO_DEEP);
         }
         self.depth += 1;
         let found = read(self);
@@ -109,22 +110,22 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// When something else comes.
-    pub fn expect(&mut self, sign: char) -> Result<(), String> {
+    pub fn expect(&mut self, sign: char) -> Result<(), ReadError> {
         if self.eat(sign) {
             return Ok(());
         }
-        Err(format!("`{sign}` expected, found {}", self.found()))
+        Err(ReadError::expected(format!("`{sign}`"), self.found()))
     }
 
     /// Passes a word.
     ///
     /// # Errors
     /// When something else comes.
-    pub fn expect_word(&mut self, word: &str) -> Result<(), String> {
+    pub fn expect_word(&mut self, word: &str) -> Result<(), ReadError> {
         if self.eat_word(word) {
             return Ok(());
         }
-        Err(format!("`{word}` expected, found {}", self.found()))
+        Err(ReadError::expected(format!("`{word}`"), self.found()))
     }
 
     /// What comes next, for messages.
@@ -139,15 +140,15 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// When they are not closed.
-    pub fn skip_brackets(&mut self) -> Result<(), String> {
+    pub fn skip_brackets(&mut self) -> Result<(), ReadError> {
         let mut depth = 0_u32;
         loop {
             match self.next_token() {
                 Some(Token::Sign('(' | '[' | '{')) => depth += 1,
                 Some(Token::Sign(')' | ']' | '}')) if depth != 0 => depth -= 1,
                 Some(_) if depth != 0 => {}
-                Some(token) => return Err(format!("brackets expected, found {token:?}")),
-                None => return Err("brackets that are not closed".to_owned()),
+                Some(token) => return Err(ReadError::expected("brackets", format!("{token:?}"))),
+                None => return Err(ReadError::Unclosed),
             }
             if depth == 0 {
                 return Ok(());
@@ -281,9 +282,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// What is said of types and constants with more than [`MAX_DEPTH`] inside of each other.
-pub fn too_deep() -> String {
-    format!("types or constants nested more than {MAX_DEPTH} deep are not supported")
-}
+pub const TOO_DEEP: ReadError = ReadError::TooDeep { most: MAX_DEPTH };
 
 /// Whether a character may stand in a name without quotes.
 fn is_of_name(byte: u8) -> bool {

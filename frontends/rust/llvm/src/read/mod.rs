@@ -13,7 +13,7 @@ mod lexer;
 mod metadata;
 mod values;
 
-use crate::error::Error;
+use crate::error::{Error, Problem, ReadError};
 use crate::layout;
 use crate::model::{
     Alias, Attributes, Block, Function, Instruction, Item, Linkage, Module, Operation, Parameter,
@@ -43,12 +43,20 @@ impl Module {
         };
         reader.groups(text);
         reader.types(text);
-        reader.text(text).map_err(|(line, message)| {
-            Error::of_module(name, format!("line {line} of its LLVM IR: {message}"))
+        reader.text(text).map_err(|(line, error)| {
+            let module = name.to_owned();
+            Error::new(
+                None,
+                Problem::Read {
+                    module,
+                    line,
+                    error,
+                },
+            )
         })?;
         if !reader.laid_out {
-            let message = "no `target datalayout`: sizes of types are unknown";
-            return Err(Error::of_module(name, message));
+            let module = name.to_owned();
+            return Err(Error::new(None, Problem::NoLayout { module }));
         }
         let mut module = reader.module;
         module.number();
@@ -135,7 +143,7 @@ impl Reader {
         }
     }
 
-    fn text(&mut self, text: &str) -> Result<(), (usize, String)> {
+    fn text(&mut self, text: &str) -> Result<(), (usize, ReadError)> {
         let mut lines = Lines {
             text,
             at: 0,
@@ -144,12 +152,12 @@ impl Reader {
         while let Some(line) = lines.next_line() {
             let number = lines.line;
             self.line(line, &mut lines)
-                .map_err(|message| (number, message))?;
+                .map_err(|error| (number, error))?;
         }
         Ok(())
     }
 
-    fn line(&mut self, line: &str, lines: &mut Lines<'_>) -> Result<(), String> {
+    fn line(&mut self, line: &str, lines: &mut Lines<'_>) -> Result<(), ReadError> {
         if let Some(comment) = line.strip_prefix("; ") {
             if !comment.starts_with("Function Attrs:") {
                 self.title = Some(comment.into());
@@ -198,14 +206,14 @@ impl Reader {
             return Ok(());
         }
         let begin: String = line.chars().take(60).collect();
-        Err(format!("`{begin}` is no part of a module that is known"))
+        Err(ReadError::NoPart(begin))
     }
 
     /// A variable or an alias.
-    fn global(&mut self, line: &str) -> Result<(), String> {
+    fn global(&mut self, line: &str) -> Result<(), ReadError> {
         let mut lexer = Lexer::new(line);
         let Some(Token::Global(name)) = lexer.next_token() else {
-            return Err("a name expected".to_owned());
+            return Err(ReadError::Missing("a name"));
         };
         let name: Arc<str> = name.as_ref().into();
         lexer.expect('=')?;
@@ -223,7 +231,7 @@ impl Reader {
                         lexer.skip_brackets()?;
                     }
                 }
-                other => return Err(format!("a variable expected, found {other:?}")),
+                other => return Err(ReadError::expected("a variable", format!("{other:?}"))),
             }
         };
         let ty = values::ty(&mut lexer, &self.named)?;
@@ -269,7 +277,7 @@ impl Reader {
         text: &str,
         title: Option<Arc<str>>,
         names: &mut Option<Vec<String>>,
-    ) -> Result<Function, String> {
+    ) -> Result<Function, ReadError> {
         let mut lexer = Lexer::new(text);
         let mut linkage = Linkage::External;
         for word in text.split_whitespace().take(3) {
@@ -278,7 +286,7 @@ impl Reader {
         values::attributes(&mut lexer, &self.named, values::begins_type)?;
         let returns = values::ty(&mut lexer, &self.named)?;
         let Some(Token::Global(name)) = lexer.next_token() else {
-            return Err("the name of a function expected".to_owned());
+            return Err(ReadError::Missing("the name of a function"));
         };
         let name: Arc<str> = name.as_ref().into();
         lexer.expect('(')?;
@@ -337,7 +345,7 @@ impl Reader {
         first: &str,
         title: Option<Arc<str>>,
         lines: &mut Lines<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), ReadError> {
         let mut parameters = Some(Vec::new());
         let mut function = self.signature(first, title, &mut parameters)?;
         let parameters = parameters.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Types, constants and attributes.
 
-use super::lexer::{Lexer, MAX_DEPTH, Token, too_deep};
+use super::lexer::{Lexer, MAX_DEPTH, TOO_DEEP, Token};
+use crate::error::ReadError;
 use crate::model::{
     AddressOf, Attributes, Binary, Cast, Constant, Expression, Operand, Struct, Type, Value,
 };
@@ -45,7 +46,7 @@ fn int_bits(word: &str) -> Option<u32> {
 }
 
 /// A type.
-pub fn ty(lexer: &mut Lexer<'_>, named: &NamedTypes) -> Result<Type, String> {
+pub fn ty(lexer: &mut Lexer<'_>, named: &NamedTypes) -> Result<Type, ReadError> {
     let token = lexer.next_token();
     let first = match token {
         Some(Token::Word(word)) => match word {
@@ -102,13 +103,13 @@ pub fn ty(lexer: &mut Lexer<'_>, named: &NamedTypes) -> Result<Type, String> {
                 false => bounded(Type::Vector(count, Arc::new(lane)))?,
             }
         }
-        other => return Err(format!("a type expected, found {other:?}")),
+        other => return Err(ReadError::expected("a type", format!("{other:?}"))),
     };
     Ok(first)
 }
 
 /// The fields of a structure, behind its opening brace.
-fn structure(lexer: &mut Lexer<'_>, named: &NamedTypes, packed: bool) -> Result<Type, String> {
+fn structure(lexer: &mut Lexer<'_>, named: &NamedTypes, packed: bool) -> Result<Type, ReadError> {
     let mut fields = Vec::new();
     while !lexer.eat('}') {
         if !fields.is_empty() {
@@ -125,35 +126,34 @@ const MAX_NODES: u64 = 1 << 24;
 
 /// A type that is made of no more others than passes over types can take. Named types are in it, so it may be more than
 /// its text.
-fn bounded(ty: Type) -> Result<Type, String> {
+fn bounded(ty: Type) -> Result<Type, ReadError> {
     let extent = ty.extent();
     if extent.depth > MAX_DEPTH {
-        return Err(too_deep());
+        return Err(TOO_DEEP);
     }
     if extent.nodes > MAX_NODES {
-        return Err(format!(
-            "types made of more than {MAX_NODES} others are not supported"
-        ));
+        return Err(ReadError::TooLarge { most: MAX_NODES });
     }
     Ok(ty)
 }
 
 /// A number without a sign.
-pub fn number<N: std::str::FromStr>(lexer: &mut Lexer<'_>) -> Result<N, String> {
+pub fn number<N: std::str::FromStr>(lexer: &mut Lexer<'_>) -> Result<N, ReadError> {
     match lexer.next_token() {
-        Some(Token::Number(digits)) => digits
-            .parse()
-            .map_err(|_| format!("`{digits}` is no number that can stand here")),
-        other => Err(format!("a number expected, found {other:?}")),
+        Some(Token::Number(digits)) => digits.parse().map_err(|_| ReadError::Number {
+            digits: digits.to_owned(),
+            place: "that can stand here",
+        }),
+        other => Err(ReadError::expected("a number", format!("{other:?}"))),
     }
 }
 
 /// An alignment: a power of two.
-pub fn alignment(lexer: &mut Lexer<'_>) -> Result<u64, String> {
+pub fn alignment(lexer: &mut Lexer<'_>) -> Result<u64, ReadError> {
     let align: u64 = number(lexer)?;
     match align.is_power_of_two() && align <= 1 << 32 {
         true => Ok(align),
-        false => Err(format!("an alignment of {align} bytes")),
+        false => Err(ReadError::Alignment(align)),
     }
 }
 
@@ -175,7 +175,7 @@ pub fn attributes(
     lexer: &mut Lexer<'_>,
     named: &NamedTypes,
     ends: impl Fn(&Token<'_>) -> bool,
-) -> Result<Said, String> {
+) -> Result<Said, ReadError> {
     let mut said = Said::default();
     while let Some(token) = lexer.peek() {
         if ends(token) {
@@ -213,7 +213,11 @@ pub fn attributes(
 }
 
 /// A constant of a type.
-pub fn constant(lexer: &mut Lexer<'_>, named: &NamedTypes, of: &Type) -> Result<Constant, String> {
+pub fn constant(
+    lexer: &mut Lexer<'_>,
+    named: &NamedTypes,
+    of: &Type,
+) -> Result<Constant, ReadError> {
     lexer.nested(|lexer| constant_inside(lexer, named, of))
 }
 
@@ -221,7 +225,7 @@ fn constant_inside(
     lexer: &mut Lexer<'_>,
     named: &NamedTypes,
     of: &Type,
-) -> Result<Constant, String> {
+) -> Result<Constant, ReadError> {
     let token = lexer.next_token();
     Ok(match token {
         Some(Token::Number(digits)) => literal(digits, of)?,
@@ -249,13 +253,16 @@ fn constant_inside(
             "dso_local_equivalent" | "no_cfi" => constant(lexer, named, of)?,
             word => Constant::Expression(Arc::new(expression(lexer, named, word)?)),
         },
-        other => return Err(format!("a constant expected, found {other:?}")),
+        other => return Err(ReadError::expected("a constant", format!("{other:?}"))),
     })
 }
 
 /// A number as LLVM writes those of a type.
-fn literal(digits: &str, of: &Type) -> Result<Constant, String> {
-    let wrong = || format!("`{digits}` is no number of its type");
+fn literal(digits: &str, of: &Type) -> Result<Constant, ReadError> {
+    let wrong = || ReadError::Number {
+        digits: digits.to_owned(),
+        place: "of its type",
+    };
     let hexadecimal = |digits: &str| u64::from_str_radix(digits, 16).map_err(|_| wrong());
     match of.lane() {
         Type::Int(_) => {
@@ -301,7 +308,7 @@ fn elements(
     lexer: &mut Lexer<'_>,
     named: &NamedTypes,
     close: char,
-) -> Result<Arc<[(Type, Constant)]>, String> {
+) -> Result<Arc<[(Type, Constant)]>, ReadError> {
     let mut elements = Vec::new();
     while !lexer.eat(close) {
         if !elements.is_empty() {
@@ -316,7 +323,7 @@ fn elements(
 pub fn operand_constant(
     lexer: &mut Lexer<'_>,
     named: &NamedTypes,
-) -> Result<(Type, Constant), String> {
+) -> Result<(Type, Constant), ReadError> {
     let of = ty(lexer, named)?;
     let value = constant(lexer, named, &of)?;
     Ok((of, value))
@@ -327,11 +334,11 @@ fn expression(
     lexer: &mut Lexer<'_>,
     named: &NamedTypes,
     opcode: &str,
-) -> Result<Expression, String> {
+) -> Result<Expression, ReadError> {
     let operand = |lexer: &mut Lexer<'_>| {
         let (ty, value) = operand_constant(lexer, named)?;
         let value = Value::Constant(value);
-        Ok::<_, String>(Operand { ty, value })
+        Ok::<_, ReadError>(Operand { ty, value })
     };
     if let Some(cast) = cast(opcode) {
         lexer.expect('(')?;

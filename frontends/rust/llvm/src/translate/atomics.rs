@@ -6,6 +6,7 @@
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
+use crate::error::Problem;
 use crate::model::{Access, Binary, Operand, Ordering, Type, Update};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AtomicRmwOp, InstBuilder, MemFlagsData};
@@ -27,10 +28,9 @@ fn flags(ordering: Ordering) -> MemFlagsData {
 fn pattern(of: Scalar) -> Result<ir::Type> {
     let ty = of.pattern();
     if ty.bits() > MAX_BITS {
-        return Err(format!(
-            "atomics of {} bits are not supported: {MAX_BITS} at most",
-            ty.bits()
-        ));
+        let bits = ty.bits();
+        let message = format!("atomics of {bits} bits are not supported: {MAX_BITS} at most");
+        return Err(Problem::Unsupported(message.into()));
     }
     Ok(ty)
 }

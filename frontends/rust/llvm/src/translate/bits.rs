@@ -2,10 +2,15 @@
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar, container};
+use crate::error::Problem;
 use crate::model::{Operand, Type};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData};
 use smallvec::smallvec;
+use std::borrow::Cow;
+
+/// What is said of a vector of nothing.
+const NO_LANES: Problem = Problem::Inconsistent(Cow::Borrowed("a vector without lanes"));
 
 impl Body<'_, '_, '_> {
     /// The same bits as a value of another type.
@@ -14,7 +19,8 @@ impl Body<'_, '_, '_> {
         let widths = |scalars: &[Scalar]| scalars.iter().map(|of| of.bits()).collect::<Vec<_>>();
         let (from_widths, to_widths) = (widths(&sources), widths(&targets));
         if from_widths.iter().sum::<u32>() != to_widths.iter().sum::<u32>() {
-            return Err("a bitcast between types of different sizes".to_owned());
+            let message = "a bitcast between types of different sizes";
+            return Err(Problem::Inconsistent(message.into()));
         }
         let patterns: Vec<ir::Value> = (parts.into_iter().zip(&sources))
             .map(|(part, of)| self.pattern(part, *of))
@@ -117,7 +123,7 @@ impl Body<'_, '_, '_> {
     /// A lane of a vector.
     pub fn extract_element(&mut self, vector: &Operand, index: &Operand) -> Result<ir::Value> {
         let lanes = self.operand(vector)?;
-        let first = *lanes.first().ok_or("a vector without lanes")?;
+        let first = *lanes.first().ok_or(NO_LANES)?;
         if let Some(lane) = self.constant_lane(index) {
             return Ok(lanes.get(lane).copied().unwrap_or(first));
         }
@@ -169,7 +175,7 @@ impl Body<'_, '_, '_> {
         let mut lanes = self.operand(vector)?.into_iter();
         let first = match start {
             Some(start) => start,
-            None => lanes.next().ok_or("a vector without lanes")?,
+            None => lanes.next().ok_or(NO_LANES)?,
         };
         let mut value = first;
         for next in lanes {

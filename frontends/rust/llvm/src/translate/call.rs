@@ -4,6 +4,7 @@
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
 use crate::device::{INTRINSIC, OPERATION};
+use crate::error::Problem;
 use crate::link::Symbol;
 use crate::model::{Call, Callee, Operand, Type};
 use cranelift_codegen::ir::{self, InstBuilder, types};
@@ -73,7 +74,7 @@ impl<'p> Body<'_, 'p, '_> {
     }
 
     /// Why a function without a body cannot be called.
-    fn missing(&self, name: &str) -> String {
+    fn missing(&self, name: &str) -> Problem {
         let program = self.translator.program;
         let declaration = program.declaration(self.module, name);
         let spoken = declaration.map_or(name, |function| function.spoken());
@@ -81,22 +82,21 @@ impl<'p> Body<'_, 'p, '_> {
             || name.contains("__rust_realloc")
             || name.contains("__rust_dealloc")
         {
-            return format!(
+            return Problem::NoBody(format!(
                 "`{spoken}` allocates memory: there is no heap on the device; use arrays, or define a global allocator \
                  over a buffer"
-            );
+            ));
         }
         if spoken.starts_with("std::") || spoken.starts_with("<std::") {
-            return format!(
+            return Problem::NoBody(format!(
                 "`{spoken}` is of `std`, which the device has not: make the crate `#![no_std]` and take what `core` \
                  and thisgpu-gpu have"
-            );
+            ));
         }
-        format!(
+        Problem::NoBody(format!(
             "`{spoken}` has no body in the program: functions of `core` and `alloc` that are neither generic nor \
-             `#[inline]` have none; write it \
-             without this function, or add the crate that defines it"
-        )
+             `#[inline]` have none; write it without this function, or add the crate that defines it"
+        ))
     }
 
     /// The operands of a call, part by part; structures that the callee gets a copy of are copied.
@@ -113,10 +113,8 @@ impl<'p> Body<'_, 'p, '_> {
 
     /// A function of the program.
     fn direct(&mut self, call: &Call, symbol: Symbol, returns: &Type) -> Result<Parts> {
-        let id = self
-            .translator
-            .declare(symbol)
-            .map_err(|error| error.to_string())?;
+        let id = self.translator.declare(symbol);
+        let id = id.map_err(|error| Problem::Callee(Box::new(error)))?;
         let expected = self.call_signature(call, returns)?;
         let declared = cranelift_module::Module::declarations(&self.translator.module)
             .get_function_decl(id)
@@ -125,9 +123,8 @@ impl<'p> Body<'_, 'p, '_> {
         if declared.params != expected.params || declared.returns != expected.returns {
             let function = self.translator.program.function_of(symbol);
             let spoken = function.map_or("a function", |function| function.spoken());
-            return Err(format!(
-                "`{spoken}` is called as {expected} and defined as {declared}"
-            ));
+            let message = format!("`{spoken}` is called as {expected} and defined as {declared}");
+            return Err(Problem::Inconsistent(message.into()));
         }
         let arguments = self.arguments(call)?;
         let reference = self.reference(id);
@@ -184,12 +181,15 @@ impl<'p> Body<'_, 'p, '_> {
     fn gpu_intrinsic(&mut self, name: &str, call: &Call, returns: &Type) -> Result<Parts> {
         let full = format!("{}{name}", intrinsics::PREFIX);
         let Some(row) = intrinsics::lookup(name) else {
-            return Err(format!(
+            return Err(Problem::Intrinsic(format!(
                 "`{INTRINSIC}{name}` is no intrinsic of the device; the table of intrinsics has all of them"
-            ));
+            )));
         };
         let given = self.arguments(call)?;
-        let expected = || format!("`{INTRINSIC}{name}` is declared with other types than {row}");
+        let expected = || {
+            let message = format!("`{INTRINSIC}{name}` is declared with other types than {row}");
+            Problem::Intrinsic(message)
+        };
         if given.len() != row.params.len() {
             return Err(expected());
         }
@@ -216,7 +216,10 @@ impl<'p> Body<'_, 'p, '_> {
     /// An operation of CLIF on a type that Rust lacks: `fadd_f16x2`, `fcmp_lt_f16x2`.
     fn clif_operation(&mut self, name: &str, call: &Call, returns: &Type) -> Result<Parts> {
         use cranelift_codegen::ir::condcodes::FloatCC;
-        let unknown = || format!("`{OPERATION}{name}` is no operation of the device");
+        let unknown = || {
+            let message = format!("`{OPERATION}{name}` is no operation of the device");
+            Problem::Intrinsic(message)
+        };
         let (operation, ty) = name.rsplit_once('_').ok_or_else(unknown)?;
         let ty = match ty {
             "f16" => types::F16,
@@ -288,18 +291,18 @@ impl<'p> Body<'_, 'p, '_> {
             return Ok(zeros.map(|of| self.bits(of, 0)).collect());
         }
         if !template.trim().is_empty() {
-            return Err(format!(
-                "assembly of the host (`{}`) is not supported",
-                template.trim()
-            ));
+            let template = template.trim();
+            let message = format!("assembly of the host (`{template}`) is not supported");
+            return Err(Problem::Unsupported(message.into()));
         }
         // An operand that comes out as it went in: `=r,0`.
         match (&call.arguments[..], returns) {
             (_, Type::Void) => Ok(Parts::new()),
             ([argument], returns) if argument.ty == *returns => self.operand(argument),
-            _ => Err(format!(
-                "assembly with operands `{constraints}` is not supported"
-            )),
+            _ => {
+                let message = format!("assembly with operands `{constraints}` is not supported");
+                Err(Problem::Unsupported(message.into()))
+            }
         }
     }
 }

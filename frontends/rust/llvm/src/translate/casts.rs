@@ -2,6 +2,7 @@
 
 use super::function::{Body, Parts, Result};
 use super::shape::{Scalar, container};
+use crate::error::Problem;
 use crate::model::{Cast, Operand, Type};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, types};
@@ -52,7 +53,10 @@ impl Body<'_, '_, '_> {
             Cast::UiToFp => self.builder.ins().fcvt_from_uint(target, value),
             Cast::FpTrunc => self.builder.ins().fdemote(target, value),
             Cast::FpExt => self.builder.ins().fpromote(target, value),
-            Cast::AddressSpace => return Err("address spaces are not supported".to_owned()),
+            Cast::AddressSpace => {
+                let message = "address spaces are not supported";
+                return Err(Problem::Unsupported(message.into()));
+            }
             Cast::BitCast => value,
         })
     }

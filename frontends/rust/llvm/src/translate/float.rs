@@ -2,6 +2,7 @@
 
 use super::function::{Body, Result};
 use super::shape::Scalar;
+use crate::error::Problem;
 use crate::model::Binary;
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{self, InstBuilder, types};
@@ -25,7 +26,7 @@ impl Body<'_, '_, '_> {
             Binary::FMul => ins.fmul(a, b),
             Binary::FDiv => ins.fdiv(a, b),
             Binary::FRem => self.by_library("fmod", of, &[a, b]),
-            other => return Err(format!("{other:?} of floats")),
+            other => return Err(Problem::Inconsistent(format!("{other:?} of floats").into())),
         })
     }
 

@@ -6,7 +6,7 @@
 
 use super::shape::{self, Scalar};
 use super::{Translator, signature_of};
-use crate::error::{Error, Place};
+use crate::error::{Error, Place, Problem};
 use crate::model::{
     Block, BlockId, Call, Callee, Function, Instruction, Local, Operand, Operation, Type, Value,
 };
@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub type Parts = SmallVec<[ir::Value; 2]>;
 
 /// What fails says why.
-pub type Result<T> = std::result::Result<T, String>;
+pub type Result<T> = std::result::Result<T, Problem>;
 
 /// A function while it is translated.
 pub struct Body<'t, 'p, 'f> {
@@ -67,9 +67,6 @@ pub fn stub(name: &str, signature: Signature, reason: Reason) -> ir::Function {
     builder.seal_all_blocks();
     func
 }
-
-/// What is said of a value whose instruction has had an error.
-pub const NOT_TRANSLATED: &str = "a value that was not translated";
 
 /// `core::panicking` in symbols, mangled as version 0 does.
 const PANICKING: &str = "4core9panicking";
@@ -144,7 +141,7 @@ impl<'p> Body<'_, 'p, '_> {
         }
         if self.function.variadic {
             let message = format!("`{}` takes any number of arguments", self.function.spoken());
-            self.error(place.clone(), message);
+            self.error(place.clone(), Problem::Unsupported(message.into()));
         }
         for (index, id) in order.iter().enumerate() {
             let Some(block) = self.blocks[id.0 as usize] else {
@@ -169,14 +166,14 @@ impl<'p> Body<'_, 'p, '_> {
                     let values = given.by_ref().take(parts.len()).collect();
                     self.values[parameter.local.0 as usize] = Some(values);
                 }
-                Err(message) => self.error(place.clone(), message),
+                Err(problem) => self.error(place.clone(), problem),
             }
         }
     }
 
     /// Notes what is wrong.
-    fn error(&mut self, place: Option<Place>, message: String) {
-        let error = Error::new(place, message);
+    fn error(&mut self, place: Option<Place>, problem: Problem) {
+        let error = Error::new(place, problem);
         if !self.translator.errors.contains(&error) {
             self.translator.errors.push(error);
         }
@@ -193,7 +190,7 @@ impl<'p> Body<'_, 'p, '_> {
                             .map(|part| self.builder.append_block_param(clif, part.clif()));
                         self.values[result.0 as usize] = Some(values.collect());
                     }
-                    Err(message) => self.error(of_function.cloned(), message),
+                    Err(problem) => self.error(of_function.cloned(), problem),
                 }
             }
         }
@@ -216,8 +213,8 @@ impl<'p> Body<'_, 'p, '_> {
                 self.panic(instruction);
                 return;
             }
-            if let Err(message) = self.instruction(instruction) {
-                self.error(place.or_else(|| of_function.cloned()), message);
+            if let Err(problem) = self.instruction(instruction) {
+                self.error(place.or_else(|| of_function.cloned()), problem);
                 // What comes behind would only complain about values that are missing.
                 if !self.is_filled() {
                     self.builder.ins().trap(trap_code(Reason::Unreachable));
@@ -299,7 +296,10 @@ impl<'p> Body<'_, 'p, '_> {
         let types = parts.iter().map(|part| self.type_of(*part));
         match types.eq(expected.iter().map(|part| part.clif())) {
             true => Ok(parts),
-            false => Err(format!("a value that is used as {ty:?} and is none")),
+            false => {
+                let message = format!("a value that is used as {ty:?} and is none");
+                Err(Problem::Inconsistent(message.into()))
+            }
         }
     }
 
@@ -308,7 +308,7 @@ impl<'p> Body<'_, 'p, '_> {
         match value {
             Value::Local(local) => {
                 let known = self.values.get(local.0 as usize).and_then(Clone::clone);
-                known.ok_or_else(|| NOT_TRANSLATED.to_owned())
+                known.ok_or(Problem::NotTranslated)
             }
             Value::Constant(constant) => self.constant(ty, constant),
         }
@@ -318,7 +318,10 @@ impl<'p> Body<'_, 'p, '_> {
     pub fn single(&mut self, operand: &Operand) -> Result<ir::Value> {
         match self.operand(operand)?[..] {
             [value] => Ok(value),
-            _ => Err(format!("{:?} where a scalar is expected", operand.ty)),
+            _ => {
+                let message = format!("{:?} where a scalar is expected", operand.ty);
+                Err(Problem::Inconsistent(message.into()))
+            }
         }
     }
 
@@ -373,7 +376,7 @@ impl<'p> Body<'_, 'p, '_> {
 
     /// The block of CLIF, and what its parameters are where control comes from `from`.
     fn edge(&mut self, from: BlockId, to: BlockId) -> Result<(ir::Block, Vec<BlockArg>)> {
-        let missing = || "a block that was not translated".to_owned();
+        let missing = || Problem::Inconsistent("a block that was not translated".into());
         let block = self
             .blocks
             .get(to.0 as usize)
@@ -387,7 +390,8 @@ impl<'p> Body<'_, 'p, '_> {
                 continue;
             };
             let value = incoming.iter().find(|(_, block)| *block == from);
-            let (value, _) = value.ok_or("a phi without a value for one of its edges")?;
+            let missing = "a phi without a value for one of its edges";
+            let (value, _) = value.ok_or(Problem::Inconsistent(missing.into()))?;
             let parts = self.value(&instruction.ty, value)?;
             let parts = self.checked(&instruction.ty, parts)?;
             arguments.extend(parts.into_iter().map(BlockArg::Value));
@@ -431,7 +435,10 @@ impl<'p> Body<'_, 'p, '_> {
                 let from = self.current;
                 self.switch(from, on, *default, cases)?;
             }
-            other => return Err(format!("{other:?} is no terminator")),
+            other => {
+                let message = format!("{other:?} is no terminator");
+                return Err(Problem::Inconsistent(message.into()));
+            }
         }
         Ok(())
     }
@@ -444,7 +451,8 @@ impl<'p> Body<'_, 'p, '_> {
         cases: &[(u128, BlockId)],
     ) -> Result<()> {
         let Scalar::Int(bits) = Scalar::of(&on.ty)? else {
-            return Err("a switch on something else than an integer".to_owned());
+            let message = "a switch on something else than an integer";
+            return Err(Problem::Inconsistent(message.into()));
         };
         let value = self.single(on)?;
         let mut cases = cases.to_vec();
@@ -462,7 +470,8 @@ impl<'p> Body<'_, 'p, '_> {
             let block = self.landing(from, *to, &mut edges)?;
             let case = case & crate::data::mask(bits);
             if switch.entries().contains_key(&case) {
-                return Err(format!("two cases of a switch are {case}"));
+                let message = format!("two cases of a switch are {case}");
+                return Err(Problem::Inconsistent(message.into()));
             }
             switch.set_entry(case, block);
         }

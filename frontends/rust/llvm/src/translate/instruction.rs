@@ -3,6 +3,7 @@
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar};
 use crate::data;
+use crate::error::Problem;
 use crate::layout;
 use crate::model::{AddressOf, Instruction, Operand, Operation, Ordering, Type, Value};
 use cranelift_codegen::ir::{self, InstBuilder, types};
@@ -16,7 +17,7 @@ impl<'p> Body<'_, 'p, '_> {
     pub fn instruction(&mut self, instruction: &'p Instruction) -> Result<()> {
         let parts = match &instruction.operation {
             Operation::Phi(_) => return Ok(()),
-            Operation::Unsupported(reason) => return Err(reason.clone()),
+            Operation::Unsupported(reason) => return Err(Problem::Unread(reason.clone())),
             Operation::Return(_)
             | Operation::Jump(_)
             | Operation::Branch(..)
@@ -96,7 +97,9 @@ impl<'p> Body<'_, 'p, '_> {
             Operation::ExtractValue(of, path) => {
                 let range = shape::part_range(&of.ty, path)?;
                 let parts = self.operand(of)?;
-                parts.get(range).ok_or("parts that are not there")?.into()
+                let parts = parts.get(range);
+                let missing = || Problem::Inconsistent("parts that are not there".into());
+                parts.ok_or_else(missing)?.into()
             }
             Operation::InsertValue(into, element, path) => {
                 let range = shape::part_range(&into.ty, path)?;
@@ -104,9 +107,8 @@ impl<'p> Body<'_, 'p, '_> {
                 let place = parts
                     .get_mut(range)
                     .filter(|place| place.len() == new.len());
-                place
-                    .ok_or("an element of another type")?
-                    .copy_from_slice(&new);
+                let other = || Problem::Inconsistent("an element of another type".into());
+                place.ok_or_else(other)?.copy_from_slice(&new);
                 parts
             }
             Operation::ExtractElement(vector, index) => {
@@ -119,12 +121,11 @@ impl<'p> Body<'_, 'p, '_> {
                 let mut lanes = self.operand(a)?;
                 lanes.extend(self.operand(b)?);
                 let lane = Scalar::of(a.ty.lane())?;
+                let missing = || Problem::Inconsistent("a lane that is not there".into());
                 let mut parts = Parts::new();
                 for place in mask {
                     parts.push(match place {
-                        Some(place) => *lanes
-                            .get(*place as usize)
-                            .ok_or("a lane that is not there")?,
+                        Some(place) => *lanes.get(*place as usize).ok_or_else(missing)?,
                         None => self.bits(lane, 0),
                     });
                 }
@@ -149,7 +150,8 @@ impl<'p> Body<'_, 'p, '_> {
         let mut parts = Parts::new();
         for (index, (then, otherwise)) in pairs {
             let condition = conditions.get(if lanes { index } else { 0 });
-            let condition = *condition.ok_or("a choice without a condition")?;
+            let missing = || Problem::Inconsistent("a choice without a condition".into());
+            let condition = *condition.ok_or_else(missing)?;
             parts.push(self.builder.ins().select(condition, then, otherwise));
         }
         Ok(parts)
@@ -174,9 +176,13 @@ impl<'p> Body<'_, 'p, '_> {
             let inner = match ty {
                 _ if depth == 0 => ty,
                 Type::Array(_, inner) | Type::Vector(_, inner) => inner,
-                other => return Err(format!("an index into {other:?}")),
+                other => {
+                    let message = format!("an index into {other:?}");
+                    return Err(Problem::Inconsistent(message.into()));
+                }
             };
-            let size = layout::size(inner).ok_or_else(|| format!("{inner:?} has no size"))?;
+            let unknown = || Problem::NoSize(format!("{inner:?} has no size").into());
+            let size = layout::size(inner).ok_or_else(unknown)?;
             let number = self.single(index)?;
             let number = self.address_width(number, Scalar::of(&index.ty)?.bits());
             let offset = self.scaled(number, size);

@@ -6,6 +6,7 @@
 use super::function::{Body, Result};
 use super::shape::container;
 use crate::data::mask;
+use crate::error::Problem;
 use crate::model::{Binary, IntPredicate};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Type, types};
@@ -93,7 +94,8 @@ impl Body<'_, '_, '_> {
                 self.builder.ins().sshr(a, b)
             }
             Binary::FAdd | Binary::FSub | Binary::FMul | Binary::FDiv | Binary::FRem => {
-                return Err("an operation of floats on integers".to_owned());
+                let message = "an operation of floats on integers";
+                return Err(Problem::Inconsistent(message.into()));
             }
         };
         Ok(self.without_excess(value, bits))
@@ -179,7 +181,7 @@ impl Body<'_, '_, '_> {
                 (Binary::Sub, true) => ins.ssub_overflow(a, b),
                 (Binary::Mul, false) => ins.umul_overflow(a, b),
                 (Binary::Mul, true) => ins.smul_overflow(a, b),
-                (other, _) => return Err(format!("an overflow of {other:?}")),
+                (other, _) => return Err(no_overflow(other)),
             });
         }
         // The container has at least one bit more, a product of two may not fit it either.
@@ -198,7 +200,7 @@ impl Body<'_, '_, '_> {
                 };
                 (product, Some(beyond))
             }
-            (other, _) => return Err(format!("an overflow of {other:?}")),
+            (other, _) => return Err(no_overflow(other)),
         };
         let value = self.without_excess(wide, bits);
         let fits = match signed {
@@ -389,4 +391,9 @@ impl Body<'_, '_, '_> {
         let value = self.builder.ins().isub(greater, less);
         self.without_excess(value, result)
     }
+}
+
+/// What is said of an operation that does not say whether it overflows.
+fn no_overflow(of: Binary) -> Problem {
+    Problem::Inconsistent(format!("an overflow of {of:?}").into())
 }

@@ -3,6 +3,7 @@
 use super::function::{Body, Parts, Result, trap_code};
 use super::shape::Scalar;
 use crate::data;
+use crate::error::Problem;
 use crate::model::{Binary, Call, IntPredicate, Operand, Type, Value};
 use crate::panics::Reason;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -52,6 +53,19 @@ const LIBRARY: &[(&str, &str)] = &[
     ("round", "round"),
 ];
 
+/// What the names of intrinsics that reduce a vector begin with.
+const REDUCTION: &str = "vector.reduce.";
+
+/// What is said of an intrinsic that is not translated.
+fn unsupported(name: &str) -> Problem {
+    Problem::Unsupported(format!("`llvm.{name}` is not supported").into())
+}
+
+/// What is said of an intrinsic with operands that it does not take.
+fn wrong_operands(name: &str) -> Problem {
+    Problem::Inconsistent(format!("operands of `llvm.{name}`").into())
+}
+
 /// The name of an intrinsic without the types that it is of.
 pub fn base(name: &str) -> &str {
     let mut base = name;
@@ -85,7 +99,7 @@ impl<'p> Body<'_, 'p, '_> {
             return Ok(Parts::new());
         }
         let arguments = &call.arguments[..];
-        if let Some(kind) = base.strip_prefix("vector.reduce.") {
+        if let Some(kind) = base.strip_prefix(REDUCTION) {
             return self.reduction(kind, arguments);
         }
         match (base, arguments) {
@@ -93,7 +107,10 @@ impl<'p> Body<'_, 'p, '_> {
                 self.builder.ins().trap(trap_code(Reason::NoReturn));
                 Ok(Parts::new())
             }
-            ("debugtrap", _) => Err("there is no debugger on the device".to_owned()),
+            ("debugtrap", _) => {
+                let message = "there is no debugger on the device";
+                Err(Problem::Unsupported(message.into()))
+            }
             ("memcpy" | "memcpy.inline", [to, from, length, ..]) => {
                 self.copy("memcpy", [to, from, length], aligns(call))?;
                 Ok(Parts::new())
@@ -151,7 +168,7 @@ impl<'p> Body<'_, 'p, '_> {
                 | "returnaddress" | "frameaddress" | "va_start" | "va_end" | "va_copy"
                 | "eh.typeid.for",
                 _,
-            ) => Err(format!("`llvm.{base}` is not supported")),
+            ) => Err(unsupported(base)),
             _ => self.by_lanes(base, call, returns),
         }
     }
@@ -159,7 +176,7 @@ impl<'p> Body<'_, 'p, '_> {
     /// Intrinsics that do the same with every lane.
     fn by_lanes(&mut self, base: &str, call: &'p Call, returns: &Type) -> Result<Parts> {
         let Some(first) = call.arguments.first() else {
-            return Err(format!("`llvm.{base}` is not supported"));
+            return Err(unsupported(base));
         };
         let lane = Scalar::of(first.ty.lane())?;
         let lanes = first.ty.lanes();
@@ -175,7 +192,7 @@ impl<'p> Body<'_, 'p, '_> {
                 parts.get(place).copied()
             };
             let scalars: Option<Vec<ir::Value>> = operands.iter().map(lane_of).collect();
-            let scalars = scalars.ok_or_else(|| format!("operands of `llvm.{base}`"))?;
+            let scalars = scalars.ok_or_else(|| wrong_operands(base))?;
             if let Some((value, flag)) = self.with_overflow(base, lane, &scalars)? {
                 values.push(value);
                 flags.push(flag);
@@ -185,8 +202,7 @@ impl<'p> Body<'_, 'p, '_> {
                 true => self.float_intrinsic(base, lane, &scalars, returns)?,
                 false => self.int_intrinsic(base, lane.bits(), &scalars, returns)?,
             };
-            let unknown = || format!("`llvm.{base}` is not supported");
-            values.push(value.ok_or_else(unknown)?);
+            values.push(value.ok_or_else(|| unsupported(base))?);
         }
         values.extend(flags);
         Ok(values)
@@ -203,10 +219,10 @@ impl<'p> Body<'_, 'p, '_> {
             return Ok(None);
         };
         let &[a, b] = operands else {
-            return Err(format!("operands of `llvm.{base}`"));
+            return Err(wrong_operands(base));
         };
-        let (signed, binary) = sign_and_operation(operation)
-            .ok_or_else(|| format!("`llvm.{base}` is not supported"))?;
+        let known = sign_and_operation(operation);
+        let (signed, binary) = known.ok_or_else(|| unsupported(base))?;
         self.overflowing(binary, signed, lane.bits(), a, b)
             .map(Some)
     }
@@ -338,7 +354,7 @@ impl<'p> Body<'_, 'p, '_> {
             "xor" => Binary::Xor,
             "fadd" | "fmul" => {
                 let [start, vector] = arguments else {
-                    return Err(format!("operands of `llvm.vector.reduce.{kind}`"));
+                    return Err(wrong_operands(&format!("{REDUCTION}{kind}")));
                 };
                 let start = self.single(start)?;
                 let binary = match kind {
@@ -352,7 +368,7 @@ impl<'p> Body<'_, 'p, '_> {
             _ => return self.extreme(kind, arguments),
         };
         let [vector] = arguments else {
-            return Err(format!("operands of `llvm.vector.reduce.{kind}`"));
+            return Err(wrong_operands(&format!("{REDUCTION}{kind}")));
         };
         self.reduced(vector, None, &mut |body, of, a, b| {
             body.int_binary(binary, of.bits(), a, b)
@@ -362,7 +378,7 @@ impl<'p> Body<'_, 'p, '_> {
     /// The least or greatest lane.
     fn extreme(&mut self, kind: &str, arguments: &[Operand]) -> Result<Parts> {
         let [vector] = arguments else {
-            return Err(format!("operands of `llvm.vector.reduce.{kind}`"));
+            return Err(wrong_operands(&format!("{REDUCTION}{kind}")));
         };
         let condition = match kind {
             "smin" => IntCC::SignedLessThan,
@@ -383,7 +399,7 @@ impl<'p> Body<'_, 'p, '_> {
                     })
                 });
             }
-            _ => return Err(format!("`llvm.vector.reduce.{kind}` is not supported")),
+            _ => return Err(unsupported(&format!("{REDUCTION}{kind}"))),
         };
         self.reduced(vector, None, &mut |body, of, a, b| {
             Ok(body.choose(condition, of.bits(), a, b))
@@ -393,11 +409,15 @@ impl<'p> Body<'_, 'p, '_> {
     /// A constant operand.
     fn known_number(&self, operand: &Operand) -> Result<u128> {
         let Value::Constant(constant) = &operand.value else {
-            return Err("an operand that has to be a constant".to_owned());
+            let message = "an operand that has to be a constant";
+            return Err(Problem::NotConstant(message.into()));
         };
         match data::scalar(&operand.ty, constant)? {
             data::Scalar::Bits(bits) => Ok(bits),
-            data::Scalar::Address(..) => Err("an address as a constant operand".to_owned()),
+            data::Scalar::Address(..) => {
+                let message = "an address as a constant operand";
+                Err(Problem::NotConstant(message.into()))
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::function::{Body, Parts, Result};
 use super::shape::{self, Scalar, container};
+use crate::error::Problem;
 use crate::layout;
 use crate::model::{Access, Operand, Ordering, Type, Value};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, types};
@@ -33,19 +34,25 @@ impl Body<'_, '_, '_> {
         let count = match &count.value {
             Value::Constant(constant) => match crate::data::scalar(&count.ty, constant)? {
                 crate::data::Scalar::Bits(bits) => bits as u64,
-                crate::data::Scalar::Address(..) => return Err("a slot of an address' size".into()),
+                crate::data::Scalar::Address(..) => {
+                    let message = "a slot of an address' size";
+                    return Err(Problem::NotConstant(message.into()));
+                }
             },
             Value::Local(_) => {
-                return Err("`alloca` of a size that is known late is not supported".to_owned());
+                let message = "`alloca` of a size that is known late is not supported";
+                return Err(Problem::Unsupported(message.into()));
             }
         };
-        let size = layout::size(ty).ok_or_else(|| format!("{ty:?} has no size"))?;
-        let bytes = size
-            .checked_mul(count)
-            .ok_or("a stack slot of too many bytes")?;
+        let unknown = || Problem::NoSize(format!("{ty:?} has no size").into());
+        let size = layout::size(ty).ok_or_else(unknown)?;
+        let too_many = || Problem::TooLarge("a stack slot of too many bytes".into());
+        let bytes = size.checked_mul(count).ok_or_else(too_many)?;
         let extra = if align > SLOT_ALIGN { align } else { 0 };
-        let bytes = u32::try_from(bytes + extra)
-            .map_err(|_| format!("a stack slot of {bytes} bytes is too large"))?;
+        let bytes = u32::try_from(bytes + extra).map_err(|_| {
+            let message = format!("a stack slot of {bytes} bytes is too large");
+            Problem::TooLarge(message.into())
+        })?;
         let shift = align.clamp(1, SLOT_ALIGN).trailing_zeros() as u8;
         let kind = StackSlotKind::ExplicitSlot;
         let slot = self
@@ -240,7 +247,8 @@ impl Body<'_, '_, '_> {
         };
         let slot = self.stack_slot(ty, &one, align)?;
         let from = self.single(address)?;
-        let length = layout::size(ty).ok_or("a structure of no size")?;
+        let unknown = || Problem::NoSize("a structure of no size".into());
+        let length = layout::size(ty).ok_or_else(unknown)?;
         let word = align.clamp(1, WORD);
         if length.div_ceil(word) > MAX_ACCESSES {
             let length = self.builder.ins().iconst(types::I64, length as i64);
@@ -284,8 +292,10 @@ fn words_of(length: u64, word: u64) -> impl Iterator<Item = (u64, u64)> {
 /// The bits of a vector whose lanes share bytes.
 fn packed_bits(ty: &Type) -> Result<u32> {
     let bits = ty.lanes().zip(layout::bits(ty.lane()));
-    let (lanes, bits) = bits.ok_or("a vector of no size")?;
-    u32::try_from(u64::from(lanes) * bits).map_err(|_| "a vector of too many bits".to_owned())
+    let unknown = || Problem::NoSize("a vector of no size".into());
+    let (lanes, bits) = bits.ok_or_else(unknown)?;
+    let too_many = |_| Problem::TooLarge("a vector of too many bits".into());
+    u32::try_from(u64::from(lanes) * bits).map_err(too_many)
 }
 
 /// The integer of so many bytes.

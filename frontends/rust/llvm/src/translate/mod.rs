@@ -19,7 +19,7 @@ mod memory;
 mod shape;
 
 use crate::data;
-use crate::error::{Error, Place};
+use crate::error::{Error, Place, Problem, of_backend};
 use crate::link::{Program, Symbol};
 use crate::model::{Function, Type};
 use crate::panics;
@@ -80,10 +80,7 @@ fn entries(program: &Program, kernels: &[Kernel]) -> Result<Vec<Symbol>, Vec<Err
     for kernel in kernels {
         match program.function(&kernel.name) {
             Some(symbol) => entries.push(symbol),
-            None => errors.push(Error::new(
-                None,
-                format!("kernel `{}` is not defined in the program", kernel.name),
-            )),
+            None => errors.push(Error::new(None, Problem::NoKernel(kernel.name.clone()))),
         }
     }
     if errors.is_empty() {
@@ -127,7 +124,7 @@ impl<'p> Translator<'p> {
         let entries = entries(program, kernels)?;
         let shared = shared::lay_out(program, &entries)?;
         let module = GpuModule::new(options.clone())
-            .map_err(|error| vec![Error::new(None, error.to_string())])?;
+            .map_err(|error| vec![Error::new(None, of_backend(error))])?;
         let mut translator = Translator {
             program,
             module,
@@ -177,7 +174,8 @@ impl<'p> Translator<'p> {
                 "kernel `{}` takes a structure by value; take its fields, or a reference",
                 kernel.name
             );
-            return Err(Error::new(self.place_of(entry), message));
+            let problem = Problem::Unsupported(message.into());
+            return Err(Error::new(self.place_of(entry), problem));
         }
         let id = self.declare(entry)?;
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -202,15 +200,18 @@ impl<'p> Translator<'p> {
         if let Some(id) = self.functions.get(&symbol) {
             return Ok(*id);
         }
-        let missing = || Error::new(None, "a symbol that is no function");
+        let missing = || {
+            let message = "a symbol that is no function";
+            Error::new(None, Problem::Inconsistent(message.into()))
+        };
         let function = self.program.function_of(symbol).ok_or_else(missing)?;
-        let wrong = |message| Error::new(self.place_of(symbol), message);
+        let wrong = |problem| Error::new(self.place_of(symbol), problem);
         let signature = signature(function).map_err(wrong)?;
         let (name, linkage) = self.name(&function.name, function.linkage);
         let id = self
             .module
             .declare_function(&name, linkage, &signature)
-            .map_err(|error| Error::new(None, error.to_string()))?;
+            .map_err(|error| Error::new(None, of_backend(error)))?;
         self.functions.insert(symbol, id);
         self.queue.push(symbol);
         Ok(id)
@@ -234,26 +235,27 @@ impl<'p> Translator<'p> {
     }
 
     /// Asks for a variable to be defined.
-    fn declare_variable(&mut self, symbol: Symbol) -> Result<DataId, String> {
+    fn declare_variable(&mut self, symbol: Symbol) -> Result<DataId, Problem> {
         if let Some(id) = self.data.get(&symbol) {
             return Ok(*id);
         }
         let variable = self
             .program
             .variable_of(symbol)
-            .ok_or("a symbol that is no variable")?;
+            .ok_or(Problem::Inconsistent("a symbol that is no variable".into()))?;
         if variable.thread_local {
-            return Err(format!(
+            let message = format!(
                 "`{}` is thread-local: threads of the device have locals instead",
                 variable.name
-            ));
+            );
+            return Err(Problem::Unsupported(message.into()));
         }
         let (name, linkage) = self.name(&variable.name, variable.linkage);
         let writable = !variable.constant;
         let id = self
             .module
             .declare_data(&name, linkage, writable, false)
-            .map_err(|error| error.to_string())?;
+            .map_err(of_backend)?;
         self.data.insert(symbol, id);
         self.data_queue.push(symbol);
         Ok(id)
@@ -266,15 +268,18 @@ impl<'p> Translator<'p> {
         else {
             return;
         };
-        if let Err(message) = self.define_variable(symbol, module) {
-            let message = format!("static `{}`: {message}", variable.name);
-            self.errors.push(Error::new(None, message));
+        if let Err(problem) = self.define_variable(symbol, module) {
+            let (name, problem) = (variable.name.to_string(), Box::new(problem));
+            let problem = Problem::Static { name, problem };
+            self.errors.push(Error::new(None, problem));
         }
     }
 
-    fn define_variable(&mut self, symbol: Symbol, module: usize) -> Result<(), String> {
-        let variable = self.program.variable_of(symbol).ok_or("no variable")?;
-        let value = variable.value.as_ref().ok_or("no value")?;
+    fn define_variable(&mut self, symbol: Symbol, module: usize) -> Result<(), Problem> {
+        let missing = |what: &'static str| Problem::Inconsistent(what.into());
+        let variable = self.program.variable_of(symbol);
+        let variable = variable.ok_or_else(|| missing("no variable"))?;
+        let value = variable.value.as_ref().ok_or_else(|| missing("no value"))?;
         let image = data::image(&variable.ty, value)?;
         let mut description = DataDescription::new();
         let natural = crate::layout::align(&variable.ty);
@@ -286,38 +291,43 @@ impl<'p> Translator<'p> {
             description.define(image.bytes.into());
         }
         for (at, name, addend) in image.relocations {
-            let at = u32::try_from(at).map_err(|_| "an address behind 4 GiB")?;
+            let behind = |_| Problem::TooLarge("an address behind 4 GiB".into());
+            let at = u32::try_from(at).map_err(behind)?;
             match self.target(module, &name)? {
                 Target::Function(id) if addend == 0 => {
                     let function = self.module.declare_func_in_data(id, &mut description);
                     description.write_function_addr(at, function);
                 }
-                Target::Function(_) => return Err(format!("an address within `{name}`")),
+                Target::Function(_) => {
+                    let message = format!("an address within `{name}`");
+                    return Err(Problem::NotConstant(message.into()));
+                }
                 Target::Data(id, offset) => {
                     let data = self.module.declare_data_in_data(id, &mut description);
                     description.write_data_addr(at, data, offset.wrapping_add(addend));
                 }
                 Target::Shared(_) => {
-                    return Err(format!(
-                        "the address of `{name}` in shared memory is no constant"
-                    ));
+                    let message =
+                        format!("the address of `{name}` in shared memory is no constant");
+                    return Err(Problem::NotConstant(message.into()));
                 }
             }
         }
         let id = self.data[&symbol];
         self.module
             .define_data(id, &description)
-            .map_err(|error| error.to_string())
+            .map_err(of_backend)
     }
 
     /// What a symbol means in a module.
-    fn target(&mut self, module: usize, name: &Arc<str>) -> Result<Target, String> {
+    fn target(&mut self, module: usize, name: &Arc<str>) -> Result<Target, Problem> {
         if &**name == shared::DYNAMIC_START {
             return Ok(Target::Shared(self.shared.dynamic));
         }
         match self.program.resolve(module, name) {
             Some((symbol @ Symbol::Function(..), _)) => {
-                let id = self.declare(symbol).map_err(|error| error.to_string())?;
+                let id = self.declare(symbol);
+                let id = id.map_err(|error| Problem::Callee(Box::new(error)))?;
                 Ok(Target::Function(id))
             }
             Some((symbol, offset)) => match self.shared.offsets.get(&symbol) {
@@ -326,14 +336,14 @@ impl<'p> Translator<'p> {
             },
             None => match self.program.declaration(module, name) {
                 Some(function) => Ok(Target::Function(self.stub(function)?)),
-                None => Err(format!("`{name}` is defined nowhere in the program")),
+                None => Err(Problem::Undefined(name.to_string())),
             },
         }
     }
 
     /// A function that traps, for one without a body whose address is taken: mostly one that formats what a panic would
     /// say.
-    fn stub(&mut self, function: &Function) -> Result<FuncId, String> {
+    fn stub(&mut self, function: &Function) -> Result<FuncId, Problem> {
         if let Some(id) = self.stubs.get(&function.name) {
             return Ok(*id);
         }
@@ -346,7 +356,7 @@ impl<'p> Translator<'p> {
         let id = self
             .module
             .declare_function(&name, linkage, &signature)
-            .map_err(|error| error.to_string())?;
+            .map_err(of_backend)?;
         self.stubs.insert(function.name.clone(), id);
         if !library {
             let func = function::stub(&name, signature, panics::Reason::Missing);
@@ -455,16 +465,17 @@ impl<'p> Translator<'p> {
                     ModuleError::Compilation(CodegenError::Unsupported(message)) => message,
                     other => other.to_string(),
                 };
-                self.errors.push(Error::new(None, message));
+                self.errors
+                    .push(Error::new(None, Problem::Backend(message)));
             }
         }
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
-        let code = self.module.finish().map_err(|errors| of_backend(&errors))?;
+        let code = self.module.finish().map_err(|errors| all_of(&errors))?;
         let undefined = code.warnings().iter();
         let undefined: Vec<Error> = undefined
-            .map(|warning| Error::new(None, warning.to_string()))
+            .map(|warning| Error::new(None, of_backend(warning)))
             .collect();
         if !undefined.is_empty() {
             return Err(undefined);
@@ -479,7 +490,7 @@ impl<'p> Translator<'p> {
 
 /// Errors without those that only follow from others: what a value that was not translated would have been needed for.
 fn causes(errors: Vec<Error>) -> Vec<Error> {
-    let follows = |error: &Error| error.message == function::NOT_TRANSLATED;
+    let follows = |error: &Error| error.problem == Problem::NotTranslated;
     match errors.iter().all(follows) {
         true => errors,
         false => errors.into_iter().filter(|error| !follows(error)).collect(),
@@ -487,10 +498,10 @@ fn causes(errors: Vec<Error>) -> Vec<Error> {
 }
 
 /// The back end's errors, which name places by the table of locations.
-fn of_backend(errors: &Errors) -> Vec<Error> {
+fn all_of(errors: &Errors) -> Vec<Error> {
     let errors = errors.iter();
     errors
-        .map(|error| Error::new(None, error.to_string()))
+        .map(|error| Error::new(None, of_backend(error)))
         .collect()
 }
 
@@ -536,7 +547,7 @@ fn callees_first(bodies: &[Body]) -> Vec<usize> {
 ///
 /// # Errors
 /// Types that have no values on the device.
-fn signature(function: &Function) -> Result<Signature, String> {
+fn signature(function: &Function) -> Result<Signature, Problem> {
     let mut types = Vec::new();
     for parameter in &function.parameters {
         types.push(&parameter.ty);
@@ -548,7 +559,7 @@ fn signature(function: &Function) -> Result<Signature, String> {
 fn signature_of<'a>(
     parameters: impl Iterator<Item = &'a Type>,
     returns: &Type,
-) -> Result<Signature, String> {
+) -> Result<Signature, Problem> {
     let mut signature = Signature::new(target::frontend_config().default_call_conv);
     for parameter in parameters {
         for part in shape::parts(parameter)? {

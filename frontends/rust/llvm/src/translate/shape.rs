@@ -3,6 +3,7 @@
 //! A scalar is one value. A vector, an array and a structure are the values of their elements, one after the other. An
 //! integer whose width CLIF lacks is the next wider one; the bits above its own are zero wherever it is at rest.
 
+use crate::error::Problem;
 use crate::layout;
 use crate::model::Type;
 use cranelift_codegen::ir::{self, types};
@@ -35,26 +36,30 @@ impl Scalar {
     ///
     /// # Errors
     /// What has no values on the device.
-    pub fn of(ty: &Type) -> Result<Self, String> {
+    pub fn of(ty: &Type) -> Result<Self, Problem> {
         Ok(match ty {
             Type::Int(bits @ 1..=MAX_BITS) => Scalar::Int(*bits),
             Type::Int(bits) => {
-                return Err(format!(
-                    "integers of {bits} bits are not supported: {MAX_BITS} at most"
-                ));
+                let message =
+                    format!("integers of {bits} bits are not supported: {MAX_BITS} at most");
+                return Err(Problem::Unsupported(message.into()));
             }
             Type::Half => Scalar::F16,
             Type::Float => Scalar::F32,
             Type::Double => Scalar::F64,
             Type::Pointer(0) => Scalar::Pointer,
             Type::Pointer(space) => {
-                return Err(format!(
+                let message = format!(
                     "pointers of address space {space} are not supported; addresses are generic"
-                ));
+                );
+                return Err(Problem::Unsupported(message.into()));
             }
-            Type::Other(name) => return Err(format!("type `{name}` is not supported")),
+            Type::Other(name) => {
+                let message = format!("type `{name}` is not supported");
+                return Err(Problem::Unsupported(message.into()));
+            }
             Type::Void | Type::Vector(..) | Type::Array(..) | Type::Struct(_) => {
-                return Err(format!("{ty:?} is no scalar"));
+                return Err(Problem::Inconsistent(format!("{ty:?} is no scalar").into()));
             }
         })
     }
@@ -109,7 +114,7 @@ pub fn container(bits: u32) -> ir::Type {
 ///
 /// # Errors
 /// What has no values on the device.
-pub fn parts(ty: &Type) -> Result<Vec<Scalar>, String> {
+pub fn parts(ty: &Type) -> Result<Vec<Scalar>, Problem> {
     let mut parts = Vec::with_capacity(count(ty)?);
     collect(ty, 0, &mut |scalar, _| parts.push(scalar))?;
     Ok(parts)
@@ -119,7 +124,7 @@ pub fn parts(ty: &Type) -> Result<Vec<Scalar>, String> {
 ///
 /// # Errors
 /// What has no values on the device, and vectors whose lanes are not whole bytes.
-pub fn placed_parts(ty: &Type) -> Result<Vec<(Scalar, u64)>, String> {
+pub fn placed_parts(ty: &Type) -> Result<Vec<(Scalar, u64)>, Problem> {
     let mut parts = Vec::with_capacity(count(ty)?);
     collect(ty, 0, &mut |scalar, at| parts.push((scalar, at)))?;
     Ok(parts)
@@ -134,16 +139,16 @@ pub fn is_packed(ty: &Type) -> bool {
 ///
 /// # Errors
 /// An element that the type does not have.
-pub fn part_range(ty: &Type, path: &[u64]) -> Result<std::ops::Range<usize>, String> {
+pub fn part_range(ty: &Type, path: &[u64]) -> Result<std::ops::Range<usize>, Problem> {
     count(ty)?;
     let (mut start, mut inner) = (0, ty);
     for index in path {
-        let missing = || format!("{inner:?} has no element {index}");
+        let missing = || Problem::Inconsistent(format!("{inner:?} has no element {index}").into());
         let element = inner.element(*index).ok_or_else(missing)?;
         start += match inner {
             Type::Struct(of) => {
                 let before = &of.fields()[..*index as usize];
-                before.iter().map(count).sum::<Result<usize, String>>()?
+                before.iter().map(count).sum::<Result<usize, Problem>>()?
             }
             _ => *index as usize * count(element)?,
         };
@@ -156,25 +161,29 @@ pub fn part_range(ty: &Type, path: &[u64]) -> Result<std::ops::Range<usize>, Str
 ///
 /// # Errors
 /// More than a value can have.
-pub fn count(ty: &Type) -> Result<usize, String> {
+pub fn count(ty: &Type) -> Result<usize, Problem> {
     let parts = ty.extent().parts;
     if parts > MAX_PARTS {
-        return Err(format!(
+        let message = format!(
             "a value of {parts} elements is not supported: {MAX_PARTS} at most; use memory"
-        ));
+        );
+        return Err(Problem::TooLarge(message.into()));
     }
     Ok(parts as usize)
 }
 
 /// Hands the parts of a type that has [not too many](count) to `each`.
-fn collect(ty: &Type, at: u64, each: &mut dyn FnMut(Scalar, u64)) -> Result<(), String> {
+fn collect(ty: &Type, at: u64, each: &mut dyn FnMut(Scalar, u64)) -> Result<(), Problem> {
     match ty {
         _ if ty.extent().parts == 0 => {}
         Type::Vector(..) | Type::Array(..) | Type::Struct(_) => {
             for index in 0..ty.elements().unwrap_or(0) {
-                let element = ty.element(index).ok_or("an element without a type")?;
-                let offset = layout::offset(ty, index)
-                    .ok_or_else(|| format!("{ty:?} has no place in memory"))?;
+                let element = ty
+                    .element(index)
+                    .ok_or(Problem::Inconsistent("an element without a type".into()))?;
+                let offset = layout::offset(ty, index).ok_or_else(|| {
+                    Problem::NoSize(format!("{ty:?} has no place in memory").into())
+                })?;
                 collect(element, at + offset, each)?;
             }
         }

@@ -254,7 +254,7 @@ impl<'p> Machine<'p> {
             .value
             .as_ref()
             .ok_or("a variable of another place")?;
-        let image = data::image(&variable.ty, value)?;
+        let image = data::image(&variable.ty, value).map_err(|of| of.to_string())?;
         let address = self.next_variable;
         self.next_variable += (image.bytes.len() as u64).next_multiple_of(64) + 64;
         self.variables.insert(symbol, address);
@@ -295,7 +295,7 @@ impl<'p> Machine<'p> {
             {
                 Err("a cast as a constant is not interpreted".into())
             }
-            _ => match data::scalar(ty, constant)? {
+            _ => match data::scalar(ty, constant).map_err(|of| of.to_string())? {
                 Scalar::Bits(bits) => Ok(Known::Bits(bits)),
                 Scalar::Address(name, offset) => {
                     let address = self.variable(module, &name)?;

@@ -1,5 +1,12 @@
 //! What is wrong with a program, and where its Rust source says it.
 
+mod problem;
+mod read;
+
+pub(crate) use problem::of_backend;
+pub use problem::{Moved, Problem};
+pub use read::ReadError;
+
 use std::fmt;
 
 /// A place in a source file, with the calls that were inlined around it.
@@ -56,19 +63,13 @@ pub struct Error {
     /// Where; none if no debug location is known.
     pub place: Option<Place>,
     /// What, and what to do.
-    pub message: String,
+    pub problem: Problem,
 }
 
 impl Error {
     /// An error at a place.
-    pub fn new(place: Option<Place>, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { place, message }
-    }
-
-    /// An error of a whole module, by its name.
-    pub fn of_module(module: &str, message: impl fmt::Display) -> Self {
-        Self::new(None, format!("{module}: {message}"))
+    pub fn new(place: Option<Place>, problem: Problem) -> Self {
+        Self { place, problem }
     }
 }
 
@@ -80,10 +81,10 @@ impl fmt::Display for Error {
     /// first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(place) = &self.place else {
-            return f.write_str(&self.message);
+            return write!(f, "{}", self.problem);
         };
         let user = place.of_user();
-        write!(f, "{user}: {}", self.message)?;
+        write!(f, "{user}: {}", self.problem)?;
         let library = place.chain().take_while(|inner| *inner != user);
         for inner in library.take(SHOWN_INLINED) {
             write!(f, "\n  inlined from {inner}")?;
@@ -112,12 +113,17 @@ mod tests {
         let outer = at("src/main.rs", 40, None);
         let user = at("src/lib.rs", 7, Some(Box::new(outer)));
         let core = at("/rustc/0/library/core/src/a.rs", 3, Some(Box::new(user)));
-        let error = Error::new(Some(core), "no such thing");
+        let error = Error::new(Some(core), Problem::Inconsistent("no such thing".into()));
         assert_eq!(
             error.to_string(),
             "src/lib.rs:7:5: no such thing\n  inlined from /rustc/0/library/core/src/a.rs:3:5\n  called at \
              src/main.rs:40:5"
         );
-        assert_eq!(Error::of_module("m", "bad").to_string(), "m: bad");
+        let module = "m".into();
+        let error = Error::new(None, Problem::NoLayout { module });
+        assert_eq!(
+            error.to_string(),
+            "m: no `target datalayout`: sizes of types are unknown"
+        );
     }
 }
