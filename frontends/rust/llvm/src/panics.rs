@@ -9,41 +9,71 @@ use crate::error::Place;
 use crate::link::{Program, Symbol};
 use crate::model::{Call, Function, Type, Value};
 
-/// The code of a trap, CLIF's `userN`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Reason {
+/// The reasons with their codes, and what a person is told of each.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $code:literal: $meaning:literal,)*) => {
+        /// Why code traps. As a number it is the code of the trap, CLIF's `userN`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Reason {
+            $($(#[$doc])* $name = $code,)*
+        }
+
+        impl Reason {
+            /// All of them.
+            pub const ALL: &[Reason] = &[$(Reason::$name),*];
+
+            /// What a person is told.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Reason::$name => $meaning,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
     /// `panic!` and what is made of it.
-    Panic = 1,
+    Panic = 1: "panicked",
     /// An index or a range outside of a slice.
-    Bounds = 2,
+    Bounds = 2: "panicked: an index is out of bounds",
     /// `unwrap` or `expect` of what is not there.
-    Unwrap = 3,
+    Unwrap = 3: "panicked: `unwrap` or `expect` of None or Err",
     /// An overflow, or a division by zero.
-    Arithmetic = 4,
+    Arithmetic = 4: "panicked: an overflow or a division by zero",
     /// Another function that does not return and has no body here.
-    NoReturn = 5,
+    NoReturn = 5: "a function that does not return was called",
     /// A function without a body, called through a pointer.
-    Missing = 6,
+    Missing = 6: "a function without a body was called through a pointer",
     /// Code that LLVM was told is never reached.
-    Unreachable = 7,
+    Unreachable = 7: "code was reached that cannot be reached without undefined behaviour",
     /// A function for features of the host's processor.
-    HostFeatures = 8,
+    HostFeatures = 8: "a function was called that is compiled for features of the host's processor",
+}
+
+impl Reason {
+    /// The code of a trap for this reason.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The reason of a trap with this code; none if it is none of this translator's.
+    pub fn of(code: u8) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|reason| reason.code() == code)
+    }
+
+    /// Whether the program panicked, as it would on the host.
+    pub fn is_panic(self) -> bool {
+        use Reason::*;
+        matches!(self, Panic | Bounds | Unwrap | Arithmetic)
+    }
 }
 
 /// What the code of a trap means; none if it is none of this translator's.
 pub fn meaning(code: u8) -> Option<&'static str> {
-    Some(match code {
-        1 => "panicked",
-        2 => "panicked: an index is out of bounds",
-        3 => "panicked: `unwrap` or `expect` of None or Err",
-        4 => "panicked: an overflow or a division by zero",
-        5 => "a function that does not return was called",
-        6 => "a function without a body was called through a pointer",
-        7 => "code was reached that cannot be reached without undefined behaviour",
-        8 => "a function was called that is compiled for features of the host's processor",
-        _ => return None,
-    })
+    Reason::of(code).map(Reason::meaning)
 }
 
 /// What kind of panic a function is that does not return and has no body.
@@ -155,6 +185,21 @@ attributes #0 = { noreturn }
         };
         let declaration = program.declaration(0, name).unwrap();
         assert_eq!(reason(declaration), Reason::Bounds);
-        assert!((1..=8).all(|code| meaning(code).is_some()) && meaning(9).is_none());
+    }
+
+    /// Also the page about this crate: a number and what it means.
+    #[test]
+    fn codes_stand_for_their_reasons() {
+        let page = include_str!("../README.md");
+        let (_, section) = page.split_once("## Panics").unwrap();
+        let (section, _) = section.split_once("##").unwrap();
+        let words: Vec<&str> = section.split_whitespace().collect();
+        for reason in Reason::ALL {
+            assert_eq!(Reason::of(reason.code()), Some(*reason));
+            assert_eq!(meaning(reason.code()), Some(reason.meaning()));
+            assert_eq!(reason.is_panic(), reason.meaning().starts_with("panicked"));
+            assert!(words.contains(&&*reason.code().to_string()), "{reason:?}");
+        }
+        assert_eq!((meaning(0), meaning(u8::MAX)), (None, None));
     }
 }

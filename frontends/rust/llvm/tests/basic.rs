@@ -9,6 +9,7 @@ use cranelift_thisgpu::{
     Device, DeviceError, FaultKind, Grid, KernelOptions, Object, Options, SimConfig, asm,
 };
 use std::path::Path;
+use thisgpu_llvm::panics::Reason;
 use thisgpu_llvm::{Error, Kernel, Program, Translation, translate};
 
 const LEVELS: [Level; 4] = [
@@ -184,7 +185,12 @@ fn a_panic_names_the_line_of_the_source() {
     let Err(DeviceError::Fault { fault, .. }) = launch else {
         panic!("a fault: {launch:?}");
     };
-    assert_eq!(fault.kind, FaultKind::Trap { code: 2 });
+    assert_eq!(
+        fault.kind,
+        FaultKind::Trap {
+            code: Reason::Bounds.code()
+        }
+    );
     let source = include_str!("rust/basic.rs");
     let line = 1 + source
         .lines()

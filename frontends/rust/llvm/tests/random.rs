@@ -19,7 +19,8 @@ use cranelift_thisgpu::{Device, DeviceError, FaultKind, Grid, KernelOptions, Opt
 use rng::Rng;
 use source::INPUTS;
 use std::process::Command;
-use thisgpu_llvm::{Kernel, Program, panics, translate};
+use thisgpu_llvm::panics::Reason;
+use thisgpu_llvm::{Kernel, Program, translate};
 
 /// Inputs of each function, the threads of a launch.
 const CASES: usize = 32;
@@ -133,7 +134,7 @@ fn on_device(program: &Program, inputs: &[[u64; INPUTS]], expected: &[Results]) 
         }
         if let Some(first) = panicking.first() {
             match launch(&[*first]) {
-                Err(DeviceError::Fault { fault, .. }) if matches!(fault.kind, FaultKind::Trap { code } if panics::meaning(code).is_some() && code < 5) =>
+                Err(DeviceError::Fault { fault, .. }) if matches!(fault.kind, FaultKind::Trap { code } if Reason::of(code).is_some_and(Reason::is_panic)) =>
                     {}
                 other => differences.push(format!(
                     "f{number} of input {first} does not panic: {other:?}"

@@ -73,7 +73,7 @@ const PANICKING: &str = "4core9panicking";
 
 /// The trap code of a reason.
 pub fn trap_code(reason: Reason) -> TrapCode {
-    TrapCode::unwrap_user(reason as u8)
+    TrapCode::unwrap_user(reason.code())
 }
 
 /// Translates a function with a body, and says which functions it names. Errors go to the translator's.
