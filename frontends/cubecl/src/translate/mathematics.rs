@@ -11,19 +11,47 @@ use cranelift_thisgpu::compile::library;
 use pliron::context::Ptr;
 use pliron::operation::Operation;
 
+/// Functions of one float: the dialect's name, and the C library's for f64.
+const UNARY: &[(&str, &str)] = &[
+    ("exp", "exp"),
+    ("log", "log"),
+    ("log1p", "log1p"),
+    ("expm1", "expm1"),
+    ("rsqrt", "rsqrt"),
+    ("sin", "sin"),
+    ("cos", "cos"),
+    ("tan", "tan"),
+    ("sinh", "sinh"),
+    ("cosh", "cosh"),
+    ("tanh", "tanh"),
+    ("arcsin", "asin"),
+    ("arccos", "acos"),
+    ("arctan", "atan"),
+    ("arcsinh", "asinh"),
+    ("arccosh", "acosh"),
+    ("arctanh", "atanh"),
+    ("erf", "erf"),
+];
+
+/// The same of two floats.
+const BINARY: &[(&str, &str)] = &[
+    ("powf", "pow"),
+    ("arc_tan2", "atan2"),
+    ("hypot", "hypot"),
+    ("rhypot", "rhypot"),
+    ("f_rem", "fmod"),
+];
+
 impl Translator<'_, '_, '_> {
     /// The `math` dialect's functions.
     pub(super) fn library(&mut self, op: Ptr<Operation>, name: &str) -> Result<bool> {
-        if let Some(function) = unary(name) {
+        if let Some(function) = found(UNARY, name) {
             return self.map(op, |t, [a], lane| t.call(function, &[a], lane));
         }
+        if let Some(function) = found(BINARY, name) {
+            return self.map(op, |t, [a, b], lane| t.call(function, &[a, b], lane));
+        }
         match name {
-            "powf" => self.map(op, |t, [a, b], lane| t.call("pow", &[a, b], lane)),
-            "arc_tan2" => self.map(op, |t, [a, b], lane| t.call("atan2", &[a, b], lane)),
-            "hypot" => self.map(op, |t, [a, b], lane| t.call("hypot", &[a, b], lane)),
-            "f_rem" => self.map(op, |t, [a, b], lane| t.call("fmod", &[a, b], lane)),
-            "rhypot" => self.map(op, |t, [a, b], lane| t.call("rhypot", &[a, b], lane)),
-            "rsqrt" => self.map(op, |t, [a], lane| t.call("rsqrt", &[a], lane)),
             "powi" => {
                 let exponent = self.operand_scalar(op, 1)?;
                 self.map(op, |t, [a, b], lane| {
@@ -48,10 +76,7 @@ impl Translator<'_, '_, '_> {
             wide.push(operand);
             kind = of;
         }
-        let symbol = match kind {
-            Scalar::F32 => format!("{name}f"),
-            _ => name.to_string(),
-        };
+        let symbol = symbol(name, kind);
         if !library::provides(&symbol) {
             return Err(unsupported(format!("the function {symbol}")));
         }
@@ -83,10 +108,7 @@ impl Translator<'_, '_, '_> {
     /// A float to the power of an i32, by the library.
     fn float_power(&mut self, base: Value, exponent: Value, lane: Scalar) -> Result<Value> {
         let (base, kind) = self.widened(base, lane);
-        let symbol = match kind {
-            Scalar::F32 => "__powisf2",
-            _ => "__powidf2",
-        };
+        let symbol = power(kind);
         let results = [kind.clif()];
         let call = self
             .builder
@@ -120,26 +142,42 @@ impl Translator<'_, '_, '_> {
     }
 }
 
-/// The C library's name of a function of one f64.
-fn unary(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "exp" => "exp",
-        "log" => "log",
-        "log1p" => "log1p",
-        "expm1" => "expm1",
-        "sin" => "sin",
-        "cos" => "cos",
-        "tan" => "tan",
-        "sinh" => "sinh",
-        "cosh" => "cosh",
-        "tanh" => "tanh",
-        "arcsin" => "asin",
-        "arccos" => "acos",
-        "arctan" => "atan",
-        "arcsinh" => "asinh",
-        "arccosh" => "acosh",
-        "arctanh" => "atanh",
-        "erf" => "erf",
-        _ => return None,
-    })
+/// The C library's name of the function that the dialect calls `name`.
+fn found(functions: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    let mut functions = functions.iter();
+    functions
+        .find(|(dialect, _)| *dialect == name)
+        .map(|(_, library)| *library)
+}
+
+/// The symbol of a function for floats of this kind, by its name for f64.
+fn symbol(name: &str, of: Scalar) -> String {
+    match of {
+        Scalar::F32 => format!("{name}f"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The symbol of the powers of floats of this kind with a whole exponent.
+fn power(of: Scalar) -> &'static str {
+    match of {
+        Scalar::F32 => "__powisf2",
+        _ => "__powidf2",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_has_the_functions() {
+        for kind in [Scalar::F32, Scalar::F64] {
+            for (_, name) in UNARY.iter().chain(BINARY) {
+                let symbol = symbol(name, kind);
+                assert!(library::provides(&symbol), "{symbol}");
+            }
+            assert!(library::provides(power(kind)), "{}", power(kind));
+        }
+    }
 }

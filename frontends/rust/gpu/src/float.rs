@@ -78,12 +78,19 @@ pub trait Float: Copy {
     fn erf(self) -> Self;
 }
 
+/// Declares the functions of a float, each by the name that the C library has for it.
 macro_rules! float {
-    ($type:ident $module:ident: $($method:ident $(($($parameter:ident),*))? = $symbol:literal),*) => {
+    ($type:ident $module:ident $suffix:literal: $($method:ident $(($($parameter:ident),*))? = $symbol:literal)*) => {
         mod $module {
             unsafe extern "C" {
-                $(#[link_name = $symbol] pub safe fn $method(x: $type $($(, $parameter: $type)*)?) -> $type;)*
+                $(
+                    #[link_name = concat!($symbol, $suffix)]
+                    pub safe fn $method(x: $type $($(, $parameter: $type)*)?) -> $type;
+                )*
             }
+            /// What the code generator must have.
+            #[cfg(test)]
+            pub(super) const SYMBOLS: &[&str] = &[$(concat!($symbol, $suffix)),*];
         }
 
         impl Float for $type {
@@ -115,14 +122,47 @@ macro_rules! float {
     };
 }
 
-float!(f32 single: floor = "floorf", ceil = "ceilf", trunc = "truncf", round = "roundf", round_ties_even = "rintf", sqrt = "sqrtf", cbrt = "cbrtf",
-    mul_add(a, b) = "fmaf", exp = "expf", exp2 = "exp2f", exp_m1 = "expm1f", ln = "logf", log2 = "log2f", log10 = "log10f", ln_1p = "log1pf",
-    powf(power) = "powf", hypot(other) = "hypotf", sin = "sinf", cos = "cosf", tan = "tanf", asin = "asinf", acos = "acosf", atan = "atanf",
-    atan2(other) = "atan2f", sinh = "sinhf", cosh = "coshf", tanh = "tanhf", asinh = "asinhf", acosh = "acoshf", atanh = "atanhf", erf = "erff");
-float!(f64 double: floor = "floor", ceil = "ceil", trunc = "trunc", round = "round", round_ties_even = "rint", sqrt = "sqrt", cbrt = "cbrt",
-    mul_add(a, b) = "fma", exp = "exp", exp2 = "exp2", exp_m1 = "expm1", ln = "log", log2 = "log2", log10 = "log10", ln_1p = "log1p",
-    powf(power) = "pow", hypot(other) = "hypot", sin = "sin", cos = "cos", tan = "tan", asin = "asin", acos = "acos", atan = "atan",
-    atan2(other) = "atan2", sinh = "sinh", cosh = "cosh", tanh = "tanh", asinh = "asinh", acosh = "acosh", atanh = "atanh", erf = "erf");
+/// The functions of both floats, by the names that the C library has for those of f64.
+macro_rules! floats {
+    ($($functions:tt)*) => {
+        float!(f32 single "f": $($functions)*);
+        float!(f64 double "": $($functions)*);
+    };
+}
+
+floats! {
+    floor = "floor"
+    ceil = "ceil"
+    trunc = "trunc"
+    round = "round"
+    round_ties_even = "rint"
+    sqrt = "sqrt"
+    cbrt = "cbrt"
+    mul_add(a, b) = "fma"
+    exp = "exp"
+    exp2 = "exp2"
+    exp_m1 = "expm1"
+    ln = "log"
+    log2 = "log2"
+    log10 = "log10"
+    ln_1p = "log1p"
+    powf(power) = "pow"
+    hypot(other) = "hypot"
+    sin = "sin"
+    cos = "cos"
+    tan = "tan"
+    asin = "asin"
+    acos = "acos"
+    atan = "atan"
+    atan2(other) = "atan2"
+    sinh = "sinh"
+    cosh = "cosh"
+    tanh = "tanh"
+    asinh = "asinh"
+    acosh = "acosh"
+    atanh = "atanh"
+    erf = "erf"
+}
 
 /// The device's approximate functions: one special instruction each, and about 22 good bits. On the host the exact
 /// ones.
@@ -175,5 +215,20 @@ pub mod fast {
     #[inline(always)]
     pub fn tanh(x: f32) -> f32 {
         device::tanh_f32(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The code generator's functions, which are compared with its library.
+    const TABLE: &str = include_str!("../../../../docs/guide/library.md");
+
+    #[test]
+    fn the_code_generator_has_every_function() {
+        let symbols = super::single::SYMBOLS.iter().chain(super::double::SYMBOLS);
+        let unknown: Vec<_> = symbols
+            .filter(|symbol| !TABLE.contains(&format!("`{symbol}`")))
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

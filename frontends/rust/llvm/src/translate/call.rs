@@ -306,3 +306,17 @@ impl<'p> Body<'_, 'p, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name that the library lacks would never be looked for.
+    #[test]
+    fn the_library_has_the_functions_that_are_operations() {
+        for (name, _) in OPERATIONS {
+            assert!(library::provides(name), "{name}");
+            assert!(library::provides(&format!("{name}f")), "{name}f");
+        }
+    }
+}

@@ -6,6 +6,17 @@ use crate::error::Problem;
 use crate::model::Binary;
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{self, InstBuilder, types};
+use cranelift_thisgpu::compile::library;
+
+/// The symbol of a function of the library for a float, by its name for f64.
+pub(super) fn symbol(name: &str, of: Scalar) -> String {
+    match of {
+        Scalar::F64 => name.to_owned(),
+        // `__powidf2` is `__powisf2`.
+        _ if name.starts_with("__") => name.replace('d', "s"),
+        _ => format!("{name}f"),
+    }
+}
 
 impl Body<'_, '_, '_> {
     /// An operation on floats.
@@ -39,12 +50,13 @@ impl Body<'_, '_, '_> {
                 _ => *operand,
             })
             .collect();
-        let (name, ty) = match of {
-            Scalar::F64 => (name.to_owned(), types::F64),
-            _ if name.starts_with("__") => (name.replace('d', "s"), types::F32),
-            _ => (format!("{name}f"), types::F32),
+        let ty = match of {
+            Scalar::F64 => types::F64,
+            _ => types::F32,
         };
-        let result = self.call_named(&name, &operands, &[ty])[0];
+        let symbol = symbol(name, of);
+        debug_assert!(library::provides(&symbol), "{symbol}");
+        let result = self.call_named(&symbol, &operands, &[ty])[0];
         match is_half {
             true => self.builder.ins().fdemote(types::F16, result),
             false => result,

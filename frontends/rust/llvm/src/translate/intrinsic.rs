@@ -29,29 +29,22 @@ const IGNORED: &[&str] = &[
     "aarch64.isb",
 ];
 
-/// Functions of the library by the names that LLVM has for them.
-const LIBRARY: &[(&str, &str)] = &[
-    ("sin", "sin"),
-    ("cos", "cos"),
-    ("tan", "tan"),
-    ("asin", "asin"),
-    ("acos", "acos"),
-    ("atan", "atan"),
-    ("atan2", "atan2"),
-    ("sinh", "sinh"),
-    ("cosh", "cosh"),
-    ("tanh", "tanh"),
-    ("exp", "exp"),
-    ("exp2", "exp2"),
-    ("exp10", "exp10"),
-    ("log", "log"),
-    ("log2", "log2"),
-    ("log10", "log10"),
-    ("pow", "pow"),
-    ("powi", "__powidf2"),
-    ("ldexp", "ldexp"),
-    ("round", "round"),
+/// Intrinsics that are functions of the library with the same names. They are listed because the two may differ: C's
+/// `modf` has a pointer, `llvm.modf` two results.
+const LIBRARY: &[&str] = &[
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "exp2",
+    "exp10", "log", "log2", "log10", "pow", "ldexp", "round",
 ];
+/// The intrinsic of powers of integers, and the library's function.
+const POWER: (&str, &str) = ("powi", "__powidf2");
+
+/// The library's function, by its name for f64, that an intrinsic is.
+fn of_library(name: &str) -> Option<&str> {
+    match name {
+        _ if name == POWER.0 => Some(POWER.1),
+        _ => LIBRARY.contains(&name).then_some(name),
+    }
+}
 
 /// What the names of intrinsics that reduce a vector begin with.
 const REDUCTION: &str = "vector.reduce.";
@@ -306,8 +299,7 @@ impl<'p> Body<'_, 'p, '_> {
         operands: &[ir::Value],
         returns: &Type,
     ) -> Result<Option<ir::Value>> {
-        let library = LIBRARY.iter().find(|(name, _)| *name == base);
-        if let Some((_, name)) = library {
+        if let Some(name) = of_library(base) {
             return Ok(Some(self.by_library(name, of, operands)));
         }
         let ins = self.builder.ins();
@@ -444,7 +436,20 @@ fn aligns(call: &Call) -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::float;
     use super::*;
+    use cranelift_thisgpu::compile::library;
+
+    #[test]
+    fn the_library_has_the_functions() {
+        for intrinsic in LIBRARY.iter().chain(&[POWER.0]) {
+            let name = of_library(intrinsic).unwrap();
+            for of in [Scalar::F32, Scalar::F64] {
+                let symbol = float::symbol(name, of);
+                assert!(library::provides(&symbol), "{symbol}");
+            }
+        }
+    }
 
     #[test]
     fn names_without_types() {
