@@ -46,7 +46,7 @@ use crate::sched::control::Waiting;
 use crate::settings::Options;
 use crate::vcode::FunctionKind;
 use crate::{lower, regalloc, report, sched, simt};
-use cranelift_codegen::ir::{ExternalName, Function, UserExternalName};
+use cranelift_codegen::ir::{ExternalName, Function, Signature, UserExternalName};
 use hashbrown::HashMap;
 use stages::Analyzed;
 use std::sync::Arc;
@@ -79,6 +79,14 @@ impl<'a> FunctionInput<'a> {
             kernel: function.kernel,
             linkage: Linkage::Global,
             namer: &|_| None,
+        }
+    }
+
+    /// What it is, with the signature that it has at last.
+    fn kind(&self, signature: &Signature) -> FunctionKind {
+        match self.kernel {
+            Some(kernel) => FunctionKind::Kernel(unit::kernel_info(signature, kernel)),
+            None => FunctionKind::Device,
         }
     }
 
@@ -432,12 +440,7 @@ impl Compiler {
         let mut remarks = std::mem::take(&mut preparer.remarks);
         let analyzed = watch.pass(Pass::Analyze, name, || Ok(Analyzed::of(&prepared, facts)))?;
         let code = watch.pass(Pass::Lower, name, || {
-            let kind = match input.kernel {
-                Some(kernel) => {
-                    FunctionKind::Kernel(unit::kernel_info(&prepared.func.signature, kernel))
-                }
-                None => FunctionKind::Device,
-            };
+            let kind = input.kind(&prepared.func.signature);
             let names = |name: &ExternalName| input.symbol(name);
             let input = analyzed.input(name, kind, &names, options);
             lower::lower(&input, lowering, &mut remarks)

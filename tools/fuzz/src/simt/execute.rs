@@ -210,71 +210,9 @@ impl Machine<'_> {
                 self.stmt(frame, stmt, lanes, known)?;
             }
             self.step(1)?;
-            let mut ways: Vec<(Label, u32)> = Vec::new();
-            let mut send = |to: Label, lane: usize| match ways.iter_mut().find(|way| way.0 == to) {
-                Some(way) => way.1 |= 1 << lane,
-                None => ways.push((to, 1 << lane)),
+            let Some(ways) = self.end(frame, &block.end, lanes, known)? else {
+                return Ok(0);
             };
-            match &block.end {
-                End::Jump(target) => {
-                    at = *target;
-                    continue;
-                }
-                End::Branch {
-                    condition,
-                    fuel,
-                    then,
-                    other,
-                } => {
-                    for lane in bits(lanes) {
-                        let left = &mut self.fuel[self.first as usize + lane];
-                        let can = !fuel || *left != 0;
-                        *left -= u32::from(*fuel && *left != 0);
-                        let holds = holds(frame, lane, condition);
-                        send(if can && holds { *then } else { *other }, lane);
-                    }
-                }
-                End::Table {
-                    value: v,
-                    mask,
-                    targets,
-                } => {
-                    for lane in bits(lanes) {
-                        let salted = value(frame, lane, *v) ^ frame.threads[lane].salt;
-                        let index = (salted & mask) as usize;
-                        send(targets[index.min(targets.len() - 1)], lane);
-                    }
-                }
-                End::Return(v) => {
-                    for lane in bits(lanes) {
-                        let result = value(frame, lane, *v);
-                        frame.threads[lane].result = result;
-                        if frame.function == 0 {
-                            let thread = frame.threads[lane];
-                            let record = &mut self.records[self.first as usize + lane];
-                            let number = (self.first + lane as u32) % self.kernel.threads;
-                            let left = thread.vars.into_iter().chain([result]);
-                            for (word, value) in record[VALUES + OWN..].iter_mut().zip(left) {
-                                *word = Some(value.wrapping_add(number));
-                            }
-                        }
-                    }
-                    return Ok(0);
-                }
-                End::TailCall {
-                    callees,
-                    which,
-                    arguments,
-                } => {
-                    for (callee, mask) in self.callees(frame, lanes, callees, *which) {
-                        let threads = self.call(frame, callee, mask, arguments, known)?;
-                        for lane in bits(mask) {
-                            frame.threads[lane].result = threads[lane].result;
-                        }
-                    }
-                    return Ok(0);
-                }
-            }
             // Entries of a switch that lead to one block are ways of their own.
             let repeats = match &block.end {
                 End::Table { targets, .. } => {
@@ -299,6 +237,84 @@ impl Machine<'_> {
             }
             let Some(meeting) = meeting else { return Ok(0) };
             (at, lanes) = (meeting, met);
+        }
+    }
+
+    /// Which lanes go where from the end of a block; none if they return.
+    fn end(
+        &mut self,
+        frame: &mut Frame,
+        end: &End,
+        lanes: u32,
+        known: bool,
+    ) -> Result<Option<Vec<(Label, u32)>>, String> {
+        let mut ways: Vec<(Label, u32)> = Vec::new();
+        let mut send = |to: Label, mask: u32| match ways.iter_mut().find(|way| way.0 == to) {
+            Some(way) => way.1 |= mask,
+            None => ways.push((to, mask)),
+        };
+        match end {
+            End::Jump(target) => send(*target, lanes),
+            End::Branch {
+                condition,
+                fuel,
+                then,
+                other,
+            } => {
+                for lane in bits(lanes) {
+                    let left = &mut self.fuel[self.first as usize + lane];
+                    let can = !fuel || *left != 0;
+                    *left -= u32::from(*fuel && *left != 0);
+                    let holds = holds(frame, lane, condition);
+                    send(if can && holds { *then } else { *other }, 1 << lane);
+                }
+            }
+            End::Table {
+                value: v,
+                mask,
+                targets,
+            } => {
+                for lane in bits(lanes) {
+                    let salted = value(frame, lane, *v) ^ frame.threads[lane].salt;
+                    let index = (salted & mask) as usize;
+                    send(targets[index.min(targets.len() - 1)], 1 << lane);
+                }
+            }
+            End::Return(v) => {
+                self.leave(frame, lanes, *v);
+                return Ok(None);
+            }
+            End::TailCall {
+                callees,
+                which,
+                arguments,
+            } => {
+                for (callee, mask) in self.callees(frame, lanes, callees, *which) {
+                    let threads = self.call(frame, callee, mask, arguments, known)?;
+                    for lane in bits(mask) {
+                        frame.threads[lane].result = threads[lane].result;
+                    }
+                }
+                return Ok(None);
+            }
+        }
+        Ok(Some(ways))
+    }
+
+    /// Lanes return; of the kernel their variables are recorded.
+    fn leave(&mut self, frame: &mut Frame, lanes: u32, v: Operand) {
+        for lane in bits(lanes) {
+            let result = value(frame, lane, v);
+            frame.threads[lane].result = result;
+            if frame.function == 0 {
+                let thread = frame.threads[lane];
+                let record = &mut self.records[self.first as usize + lane];
+                let number = (self.first + lane as u32) % self.kernel.threads;
+                let left = thread.vars.into_iter().chain([result]);
+                for (word, value) in record[VALUES + OWN..].iter_mut().zip(left) {
+                    *word = Some(value.wrapping_add(number));
+                }
+            }
         }
     }
 
@@ -389,18 +405,7 @@ impl Machine<'_> {
                     }
                 }
             }
-            Stmt::Probe => {
-                if known {
-                    self.expected.0 += 1;
-                    self.expected.1 += u64::from(lanes.count_ones() < frame.threads.len() as u32);
-                }
-                for lane in bits(lanes) {
-                    let record = &mut self.records[self.first as usize + lane];
-                    let count = record[0].unwrap_or(0);
-                    let index = MASKS + (count as usize).min(VALUES - MASKS - 1);
-                    (record[index], record[0]) = (known.then_some(lanes), Some(count + 1));
-                }
-            }
+            Stmt::Probe => self.probe(frame.threads.len() as u32, lanes, known),
             Stmt::StoreOwn {
                 index,
                 value: v,
@@ -463,6 +468,20 @@ impl Machine<'_> {
             Stmt::Phase(_) => {}
         }
         Ok(())
+    }
+
+    /// Records which lanes of so many are together.
+    fn probe(&mut self, all: u32, lanes: u32, known: bool) {
+        if known {
+            self.expected.0 += 1;
+            self.expected.1 += u64::from(lanes.count_ones() < all);
+        }
+        for lane in bits(lanes) {
+            let record = &mut self.records[self.first as usize + lane];
+            let count = record[0].unwrap_or(0);
+            let index = MASKS + (count as usize).min(VALUES - MASKS - 1);
+            (record[index], record[0]) = (known.then_some(lanes), Some(count + 1));
+        }
     }
 
     fn update(&mut self, cell: usize, thread: u32, which: u32, value: u32) {

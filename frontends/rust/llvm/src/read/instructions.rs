@@ -4,8 +4,8 @@ use super::lexer::{Lexer, Token};
 use super::values::{self, NamedTypes, Said};
 use crate::error::ReadError;
 use crate::model::{
-    Access, AddressOf, BlockId, Call, Callee, FloatPredicate, Instruction, IntPredicate, Local,
-    Operand, Operation, Ordering, Type, Update, Value,
+    BlockId, Call, Callee, FloatPredicate, Instruction, IntPredicate, Local, Operand, Operation,
+    Type, Value,
 };
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -75,14 +75,14 @@ impl<'a> Names<'a> {
     }
 
     /// A type and a value.
-    fn operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, ReadError> {
+    pub(super) fn operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, ReadError> {
         let ty = values::ty(lexer, self.named)?;
         let value = self.value(lexer, &ty)?;
         Ok(Operand { ty, value })
     }
 
     /// A comma, a type and a value.
-    fn next_operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, ReadError> {
+    pub(super) fn next_operand(&mut self, lexer: &mut Lexer<'_>) -> Result<Operand, ReadError> {
         lexer.expect(',')?;
         self.operand(lexer)
     }
@@ -156,28 +156,8 @@ impl<'a> Names<'a> {
                 Ok((ty, Operation::Select(condition, then, otherwise)))
             }
             "phi" => self.phi(lexer),
-            "ret" => {
-                let ty = values::ty(lexer, self.named)?;
-                let value = match ty {
-                    Type::Void => None,
-                    ty => {
-                        let value = self.value(lexer, &ty)?;
-                        Some(Operand { ty, value })
-                    }
-                };
-                Ok((Type::Void, Operation::Return(value)))
-            }
-            "br" => {
-                if lexer.peek() == Some(&Token::Word("label")) {
-                    return Ok((Type::Void, Operation::Jump(self.label(lexer)?)));
-                }
-                let condition = self.operand(lexer)?;
-                lexer.expect(',')?;
-                let then = self.label(lexer)?;
-                lexer.expect(',')?;
-                let otherwise = self.label(lexer)?;
-                Ok((Type::Void, Operation::Branch(condition, then, otherwise)))
-            }
+            "ret" => self.ret(lexer),
+            "br" => self.branch(lexer),
             "switch" => self.switch(lexer),
             "unreachable" => Ok((Type::Void, Operation::Unreachable)),
             "extractvalue" => {
@@ -282,6 +262,30 @@ impl<'a> Names<'a> {
             *lexer = ahead;
         }
         Ok((ty, Operation::Phi(incoming)))
+    }
+
+    fn ret(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
+        let ty = values::ty(lexer, self.named)?;
+        let value = match ty {
+            Type::Void => None,
+            ty => {
+                let value = self.value(lexer, &ty)?;
+                Some(Operand { ty, value })
+            }
+        };
+        Ok((Type::Void, Operation::Return(value)))
+    }
+
+    fn branch(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
+        if lexer.peek() == Some(&Token::Word("label")) {
+            return Ok((Type::Void, Operation::Jump(self.label(lexer)?)));
+        }
+        let condition = self.operand(lexer)?;
+        lexer.expect(',')?;
+        let then = self.label(lexer)?;
+        lexer.expect(',')?;
+        let otherwise = self.label(lexer)?;
+        Ok((Type::Void, Operation::Branch(condition, then, otherwise)))
     }
 
     fn switch(&mut self, lexer: &mut Lexer<'_>) -> Result<(Type, Operation), ReadError> {
@@ -445,134 +449,6 @@ impl<'a> Names<'a> {
             .filter_map(|group| self.groups.get(group));
         groups.fold(said.attributes, |all, group| all | *group)
     }
-
-    fn memory(
-        &mut self,
-        lexer: &mut Lexer<'_>,
-        opcode: &str,
-    ) -> Result<(Type, Operation), ReadError> {
-        let mut flags = Vec::new();
-        let mut own_thread = false;
-        while let Some(Token::Word(word)) = lexer.peek() {
-            if values::begins_type(&Token::Word(word)) {
-                break;
-            }
-            flags.push(*word);
-            lexer.next_token();
-            if lexer.peek() == Some(&Token::Sign('(')) {
-                let mut ahead = lexer.clone();
-                ahead.next_token();
-                own_thread |=
-                    matches!(ahead.peek(), Some(Token::Text(text)) if text == b"singlethread");
-                lexer.skip_brackets()?;
-            }
-        }
-        let volatile = flags.contains(&"volatile");
-        match opcode {
-            "fence" => {
-                // What orders a thread against itself is for who compiles before us.
-                let ordering = match own_thread {
-                    true => Ordering::Plain,
-                    false => Ordering::Ordered,
-                };
-                Ok((Type::Void, Operation::Fence(ordering)))
-            }
-            "alloca" => {
-                let ty = values::ty(lexer, self.named)?;
-                let mut count = Operand {
-                    ty: Type::Int(32),
-                    value: Value::Constant(crate::model::Constant::Int(1)),
-                };
-                let mut align = 1;
-                while lexer.eat(',') {
-                    if lexer.eat_word("align") {
-                        align = values::alignment(lexer)?;
-                    } else if lexer.peek().is_some_and(values::begins_type) {
-                        count = self.operand(lexer)?;
-                    } else {
-                        break;
-                    }
-                }
-                Ok((Type::POINTER, Operation::Alloca { ty, count, align }))
-            }
-            "load" => {
-                let ty = values::ty(lexer, self.named)?;
-                let address = self.next_operand(lexer)?;
-                let access = access(lexer, volatile)?;
-                Ok((ty, Operation::Load(address, access)))
-            }
-            "store" => {
-                let value = self.operand(lexer)?;
-                let address = self.next_operand(lexer)?;
-                let access = access(lexer, volatile)?;
-                let operation = Operation::Store {
-                    value,
-                    address,
-                    access,
-                };
-                Ok((Type::Void, operation))
-            }
-            "cmpxchg" => {
-                let address = self.operand(lexer)?;
-                let expected = self.next_operand(lexer)?;
-                let new = self.next_operand(lexer)?;
-                let access = access(lexer, volatile)?;
-                let fields = vec![new.ty.clone(), Type::BOOL];
-                let ty = Type::Struct(Arc::new(crate::model::Struct::new(false, fields)));
-                let operation = Operation::CompareExchange {
-                    address,
-                    expected,
-                    new,
-                    access,
-                };
-                Ok((ty, operation))
-            }
-            "atomicrmw" => {
-                let name = flags.last().copied().unwrap_or_default();
-                let update = update(name)
-                    .ok_or_else(|| ReadError::Unknown(format!("`atomicrmw {name}`")))?;
-                let address = self.operand(lexer)?;
-                let operand = self.next_operand(lexer)?;
-                let access = access(lexer, volatile)?;
-                let ty = operand.ty.clone();
-                let operation = Operation::Update {
-                    update,
-                    address,
-                    operand,
-                    access,
-                };
-                Ok((ty, operation))
-            }
-            _ => {
-                let element = values::ty(lexer, self.named)?;
-                let base = self.next_operand(lexer)?;
-                let mut indices = Vec::new();
-                loop {
-                    let mut ahead = lexer.clone();
-                    if !(ahead.eat(',') && ahead.peek().is_some_and(values::begins_type)) {
-                        break;
-                    }
-                    *lexer = ahead;
-                    indices.push(self.operand(lexer)?);
-                }
-                let vector = std::iter::once(&base).chain(&indices);
-                if vector
-                    .into_iter()
-                    .any(|operand| operand.ty.lanes().is_some())
-                {
-                    return Err(ReadError::Unsupported(
-                        "`getelementptr` of vectors".to_owned(),
-                    ));
-                }
-                let operation = Operation::Address(AddressOf {
-                    element,
-                    base,
-                    indices,
-                });
-                Ok((Type::POINTER, operation))
-            }
-        }
-    }
 }
 
 /// Indices of an aggregate.
@@ -586,73 +462,6 @@ fn path(lexer: &mut Lexer<'_>) -> Result<Vec<u64>, ReadError> {
         *lexer = ahead;
         path.push(values::number(lexer)?);
     }
-}
-
-/// What stands behind the operands of an access.
-fn access(lexer: &mut Lexer<'_>, volatile: bool) -> Result<Access, ReadError> {
-    let mut access = Access {
-        align: 1,
-        ordering: Ordering::Plain,
-        volatile,
-    };
-    loop {
-        match lexer.peek() {
-            Some(Token::Word("align")) => {
-                lexer.next_token();
-                access.align = values::alignment(lexer)?;
-            }
-            Some(Token::Word("syncscope")) => {
-                lexer.next_token();
-                lexer.skip_brackets()?;
-            }
-            Some(Token::Word(word)) => {
-                if let Some(found) = ordering(word)
-                    && access.ordering != Ordering::Ordered
-                {
-                    access.ordering = found;
-                }
-                lexer.next_token();
-            }
-            Some(Token::Sign(',')) => {
-                lexer.next_token();
-            }
-            _ => return Ok(access),
-        }
-    }
-}
-
-fn ordering(word: &str) -> Option<Ordering> {
-    Some(match word {
-        "unordered" | "monotonic" => Ordering::Relaxed,
-        "acquire" | "release" | "acq_rel" | "seq_cst" => Ordering::Ordered,
-        _ => return None,
-    })
-}
-
-fn update(word: &str) -> Option<Update> {
-    use Update::*;
-    Some(match word {
-        "xchg" => Xchg,
-        "add" => Add,
-        "sub" => Sub,
-        "and" => And,
-        "nand" => Nand,
-        "or" => Or,
-        "xor" => Xor,
-        "max" => Max,
-        "min" => Min,
-        "umax" => UMax,
-        "umin" => UMin,
-        "fadd" => FAdd,
-        "fsub" => FSub,
-        "fmax" => FMax,
-        "fmin" => FMin,
-        "uinc_wrap" => UIncWrap,
-        "udec_wrap" => UDecWrap,
-        "usub_cond" => USubCond,
-        "usub_sat" => USubSat,
-        _ => return None,
-    })
 }
 
 fn int_predicate(word: &str) -> Option<IntPredicate> {

@@ -10,6 +10,7 @@
 
 mod instructions;
 mod lexer;
+mod memory;
 mod metadata;
 mod values;
 

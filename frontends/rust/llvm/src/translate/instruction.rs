@@ -5,7 +5,7 @@ use super::shape::{self, Scalar};
 use crate::data;
 use crate::error::Problem;
 use crate::layout;
-use crate::model::{AddressOf, Instruction, Operand, Operation, Ordering, Type, Value};
+use crate::model::{AddressOf, Binary, Instruction, Operand, Operation, Ordering, Type, Value};
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use smallvec::smallvec;
 
@@ -23,18 +23,7 @@ impl<'p> Body<'_, 'p, '_> {
             | Operation::Branch(..)
             | Operation::Switch { .. }
             | Operation::Unreachable => return self.terminator(instruction),
-            Operation::Binary(binary, a, b) => {
-                let (left, right) = (self.operand(a)?, self.operand(b)?);
-                let lane = Scalar::of(a.ty.lane())?;
-                let mut parts = Parts::new();
-                for (a, b) in left.into_iter().zip(right) {
-                    parts.push(match lane.is_float() {
-                        true => self.float_binary(*binary, lane, a, b)?,
-                        false => self.int_binary(*binary, lane.bits(), a, b)?,
-                    });
-                }
-                parts
-            }
+            Operation::Binary(binary, a, b) => self.binary(*binary, a, b)?,
             Operation::Negate(of) => {
                 let parts = self.operand(of)?;
                 parts
@@ -102,14 +91,7 @@ impl<'p> Body<'_, 'p, '_> {
                 parts.ok_or_else(missing)?.into()
             }
             Operation::InsertValue(into, element, path) => {
-                let range = shape::part_range(&into.ty, path)?;
-                let (mut parts, new) = (self.operand(into)?, self.operand(element)?);
-                let place = parts
-                    .get_mut(range)
-                    .filter(|place| place.len() == new.len());
-                let other = || Problem::Inconsistent("an element of another type".into());
-                place.ok_or_else(other)?.copy_from_slice(&new);
-                parts
+                self.insert_value(into, element, path)?
             }
             Operation::ExtractElement(vector, index) => {
                 smallvec![self.extract_element(vector, index)?]
@@ -117,24 +99,52 @@ impl<'p> Body<'_, 'p, '_> {
             Operation::InsertElement(vector, element, index) => {
                 self.insert_element(vector, element, index)?
             }
-            Operation::Shuffle(a, b, mask) => {
-                let mut lanes = self.operand(a)?;
-                lanes.extend(self.operand(b)?);
-                let lane = Scalar::of(a.ty.lane())?;
-                let missing = || Problem::Inconsistent("a lane that is not there".into());
-                let mut parts = Parts::new();
-                for place in mask {
-                    parts.push(match place {
-                        Some(place) => *lanes.get(*place as usize).ok_or_else(missing)?,
-                        None => self.bits(lane, 0),
-                    });
-                }
-                parts
-            }
+            Operation::Shuffle(a, b, mask) => self.shuffle(a, b, mask)?,
             Operation::Call(call) => self.call(call, &instruction.ty)?,
         };
         self.define(instruction, parts);
         Ok(())
+    }
+
+    /// An operation of two operands, lane by lane.
+    fn binary(&mut self, binary: Binary, a: &Operand, b: &Operand) -> Result<Parts> {
+        let (left, right) = (self.operand(a)?, self.operand(b)?);
+        let lane = Scalar::of(a.ty.lane())?;
+        let mut parts = Parts::new();
+        for (a, b) in left.into_iter().zip(right) {
+            parts.push(match lane.is_float() {
+                true => self.float_binary(binary, lane, a, b)?,
+                false => self.int_binary(binary, lane.bits(), a, b)?,
+            });
+        }
+        Ok(parts)
+    }
+
+    /// An aggregate with another element.
+    fn insert_value(&mut self, into: &Operand, element: &Operand, path: &[u64]) -> Result<Parts> {
+        let range = shape::part_range(&into.ty, path)?;
+        let (mut parts, new) = (self.operand(into)?, self.operand(element)?);
+        let place = parts.get_mut(range);
+        let place = place.filter(|place| place.len() == new.len());
+        let other = || Problem::Inconsistent("an element of another type".into());
+        place.ok_or_else(other)?.copy_from_slice(&new);
+        Ok(parts)
+    }
+
+    /// Lanes of two vectors, or zero where any value will do.
+    fn shuffle(&mut self, a: &Operand, b: &Operand, mask: &[Option<u32>]) -> Result<Parts> {
+        let mut lanes = self.operand(a)?;
+        lanes.extend(self.operand(b)?);
+        let lane = Scalar::of(a.ty.lane())?;
+        let missing = || Problem::Inconsistent("a lane that is not there".into());
+        let mut parts = Parts::new();
+        for place in mask {
+            parts.push(match place {
+                Some(place) => *lanes.get(*place as usize).ok_or_else(missing)?,
+                None => self.bits(lane, 0),
+            });
+        }
+        Ok(parts)
     }
 
     fn select(

@@ -167,6 +167,19 @@ pub(super) struct Emitter<'a, 'b> {
     pub(super) slot: Option<StackSlot>,
 }
 
+/// Which thread runs.
+#[derive(Clone, Copy)]
+struct Here {
+    /// The block's number.
+    block: Value,
+    /// The thread's number in the block.
+    index: Value,
+    /// The number of the block's first thread in the grid.
+    start: Value,
+    /// The thread's number in the grid.
+    thread: Value,
+}
+
 impl Emitter<'_, '_> {
     fn kernel(&mut self, params: &[Value]) {
         let plan = self.plan;
@@ -180,45 +193,18 @@ impl Emitter<'_, '_> {
         let (collected, results) = (next(), next());
         self.numbers = plan.passed().into_iter().map(|n| (n, next())).collect();
         self.salt = Some(next());
-        let block = self.intrinsic("gpu_ctaid_x", &[], &[types::I32])[0];
-        let count = self.intrinsic("gpu_ntid_x", &[], &[types::I32])[0];
-        let index = self.intrinsic("gpu_tid_x", &[], &[types::I32])[0];
-        let start = self.builder.ins().imul(block, count);
-        let thread = self.builder.ins().iadd(start, index);
-        for (var, factor) in FACTORS.into_iter().enumerate() {
-            let (factor, plus) = (self.constant(factor), self.constant(factor >> 5));
-            let product = self.builder.ins().imul(thread, factor);
-            let value = self.builder.ins().iadd(product, plus);
-            self.set(var, value);
-        }
-        let mut kept = Vec::new();
-        let mut last = thread;
-        for _ in 0..plan.pressure {
-            kept.push(last);
-            let (square, plus) = (self.builder.ins().imul(last, last), self.constant(KEPT));
-            last = self.builder.ins().iadd(square, plus);
-        }
+        let here = self.here();
+        self.first_values(here.thread);
+        let kept = self.pressure(here.thread);
         let (layout, flags_offset, end) = plan.shared_layout();
         if end != 0 {
-            self.clear(index, end, flags_offset);
+            self.clear(here.index, end, flags_offset);
         }
-        for (number, array) in plan.arrays.iter().enumerate() {
-            let base = match array.place {
-                Place::Global => pointers[number],
-                Place::Stack => Some(self.slot_array(array)),
-                place => {
-                    let ty = if place == Place::Shared {
-                        types::I32
-                    } else {
-                        types::I64
-                    };
-                    let base = self.shared_address(ty, layout[number]);
-                    Some(base)
-                }
-            };
-            self.bases[number] = base;
-        }
-        let who = if plan.is_grid_wide() { thread } else { index };
+        self.begin_arrays(&pointers, &layout);
+        let who = match plan.is_grid_wide() {
+            true => here.thread,
+            false => here.index,
+        };
         let behind = self.builder.create_block();
         let stride = self.constant(plan.stride);
         if plan.stride != 1 {
@@ -231,35 +217,7 @@ impl Emitter<'_, '_> {
         let rank = self.ranked(participant);
         self.rank = Some(rank);
         let previous = self.previous_thread(who, rank);
-        for (number, array) in plan.arrays.iter().enumerate() {
-            let Some(base) = self.bases[number] else {
-                continue;
-            };
-            let owner = |of_thread: Value| match (array.place, array.owner) {
-                (Place::Stack, _) | (_, Owner::All) => None,
-                (Place::Global, Owner::Block) => Some(block),
-                (_, Owner::Block) => None,
-                (_, Owner::Thread) => Some(of_thread),
-            };
-            let own = if array.place.is_shared() {
-                index
-            } else {
-                thread
-            };
-            let (here, there) = (owner(own), owner(previous));
-            self.bases[number] = Some(self.copy(base, here, array));
-            if array.role == Role::Message {
-                // In global memory threads have numbers of the grid.
-                let there =
-                    there.map(
-                        |there| match array.place == Place::Global && !plan.is_grid_wide() {
-                            true => self.builder.ins().iadd(start, there),
-                            false => there,
-                        },
-                    );
-                self.previous[number] = Some(self.copy(base, there, array));
-            }
-        }
+        self.own_copies(here, previous);
         let flags = match flags {
             Some(flags) => Some(flags),
             None if plan.flags() != 0 => {
@@ -276,7 +234,7 @@ impl Emitter<'_, '_> {
             let both = self.builder.ins().bxor(var, kept);
             self.set(0, both);
         }
-        let place = self.element_at(results, thread, 4 * VARS as u32);
+        let place = self.element_at(results, here.thread, 4 * VARS as u32);
         for var in 0..VARS {
             let value = self.var(var);
             self.builder
@@ -284,9 +242,99 @@ impl Emitter<'_, '_> {
                 .store(aligned(), value, place, 4 * var as i32);
         }
         if end != 0 {
-            self.collect(index, block, collected, end);
+            self.collect(here.index, here.block, collected, end);
         }
         self.builder.ins().return_(&[]);
+    }
+
+    /// Which thread it is.
+    fn here(&mut self) -> Here {
+        let block = self.intrinsic("gpu_ctaid_x", &[], &[types::I32])[0];
+        let count = self.intrinsic("gpu_ntid_x", &[], &[types::I32])[0];
+        let index = self.intrinsic("gpu_tid_x", &[], &[types::I32])[0];
+        let start = self.builder.ins().imul(block, count);
+        let thread = self.builder.ins().iadd(start, index);
+        Here {
+            block,
+            index,
+            start,
+            thread,
+        }
+    }
+
+    /// What the variables are at the start: others in each thread.
+    fn first_values(&mut self, thread: Value) {
+        for (var, factor) in FACTORS.into_iter().enumerate() {
+            let (factor, plus) = (self.constant(factor), self.constant(factor >> 5));
+            let product = self.builder.ins().imul(thread, factor);
+            let value = self.builder.ins().iadd(product, plus);
+            self.set(var, value);
+        }
+    }
+
+    /// Values that take registers up to the end.
+    fn pressure(&mut self, thread: Value) -> Vec<Value> {
+        let mut kept = Vec::new();
+        let mut last = thread;
+        for _ in 0..self.plan.pressure {
+            kept.push(last);
+            let (square, plus) = (self.builder.ins().imul(last, last), self.constant(KEPT));
+            last = self.builder.ins().iadd(square, plus);
+        }
+        kept
+    }
+
+    /// Where arrays begin: those of global memory are passed, those of shared memory are at offsets.
+    fn begin_arrays(&mut self, pointers: &[Option<Value>], layout: &[u32]) {
+        let plan = self.plan;
+        for (number, array) in plan.arrays.iter().enumerate() {
+            let base = match array.place {
+                Place::Global => pointers[number],
+                Place::Stack => Some(self.slot_array(array)),
+                place => {
+                    let ty = if place == Place::Shared {
+                        types::I32
+                    } else {
+                        types::I64
+                    };
+                    let base = self.shared_address(ty, layout[number]);
+                    Some(base)
+                }
+            };
+            self.bases[number] = base;
+        }
+    }
+
+    /// Where the thread's copies of arrays begin, and those of the thread before it.
+    fn own_copies(&mut self, here: Here, previous: Value) {
+        let plan = self.plan;
+        for (number, array) in plan.arrays.iter().enumerate() {
+            let Some(base) = self.bases[number] else {
+                continue;
+            };
+            let owner = |of_thread: Value| match (array.place, array.owner) {
+                (Place::Stack, _) | (_, Owner::All) => None,
+                (Place::Global, Owner::Block) => Some(here.block),
+                (_, Owner::Block) => None,
+                (_, Owner::Thread) => Some(of_thread),
+            };
+            let own = if array.place.is_shared() {
+                here.index
+            } else {
+                here.thread
+            };
+            let (own, there) = (owner(own), owner(previous));
+            self.bases[number] = Some(self.copy(base, own, array));
+            if array.role == Role::Message {
+                // In global memory threads have numbers of the grid.
+                let of_grid = array.place == Place::Global && !plan.is_grid_wide();
+                let there = there.map(|there| match of_grid {
+                    true => self.builder.ins().iadd(here.start, there),
+                    false => there,
+                });
+                self.previous[number] = Some(self.copy(base, there, array));
+            }
+        }
     }
 
     fn rounds(&mut self, flags: Option<Value>, rank: Value) {
