@@ -6,7 +6,7 @@
 
 use crate::operation::{Operand, Operation, TYPES};
 use crate::random::Random;
-use crate::{host, nan, program, write};
+use crate::{host, interpreter, nan, write};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{
@@ -300,7 +300,7 @@ fn interpreted(func: &Function) -> Result<(), String> {
         .iter()
         .map(|param| nan::one(param.value_type))
         .collect();
-    match program::interpret(&[func], func, &arguments) {
+    match interpreter::interpret(&[func], func, &arguments) {
         Err(message) if !message.contains("traps") => Err(message),
         _ => Ok(()),
     }

@@ -11,6 +11,7 @@ pub mod campaign;
 pub mod catalogue;
 pub mod check;
 pub mod host;
+pub mod interpreter;
 pub mod nan;
 pub mod operation;
 pub mod program;

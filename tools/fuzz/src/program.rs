@@ -4,6 +4,7 @@
 
 use crate::catalogue::{Catalogue, Oracle};
 use crate::host::Host;
+use crate::interpreter::interpret;
 use crate::random::Random;
 use crate::write::{self, Callee};
 use cranelift_codegen::data_value::{DataValue, DisplayDataValues};
@@ -11,8 +12,8 @@ use cranelift_codegen::ir::Function;
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::SETTINGS;
 use std::fmt::Write;
+use thisgpu_filetests::execute;
 use thisgpu_filetests::file::TARGET;
-use thisgpu_filetests::{execute, interpret};
 
 /// Functions of a program.
 pub const FUNCTIONS: usize = 8;
@@ -20,9 +21,6 @@ pub const FUNCTIONS: usize = 8;
 const CALLS: usize = 6;
 /// Registers that the setting `regs` chooses from.
 const REGISTERS: [usize; 2] = [24, 72];
-
-/// Steps of the interpreter, many more than a call takes.
-const MAX_STEPS: u64 = 1_000_000;
 
 /// A program.
 #[derive(Clone, Debug)]
@@ -173,27 +171,6 @@ impl Program {
         }
         text
     }
-}
-
-/// Calls a function in the interpreter and looks whether its results have the right types, which they do not after some
-/// operations.
-///
-/// # Errors
-/// What the interpreter cannot do, a trap, an endless loop, results of other types.
-pub fn interpret(
-    functions: &[&Function],
-    func: &Function,
-    arguments: &[DataValue],
-) -> Result<Vec<DataValue>, String> {
-    let results = interpret::call_within(MAX_STEPS, functions, func, arguments)?;
-    let types = func.signature.returns.iter().map(|param| param.value_type);
-    for (result, ty) in results.iter().zip(types) {
-        let vector = result.is_vector() && ty.is_vector() && result.ty().bytes() == ty.bytes();
-        if result.ty() != ty && !vector {
-            return Err(format!("the interpreter gives {} for {ty}", result.ty()));
-        }
-    }
-    Ok(results)
 }
 
 fn list(values: &[DataValue], open: &str, close: &str) -> String {

@@ -4,7 +4,7 @@
 //! compares them.
 
 use crate::expr::Op;
-use crate::model::Provenance;
+use crate::provenance::Provenance;
 use crate::source::Span;
 
 /// A name, member, number or word as written.

@@ -17,6 +17,7 @@ pub mod lexer;
 pub mod model;
 pub mod outline;
 pub mod parser;
+pub mod provenance;
 pub mod reference;
 pub mod resolve;
 pub mod source;

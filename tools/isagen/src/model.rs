@@ -4,27 +4,9 @@
 //! `__Syntax` line is resolved per form to field indices (a [`Mode`]).
 
 use crate::expr::Expr;
+pub use crate::provenance::Provenance;
 use crate::source::Span;
 use crate::unencoded::InstructionSet;
-
-/// Who says so: the vendor's documents, or this project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Provenance {
-    /// Stated in a source document.
-    Documented,
-    /// Chosen by this project where the documents are silent.
-    Assigned,
-}
-
-impl Provenance {
-    /// The lower-case word printed in references and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Provenance::Documented => "documented",
-            Provenance::Assigned => "assigned",
-        }
-    }
-}
 
 /// A whole instruction set.
 #[derive(Clone, Debug, Default)]
@@ -161,6 +143,13 @@ pub struct Field {
     pub provenance: Provenance,
     /// The statement that declares it.
     pub span: Span,
+}
+
+impl Field {
+    /// Whether it is (part of) the guard, which is written before the mnemonic.
+    pub fn is_guard(&self) -> bool {
+        self.name == "pg" || self.name == "pg.not"
+    }
 }
 
 /// `AsmFormat<field> = function(field, by)`.

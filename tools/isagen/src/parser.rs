@@ -13,8 +13,8 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Cursor, Kind, Token};
-use crate::model::Provenance;
 use crate::outline::{Block, Outline, Section, outline};
+use crate::provenance::Provenance;
 use crate::source::{SourceMap, Span};
 
 /// Parses all files, in order.

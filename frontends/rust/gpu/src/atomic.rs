@@ -59,11 +59,3 @@ impl AtomicF32 {
         unsafe { core::sync::atomic::AtomicU32::from_ptr(self.0.get().cast()) }
     }
 }
-
-/// The addition as the host does it.
-#[cfg(not(thisgpu))]
-pub(crate) fn host_add(place: *mut f32, value: f32) -> f32 {
-    // SAFETY: the place is that of an `AtomicF32`, which lives as long as the call.
-    let atomic = unsafe { &*place.cast::<AtomicF32>() };
-    atomic.fetch_update(value, |a, b| a + b)
-}

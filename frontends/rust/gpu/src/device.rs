@@ -5,13 +5,24 @@
 //! its indices are 0, its extents 1, it is alone at every barrier and in its warp. So `cargo test` runs the pure parts
 //! of a kernel crate, and whole kernels of one thread.
 
+#[cfg(not(thisgpu))]
+use crate::float::Float;
+#[cfg(not(thisgpu))]
+use crate::host;
+
 /// Declares `name(parameters) -> result`, whose body is what the host does.
 macro_rules! device {
-    ($($(#[$attribute:meta])* $symbol:literal fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)? $host:block)*) => {
+    ($(
+        $(#[$attribute:meta])*
+        $symbol:literal fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)? $host:block
+    )*) => {
         #[cfg(thisgpu)]
         mod imported {
             unsafe extern "C" {
-                $(#[link_name = concat!("__thisgpu_", $symbol)] pub safe fn $name($($parameter: $type),*) $(-> $result)?;)*
+                $(
+                    #[link_name = concat!("__thisgpu_", $symbol)]
+                    pub safe fn $name($($parameter: $type),*) $(-> $result)?;
+                )*
             }
         }
         $(
@@ -60,54 +71,49 @@ device! {
     "vote_any" fn vote_any(predicate: u8) -> u8 { u8::from(predicate != 0) }
     "activemask" fn activemask() -> u32 { 1 }
     "match_any" fn match_any(_value: u32) -> u32 { 1 }
-    "ex2_f32" fn ex2_f32(x: f32) -> f32 { crate::float::Float::exp2(x) }
-    "lg2_f32" fn lg2_f32(x: f32) -> f32 { crate::float::Float::log2(x) }
+    "ex2_f32" fn ex2_f32(x: f32) -> f32 { Float::exp2(x) }
+    "lg2_f32" fn lg2_f32(x: f32) -> f32 { Float::log2(x) }
     "rcp_f32" fn rcp_f32(x: f32) -> f32 { 1.0 / x }
-    "rsq_f32" fn rsq_f32(x: f32) -> f32 { 1.0 / crate::float::Float::sqrt(x) }
-    "sqrt_f32" fn sqrt_f32(x: f32) -> f32 { crate::float::Float::sqrt(x) }
-    "sin_f32" fn sin_f32(x: f32) -> f32 { crate::float::Float::sin(x) }
-    "cos_f32" fn cos_f32(x: f32) -> f32 { crate::float::Float::cos(x) }
-    "tanh_f32" fn tanh_f32(x: f32) -> f32 { crate::float::Float::tanh(x) }
+    "rsq_f32" fn rsq_f32(x: f32) -> f32 { 1.0 / Float::sqrt(x) }
+    "sqrt_f32" fn sqrt_f32(x: f32) -> f32 { Float::sqrt(x) }
+    "sin_f32" fn sin_f32(x: f32) -> f32 { Float::sin(x) }
+    "cos_f32" fn cos_f32(x: f32) -> f32 { Float::cos(x) }
+    "tanh_f32" fn tanh_f32(x: f32) -> f32 { Float::tanh(x) }
     "dp4a_s8s8" fn dp4a_s8s8(a: u32, b: u32, c: u32) -> u32 {
-        dot(a.to_le_bytes().map(|x| i32::from(x as i8)), b.to_le_bytes().map(|x| i32::from(x as i8)), c)
+        host::dot(a.to_le_bytes().map(|x| i32::from(x as i8)), b.to_le_bytes().map(|x| i32::from(x as i8)), c)
     }
     "dp4a_u8u8" fn dp4a_u8u8(a: u32, b: u32, c: u32) -> u32 {
-        dot(a.to_le_bytes().map(i32::from), b.to_le_bytes().map(i32::from), c)
+        host::dot(a.to_le_bytes().map(i32::from), b.to_le_bytes().map(i32::from), c)
     }
     "assume_aligned" fn assume_aligned(place: *const u8, _bytes: u32) -> *const u8 { place }
-    "atomic_add_f32" fn atomic_add_f32(place: *mut f32, value: f32) -> f32 { crate::atomic::host_add(place, value) }
-    "clif_fadd_f16" fn fadd_f16(a: u16, b: u16) -> u16 { crate::half::rounded(a, b, |a, b| a + b) }
-    "clif_fsub_f16" fn fsub_f16(a: u16, b: u16) -> u16 { crate::half::rounded(a, b, |a, b| a - b) }
-    "clif_fmul_f16" fn fmul_f16(a: u16, b: u16) -> u16 { crate::half::rounded(a, b, |a, b| a * b) }
-    "clif_fmin_f16" fn fmin_f16(a: u16, b: u16) -> u16 { crate::half::lesser(a, b) }
-    "clif_fmax_f16" fn fmax_f16(a: u16, b: u16) -> u16 { crate::half::greater(a, b) }
-    "clif_fma_f16" fn fma_f16(a: u16, b: u16, c: u16) -> u16 { crate::half::fused(a, b, c) }
-    "clif_fpromote_f16" fn fpromote_f16(a: u16) -> f32 { crate::half::widened(a) }
-    "clif_fdemote_f16" fn fdemote_f16(a: f32) -> u16 { crate::half::narrowed(a.into()) }
-    "clif_fadd_f16x2" fn fadd_f16x2(a: u32, b: u32) -> u32 { crate::half::each(a, b, fadd_f16) }
-    "clif_fsub_f16x2" fn fsub_f16x2(a: u32, b: u32) -> u32 { crate::half::each(a, b, fsub_f16) }
-    "clif_fmul_f16x2" fn fmul_f16x2(a: u32, b: u32) -> u32 { crate::half::each(a, b, fmul_f16) }
-    "clif_fmin_f16x2" fn fmin_f16x2(a: u32, b: u32) -> u32 { crate::half::each(a, b, fmin_f16) }
-    "clif_fmax_f16x2" fn fmax_f16x2(a: u32, b: u32) -> u32 { crate::half::each(a, b, fmax_f16) }
+    "atomic_add_f32" fn atomic_add_f32(place: *mut f32, value: f32) -> f32 { host::add(place, value) }
+    "clif_fadd_f16" fn fadd_f16(a: u16, b: u16) -> u16 { host::rounded(a, b, |a, b| a + b) }
+    "clif_fsub_f16" fn fsub_f16(a: u16, b: u16) -> u16 { host::rounded(a, b, |a, b| a - b) }
+    "clif_fmul_f16" fn fmul_f16(a: u16, b: u16) -> u16 { host::rounded(a, b, |a, b| a * b) }
+    "clif_fmin_f16" fn fmin_f16(a: u16, b: u16) -> u16 { host::lesser(a, b) }
+    "clif_fmax_f16" fn fmax_f16(a: u16, b: u16) -> u16 { host::greater(a, b) }
+    "clif_fma_f16" fn fma_f16(a: u16, b: u16, c: u16) -> u16 { host::fused(a, b, c) }
+    "clif_fpromote_f16" fn fpromote_f16(a: u16) -> f32 { host::widened(a) }
+    "clif_fdemote_f16" fn fdemote_f16(a: f32) -> u16 { host::narrowed(a.into()) }
+    "clif_fadd_f16x2" fn fadd_f16x2(a: u32, b: u32) -> u32 { host::each(a, b, fadd_f16) }
+    "clif_fsub_f16x2" fn fsub_f16x2(a: u32, b: u32) -> u32 { host::each(a, b, fsub_f16) }
+    "clif_fmul_f16x2" fn fmul_f16x2(a: u32, b: u32) -> u32 { host::each(a, b, fmul_f16) }
+    "clif_fmin_f16x2" fn fmin_f16x2(a: u32, b: u32) -> u32 { host::each(a, b, fmin_f16) }
+    "clif_fmax_f16x2" fn fmax_f16x2(a: u32, b: u32) -> u32 { host::each(a, b, fmax_f16) }
     "clif_fma_f16x2" fn fma_f16x2(a: u32, b: u32, c: u32) -> u32 {
-        let (low, high) = (fma_f16(a as u16, b as u16, c as u16), fma_f16((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16));
+        let low = fma_f16(a as u16, b as u16, c as u16);
+        let high = fma_f16((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16);
         u32::from(low) | u32::from(high) << 16
     }
-    "clif_fcmp_lt_f16x2" fn fcmp_lt_f16x2(a: u32, b: u32) -> u32 { crate::half::compared(a, b, |a, b| a < b) }
-    "clif_fcmp_le_f16x2" fn fcmp_le_f16x2(a: u32, b: u32) -> u32 { crate::half::compared(a, b, |a, b| a <= b) }
-    "clif_fcmp_eq_f16x2" fn fcmp_eq_f16x2(a: u32, b: u32) -> u32 { crate::half::compared(a, b, |a, b| a == b) }
-    "ex2_f16x2" fn ex2_f16x2(a: u32) -> u32 { crate::half::each(a, 0, |a, _| crate::half::rounded(a, 0, |a, _| crate::float::Float::exp2(a))) }
-    "tanh_f16x2" fn tanh_f16x2(a: u32) -> u32 { crate::half::each(a, 0, |a, _| crate::half::rounded(a, 0, |a, _| crate::float::Float::tanh(a))) }
+    "clif_fcmp_lt_f16x2" fn fcmp_lt_f16x2(a: u32, b: u32) -> u32 { host::compared(a, b, |a, b| a < b) }
+    "clif_fcmp_le_f16x2" fn fcmp_le_f16x2(a: u32, b: u32) -> u32 { host::compared(a, b, |a, b| a <= b) }
+    "clif_fcmp_eq_f16x2" fn fcmp_eq_f16x2(a: u32, b: u32) -> u32 { host::compared(a, b, |a, b| a == b) }
+    "ex2_f16x2" fn ex2_f16x2(a: u32) -> u32 { host::each(a, 0, |a, _| host::rounded(a, 0, |a, _| Float::exp2(a))) }
+    "tanh_f16x2" fn tanh_f16x2(a: u32) -> u32 { host::each(a, 0, |a, _| host::rounded(a, 0, |a, _| Float::tanh(a))) }
     "hfma2_f16x2_relu" fn hfma2_f16x2_relu(a: u32, b: u32, c: u32) -> u32 { fmax_f16x2(fma_f16x2(a, b, c), 0) }
-    "hfma2_f16x2_sat" fn hfma2_f16x2_sat(a: u32, b: u32, c: u32) -> u32 { fmin_f16x2(fmax_f16x2(fma_f16x2(a, b, c), 0), 0x3c00_3c00) }
-}
-
-/// The sum of products of 4 bytes each, and `c`, modulo 2^32.
-#[cfg(not(thisgpu))]
-fn dot(a: [i32; 4], b: [i32; 4], c: u32) -> u32 {
-    a.iter()
-        .zip(b)
-        .fold(c, |sum, (a, b)| sum.wrapping_add((a * b) as u32))
+    "hfma2_f16x2_sat" fn hfma2_f16x2_sat(a: u32, b: u32, c: u32) -> u32 {
+        fmin_f16x2(fmax_f16x2(fma_f16x2(a, b, c), 0), 0x3c00_3c00)
+    }
 }
 
 #[cfg(test)]

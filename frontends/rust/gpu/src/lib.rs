@@ -44,8 +44,13 @@
 
 mod atomic;
 mod device;
+mod element;
+mod elements;
+pub mod fast;
 mod float;
 mod half;
+#[cfg(not(thisgpu))]
+mod host;
 mod memory;
 #[doc(hidden)]
 pub mod parameter;
@@ -55,10 +60,12 @@ pub mod thread;
 pub mod warp;
 
 pub use atomic::AtomicF32;
-pub use float::{Float, fast};
+pub use element::Element;
+pub use elements::Elements;
+pub use float::Float;
 pub use half::{F16, F16x2, Mask16x2};
-pub use memory::{Atomics, DisjointMut, Elements, Shared, dynamic_shared};
-pub use parameter::{Element, Parameter};
+pub use memory::{Atomics, DisjointMut, Shared, dynamic_shared};
+pub use parameter::Parameter;
 pub use print::Print;
 pub use thisgpu_gpu_macros::{Element, kernel, kernel_test, print, println, shared};
 

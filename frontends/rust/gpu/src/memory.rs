@@ -5,7 +5,9 @@
 //! see is that two threads leave each other's elements alone. Where they do not and nothing orders them (a barrier, an
 //! atomic), the value read is unspecified; the simulator's checking mode names both accesses.
 
-use crate::parameter::Element;
+use crate::element::Element;
+use crate::elements::Elements;
+use crate::thread;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -106,7 +108,7 @@ impl<T: Element> DisjointMut<T> {
     /// The element with this thread's number in a launch of one dimension: nobody else's. `None` past the end.
     #[inline(always)]
     pub fn thread_mut(&mut self) -> Option<&mut T> {
-        let index = crate::thread::global_id();
+        let index = thread::global_id();
         // SAFETY: inside; threads of such a launch differ in their number, and `&mut self` keeps this one from asking
         // twice.
         (index < self.len).then(|| unsafe { &mut *self.start.add(index) })
@@ -116,7 +118,7 @@ impl<T: Element> DisjointMut<T> {
     /// are not all there.
     #[inline(always)]
     pub fn thread_chunk_mut(&mut self, len: usize) -> Option<&mut [T]> {
-        let first = crate::thread::global_id().checked_mul(len)?;
+        let first = thread::global_id().checked_mul(len)?;
         let inside = first.checked_add(len)? <= self.len;
         // SAFETY: inside; chunks of threads with different numbers have no element in common.
         inside.then(|| unsafe { core::slice::from_raw_parts_mut(self.start.add(first), len) })
@@ -126,34 +128,6 @@ impl<T: Element> DisjointMut<T> {
     #[inline(always)]
     pub fn as_ptr(&self) -> *mut T {
         self.start
-    }
-}
-
-/// Arrays of which each thread has an element: a slice, a `DisjointMut`, or several of them.
-pub trait Elements {
-    /// The elements: `&T` of a slice, `&mut T` of a `DisjointMut`.
-    type Item;
-    /// Whether there are elements of this number.
-    fn has(&self, index: usize) -> bool;
-    /// The elements.
-    ///
-    /// # Safety
-    /// There are such, and nobody else has them.
-    unsafe fn take(self, index: usize) -> Self::Item;
-}
-
-impl<'a, T> Elements for &'a [T] {
-    type Item = &'a T;
-
-    #[inline(always)]
-    fn has(&self, index: usize) -> bool {
-        index < self.len()
-    }
-
-    #[inline(always)]
-    unsafe fn take(self, index: usize) -> &'a T {
-        // SAFETY: as the caller promises.
-        unsafe { self.get_unchecked(index) }
     }
 }
 
@@ -171,34 +145,6 @@ impl<'a, T: Element> Elements for &'a mut DisjointMut<T> {
         unsafe { &mut *self.start.add(index) }
     }
 }
-
-macro_rules! several {
-    ($($type:ident $field:tt),*) => {
-        impl<$($type: Elements),*> Elements for ($($type,)*) {
-            type Item = ($($type::Item,)*);
-
-            #[inline(always)]
-            fn has(&self, index: usize) -> bool {
-                // Without short circuits: one branch on all.
-                true $(& self.$field.has(index))*
-            }
-
-            #[inline(always)]
-            unsafe fn take(self, index: usize) -> Self::Item {
-                // SAFETY: as the caller promises.
-                unsafe { ($(self.$field.take(index),)*) }
-            }
-        }
-    };
-}
-
-several!(A 0, B 1);
-several!(A 0, B 1, C 2);
-several!(A 0, B 1, C 2, D 3);
-several!(A 0, B 1, C 2, D 3, E 4);
-several!(A 0, B 1, C 2, D 3, E 4, F 5);
-several!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-several!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 
 impl<T> fmt::Debug for DisjointMut<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,15 @@
 //! What a kernel's parameters may be, and how each crosses from the host.
 
+pub use crate::element::number;
+
+use crate::atomic::AtomicF32;
+use crate::element::Element;
+use crate::half::{F16, F16x2};
 use crate::memory::{Atomics, DisjointMut};
-use crate::{F16, F16x2};
+use core::sync::atomic::{
+    AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
+    AtomicUsize,
+};
 
 /// How the host hands a parameter over: what it is, which number type it or its elements are, their size and alignment.
 #[derive(Clone, Copy, Debug)]
@@ -25,46 +33,6 @@ pub mod class {
     pub const DISJOINT: u32 = 2;
     pub const REFERENCE: u32 = 3;
 }
-
-/// Types of numbers; `OTHER` is a structure or an array.
-#[doc(hidden)]
-pub mod number {
-    pub const OTHER: u32 = 0;
-    pub const U8: u32 = 1;
-    pub const I8: u32 = 2;
-    pub const U16: u32 = 3;
-    pub const I16: u32 = 4;
-    pub const U32: u32 = 5;
-    pub const I32: u32 = 6;
-    pub const U64: u32 = 7;
-    pub const I64: u32 = 8;
-    pub const F32: u32 = 9;
-    pub const F64: u32 = 10;
-    pub const BOOL: u32 = 11;
-    pub const F16: u32 = 12;
-    pub const F16X2: u32 = 13;
-    pub const U128: u32 = 14;
-    pub const I128: u32 = 15;
-}
-
-/// What may be an element of a buffer: every pattern of its bytes is a value. `#[derive(Element)]` makes structures
-/// such.
-///
-/// # Safety
-/// Every pattern of bits is a value, and the layout is that of `repr(C)`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be in a buffer of the device",
-    note = "numbers, arrays of numbers, F16 and F16x2 can; a structure of them with #[repr(C)] and #[derive(Element, \
-     Clone, Copy)] can"
-)]
-pub unsafe trait Element: Copy + 'static {
-    /// Which number type it is.
-    #[doc(hidden)]
-    const NUMBER: u32 = number::OTHER;
-}
-
-// SAFETY: an array of such.
-unsafe impl<T: Element, const N: usize> Element for [T; N] {}
 
 /// What may be a parameter of a kernel.
 ///
@@ -130,22 +98,6 @@ values!(
     F16x2 as u32, F16X2: |value| F16x2::from_bits(value),
 );
 
-macro_rules! elements {
-    ($($type:ident $number:ident),*) => {
-        $(
-            // SAFETY: a number.
-            unsafe impl Element for $type {
-                const NUMBER: u32 = number::$number;
-            }
-        )*
-    };
-}
-
-elements!(
-    u8 U8, i8 I8, u16 U16, i16 I16, u32 U32, i32 I32, u64 U64, i64 I64, usize U64, isize I64, f32 F32, f64 F64, F16 F16, F16x2 F16X2,
-    u128 U128, i128 I128
-);
-
 const fn described<T: Element>(class: u32) -> Description {
     Description {
         class,
@@ -189,14 +141,9 @@ macro_rules! atomics {
     };
 }
 
-use crate::atomic::AtomicF32;
-use core::sync::atomic::{
-    AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
-    AtomicUsize,
-};
 atomics!(
-    AtomicU8 U8, AtomicI8 I8, AtomicU16 U16, AtomicI16 I16, AtomicU32 U32, AtomicI32 I32, AtomicU64 U64, AtomicI64 I64, AtomicUsize U64,
-    AtomicF32 F32
+    AtomicU8 U8, AtomicI8 I8, AtomicU16 U16, AtomicI16 I16, AtomicU32 U32, AtomicI32 I32, AtomicU64 U64,
+    AtomicI64 I64, AtomicUsize U64, AtomicF32 F32
 );
 
 // SAFETY: the host passes address and number of elements of memory that outlives the launch.

@@ -1,7 +1,7 @@
 //! Which thread of which block this is, and where the threads of a block wait for each other.
 
 use crate::device;
-use crate::memory::Elements;
+use crate::elements::Elements;
 
 macro_rules! numbers {
     ($($(#[$attribute:meta])* $name:ident = $function:ident),*) => {

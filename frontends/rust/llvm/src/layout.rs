@@ -4,8 +4,9 @@
 //! every integer up to 128 bits and every float aligned to its size.
 
 use crate::error::ReadError;
-use crate::model::Type;
+use crate::model::{Places, Struct, Type};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Bytes of a generic address.
 pub const POINTER_BYTES: u64 = 8;
@@ -52,16 +53,14 @@ pub fn check(layout: &str) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Where the fields of a structure are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Fields {
-    offsets: Vec<u64>,
-    size: u64,
-    align: u64,
+/// A structure with these fields, `packed` if none of them is aligned.
+pub fn structure(packed: bool, fields: Vec<Type>) -> Type {
+    let places = places(packed, &fields);
+    Type::Struct(Arc::new(Struct::new(packed, fields, places)))
 }
 
 /// Lays out the fields of a structure; none if one of them has no place in memory, or all of them are too many bytes.
-pub fn fields(packed: bool, fields: &[Type]) -> Option<Fields> {
+fn places(packed: bool, fields: &[Type]) -> Option<Places> {
     let (mut end, mut most) = (0_u64, 1);
     let mut offsets = Vec::with_capacity(fields.len());
     for field in fields {
@@ -73,7 +72,7 @@ pub fn fields(packed: bool, fields: &[Type]) -> Option<Fields> {
         offsets.push(end);
         end = end.checked_add(size(field)?)?;
     }
-    Some(Fields {
+    Some(Places {
         offsets,
         size: end.checked_next_multiple_of(most)?,
         align: most,
@@ -138,8 +137,6 @@ pub fn offset(ty: &Type, index: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Struct;
-    use std::sync::Arc;
 
     #[test]
     fn the_layout_of_hosts_is_taken_and_others_are_not() {
@@ -167,7 +164,7 @@ mod tests {
         ];
         let of = |packed| {
             let fields = fields.clone();
-            Type::Struct(Arc::new(Struct::new(packed, fields)))
+            structure(packed, fields)
         };
         let (loose, packed) = (of(false), of(true));
         let offsets = |ty| [0, 1, 2, 3].map(|index| offset(ty, index).unwrap());

@@ -1,7 +1,6 @@
 //! LLVM IR as this crate sees it: what a text says, without what optimisation passes alone would need.
 
 use crate::error::ReadError;
-use crate::layout::{self, Fields};
 use hashbrown::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -171,13 +170,13 @@ impl fmt::Debug for Struct {
 pub struct Struct {
     packed: bool,
     extent: Extent,
-    places: Option<Fields>,
+    places: Option<Places>,
     fields: Vec<Type>,
 }
 
 impl Struct {
-    /// A structure, `packed` if no field is aligned.
-    pub fn new(packed: bool, fields: Vec<Type>) -> Self {
+    /// A structure, `packed` if no field is aligned, whose fields have these places in memory.
+    pub fn new(packed: bool, fields: Vec<Type>, places: Option<Places>) -> Self {
         let empty = Extent {
             depth: 0,
             nodes: 1,
@@ -196,7 +195,7 @@ impl Struct {
         Self {
             packed,
             extent,
-            places: layout::fields(packed, &fields),
+            places,
             fields,
         }
     }
@@ -212,9 +211,20 @@ impl Struct {
     }
 
     /// Where they are in memory; none if one of them has no place there.
-    pub fn places(&self) -> Option<&Fields> {
+    pub fn places(&self) -> Option<&Places> {
         self.places.as_ref()
     }
+}
+
+/// Where the fields of a structure are in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Places {
+    /// The byte at which each begins.
+    pub offsets: Vec<u64>,
+    /// Bytes of the structure.
+    pub size: u64,
+    /// Its alignment in bytes.
+    pub align: u64,
 }
 
 /// How much a type is.

@@ -4,7 +4,7 @@ use super::check::{self, Failure, Passed};
 use super::events::features::{Feature, Features};
 use super::events::plan::Plan;
 use super::kernel::Kernel;
-use super::{campaign, emit, events, generate, reduce};
+use super::{emit, events, generate, reduce, shapes};
 use crate::random::Random;
 
 /// Random turns in which a kernel of events runs, for each setting.
@@ -41,7 +41,7 @@ impl Case {
     pub fn shapes(&self) -> Vec<String> {
         match self {
             Case::Graph(kernel) => {
-                let shapes = campaign::shapes(kernel).into_iter().map(str::to_owned);
+                let shapes = shapes::shapes(kernel).into_iter().map(str::to_owned);
                 std::iter::once(Feature::Graph.name())
                     .chain(shapes)
                     .collect()

@@ -10,7 +10,7 @@ use super::kernel::{
     Block, Compare, Condition, Function, Kernel, LockKind, MASKS, OWN, Operand, RECORD, Space,
     Stmt, VALUES, VARS,
 };
-use super::waiting;
+use super::locks;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, ExtFuncData, ExternalName, FuncRef, GlobalValue, GlobalValueData, InstBuilder,
@@ -32,7 +32,7 @@ pub fn text(kernel: &Kernel) -> String {
         "; Seed {} of the generator of SIMT kernels: {} blocks of {} threads.\n",
         kernel.seed, kernel.grid, kernel.threads
     );
-    text.push_str(&waiting::functions(kernel));
+    text.push_str(&locks::functions(kernel));
     let called = kernel.called();
     let functions = kernel.functions.iter().enumerate().rev();
     for (index, function) in functions.filter(|(index, _)| called[*index]) {

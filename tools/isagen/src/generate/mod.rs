@@ -7,13 +7,14 @@ pub mod isle;
 mod naming;
 mod optypes;
 mod semantics;
+mod signature;
 mod sources;
 mod tables;
 pub mod typed;
 mod types;
 
 pub use naming::{camel, module_name, role_name, snake};
-pub use optypes::{Signature, signature};
+pub use signature::{Signature, signature};
 
 use crate::model::Machine;
 

@@ -6,7 +6,7 @@
 //! their own.
 
 use super::naming::{camel, module_name, role_name, snake};
-use super::optypes::{Kind, Signature, signature};
+use super::signature::{Kind, Signature, signature};
 use super::types::is_bool;
 use crate::model::{FieldType, Machine, Optype};
 use std::collections::BTreeMap;

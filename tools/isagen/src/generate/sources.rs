@@ -2,7 +2,7 @@
 //! `.hsel2`), from the types of fields and from `Bitwidth`.
 
 use super::naming::role_name;
-use super::optypes::{Kind, kind_of};
+use super::signature::{Kind, kind_of};
 use crate::model::{Decorated, FieldType, Form, Mode, Operand, Optype, SyntaxOperandKind};
 
 /// What a source may be.

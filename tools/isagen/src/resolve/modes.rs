@@ -155,7 +155,7 @@ impl Context<'_> {
         let hidden = |&i: &usize| {
             let field = &form.fields[i];
             !matches!(field.value, FieldValue::Constant(_))
-                && !is_guard(field)
+                && !field.is_guard()
                 && !shown.contains(&i)
                 && !fixed.iter().any(|(f, _)| *f == i)
         };
@@ -375,9 +375,4 @@ fn is_modifier(field: &Field) -> bool {
         _ => false,
     };
     enumerated && !field.name.contains('.') && field.name != "optype" && field.name != "stype"
-}
-
-/// Whether a field is (part of) the guard, which is written before the mnemonic.
-pub(super) fn is_guard(field: &Field) -> bool {
-    field.name == "pg" || field.name == "pg.not"
 }

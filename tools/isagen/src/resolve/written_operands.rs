@@ -2,7 +2,6 @@
 
 use super::Context;
 use super::expression::find;
-use super::modes::is_guard;
 use super::operands::ALL_PREDICATES;
 use super::types::built_in;
 use crate::ast::Name;
@@ -213,7 +212,7 @@ fn match_names<'l>(line: &'l SyntaxLine, form: &Form) -> Vec<(&'l Name, usize)> 
         .iter()
         .flat_map(|operand| [operand.field, operand.index])
         .flatten()
-        .filter(|&f| !is_guard(&form.fields[f]) && !matches.iter().any(|(_, m)| *m == f))
+        .filter(|&f| !form.fields[f].is_guard() && !matches.iter().any(|(_, m)| *m == f))
         .collect();
     for name in names {
         if name.text == ALL_PREDICATES || matches.iter().any(|(n, _)| n.span == name.span) {

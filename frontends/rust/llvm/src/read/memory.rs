@@ -4,10 +4,10 @@ use super::instructions::Names;
 use super::lexer::{Lexer, Token};
 use super::values;
 use crate::error::ReadError;
+use crate::layout;
 use crate::model::{
-    Access, AddressOf, Constant, Operand, Operation, Ordering, Struct, Type, Update, Value,
+    Access, AddressOf, Constant, Operand, Operation, Ordering, Type, Update, Value,
 };
-use std::sync::Arc;
 
 /// What stands between the opcode and the first type.
 struct Words<'a> {
@@ -112,7 +112,7 @@ impl Names<'_> {
         let new = self.next_operand(lexer)?;
         let access = access(lexer, volatile)?;
         let fields = vec![new.ty.clone(), Type::BOOL];
-        let ty = Type::Struct(Arc::new(Struct::new(false, fields)));
+        let ty = layout::structure(false, fields);
         let operation = Operation::CompareExchange {
             address,
             expected,

@@ -2,8 +2,9 @@
 
 use super::lexer::{Lexer, MAX_DEPTH, TOO_DEEP, Token};
 use crate::error::ReadError;
+use crate::layout;
 use crate::model::{
-    AddressOf, Attributes, Binary, Cast, Constant, Expression, Operand, Struct, Type, Value,
+    AddressOf, Attributes, Binary, Cast, Constant, Expression, Operand, Type, Value,
 };
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -117,7 +118,7 @@ fn structure(lexer: &mut Lexer<'_>, named: &NamedTypes, packed: bool) -> Result<
         }
         fields.push(lexer.nested(|lexer| ty(lexer, named))?);
     }
-    bounded(Type::Struct(Arc::new(Struct::new(packed, fields))))
+    bounded(layout::structure(packed, fields))
 }
 
 /// Most types that a type is made of (*assumed*: more than the longest table of constants, whose type has a field for

@@ -195,14 +195,13 @@ fn collect(ty: &Type, at: u64, each: &mut dyn FnMut(Scalar, u64)) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Struct;
     use std::sync::Arc;
 
     #[test]
     fn aggregates_are_flat() {
         let inner = Type::Array(2, Arc::new(Type::Int(24)));
         let fields = vec![Type::BOOL, inner, Type::Double];
-        let ty = Type::Struct(Arc::new(Struct::new(false, fields)));
+        let ty = layout::structure(false, fields);
         use Scalar::*;
         let placed = [(Int(1), 0), (Int(24), 4), (Int(24), 8), (F64, 16)];
         assert_eq!(placed_parts(&ty).unwrap(), placed);
