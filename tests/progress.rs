@@ -199,6 +199,15 @@ fn plain(size: Size) -> Expected {
     sum(size, next, next)
 }
 
+/// The same, and every thread takes a ticket and is called.
+fn tickets(size: Size) -> Expected {
+    let calls = vec![(0, size.all()), (1, size.all())];
+    Expected {
+        state: [plain(size).state, calls].concat(),
+        ..plain(size)
+    }
+}
+
 /// Every thread leaves its number and 1, and nothing else.
 fn passed(size: Size) -> Expected {
     Expected {
@@ -247,8 +256,8 @@ kernels! {
         Expected { state, out: (0..size.all()).map(next).collect() }
     };
     shared_lock: |size| Expected { state: vec![], out: of_block(size, |threads| threads.map(next).sum()) };
-    ticket_lock: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
-    ticket_lock_store: |size| Expected { state: [plain(size).state, vec![(0, size.all()), (1, size.all())]].concat(), ..plain(size) };
+    ticket_lock: tickets;
+    ticket_lock_store: tickets;
     in_order: |size| Expected { state: vec![(0, size.all()), (2, hashed(0..size.all()))], ..plain(size) };
     in_order_loop: |size| Expected { state: vec![], out: of_block(size, hashed) };
     chain: |size| Expected { state: (1..=size.all()).map(|thread| (thread as usize, thread)).collect(), ..plain(size) };
@@ -259,7 +268,10 @@ kernels! {
     two_releases: |size| sum(size, |thread| if thread % 2 == 1 { next(thread) } else { 1 }, next);
     early_return: |size| sum(size, next, |thread| if thread % 4 == 3 { 3 } else { next(thread) });
     section_loop: |size| sum(size, |thread| next(thread) * (thread % 4 + 1), next);
-    over_join: |size| sum(size, |thread| if thread % 4 == 0 { next(thread) } else { 0 }, |thread| next(thread) * next(thread) + 1);
+    over_join: |size| {
+        let first = |thread| if thread % 4 == 0 { next(thread) } else { 0 };
+        sum(size, first, |thread| next(thread) * next(thread) + 1)
+    };
     over_join_divergent: |size| {
         sum(size, |thread| if thread % 2 == 0 { next(thread) } else { 0 }, |thread| next(thread) << (thread % 4 + 1))
     };
@@ -298,7 +310,8 @@ kernels! {
     };
     poll_across_blocks: |size| {
         let others = (size.threads..size.all()).map(next).sum();
-        Expected { state: vec![], out: (0..size.all()).map(|thread| if thread < size.threads { others } else { next(thread) }).collect() }
+        let out = |thread| if thread < size.threads { others } else { next(thread) };
+        Expected { state: vec![], out: (0..size.all()).map(out).collect() }
     };
     shared_word: plain;
     global_flag: plain;

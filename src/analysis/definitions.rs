@@ -188,8 +188,8 @@ impl Definitions<'_> {
         }
     }
 
-    /// Whether a result of an operation other than a comparison is made as a predicate: `vany_true`, and the overflow of
-    /// arithmetic, which is a second result of i8 whatever type the first has.
+    /// Whether a result of an operation other than a comparison is made as a predicate: `vany_true`, and the overflow
+    /// of arithmetic, which is a second result of i8 whatever type the first has.
     fn gives_truth(&self, opcode: Opcode, inst: Inst, result: Value) -> bool {
         let constraints = opcode.constraints();
         let overflows = || {

@@ -43,8 +43,8 @@ macro_rules! families {
 }
 
 families![
-    "arithmetic" "conversions" "error_function" "exponential" "inverse_trigonometric" "logarithmic" "memory" "power" "remainder"
-    "rounding" "trigonometric"
+    "arithmetic" "conversions" "error_function" "exponential" "inverse_trigonometric" "logarithmic" "memory" "power"
+    "remainder" "rounding" "trigonometric"
 ];
 
 /// By each name of each function its family and position there.

@@ -30,8 +30,8 @@ macro_rules! numbers {
 
 // CLIF has no type for bf16; its values are those of i16.
 numbers!(
-    i8 Integer, u8 Integer, i16 Integer, u16 Integer, i32 Integer, u32 Integer, i64 Integer, u64 Integer, i128 Integer, u128 Integer,
-    f16 Float, f32 Float, f64 Float, bf16 Integer
+    i8 Integer, u8 Integer, i16 Integer, u16 Integer, i32 Integer, u32 Integer, i64 Integer, u64 Integer,
+    i128 Integer, u128 Integer, f16 Float, f32 Float, f64 Float, bf16 Integer
 );
 
 /// A vector: its elements in order. Addresses make no vector, since none would keep their memory.

@@ -261,6 +261,7 @@ pub static TABLE: &[Intrinsic] = &{
         },
         row("atomic_add_f32", &[I64, F32], Some(F32), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F32), "old \
          [a]; [a] := [a] + b, atomically, device scope"),
-        row("atomic_add_f16x2", &[I64, F16X2], Some(F16X2), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F16V2), "old [a]; [a] := [a] + b per half, each half atomically, device scope"),
+        row("atomic_add_f16x2", &[I64, F16X2], Some(F16X2), Effect::Memory, Divergent, L::AtomicAdd(AtomType::F16V2),
+         "old [a]; [a] := [a] + b per half, each half atomically, device scope"),
     ]
 };

@@ -258,8 +258,9 @@ impl Next {
 }
 
 /// Whether the instruction at a position of a block needs no read scoreboard beside its write scoreboard, `results`: on
-/// all paths who overwrites a source comes behind a wait for the results. `synchronizations` have the wait masks as they
-/// have become; more instructions wait for a scoreboard than those that use the results, since scoreboards are shared.
+/// all paths who overwrites a source comes behind a wait for the results. `synchronizations` have the wait masks as
+/// they have become; more instructions wait for a scoreboard than those that use the results, since scoreboards are
+/// shared.
 pub fn needs_no_read_board(
     code: &Linear,
     accesses: &AccessLists,

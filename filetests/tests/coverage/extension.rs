@@ -1,9 +1,10 @@
 //! What stands above a narrow result in its register is what lowering says of it.
 //!
-//! A value of 8 or 16 bits has a register of 32, whose upper bits are anything unless `src/lower/facts.rs` knows better:
-//! where it says that there are zeros, or copies of the sign, extending the value costs nothing. So every operation with
-//! a narrow result is run with a `uextend` and a `sextend` behind it and without, on operands with anything above their
-//! types. The kernel calls these functions as if their narrow parameters were words, so that it decides what is there.
+//! A value of 8 or 16 bits has a register of 32, whose upper bits are anything unless `src/lower/facts.rs` knows
+//! better: where it says that there are zeros, or copies of the sign, extending the value costs nothing. So every
+//! operation with a narrow result is run with a `uextend` and a `sextend` behind it and without, on operands with
+//! anything above their types. The kernel calls these functions as if their narrow parameters were words, so that it
+//! decides what is there.
 
 use crate::case::{Case, Variant};
 use crate::probe;

@@ -1,9 +1,9 @@
 //! Priorities of rules mean something within one file only: which term is asked first decides between files.
 //!
-//! Rules of one opcode in one stage (`lower_fused` and the like), or of one other term, either stand in one file or have
-//! no priorities; without any the ISLE compiler sees to it that no two of them match the same. A stage that is not the
-//! last must not match and then give nothing, because the next stage would start behind what it emitted: what its rules
-//! make is never partial.
+//! Rules of one opcode in one stage (`lower_fused` and the like), or of one other term, either stand in one file or
+//! have no priorities; without any the ISLE compiler sees to it that no two of them match the same. A stage that is not
+//! the last must not match and then give nothing, because the next stage would start behind what it emitted: what its
+//! rules make is never partial.
 
 use crate::emission::files;
 use crate::isle::{Node, parse};

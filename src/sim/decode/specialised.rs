@@ -102,7 +102,9 @@ impl<H: Host> Context<'_, H> {
 
 /// Returns the loop of one combination of modifiers, and of a source that is a constant, if the instruction has these.
 macro_rules! choose {
-    ($context:expr, $results:ident, $module:ident { $($field:ident: $value:expr),* } $(, $role:ident = $constant:expr)?) => {
+    (
+        $context:expr, $results:ident, $module:ident { $($field:ident: $value:expr),* } $(, $role:ident = $constant:expr)?
+    ) => {
         let modifiers = $module::Modifiers { $($field: $value),* };
         let found = <$module::Operation as PureOperation>::decode($context.at.inst.form(), $context.at.inst.word());
         if found == modifiers $(&& $context.at.immediate(Role::$role) == Some($constant))? {
@@ -382,10 +384,18 @@ fn shf<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
     macro_rules! types {
         ($cwmod:ident $($itype:ident)*) => {
             $(
-                choose!(c, plain, shf { lohi: LOHI::Lo, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::L });
-                choose!(c, plain, shf { lohi: LOHI::Lo, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::R });
-                choose!(c, plain, shf { lohi: LOHI::Hi, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::L });
-                choose!(c, plain, shf { lohi: LOHI::Hi, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::R });
+                choose!(c, plain, shf {
+                    lohi: LOHI::Lo, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::L
+                });
+                choose!(c, plain, shf {
+                    lohi: LOHI::Lo, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::R
+                });
+                choose!(c, plain, shf {
+                    lohi: LOHI::Hi, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::L
+                });
+                choose!(c, plain, shf {
+                    lohi: LOHI::Hi, itype: SHFDType::$itype, cwmod: CWMode::$cwmod, direction: SHFDir::R
+                });
             )*
         };
     }
@@ -426,10 +436,18 @@ fn isetp<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
     macro_rules! comparisons {
         ($($compop:ident)*) => {
             $(
-                choose!(c, predicates, isetp { ext: IExt::NoX, itype: IType::S32, compop: CompOp::$compop, boolop: BoolOp::And });
-                choose!(c, predicates, isetp { ext: IExt::NoX, itype: IType::U32, compop: CompOp::$compop, boolop: BoolOp::And });
-                choose!(c, predicates, isetp { ext: IExt::X, itype: IType::S32, compop: CompOp::$compop, boolop: BoolOp::And });
-                choose!(c, predicates, isetp { ext: IExt::X, itype: IType::U32, compop: CompOp::$compop, boolop: BoolOp::And });
+                choose!(c, predicates, isetp {
+                    ext: IExt::NoX, itype: IType::S32, compop: CompOp::$compop, boolop: BoolOp::And
+                });
+                choose!(c, predicates, isetp {
+                    ext: IExt::NoX, itype: IType::U32, compop: CompOp::$compop, boolop: BoolOp::And
+                });
+                choose!(c, predicates, isetp {
+                    ext: IExt::X, itype: IType::S32, compop: CompOp::$compop, boolop: BoolOp::And
+                });
+                choose!(c, predicates, isetp {
+                    ext: IExt::X, itype: IType::U32, compop: CompOp::$compop, boolop: BoolOp::And
+                });
             )*
         };
     }
@@ -441,7 +459,8 @@ fn fsetp<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
     macro_rules! comparisons {
         ($($cmp:ident)*) => {
             $(choose!(c, predicates, fsetp {
-                ftz: FPFtz::NoFtz, a_neg: false, a_abs: false, lop: LOPOp::And, cmp: FCMPOp::$cmp, b_neg: false, b_abs: false
+                ftz: FPFtz::NoFtz, a_neg: false, a_abs: false, lop: LOPOp::And, cmp: FCMPOp::$cmp, b_neg: false,
+                b_abs: false
             });)*
         };
     }
@@ -477,7 +496,8 @@ fn ffma<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
     macro_rules! signs {
         ($($a:literal $b:literal $c:literal;)*) => {
             $(choose!(c, plain, ffma {
-                a_neg: $a, a_abs: false, ftz: FPFtz::NoFtz, sat: FPSat::NoSat, rnd: FPRound::Rn, b_neg: $b, b_abs: false, c_neg: $c, c_abs: false
+                a_neg: $a, a_abs: false, ftz: FPFtz::NoFtz, sat: FPSat::NoSat, rnd: FPRound::Rn, b_neg: $b,
+                b_abs: false, c_neg: $c, c_abs: false
             });)*
         };
     }
@@ -488,7 +508,9 @@ fn ffma<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
 fn fmnmx<H: Host>(c: Context<'_, H>) -> Option<Box<dyn LaneLoop>> {
     macro_rules! nans {
         ($($nan:ident)*) => {
-            $(choose!(c, plain, fmnmx { ftz: FPFtz::NoFtz, nan: NAN::$nan, a_neg: false, a_abs: false, b_neg: false, b_abs: false });)*
+            $(choose!(c, plain, fmnmx {
+                ftz: FPFtz::NoFtz, nan: NAN::$nan, a_neg: false, a_abs: false, b_neg: false, b_abs: false
+            });)*
         };
     }
     nans!(Nan NoNan);

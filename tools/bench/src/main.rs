@@ -102,7 +102,8 @@ struct Arguments {
     peers: Option<PathBuf>,
     /// Print how many thread-instructions a second the simulator executes, for every kernel whose name contains the
     /// text.
-    #[arg(long, value_name = "KERNEL", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["size", "growth"])]
+    #[arg(long, value_name = "KERNEL", num_args = 0..=1, default_missing_value = "")]
+    #[arg(conflicts_with_all = ["size", "growth"])]
     simulator: Option<String>,
     /// With --simulator: the modes whose name contains the text.
     #[arg(long, value_name = "MODE", requires = "simulator", default_value = "")]

@@ -69,7 +69,8 @@ pub struct Options {
     #[arg(long, value_name = "PASS", value_parser = parse_passes)]
     dump_after: Option<Passes>,
     /// Compile no further than to the end of this pass, print every function as it is then, and make nothing.
-    #[arg(long, value_name = "PASS", value_parser = options::parse_pass, conflicts_with_all = ["emit", "output", "disasm", "resource_usage"])]
+    #[arg(long, value_name = "PASS", value_parser = options::parse_pass)]
+    #[arg(conflicts_with_all = ["emit", "output", "disasm", "resource_usage"])]
     stop_after: Option<Pass>,
     /// Leave this pass out; those that code is wrong without are refused. Once for each.
     #[arg(long, value_name = "PASS", value_parser = options::parse_optional_pass)]

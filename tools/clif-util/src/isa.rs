@@ -127,12 +127,14 @@ impl Selection {
                 .collect()
         };
         let stypes = ENUMS.iter().find(|e| e.name == "SType");
+        let forms = self.optypes.iter().flat_map(|(_, forms)| forms);
+        let forms = forms.map(|f| (f.info().name.to_string(), form_json(f.info())));
         json!({
             "optypes": self.optypes.iter().map(|(o, _)| (o.name.to_string(), json!(o.number))).collect::<Map<_, _>>(),
             "stypes": stypes.map(|e| members(e)).unwrap_or_default(),
             "enums": self.enums.iter().map(|e| (e.name.to_string(), Value::Object(members(e)))).collect::<Map<_, _>>(),
             "control": CONTROL.iter().map(|f| (f.name.to_string(), json!([f.bit, f.width]))).collect::<Map<_, _>>(),
-            "forms": self.optypes.iter().flat_map(|(_, forms)| forms).map(|f| (f.info().name.to_string(), form_json(f.info()))).collect::<Map<_, _>>(),
+            "forms": forms.collect::<Map<_, _>>(),
         })
     }
 }

@@ -34,7 +34,8 @@ struct Arguments {
     simt: Option<u64>,
     /// Shapes of those kernels: families and what they may be made of, or `-NAME` for all but one (see
     /// docs/fuzzing.md).
-    #[arg(long, value_name = "NAME,..", value_parser = kernels::features, default_value = "", allow_hyphen_values = true)]
+    #[arg(long, value_name = "NAME,..", value_parser = kernels::features, default_value = "")]
+    #[arg(allow_hyphen_values = true)]
     shapes: Features,
     /// Prove the code of so many random functions instead of running it; needs z3 or cvc5 (docs/proofs.md).
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write"])]

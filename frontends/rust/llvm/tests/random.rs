@@ -28,6 +28,11 @@ const CASES: usize = 32;
 /// What a function gives for each input; none where it panics.
 type Results = Vec<Option<u64>>;
 
+/// Whether a fault is what a panic of the host is on the device.
+fn is_panic(fault: &FaultKind) -> bool {
+    matches!(fault, FaultKind::Trap { code } if Reason::of(*code).is_some_and(Reason::is_panic))
+}
+
 /// Compiles a file of random functions for both, runs it on both, and says what differs.
 fn compare(seed: u64, count: usize, level: Level) -> Vec<String> {
     let mut rng = Rng(seed);
@@ -134,8 +139,7 @@ fn on_device(program: &Program, inputs: &[[u64; INPUTS]], expected: &[Results]) 
         }
         if let Some(first) = panicking.first() {
             match launch(&[*first]) {
-                Err(DeviceError::Fault { fault, .. }) if matches!(fault.kind, FaultKind::Trap { code } if Reason::of(code).is_some_and(Reason::is_panic)) =>
-                    {}
+                Err(DeviceError::Fault { fault, .. }) if is_panic(&fault.kind) => {}
                 other => differences.push(format!(
                     "f{number} of input {first} does not panic: {other:?}"
                 )),

@@ -77,7 +77,8 @@ functions! {
     /// XXH64.
     fn xxhash(seed: u64) -> u64 {
         let bytes = Bytes::of(seed);
-        xxhash_rust::xxh64::xxh64(bytes.as_slice(), seed) ^ u64::from(xxhash_rust::xxh32::xxh32(bytes.as_slice(), seed as u32))
+        let short = xxhash_rust::xxh32::xxh32(bytes.as_slice(), seed as u32);
+        xxhash_rust::xxh64::xxh64(bytes.as_slice(), seed) ^ u64::from(short)
     }
 
     /// The hash of rustc's own tables.
@@ -116,7 +117,8 @@ functions! {
     fn libm(seed: u64) -> u64 {
         let x = seed as f64 / (1u64 << 60) as f64 + 0.01;
         let y = (seed >> 32) as f32 / 1e8;
-        let double = libm::sin(x) + libm::exp(-x) * libm::log(x) + libm::pow(x, 1.5) + libm::tgamma(x) + libm::atan2(x, 2.0);
+        let double = libm::sin(x) + libm::exp(-x) * libm::log(x) + libm::pow(x, 1.5);
+        let double = double + libm::tgamma(x) + libm::atan2(x, 2.0);
         let single = libm::sinf(y) + libm::expf(-y) + libm::cbrtf(y) + libm::fmodf(y, 0.7) + libm::erff(y);
         double.to_bits() ^ u64::from(single.to_bits())
     }
@@ -125,7 +127,8 @@ functions! {
     fn micromath(seed: u64) -> u64 {
         use micromath::F32Ext;
         let x = (seed >> 40) as f32 / 1e5;
-        let results = [F32Ext::sin(x), F32Ext::sqrt(x), F32Ext::ln(x + 1.0), F32Ext::atan2(x, 3.0), F32Ext::powf(x, 0.3)];
+        let [sine, root, logarithm] = [F32Ext::sin(x), F32Ext::sqrt(x), F32Ext::ln(x + 1.0)];
+        let results = [sine, root, logarithm, F32Ext::atan2(x, 3.0), F32Ext::powf(x, 0.3)];
         results.iter().fold(0u64, |sum, result| sum.wrapping_mul(31) ^ u64::from(result.to_bits()))
     }
 
@@ -140,7 +143,9 @@ functions! {
     fn itoa(seed: u64) -> u64 {
         let mut buffer = itoa::Buffer::new();
         let whole = fold(buffer.format(seed).as_bytes());
-        whole ^ fold(buffer.format(seed as i32).as_bytes()) ^ fold(buffer.format(i128::from(seed) * -12_345_678_901).as_bytes())
+        let narrow = fold(buffer.format(seed as i32).as_bytes());
+        let wide = fold(buffer.format(i128::from(seed) * -12_345_678_901).as_bytes());
+        whole ^ narrow ^ wide
     }
 
     /// Base64 and back, with an error now and then.
@@ -169,7 +174,8 @@ functions! {
         let mut text = arrayvec::ArrayString::<16>::new();
         text.push_str("ab");
         let _ = text.try_push('é');
-        let sum = values.drain(..).rev().fold(fold(text.as_bytes()), |sum, value| sum.rotate_left(5) ^ u64::from(value));
+        let drained = values.drain(..).rev();
+        let sum = drained.fold(fold(text.as_bytes()), |sum, value| sum.rotate_left(5) ^ u64::from(value));
         sum ^ values.len() as u64
     }
 
@@ -195,7 +201,8 @@ functions! {
         let product = a.wrapping_mul(b);
         let quotient = a.checked_div(b).unwrap_or(I16F16::MAX);
         let wide = U32F32::from_bits(seed).saturating_mul(U32F32::from_num(1.25)).sqrt();
-        (product.to_bits() as u64) ^ ((quotient.to_bits() as u64) << 7) ^ wide.to_bits() ^ u64::from(a.to_num::<f32>().to_bits())
+        let float = u64::from(a.to_num::<f32>().to_bits());
+        (product.to_bits() as u64) ^ ((quotient.to_bits() as u64) << 7) ^ wide.to_bits() ^ float
     }
 
     /// Integers of 256 bits.
@@ -222,10 +229,12 @@ functions! {
     /// `core`'s iterators and slices.
     fn core_iterators(seed: u64) -> u64 {
         let bytes = Bytes::of(seed);
-        let pairs = bytes.as_slice().chunks(3).map(|chunk| chunk.iter().map(|byte| u64::from(*byte)).sum::<u64>()).enumerate();
+        let of_chunk = |chunk: &[u8]| chunk.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+        let pairs = bytes.as_slice().chunks(3).map(of_chunk).enumerate();
         let sum: u64 = pairs.filter(|(index, _)| index % 2 == 0).map(|(index, sum)| sum * index as u64).sum();
         let most = bytes.as_slice().windows(2).map(|pair| pair[0].abs_diff(pair[1])).max().unwrap_or(0);
-        let collatz = core::iter::successors(Some(seed % 1000 + 1), |x| (*x != 1).then(|| if x % 2 == 0 { x / 2 } else { 3 * x + 1 })).count();
+        let next = |x: &u64| (*x != 1).then(|| if x % 2 == 0 { x / 2 } else { 3 * x + 1 });
+        let collatz = core::iter::successors(Some(seed % 1000 + 1), next).count();
         sum ^ u64::from(most) << 32 ^ (collatz as u64) << 40
     }
 
@@ -234,7 +243,10 @@ functions! {
         let mut buffer = itoa::Buffer::new();
         let text = buffer.format(seed as i64);
         let cut = &text[..text.len().min(1 + seed as usize % 12)];
-        let parsed = cut.parse::<i32>().map_or_else(|error| matches!(error.kind(), core::num::IntErrorKind::PosOverflow) as u64, |x| x as u64);
+        let parsed = match cut.parse::<i32>() {
+            Ok(number) => number as u64,
+            Err(error) => matches!(error.kind(), core::num::IntErrorKind::PosOverflow) as u64,
+        };
         parsed ^ u64::from_str_radix(cut.trim_start_matches('-'), 16).unwrap_or(9)
     }
 

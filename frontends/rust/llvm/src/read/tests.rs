@@ -76,15 +76,18 @@ attributes #1 = { convergent cold noreturn nounwind }
         panic!("four blocks");
     };
     assert_eq!(start.instructions.len(), 3);
-    assert!(
-        matches!(&start.instructions[1].operation, Operation::CompareInts(IntPredicate::Ult, a, _) if a.ty == Type::Int(64))
-    );
-    assert!(
-        matches!(&middle.instructions[0].operation, Operation::Load(_, access) if access.ordering == Ordering::Ordered && access.align == 8)
-    );
-    assert!(
-        matches!(&middle.instructions[1].operation, Operation::Switch { cases, .. } if cases.len() == 2 && cases[0].0 == u128::MAX)
-    );
+    let Operation::CompareInts(IntPredicate::Ult, a, _) = &start.instructions[1].operation else {
+        panic!("a comparison");
+    };
+    assert_eq!(a.ty, Type::Int(64));
+    let Operation::Load(_, access) = &middle.instructions[0].operation else {
+        panic!("a load");
+    };
+    assert_eq!((access.ordering, access.align), (Ordering::Ordered, 8));
+    let Operation::Switch { cases, .. } = &middle.instructions[1].operation else {
+        panic!("a switch");
+    };
+    assert_eq!((cases.len(), cases[0].0), (2, u128::MAX));
     assert!(
         matches!(&end.instructions[0].operation, Operation::Phi(incoming) if incoming.len() == 3)
     );
@@ -103,9 +106,10 @@ attributes #1 = { convergent cold noreturn nounwind }
         Value::Constant(Constant::Int(3))
     ));
     assert_eq!(end.instructions[3].location, Some(7));
-    assert!(
-        matches!(&out.instructions[0].operation, Operation::Call(call) if matches!(&call.callee, Callee::Assembly(text, _) if &**text == "nop"))
-    );
+    let Operation::Call(call) = &out.instructions[0].operation else {
+        panic!("a call");
+    };
+    assert!(matches!(&call.callee, Callee::Assembly(text, _) if &**text == "nop"));
     assert!(module.functions[2].variadic);
     let program = Program::link(vec![module]).unwrap();
     let place = program.place(0, Some(7)).unwrap();

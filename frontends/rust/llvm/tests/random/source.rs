@@ -102,7 +102,8 @@ fn function(rng: &mut Rng, number: usize, text: &mut String) {
     }
     writeln!(
         text,
-        "#[allow(unused, arithmetic_overflow, unconditional_panic)]\n#[inline(never)]\npub fn f{number}(x: &[u64; {INPUTS}]) -> u64 {{\n    let mut h = {number}_u64;\n{body}    h\n}}"
+        "#[allow(unused, arithmetic_overflow, unconditional_panic)]\n#[inline(never)]\n\
+         pub fn f{number}(x: &[u64; {INPUTS}]) -> u64 {{\n    let mut h = {number}_u64;\n{body}    h\n}}"
     )
     .unwrap();
 }
@@ -110,12 +111,15 @@ fn function(rng: &mut Rng, number: usize, text: &mut String) {
 /// The file for the device: kernel `kN` calls function N for each thread.
 pub fn device(functions: &str, count: usize) -> String {
     let mut text = format!(
-        "#![no_std]\n#![crate_type = \"lib\"]\n{functions}\nunsafe extern \"C\" {{ safe fn __thisgpu_tid_x() -> u32; }}\n"
+        "#![no_std]\n#![crate_type = \"lib\"]\n{functions}\n\
+         unsafe extern \"C\" {{ safe fn __thisgpu_tid_x() -> u32; }}\n"
     );
     for number in 0..count {
         writeln!(
             text,
-            "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn k{number}(x: *const [u64; {INPUTS}], out: *mut u64) {{\n    let i = __thisgpu_tid_x() as usize;\n    unsafe {{ *out.add(i) = f{number}(&*x.add(i)) }}\n}}"
+            "#[unsafe(no_mangle)]\n\
+             pub unsafe extern \"C\" fn k{number}(x: *const [u64; {INPUTS}], out: *mut u64) {{\n    \
+             let i = __thisgpu_tid_x() as usize;\n    unsafe {{ *out.add(i) = f{number}(&*x.add(i)) }}\n}}"
         )
         .unwrap();
     }
@@ -126,9 +130,12 @@ pub fn device(functions: &str, count: usize) -> String {
 pub fn host(functions: &str, count: usize, inputs: &[[u64; INPUTS]]) -> String {
     let names: Vec<String> = (0..count).map(|number| format!("f{number}")).collect();
     format!(
-        "{functions}\nconst INPUTS: [[u64; {INPUTS}]; {}] = {inputs:?};\nfn main() {{\n    std::panic::set_hook(Box::new(|_| {{}}));\n    \
-         let functions: [fn(&[u64; {INPUTS}]) -> u64; {count}] = [{}];\n    for f in functions {{\n        for x in &INPUTS {{\n            \
-         match std::panic::catch_unwind(|| f(x)) {{ Ok(v) => println!(\"{{v}}\"), Err(_) => println!(\"panic\") }}\n        }}\n    }}\n}}\n",
+        "{functions}\nconst INPUTS: [[u64; {INPUTS}]; {}] = {inputs:?};\nfn main() {{\n    \
+         std::panic::set_hook(Box::new(|_| {{}}));\n    \
+         let functions: [fn(&[u64; {INPUTS}]) -> u64; {count}] = [{}];\n    \
+         for f in functions {{\n        for x in &INPUTS {{\n            \
+         match std::panic::catch_unwind(|| f(x)) {{ \
+         Ok(v) => println!(\"{{v}}\"), Err(_) => println!(\"panic\") }}\n        }}\n    }}\n}}\n",
         inputs.len(),
         names.join(", ")
     )
