@@ -124,8 +124,8 @@ pub mod isa {
     /// Types of the tables.
     pub mod table {
         pub use crate::isa::table::{
-            Effects, EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OperandInfo, OptypeInfo,
-            Provenance,
+            Direction, Effects, EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OperandInfo,
+            OptypeInfo, Provenance,
         };
     }
 }

@@ -3,9 +3,10 @@
 use crate::smt::definitions_first;
 use crate::term::{Operation, Sort, Term, mask, signed};
 use hashbrown::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The number that a term is where variables have these values, and 0 where none is given; of a truth 0 or 1. None
-/// where it depends on memory.
+/// where it depends on memory or on an unknown function.
 pub fn evaluate(term: Term, inputs: &HashMap<Term, u128>) -> Option<u128> {
     let mut known: HashMap<Term, u128> = HashMap::new();
     for part in definitions_first(term) {
@@ -16,6 +17,74 @@ pub fn evaluate(term: Term, inputs: &HashMap<Term, u128>) -> Option<u128> {
         known.insert(part, value);
     }
     known.get(&term).copied()
+}
+
+/// Numbers that terms are for random inputs; unknown functions and memory are random too.
+pub struct Values {
+    seed: u64,
+    known: HashMap<Term, u128>,
+    inputs: HashMap<Term, u128>,
+}
+
+impl Values {
+    /// For the inputs of a seed.
+    pub fn random(seed: u64) -> Self {
+        Values {
+            seed,
+            known: HashMap::new(),
+            inputs: HashMap::new(),
+        }
+    }
+
+    /// The number that a term is.
+    pub fn of(&mut self, term: Term) -> u128 {
+        // Most of it is known, so this ends early.
+        let mut work = vec![term];
+        while let Some(&next) = work.last() {
+            if self.known.contains_key(&next) {
+                work.pop();
+                continue;
+            }
+            let operands = next.operation().operands();
+            let missing = operands.iter().filter(|t| !self.known.contains_key(*t));
+            let before = work.len();
+            work.extend(missing);
+            if work.len() > before {
+                continue;
+            }
+            let value = match next.operation() {
+                Operation::Variable(_) | Operation::Store(..) => self.chosen(next, &[]),
+                Operation::Byte(..) | Operation::Apply(..) => {
+                    let operands: Vec<u128> = operands.iter().map(|t| self.known[t]).collect();
+                    self.chosen(next, &operands)
+                }
+                _ if next.sort() == Sort::Memory => self.chosen(next, &[]),
+                _ => of(next, &self.inputs, &self.known).unwrap_or(0),
+            };
+            self.known.insert(next, value);
+        }
+        self.known[&term]
+    }
+
+    /// A number that nothing is known of: it depends on what the term is, or on its function and operands.
+    fn chosen(&self, term: Term, operands: &[u128]) -> u128 {
+        let mut hasher = DefaultHasher::new();
+        self.seed.hash(&mut hasher);
+        match term.operation() {
+            Operation::Apply(function, _) => (function, operands).hash(&mut hasher),
+            Operation::Byte(..) => operands.hash(&mut hasher),
+            _ => term.hash(&mut hasher),
+        }
+        let low = hasher.finish();
+        low.hash(&mut hasher);
+        let value = u128::from(hasher.finish()) << 64 | u128::from(low);
+        match term.width() {
+            0 => value,
+            // Some inputs are small, so that quotients are not all zero.
+            width if self.seed % 4 == 1 => (value & mask(width)) >> (width / 2),
+            width => value & mask(width),
+        }
+    }
 }
 
 fn of(term: Term, inputs: &HashMap<Term, u128>, known: &HashMap<Term, u128>) -> Option<u128> {
@@ -56,7 +125,7 @@ fn of(term: Term, inputs: &HashMap<Term, u128>, known: &HashMap<Term, u128>) -> 
         Operation::Equal(a, b) => (get(&a)? == get(&b)?).into(),
         Operation::Below(a, b) => (get(&a)? < get(&b)?).into(),
         Operation::Less(a, b) => (signed(get(&a)?, a.width()) < signed(get(&b)?, b.width())).into(),
-        Operation::Byte(..) | Operation::Store(..) => return None,
+        Operation::Byte(..) | Operation::Store(..) | Operation::Apply(..) => return None,
     };
     Some(if width == 0 {
         value

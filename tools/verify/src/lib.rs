@@ -14,11 +14,13 @@
 pub mod address;
 pub mod clif;
 pub mod evaluate;
+pub mod lemma;
 pub mod machine;
 pub mod outcome;
 pub mod proof;
 pub mod smt;
 pub mod solver;
+pub mod sweep;
 pub mod tally;
 pub mod term;
 pub mod words;

@@ -4,6 +4,7 @@
 //! barriers of convergence do nothing. Local memory is the frame: bytes at numbers of bytes from the first R1.
 
 mod lane;
+mod unknown;
 
 use crate::address::Address;
 use crate::clif::Limits;
@@ -43,13 +44,13 @@ struct State {
     frame: HashMap<i64, Term>,
 }
 
-/// All paths through the words of a function whose parameters and results are there.
+/// All paths through the words of a function whose parameters, with their values, and results are there.
 ///
 /// # Errors
 /// What cannot be said as terms, and more paths than allowed.
 pub fn paths(
     words: &[u128],
-    parameters: &[Placed],
+    parameters: &[(Placed, Term)],
     results: &[Placed],
     limits: Limits,
 ) -> Result<Vec<Path>, Open> {
@@ -71,9 +72,8 @@ pub fn paths(
         memory: initial_memory(),
         frame: HashMap::new(),
     };
-    for (index, placed) in parameters.iter().enumerate() {
-        let value = crate::clif::parameter(index, placed.width);
-        state.enter(index, placed, value);
+    for (index, (placed, value)) in parameters.iter().enumerate() {
+        state.enter(index, placed, *value);
     }
     let mut paths = Vec::new();
     let mut work = vec![state];
@@ -187,6 +187,11 @@ struct Machine<'a> {
     results: &'a [Placed],
 }
 
+/// The upper word of addresses of shared memory.
+fn shared_window() -> Term {
+    Term::number((abi::SHARED_WINDOW >> 32).into(), 32)
+}
+
 /// What comes after an instruction.
 enum Next {
     /// The one behind it.
@@ -298,10 +303,10 @@ impl Machine<'_> {
     /// A pure operation where its guard holds.
     fn pure(&self, state: &mut State, op: &Op, inst: &Inst<PReg>, guard: Term) -> Result<(), Open> {
         let mut lane = Lane::new(self, state, op, guard);
-        if !evaluate(Reference::default(), inst, &mut lane) {
-            return Err(Open::new(inst.optype().info().mnemonic));
+        if evaluate(Reference::default(), inst, &mut lane) {
+            return Ok(());
         }
-        Ok(())
+        self.unknown(state, op, inst, guard)
     }
 
     /// Anything else, where its guard holds.
@@ -389,7 +394,13 @@ impl Machine<'_> {
         }
         match access.window {
             Some(Window::Local) => Ok((None, state.distance(address)?)),
-            None | Some(Window::Global) if width == 64 => Ok((Some(Address::Generic(address)), 0)),
+            Some(Window::Global) if width == 64 => {
+                // What a kernel's parameter points to is global memory (docs/guide/memory.md): the code relies on it.
+                let is_shared = address.part(32, 32).equals(shared_window());
+                state.condition.and(is_shared).not().assume();
+                Ok((Some(Address::Generic(address)), 0))
+            }
+            None if width == 64 => Ok((Some(Address::Generic(address)), 0)),
             Some(Window::Shared) => Ok((Some(Address::Shared(address.part(0, 32))), 0)),
             _ => Err(Open::new("an address of 32 bits")),
         }

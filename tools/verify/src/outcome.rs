@@ -49,15 +49,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of paths that exclude each other and leave no input out. Where all trap, results are zeros and memory is as it
-    /// was: nobody compares them then.
+    /// Of paths that exclude each other and leave no input out. Where a path traps, results and memory are what another
+    /// one leaves, or zeros and as it was: nobody compares them then.
     pub fn of(paths: &[Path], widths: &[u32]) -> Self {
+        let returns = |path: &&Path| matches!(path.end, End::Returned { .. });
+        let (returned, trapped): (Vec<&Path>, Vec<&Path>) = paths.iter().partition(returns);
+        let paths = returned.into_iter().chain(trapped);
         let mut outcome = Outcome {
             trap: Term::number(0, 8),
             results: widths.iter().map(|&width| Term::number(0, width)).collect(),
             memory: initial_memory(),
         };
-        for (index, path) in paths.iter().enumerate() {
+        for (index, path) in paths.enumerate() {
             // Inputs that take no other path take the first.
             let condition = if index == 0 {
                 Term::known(true)

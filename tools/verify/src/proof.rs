@@ -2,9 +2,10 @@
 
 use crate::clif::{self, Limits, parameter, width_of};
 use crate::evaluate::evaluate;
+use crate::lemma::with_divisions;
 use crate::machine::{self, Placed};
 use crate::outcome::{End, Open, Outcome, Path};
-use crate::smt::{Products, query};
+use crate::smt::{Arithmetic, query};
 use crate::solver::{Answer, SolverError, Solvers};
 use crate::term::{Term, clear};
 use cranelift_codegen::ir::{AbiParam, ArgumentPurpose, Function};
@@ -61,9 +62,14 @@ pub fn prove(
         Err(Open(reason)) => return Ok(Verdict::Open(reason)),
     };
     let [clif, machine] = &sides;
-    Ok(match solvers.can_hold(clif.differs(machine))? {
+    let differs = with_divisions(clif.differs(machine), solvers)?;
+    Ok(match solvers.can_hold(differs)? {
         Answer::Never => Verdict::Proven,
         Answer::Unknown => Verdict::Open("no solver answered in time".to_owned()),
+        // It differs for some function, which need not be the one that it is.
+        Answer::Holds(_) if query(differs, Arithmetic::Exact).has_functions => Verdict::Open(
+            "it differs where operations on floats or calls are any functions".to_owned(),
+        ),
         Answer::Holds(inputs) => {
             let arguments = arguments
                 .iter()
@@ -100,7 +106,7 @@ pub fn question(
 ) -> Result<String, Open> {
     clear();
     let (_, [clif, machine]) = sides(func, kernel, words, limits)?;
-    Ok(query(clif.differs(&machine), Products::Exact).text)
+    Ok(query(clif.differs(&machine), Arithmetic::Exact).text)
 }
 
 /// The parameters, and what both sides come to.
@@ -173,6 +179,8 @@ fn function_sides(
             results.extend(kept());
         }
     }
+    let parameters = parameters.into_iter().zip(arguments.iter().copied());
+    let parameters: Vec<(Placed, Term)> = parameters.collect();
     let code = machine::paths(words, &parameters, &results, limits)?;
     Ok([Outcome::of(&source, &widths), Outcome::of(&code, &widths)])
 }

@@ -1,6 +1,7 @@
 //! Solvers: programs that read SMT-LIB from a pipe.
 
-use crate::smt::{Products, Query, query};
+use crate::smt::{Arithmetic, Query, query};
+use crate::sweep::swept;
 use crate::term::{Sort, Term};
 use hashbrown::HashMap;
 use std::io::Write;
@@ -96,25 +97,58 @@ impl Solvers {
         Ok(Self { time, installed })
     }
 
-    /// Whether a truth can hold. First products are unknown functions; only what may hold then is asked with products.
+    /// Whether a truth can hold. First products and quotients are unknown functions; only what may hold then is asked with
+    /// them. A question that is not answered in a short time is made easier, and then asked for as long as is allowed.
     ///
     /// # Errors
     /// When a solver cannot be started or says something that is no answer.
     pub fn can_hold(&self, truth: Term) -> Result<Answer, SolverError> {
+        let short = self.time.min(SHORT);
+        let answer = self.can_hold_within(truth, short)?;
+        if answer != Answer::Unknown {
+            return Ok(answer);
+        }
+        self.can_hold_within(swept(truth, self)?, self.time)
+    }
+
+    fn can_hold_within(&self, truth: Term, time: Duration) -> Result<Answer, SolverError> {
         match truth.as_known() {
             Some(true) => return Ok(Answer::Holds(HashMap::new())),
             Some(false) => return Ok(Answer::Never),
             None => {}
         }
-        let exact = query(truth, Products::Exact);
-        if exact.has_products && self.ask(&query(truth, Products::Unknown))? == Answer::Never {
+        let exact = query(truth, Arithmetic::Exact);
+        if exact.has_products
+            && self.ask(&query(truth, Arithmetic::Unknown), time)? == Answer::Never
+        {
             return Ok(Answer::Never);
         }
-        self.ask(&exact)
+        self.ask(&exact, time)
     }
 
-    /// The first answer.
-    fn ask(&self, query: &Query) -> Result<Answer, SolverError> {
+    /// Whether it is found in a short time that a truth cannot hold.
+    pub(crate) fn is_never_quick(&self, truth: Term) -> Result<bool, SolverError> {
+        let answer = self.can_hold_within(truth, self.time.min(SHORT))?;
+        Ok(answer == Answer::Never)
+    }
+
+    /// What the solvers say of a text of SMT-LIB that ends before `(check-sat)`.
+    ///
+    /// # Errors
+    /// As [`Solvers::can_hold`].
+    pub fn ask_text(&self, text: &str) -> Result<Answer, SolverError> {
+        let query = Query {
+            text: text.to_owned(),
+            variables: Vec::new(),
+            has_products: false,
+            has_divisions: false,
+            has_functions: false,
+        };
+        self.ask(&query, self.time)
+    }
+
+    /// The first answer of a solver that has so much time.
+    fn ask(&self, query: &Query, time: Duration) -> Result<Answer, SolverError> {
         let mut order: Vec<&Program> = self
             .installed
             .iter()
@@ -124,7 +158,7 @@ impl Solvers {
             order.sort_by_key(|program| !program.is_of_integers);
         }
         for program in order {
-            let answer = run(program, self.time, query)?;
+            let answer = run(program, time, query)?;
             if answer != Answer::Unknown {
                 return Ok(answer);
             }
@@ -132,6 +166,9 @@ impl Solvers {
         Ok(Answer::Unknown)
     }
 }
+
+/// How long each solver may take before a question is made easier.
+const SHORT: Duration = Duration::from_secs(1);
 
 fn run(program: &Program, time: Duration, query: &Query) -> Result<Answer, SolverError> {
     let name = program.name;

@@ -12,8 +12,14 @@ mod arithmetic;
 mod logic;
 mod memory;
 mod parts;
+mod substitute;
+mod sum;
+
+pub use substitute::{rebuilt, substituted};
+pub use sum::LARGEST_PRODUCT;
 
 use hashbrown::HashMap;
+use smallvec::{SmallVec, smallvec};
 use std::cell::RefCell;
 
 /// The sort of a term.
@@ -80,6 +86,9 @@ pub enum Operation {
     Byte(Term, Term),
     /// `store` of a byte at an address.
     Store(Term, Term, Term),
+    /// An unknown function, by its number, of a list of terms, by its number. What holds for any function holds for
+    /// that one.
+    Apply(u32, u32),
 }
 
 /// A term's operation and sort.
@@ -96,7 +105,18 @@ struct Arena {
     nodes: Vec<Node>,
     numbers: HashMap<Node, Term>,
     variables: Vec<(String, Sort)>,
+    variable_numbers: HashMap<(String, Sort), u32>,
+    functions: Vec<String>,
+    function_numbers: HashMap<String, u32>,
+    lists: Vec<List>,
+    list_numbers: HashMap<List, u32>,
+    facts: Vec<Term>,
+    /// Parts that have been taken: the term, the lowest bit and how many.
+    parts: HashMap<(Term, u32, u32), Term>,
 }
+
+/// The operands of a term.
+pub type List = SmallVec<[Term; 3]>;
 
 thread_local! {
     static ARENA: RefCell<Arena> = RefCell::default();
@@ -112,6 +132,16 @@ pub fn variable_of(number: u32) -> (String, Sort) {
     ARENA.with_borrow(|arena| arena.variables[number as usize].clone())
 }
 
+/// The name of an unknown function.
+pub fn function_of(number: u32) -> String {
+    ARENA.with_borrow(|arena| arena.functions[number as usize].clone())
+}
+
+/// What holds whatever the inputs are.
+pub fn facts() -> Vec<Term> {
+    ARENA.with_borrow(|arena| arena.facts.clone())
+}
+
 /// All ones of a width.
 pub fn mask(width: u32) -> u128 {
     u128::MAX >> (128 - width)
@@ -124,11 +154,11 @@ pub fn signed(value: u128, width: u32) -> i128 {
 
 impl Operation {
     /// The terms that it is made of.
-    pub fn operands(self) -> impl Iterator<Item = Term> {
+    pub fn operands(self) -> List {
         use Operation::*;
-        let list = match self {
-            Variable(_) | Number(_) | Known(_) => [None; 3],
-            Not(a) | Extract(a, _) => [Some(a), None, None],
+        match self {
+            Variable(_) | Number(_) | Known(_) => List::new(),
+            Not(a) | Extract(a, _) => smallvec![a],
             And(a, b)
             | Or(a, b)
             | Xor(a, b)
@@ -144,10 +174,10 @@ impl Operation {
             | Equal(a, b)
             | Below(a, b)
             | Less(a, b)
-            | Byte(a, b) => [Some(a), Some(b), None],
-            Choose(a, b, c) | Store(a, b, c) => [Some(a), Some(b), Some(c)],
-        };
-        list.into_iter().flatten()
+            | Byte(a, b) => smallvec![a, b],
+            Choose(a, b, c) | Store(a, b, c) => smallvec![a, b, c],
+            Apply(_, list) => ARENA.with_borrow(|arena| arena.lists[list as usize].clone()),
+        }
     }
 }
 
@@ -207,16 +237,54 @@ impl Term {
         }
     }
 
-    /// The variable of a name; of one name there is one.
+    /// The variable of a name; of one name and sort there is one.
     pub fn variable(name: &str, sort: Sort) -> Term {
         let number = ARENA.with_borrow_mut(|arena| {
-            let found = arena.variables.iter().position(|v| v.0 == name);
-            found.unwrap_or_else(|| {
-                arena.variables.push((name.to_owned(), sort));
-                arena.variables.len() - 1
+            let Arena {
+                variables,
+                variable_numbers,
+                ..
+            } = arena;
+            let key = (name.to_owned(), sort);
+            *variable_numbers.entry(key).or_insert_with(|| {
+                variables.push((name.to_owned(), sort));
+                variables.len() as u32 - 1
             })
         });
-        Term::make(Operation::Variable(number as u32), sort)
+        Term::make(Operation::Variable(number), sort)
+    }
+
+    /// An unknown function of terms; of one name, sorts of operands and sort there is one.
+    pub fn apply(name: &str, operands: &[Term], sort: Sort) -> Term {
+        let operation = ARENA.with_borrow_mut(|arena| {
+            let Arena {
+                functions,
+                function_numbers,
+                lists,
+                list_numbers,
+                ..
+            } = arena;
+            let function = *function_numbers.entry_ref(name).or_insert_with(|| {
+                functions.push(name.to_owned());
+                functions.len() as u32 - 1
+            });
+            let list = List::from_slice(operands);
+            let list = *list_numbers.entry(list).or_insert_with_key(|list| {
+                lists.push(list.clone());
+                lists.len() as u32 - 1
+            });
+            Operation::Apply(function, list)
+        });
+        Term::make(operation, sort)
+    }
+
+    /// Notes that this holds whatever the inputs are: solvers are told.
+    pub(crate) fn assume(self) {
+        ARENA.with_borrow_mut(|arena| {
+            if !arena.facts.contains(&self) {
+                arena.facts.push(self);
+            }
+        });
     }
 
     /// A number of so many bits.

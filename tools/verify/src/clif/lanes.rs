@@ -20,6 +20,29 @@ pub fn joined(lanes: &[Term]) -> Term {
     rest.fold(first, |low, lane| lane.above(low))
 }
 
+/// A value with its lanes in the other order.
+pub fn lanes_reversed(value: Term, ty: Type) -> Term {
+    let mut all = lanes(value, ty);
+    all.reverse();
+    joined(&all)
+}
+
+/// The upper half of the product of two numbers of 128 bits.
+fn upper_product(x: Term, y: Term) -> Term {
+    let half = |t: Term, from: u32| t.part(from, 64).zero_extended(128);
+    let product = |i: u32, j: u32| half(x, i).times(half(y, j));
+    let (low, middles, high) = (
+        product(0, 0),
+        [product(0, 64), product(64, 0)],
+        product(64, 64),
+    );
+    let carried = middles
+        .iter()
+        .fold(half(low, 64), |sum, &m| sum.plus(half(m, 0)));
+    let uppers = middles.iter().fold(high, |sum, &m| sum.plus(half(m, 64)));
+    uppers.plus(half(carried, 64))
+}
+
 /// An operation of one operand, on a lane.
 pub fn unary(opcode: Opcode, x: Term) -> Option<Term> {
     let width = x.width();
@@ -105,9 +128,29 @@ pub fn binary(opcode: Opcode, x: Term, y: Term) -> Option<Term> {
             let (a, b) = wide(false);
             a.times(b).part(width, width)
         }
-        Opcode::Smulhi if width <= 64 => {
+        Opcode::Smulhi if width < 64 => {
             let (a, b) = wide(true);
             a.times(b).part(width, width)
+        }
+        Opcode::Umulhi => upper_product(x, y),
+        // A negative number is 2^width too much when it is read as unsigned.
+        Opcode::Smulhi => {
+            let zero = Term::number(0, width);
+            let too_much = |a: Term, b: Term| Term::choose(a.is_less(zero), b, zero);
+            let product = binary(Opcode::Umulhi, x, y)?;
+            product.minus(too_much(x, y)).minus(too_much(y, x))
+        }
+        Opcode::SqmulRoundSat | Opcode::X86Pmulhrsw => {
+            let bits = 2 * width;
+            let extended = |t: Term| t.sign_extended(bits);
+            let half = Term::number(1 << (width - 2), bits);
+            let sum = extended(x).times(extended(y)).plus(half);
+            let product = sum.shifted_down_signed(Term::number((width - 1).into(), bits));
+            match opcode {
+                // Only the product of the least numbers is too large, and it wraps.
+                Opcode::X86Pmulhrsw => product.part(0, width),
+                _ => saturated(product, width, Saturation::Signed),
+            }
         }
         Opcode::Band => x.and(y),
         Opcode::Bor => x.or(y),
@@ -132,6 +175,36 @@ pub fn binary(opcode: Opcode, x: Term, y: Term) -> Option<Term> {
         Opcode::Fcopysign => x.and(sign_bit(width).not()).or(y.and(sign_bit(width))),
         _ => return None,
     })
+}
+
+/// Between which numbers a result stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saturation {
+    /// Those of signed numbers.
+    Signed,
+    /// Those of unsigned ones; the operand is signed.
+    Unsigned,
+    /// Those of unsigned ones, which the operand is too.
+    BothUnsigned,
+}
+
+/// A number in less bits: the nearest there is.
+pub fn saturated(x: Term, bits: u32, limits: Saturation) -> Term {
+    let width = x.width();
+    let number = |n: u128| Term::number(n, width);
+    let (least, most) = match limits {
+        Saturation::Signed => {
+            let least = Term::number(1 << (bits - 1), bits).sign_extended(width);
+            (least, number((1 << (bits - 1)) - 1))
+        }
+        Saturation::Unsigned | Saturation::BothUnsigned => (number(0), number((1 << bits) - 1)),
+    };
+    let below = |a: Term, b: Term| match limits {
+        Saturation::BothUnsigned => a.is_below(b),
+        Saturation::Signed | Saturation::Unsigned => a.is_less(b),
+    };
+    let above = Term::choose(below(most, x), most, x);
+    Term::choose(below(above, least), least, above).part(0, bits)
 }
 
 /// Whether two numbers compare so.
@@ -175,6 +248,12 @@ pub fn overflowing(opcode: Opcode, x: Term, y: Term, enters: Option<Term>) -> Op
         Opcode::SsubOverflow | Opcode::SsubOverflowBin => {
             let difference = x.minus(y).minus(one);
             Some((difference, is_negative(x.xor(y).and(x.xor(difference)))))
+        }
+        // The upper half is the sign of the lower.
+        Opcode::SmulOverflow if width == 64 => {
+            let low = x.times(y);
+            let signs = low.part(63, 1).sign_extended(64);
+            Some((low, binary(Opcode::Smulhi, x, y)?.equals(signs).not()))
         }
         Opcode::SmulOverflow | Opcode::UmulOverflow if width <= 64 => {
             let is_signed = opcode == Opcode::SmulOverflow;

@@ -6,6 +6,7 @@
 mod lanes;
 mod operation;
 mod symbol;
+mod vector;
 
 use crate::outcome::{End, Open, Path, initial_memory};
 use crate::smt::definitions_first;

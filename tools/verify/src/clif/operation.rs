@@ -1,6 +1,7 @@
 //! Single operations of CLIF on terms.
 
-use super::lanes::{binary, compare, joined, lanes, overflowing, unary};
+use super::lanes::{binary, compare, joined, lanes, lanes_reversed, overflowing, unary};
+use super::vector::across;
 use super::{SLOT, State, Walk, slot_address, width_of};
 use crate::address::Address;
 use crate::outcome::Open;
@@ -54,9 +55,14 @@ impl Walk<'_> {
                 Opcode::Udiv | Opcode::Sdiv | Opcode::Urem | Opcode::Srem if !ty.is_vector() => {
                     Some(self.division(opcode, state, args[0], args[1]))
                 }
-                _ => self.each_lane(inst, &args, ty, &|operands| {
-                    binary(opcode, operands[0], operands[1])
-                }),
+                _ => {
+                    let from = func.dfg.value_type(func.dfg.inst_args(inst)[0]);
+                    across(opcode, args[0], args[1], from).or_else(|| {
+                        self.each_lane(inst, &args, ty, &|operands| {
+                            binary(opcode, operands[0], operands[1])
+                        })
+                    })
+                }
             },
             InstructionData::IntAddTrap { code, .. } => {
                 let found = overflowing(Opcode::UaddOverflow, args[0], args[1], None);
@@ -79,7 +85,15 @@ impl Walk<'_> {
             }
             InstructionData::LoadNoOffset { flags, .. } if opcode == Opcode::Bitcast => {
                 let order = func.dfg.mem_flags[flags].explicit_endianness();
-                (order != Some(Endianness::Big)).then_some(args[0])
+                Some(match order {
+                    // The first lane is the uppermost part of the whole.
+                    Some(Endianness::Big) => {
+                        let from = func.dfg.value_type(func.dfg.inst_args(inst)[0]);
+                        let whole = lanes_reversed(args[0], from);
+                        lanes_reversed(whole, ty)
+                    }
+                    Some(Endianness::Little) | None => args[0],
+                })
             }
             _ => self
                 .constant(inst, width)
@@ -197,6 +211,11 @@ impl Walk<'_> {
                     let is_zero = args[0].equals(Term::number(0, args[0].width()));
                     Some(Term::choose(is_zero, args[2], args[1]))
                 }
+                // Each lane by its own sign.
+                Opcode::Blendv => self.each_lane(inst, args, ty, &|operands| {
+                    let is_negative = operands[0].is_less(Term::number(0, operands[0].width()));
+                    Some(Term::choose(is_negative, operands[1], operands[2]))
+                }),
                 Opcode::Bitselect => Some(args[0].and(args[1]).or(args[0].not().and(args[2]))),
                 _ => None,
             },
@@ -243,15 +262,35 @@ impl Walk<'_> {
         let overflows = x.equals(least).and(y.equals(ones));
         let absolute = |t: Term| Term::choose(t.is_less(zero), zero.minus(t), t);
         let negated_if = |truth: Term, t: Term| Term::choose(truth, zero.minus(t), t);
+        // In words, so that there is one way to say it.
+        let in_words = |f: fn(Term, Term) -> Term, x: Term, y: Term| {
+            let words = width.max(32);
+            f(x.zero_extended(words), y.zero_extended(words)).part(0, width)
+        };
+        let quotient = |x, y| in_words(Term::quotient, x, y);
+        let remainder = |x, y| in_words(Term::remainder, x, y);
+        // By a number of two words there is a product that no absolute values are needed for.
+        let by_product = |y: Term| {
+            let n = y.as_number().filter(|_| width == 64)? as i64;
+            let divisor = n.unsigned_abs();
+            let is_known = divisor >= 3 && !divisor.is_power_of_two();
+            is_known.then(|| x.signed_quotient_by(n))
+        };
         match opcode {
-            Opcode::Udiv => x.quotient(y),
-            Opcode::Urem => x.remainder(y),
+            Opcode::Udiv => quotient(x, y),
+            Opcode::Urem => remainder(x, y),
             Opcode::Sdiv => {
                 self.trap_if(state, overflows, TrapCode::INTEGER_OVERFLOW.as_raw().get());
+                if let Some(quotient) = by_product(y) {
+                    return quotient;
+                }
                 let signs = x.is_less(zero).xor(y.is_less(zero));
-                negated_if(signs, absolute(x).quotient(absolute(y)))
+                negated_if(signs, quotient(absolute(x), absolute(y)))
             }
-            _ => negated_if(x.is_less(zero), absolute(x).remainder(absolute(y))),
+            _ => match by_product(y) {
+                Some(quotient) => x.plus(quotient.times(zero.minus(y))),
+                None => negated_if(x.is_less(zero), remainder(absolute(x), absolute(y))),
+            },
         }
     }
 

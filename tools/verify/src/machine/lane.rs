@@ -48,7 +48,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn write(&mut self, role: Role, value: Term) {
+    /// Writes a result to registers.
+    pub(super) fn write(&mut self, role: Role, value: Term) {
         let operand = self.op.operand(role);
         let words = (value.width() / 32).min(operand.words.into());
         for word in 0..words {
@@ -65,7 +66,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn set(&mut self, number: usize, value: Term) {
+    /// Writes a predicate.
+    pub(super) fn set(&mut self, number: usize, value: Term) {
         if number < PT {
             let new = Term::choose(self.guard, value, self.before.predicate(number));
             self.state.predicates[number] = Some(new);

@@ -3,46 +3,6 @@
 use super::{Operation, Sort, Term, mask, ordered};
 
 impl Term {
-    /// The sum. A number stands behind all else.
-    pub fn plus(self, other: Term) -> Term {
-        let (a, b) = ordered(self, other);
-        let width = a.width();
-        let split = |t: Term| match t.operation() {
-            Operation::Number(n) => (None, n),
-            Operation::Add(x, y) => match y.operation() {
-                Operation::Number(n) => (Some(x), n),
-                _ => (Some(t), 0),
-            },
-            _ => (Some(t), 0),
-        };
-        let ((x, m), (y, n)) = (split(a), split(b));
-        let number = m.wrapping_add(n) & mask(width);
-        let rest = match (x, y) {
-            (None, None) => return Term::number(number, width),
-            (Some(x), None) | (None, Some(x)) => x,
-            (Some(x), Some(y)) => {
-                let (x, y) = ordered(x, y);
-                match (x.operation(), y.operation()) {
-                    // x + ~x.
-                    (Operation::Not(inner), _) if inner == y => {
-                        return Term::number(mask(width), width).plus(Term::number(number, width));
-                    }
-                    (_, Operation::Not(inner)) if inner == x => {
-                        return Term::number(mask(width), width).plus(Term::number(number, width));
-                    }
-                    _ => Term::make(Operation::Add(x, y), x.sort()),
-                }
-            }
-        };
-        if number == 0 {
-            return rest;
-        }
-        Term::make(
-            Operation::Add(rest, Term::number(number, width)),
-            rest.sort(),
-        )
-    }
-
     /// The difference.
     pub fn minus(self, other: Term) -> Term {
         if self == other {
@@ -64,10 +24,10 @@ impl Term {
         match number {
             Some(0) => return Term::number(0, width),
             Some(n) if n.is_power_of_two() => return x.up(n.trailing_zeros()),
-            Some(n) => {
+            Some(n) if width <= 32 => {
                 return Term::make(Operation::Multiple(x, Term::number(n, width)), x.sort());
             }
-            None => {}
+            _ => {}
         }
         if width < 32 {
             let product = a.zero_extended(32).times(b.zero_extended(32));
@@ -88,7 +48,7 @@ impl Term {
     }
 
     /// The 64 bits of the product of two words, unsigned.
-    fn word_product(self, other: Term) -> Term {
+    pub(super) fn word_product(self, other: Term) -> Term {
         let (a, b) = ordered(self, other);
         let wide = |t: Term| t.zero_extended(64);
         // A word of signs is a choice between numbers, so this is one between multiples.
@@ -100,19 +60,59 @@ impl Term {
             }
         }
         match (a.as_number(), b.as_number()) {
-            (None, None) => Term::make(Operation::Product(a, b), Sort::Bits(64)),
-            _ => wide(a).times(wide(b)),
+            (Some(m), Some(n)) => Term::number(m * n, 64),
+            (Some(0), _) | (_, Some(0)) => Term::number(0, 64),
+            (Some(ONES), _) => wide(b).up(32).minus(wide(b)),
+            (_, Some(ONES)) => wide(a).up(32).minus(wide(a)),
+            (Some(n), None) if n.is_power_of_two() => wide(b).up(n.trailing_zeros()),
+            (None, Some(n)) if n.is_power_of_two() => wide(a).up(n.trailing_zeros()),
+            // A number stands second.
+            (Some(_), None) => Term::make(Operation::Product(b, a), Sort::Bits(64)),
+            _ => Term::make(Operation::Product(a, b), Sort::Bits(64)),
         }
     }
 
     /// The quotient of unsigned numbers; what it is where the divisor is zero nobody says.
     pub fn quotient(self, divisor: Term) -> Term {
+        let width = self.width();
         match (self.as_number(), divisor.as_number()) {
-            (Some(a), Some(b)) if b != 0 => Term::number(a / b, self.width()),
+            (Some(a), Some(b)) if b != 0 => Term::number(a / b, width),
             (_, Some(1)) => self,
             (_, Some(b)) if b.is_power_of_two() => self.down(b.trailing_zeros()),
+            (_, Some(b)) if b != 0 && width == 64 => self.quotient_by(b as u64),
             _ => Term::make(Operation::Quotient(self, divisor), self.sort()),
         }
+    }
+
+    /// The quotient of 64 bits by a number that is no power of two, as a product and a shift: where
+    /// 2^(64 + s) ≤ m·d ≤ 2^(64 + s) + 2^s, it is floor(m·x / 2^(64 + s)) for all x (Granlund and Montgomery, *Division by
+    /// Invariant Integers using Multiplication*, 1994, theorem 4.2). The least s is taken.
+    fn quotient_by(self, divisor: u64) -> Term {
+        let (m, s) = multiplier(divisor);
+        // m has 65 bits at most; the uppermost adds x itself.
+        let wide = |t: Term| t.zero_extended(128);
+        let low = Term::number(m & mask(64), 128);
+        let high = wide(self).times(low).part(64, 64);
+        // Less than x, since the factor is less than 2^64.
+        self.is_below(high).not().assume();
+        let whole = match m >> 64 {
+            0 => high.zero_extended(65),
+            _ => high.zero_extended(65).plus(self.zero_extended(65)),
+        };
+        let rest = 65 - s;
+        whole.part(s, rest).part(0, rest.min(64)).zero_extended(64)
+    }
+
+    /// The quotient of 64 bits, both read as signed, by a number d from 3 on or from −3 down, cut towards zero: q =
+    /// floor(m·x / 2^p), and one more where that is negative, where m has the sign of d, and m and p are those of Warren,
+    /// *Hacker's Delight*, 2nd edition, section 10-1.
+    pub fn signed_quotient_by(self, divisor: i64) -> Term {
+        let (m, p) = signed_multiplier(divisor.unsigned_abs());
+        let m = if divisor < 0 { m.wrapping_neg() } else { m };
+        let product = self.sign_extended(128).times(Term::number(m, 128));
+        let shift = Term::number((p - 64).into(), 64);
+        let quotient = product.part(64, 64).shifted_down_signed(shift);
+        quotient.plus(quotient.part(63, 1).zero_extended(64))
     }
 
     /// The remainder of unsigned numbers; what it is where the divisor is zero nobody says.
@@ -120,7 +120,43 @@ impl Term {
         match (self.as_number(), divisor.as_number()) {
             (Some(a), Some(b)) if b != 0 => Term::number(a % b, self.width()),
             (_, Some(b)) if b.is_power_of_two() => self.and(Term::number(b - 1, self.width())),
+            (_, Some(b)) if b != 0 && self.width() >= 32 => {
+                let minus = Term::number(b.wrapping_neg(), self.width());
+                self.plus(self.quotient(divisor).times(minus))
+            }
             _ => Term::make(Operation::Remainder(self, divisor), self.sort()),
         }
     }
+}
+
+/// A word of ones.
+const ONES: u128 = u32::MAX as u128;
+
+/// The least s, and m, with 2^(64 + s) ≤ m·d ≤ 2^(64 + s) + 2^s. m has at most 65 bits.
+fn multiplier(divisor: u64) -> (u128, u32) {
+    let d = u128::from(divisor);
+    let most = 64 - (divisor - 1).leading_zeros();
+    for s in 0..most {
+        let power = 1_u128 << (64 + s);
+        let m = power.div_ceil(d);
+        if m * d - power <= 1 << s {
+            return (m, s);
+        }
+    }
+    // 2^64 + 2^64·(2^s − d) / d + 1, which needs 65 bits.
+    let power = ((1_u128 << most) - d) << 64;
+    ((1 << 64) + power / d + 1, most)
+}
+
+/// The least p from 64 on, and m, for quotients of signed numbers by one from 3 on.
+fn signed_multiplier(divisor: u64) -> (u128, u32) {
+    let d = u128::from(divisor);
+    let largest = (1_u128 << 63) - 1 - (1 << 63) % d;
+    let fits = |p: u32| {
+        let rest = d - (1_u128 << p) % d;
+        (1_u128 << p) > largest * rest
+    };
+    let p = (64..127).find(|&p| fits(p)).unwrap_or(127);
+    let power = 1_u128 << p;
+    ((power + d - power % d) / d, p)
 }

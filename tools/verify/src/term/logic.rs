@@ -63,6 +63,14 @@ impl Term {
             (_, Operation::Not(y)) if y == a => return a.zeros(),
             _ => {}
         }
+        // All or nothing.
+        for (choice, other) in [(a, b), (b, a)] {
+            if let Operation::Choose(condition, yes, no) = choice.operation()
+                && (yes.as_number(), no.as_number()) == (Some(0), Some(mask(width)))
+            {
+                return Term::choose(condition, yes, other);
+            }
+        }
         if let Some(parts) = a.by_parts(b, Term::and) {
             return parts;
         }
@@ -150,6 +158,13 @@ impl Term {
         if yes == no {
             return yes;
         }
+        // A bit as a number.
+        if let Operation::Equal(zero, bit) = condition.operation()
+            && (zero.as_number(), bit.width()) == (Some(0), 1)
+            && (yes.as_number(), no.as_number()) == (Some(0), Some(1))
+        {
+            return bit.zero_extended(yes.width());
+        }
         Term::make(Operation::Choose(condition, yes, no), yes.sort())
     }
 
@@ -164,6 +179,22 @@ impl Term {
         }
         match (a.operation(), b.operation()) {
             (Operation::Number(_), Operation::Number(_)) => return Term::known(false),
+            // A bit is one where it is not zero.
+            (Operation::Number(1), _) if a.width() == 1 => {
+                return b.equals(Term::number(0, 1)).not();
+            }
+            (_, Operation::Number(1)) if a.width() == 1 => {
+                return a.equals(Term::number(0, 1)).not();
+            }
+            // What is above a sum is its carry.
+            (Operation::Number(0), Operation::Extract(sum, from))
+            | (Operation::Extract(sum, from), Operation::Number(0))
+                if from + a.width() == sum.width() =>
+            {
+                if let Some(sum) = sum.sum_with_carry(from) {
+                    return sum.part(from, 1).equals(Term::number(0, 1));
+                }
+            }
             // A choice between numbers that is compared with one is its condition.
             (Operation::Choose(c, x, y), Operation::Number(_))
                 if x.as_number().is_some() || y.as_number().is_some() =>

@@ -1,6 +1,6 @@
 //! Shifts, parts of terms, and terms joined.
 
-use super::{Operation, Sort, Term, mask};
+use super::{ARENA, Operation, Sort, Term, mask};
 
 impl Term {
     /// Shifted up by a known number, zeros below.
@@ -54,13 +54,29 @@ impl Term {
 
     /// So many bits from a bit on.
     pub fn part(self, from: u32, bits: u32) -> Term {
-        let width = self.width();
-        if bits == width {
+        if bits == self.width() {
             return self;
         }
         match self.operation() {
             Operation::Number(value) => Term::number(value >> from, bits),
+            Operation::Variable(_) => Term::make(Operation::Extract(self, from), Sort::Bits(bits)),
             Operation::Extract(inner, first) => inner.part(first + from, bits),
+            _ => {
+                // Terms are shared, so parts of what they are made of are asked for again and again.
+                let key = (self, from, bits);
+                if let Some(known) = ARENA.with_borrow(|arena| arena.parts.get(&key).copied()) {
+                    return known;
+                }
+                let part = self.part_of_operation(from, bits);
+                ARENA.with_borrow_mut(|arena| arena.parts.insert(key, part));
+                part
+            }
+        }
+    }
+
+    fn part_of_operation(self, from: u32, bits: u32) -> Term {
+        let width = self.width();
+        match self.operation() {
             Operation::Concat(high, low) => {
                 let split = low.width();
                 if from >= split {
@@ -77,17 +93,26 @@ impl Term {
             Operation::Or(a, b) => a.part(from, bits).or(b.part(from, bits)),
             Operation::Xor(a, b) => a.part(from, bits).xor(b.part(from, bits)),
             Operation::Choose(c, a, b) => Term::choose(c, a.part(from, bits), b.part(from, bits)),
-            // Low bits of sums depend on low bits.
+            // Low bits of sums depend on low bits. Others are parts of the whole sum, so that there is one of it.
             Operation::Add(a, b) if from == 0 => a.part(0, bits).plus(b.part(0, bits)),
-            Operation::Add(a, b) if from + bits < width => {
-                let low = from + bits;
-                let sum = a.part(0, low).plus(b.part(0, low));
-                match sum.operation() {
-                    Operation::Add(..) => {
-                        Term::make(Operation::Extract(sum, from), Sort::Bits(bits))
-                    }
-                    _ => sum.part(from, bits),
+            Operation::Add(..) if self.significant_of_sum() < from + bits => {
+                let known = self.significant_of_sum();
+                match known.saturating_sub(from) {
+                    0 => Term::number(0, bits),
+                    some => self.part(from, some).zero_extended(bits),
                 }
+            }
+            Operation::Add(..) if self.significant_of_sum() < width => {
+                self.low_sum(self.significant_of_sum()).part(from, bits)
+            }
+            Operation::Add(..)
+                if self.significant() < width && from + bits <= self.significant() =>
+            {
+                self.low_sum(self.significant()).part(from, bits)
+            }
+            // Low bits of a product by a number too.
+            Operation::Product(a, b) if from == 0 && bits <= 32 && b.as_number().is_some() => {
+                a.part(0, bits).times(b.part(0, bits))
             }
             Operation::Multiple(a, b) if from == 0 => a.part(0, bits).times(b.part(0, bits)),
             _ => Term::make(Operation::Extract(self, from), Sort::Bits(bits)),
@@ -100,14 +125,38 @@ impl Term {
         let width = high_width + low_width;
         // A whole that was taken apart: low parts go down into what it is made of, so they do not look like parts.
         if let Operation::Extract(whole, from) = self.operation()
-            && from == low_width
-            && whole.part(0, from) == low
+            && low_width <= from
+            && whole.part(0, from).part(from - low_width, low_width) == low
         {
-            return whole.part(0, width);
+            return whole.part(from - low_width, width);
         }
         match (self.operation(), low.operation()) {
             (Operation::Number(high), Operation::Number(low)) => {
                 return Term::number(high << low_width | low, width);
+            }
+            // What is turned around of a whole is so too.
+            (Operation::Not(a), Operation::Not(b)) => {
+                let whole = a.above(b);
+                if !matches!(whole.operation(), Operation::Concat(..)) {
+                    return whole.not();
+                }
+            }
+            // Signs above a sign.
+            (Operation::Choose(c, a, b), _)
+                if low_width == 1
+                    && c == low.equals(Term::number(0, 1))
+                    && a.as_number() == Some(0)
+                    && b.as_number() == Some(mask(high_width)) =>
+            {
+                return low.sign_extended(width);
+            }
+            // Choices by one condition are one, where that joins what was taken apart.
+            (Operation::Choose(c, a, b), Operation::Choose(d, x, y)) if c == d => {
+                let (yes, no) = (a.above(x), b.above(y));
+                let is_whole = |t: Term| !matches!(t.operation(), Operation::Concat(..));
+                if is_whole(yes) && is_whole(no) {
+                    return Term::choose(c, yes, no);
+                }
             }
             // Two parts side by side are one.
             (Operation::Extract(a, from), Operation::Extract(b, first))
