@@ -18,5 +18,6 @@ pub mod program;
 pub mod random;
 pub mod reduce;
 pub mod simt;
+pub mod straight;
 pub mod substitute;
 pub mod write;

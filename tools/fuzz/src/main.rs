@@ -40,6 +40,12 @@ struct Arguments {
     /// Prove the code of so many random functions instead of running it; needs z3 or cvc5 (docs/proofs.md).
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write"])]
     prove: Option<u64>,
+    /// With `--prove`: functions of integer operations without control flow and memory.
+    #[arg(long, requires = "prove")]
+    straight: bool,
+    /// Prove each integer operation alone at each of its types.
+    #[arg(long, conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write", "prove"])]
+    prove_operations: bool,
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
@@ -114,6 +120,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         } else {
             print_program(&catalogue, &program)
         };
+    }
+    if arguments.prove_operations || arguments.straight {
+        return prove::straight(arguments.prove, arguments.seed, &arguments.set);
     }
     if let Some(functions) = arguments.prove {
         let seeds = arguments.seed..arguments.seed + campaign::seeds_for(functions);
