@@ -7,7 +7,7 @@ use crate::random::Random;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::immediates::Imm64;
 use cranelift_codegen::ir::{
-    AbiParam, Function, InstBuilder, Signature, Type, UserFuncName, Value, types,
+    AbiParam, Function, InstBuilder, Opcode, Signature, Type, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 
@@ -25,8 +25,17 @@ pub fn operations() -> Vec<Operation> {
         !operands.contains(&Operand::Address)
             && !operation.results().is_empty()
             && operation.within(&integers)
+            && is_of_one_size(*operation)
     };
     Operation::all().into_iter().filter(fits).collect()
+}
+
+/// False for bit casts between types of different sizes, which the table of opcodes lets through.
+fn is_of_one_size(operation: Operation) -> bool {
+    operation.opcode != Opcode::Bitcast
+        || types_of(operation)
+            .iter()
+            .all(|ty| ty.bits() == operation.control.bits())
 }
 
 /// A function that computes an operation of its parameters.
