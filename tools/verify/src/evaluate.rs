@@ -13,8 +13,10 @@ pub fn evaluate(term: Term, inputs: &HashMap<Term, u128>) -> Option<u128> {
         if part.sort() == Sort::Memory {
             continue;
         }
-        let value = of(part, inputs, &known)?;
-        known.insert(part, value);
+        // What is not known may be in the arm of a choice that is not taken.
+        if let Some(value) = of(part, inputs, &known) {
+            known.insert(part, value);
+        }
     }
     known.get(&term).copied()
 }
@@ -110,8 +112,12 @@ fn of(term: Term, inputs: &HashMap<Term, u128>, known: &HashMap<Term, u128>) -> 
         Operation::Multiple(a, b) | Operation::Product(a, b) => get(&a)?.wrapping_mul(get(&b)?),
         Operation::Quotient(a, b) => get(&a)?.checked_div(get(&b)?).unwrap_or(u128::MAX),
         Operation::Remainder(a, b) => get(&a)?.checked_rem(get(&b)?).unwrap_or(get(&a)?),
-        Operation::ShiftLeft(a, b) => shift(a, get(&b)?).map_or(0, |by| known[&a] << by),
-        Operation::ShiftRight(a, b) => shift(a, get(&b)?).map_or(0, |by| known[&a] >> by),
+        Operation::ShiftLeft(a, b) => {
+            shift(a, get(&b)?).map_or(Some(0), |by| Some(get(&a)? << by))?
+        }
+        Operation::ShiftRight(a, b) => {
+            shift(a, get(&b)?).map_or(Some(0), |by| Some(get(&a)? >> by))?
+        }
         Operation::ShiftRightSigned(a, b) => {
             let by = shift(a, get(&b)?).unwrap_or(a.width() - 1);
             (signed(get(&a)?, a.width()) >> by) as u128

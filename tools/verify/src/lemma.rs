@@ -114,15 +114,15 @@ fn division(dividend: Term, divisor: Term) -> Option<Division> {
     })
 }
 
-/// A truth in which the code of divisions has become quotients and remainders.
+/// The terms of a truth that are code of divisions, and what they are: quotients and remainders.
 ///
 /// # Errors
 /// When a solver fails: it is asked where code is not the same as a pattern, but may do the same.
-pub fn with_divisions(truth: Term, solvers: &Solvers) -> Result<Term, SolverError> {
+pub fn known_divisions(truth: Term, solvers: &Solvers) -> Result<HashMap<Term, Term>, SolverError> {
     let has_floats = |t: &Term| matches!(t.operation(), Operation::Apply(..));
     let parts = definitions_first(truth);
     if !parts.iter().any(has_floats) {
-        return Ok(truth);
+        return Ok(HashMap::new());
     }
     let mut others = HashMap::new();
     for division in divisions() {
@@ -163,10 +163,7 @@ pub fn with_divisions(truth: Term, solvers: &Solvers) -> Result<Term, SolverErro
         }
     }
     others.retain(|pattern, _| is_present(pattern));
-    Ok(match others.is_empty() {
-        true => truth,
-        false => substituted(truth, &others),
-    })
+    Ok(others)
 }
 
 /// Follows first operands down.
