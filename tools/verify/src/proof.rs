@@ -7,6 +7,7 @@ use crate::machine::{self, Placed};
 use crate::outcome::{End, Open, Outcome, Path};
 use crate::smt::{Arithmetic, query};
 use crate::solver::{Answer, SolverError, Solvers};
+use crate::sweep::can_hold;
 use crate::term::{Term, clear, substituted};
 use cranelift_codegen::ir::{AbiParam, ArgumentPurpose, Function};
 use cranelift_thisgpu::unstable::abi::{Placer, parameter_offsets};
@@ -65,7 +66,7 @@ pub fn prove(
     let differs = clif.differs(machine);
     let known = known_divisions(differs, solvers)?;
     let differs = substituted(differs, &known);
-    Ok(match solvers.can_hold(differs)? {
+    Ok(match can_hold(differs, solvers)? {
         Answer::Never => Verdict::Proven,
         Answer::Unknown => Verdict::Open("no solver answered in time".to_owned()),
         Answer::Holds(inputs) => {

@@ -1,7 +1,6 @@
 //! Solvers: programs that read SMT-LIB from a pipe.
 
 use crate::smt::{Arithmetic, Query, query};
-use crate::sweep::swept;
 use crate::term::{Sort, Term};
 use hashbrown::HashMap;
 use std::io::Write;
@@ -97,21 +96,12 @@ impl Solvers {
         Ok(Self { time, installed })
     }
 
-    /// Whether a truth can hold. First products and quotients are unknown functions; only what may hold then is asked with
-    /// them. A question that is not answered in a short time is made easier, and then asked for as long as is allowed.
+    /// Whether a truth can hold, as far as it is found in this time. First products and quotients are unknown functions;
+    /// only what may hold then is asked with them.
     ///
     /// # Errors
     /// When a solver cannot be started or says something that is no answer.
-    pub fn can_hold(&self, truth: Term) -> Result<Answer, SolverError> {
-        let short = self.time.min(SHORT);
-        let answer = self.can_hold_within(truth, short)?;
-        if answer != Answer::Unknown {
-            return Ok(answer);
-        }
-        self.can_hold_within(swept(truth, self)?, self.time)
-    }
-
-    fn can_hold_within(&self, truth: Term, time: Duration) -> Result<Answer, SolverError> {
+    pub fn can_hold_within(&self, truth: Term, time: Duration) -> Result<Answer, SolverError> {
         match truth.as_known() {
             Some(true) => return Ok(Answer::Holds(HashMap::new())),
             Some(false) => return Ok(Answer::Never),
@@ -126,16 +116,10 @@ impl Solvers {
         self.ask(&exact, time)
     }
 
-    /// Whether it is found in a short time that a truth cannot hold.
-    pub(crate) fn is_never_quick(&self, truth: Term) -> Result<bool, SolverError> {
-        let answer = self.can_hold_within(truth, self.time.min(SHORT))?;
-        Ok(answer == Answer::Never)
-    }
-
     /// What the solvers say of a text of SMT-LIB that ends before `(check-sat)`.
     ///
     /// # Errors
-    /// As [`Solvers::can_hold`].
+    /// As [`Solvers::can_hold_within`].
     pub fn ask_text(&self, text: &str) -> Result<Answer, SolverError> {
         let query = Query {
             text: text.to_owned(),
@@ -166,9 +150,6 @@ impl Solvers {
         Ok(Answer::Unknown)
     }
 }
-
-/// How long each solver may take before a question is made easier.
-const SHORT: Duration = Duration::from_secs(1);
 
 fn run(program: &Program, time: Duration, query: &Query) -> Result<Answer, SolverError> {
     let name = program.name;

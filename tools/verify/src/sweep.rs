@@ -7,10 +7,11 @@
 
 use crate::evaluate::Values;
 use crate::smt::definitions_first;
-use crate::solver::{SolverError, Solvers};
+use crate::solver::{Answer, SolverError, Solvers};
 use crate::term::{Sort, Term, rebuilt};
 use cranelift_thisgpu::unstable::isa::random::Random;
 use hashbrown::{HashMap, HashSet};
+use std::time::Duration;
 
 /// How many inputs are tried.
 const TRIALS: usize = 6;
@@ -18,6 +19,28 @@ const TRIALS: usize = 6;
 const LEAST_WIDTH: u32 = 16;
 /// How many pairs are asked for at most.
 const MOST_QUESTIONS: usize = 48;
+
+/// How long each solver may take before a question is made easier.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// Whether a truth can hold. A question that is not answered in a short time is swept, and then asked for as long as is
+/// allowed.
+///
+/// # Errors
+/// When a solver fails.
+pub fn can_hold(truth: Term, solvers: &Solvers) -> Result<Answer, SolverError> {
+    let answer = solvers.can_hold_within(truth, solvers.time.min(SHORT))?;
+    if answer != Answer::Unknown {
+        return Ok(answer);
+    }
+    solvers.can_hold_within(swept(truth, solvers)?, solvers.time)
+}
+
+/// Whether it is found in a short time that a truth cannot hold.
+fn is_never(truth: Term, solvers: &Solvers) -> Result<bool, SolverError> {
+    let answer = solvers.can_hold_within(truth, solvers.time.min(SHORT))?;
+    Ok(answer == Answer::Never)
+}
 
 /// A truth in which terms that are the same have become one.
 ///
@@ -57,7 +80,7 @@ pub fn merged(roots: &[Term], solvers: &Solvers) -> Result<HashMap<Term, Term>, 
                         break;
                     }
                     questions += 1;
-                    if solvers.is_never_quick(other.equals(new).not())? {
+                    if is_never(other.equals(new).not(), solvers)? {
                         new = other;
                         break;
                     }
