@@ -19,6 +19,8 @@ const TRIALS: usize = 6;
 const LEAST_WIDTH: u32 = 16;
 /// How many pairs are asked for at most.
 const MOST_QUESTIONS: usize = 48;
+/// After how many that are not found to be the same no more is asked: each takes all the time that a question may.
+const MOST_FAILURES: usize = 6;
 
 /// How long each solver may take before a question is made easier.
 const SHORT: Duration = Duration::from_secs(1);
@@ -58,7 +60,7 @@ pub fn merged(roots: &[Term], solvers: &Solvers) -> Result<HashMap<Term, Term>, 
     let mut trials = trials();
     let mut seen: HashMap<Vec<u128>, Vec<Term>> = HashMap::new();
     let mut done: HashMap<Term, Term> = HashMap::new();
-    let mut questions = 0;
+    let (mut questions, mut failures) = (0, 0);
     for term in roots.iter().flat_map(|&root| definitions_first(root)) {
         if done.contains_key(&term) {
             continue;
@@ -76,7 +78,7 @@ pub fn merged(roots: &[Term], solvers: &Solvers) -> Result<HashMap<Term, Term>, 
             let others = seen.entry(values).or_default();
             if tells && !others.contains(&new) {
                 for &other in others.iter().take(2) {
-                    if questions == MOST_QUESTIONS {
+                    if questions == MOST_QUESTIONS || failures == MOST_FAILURES {
                         break;
                     }
                     questions += 1;
@@ -84,6 +86,7 @@ pub fn merged(roots: &[Term], solvers: &Solvers) -> Result<HashMap<Term, Term>, 
                         new = other;
                         break;
                     }
+                    failures += 1;
                 }
                 if !others.contains(&new) && new.as_number().is_none() {
                     others.push(new);
