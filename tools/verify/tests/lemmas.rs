@@ -55,9 +55,15 @@ fn estimates(step: u32) {
             if least > most {
                 continue;
             }
-            let exact = (1.0 / f64::from(f)) as f32;
+            let exact = 1.0 / f64::from(f);
+            let nearest = exact as f32;
+            let unit = f64::from(moved(nearest, 1)) - f64::from(nearest);
             for units in -2..=2 {
-                let z = (moved(exact, units) * scale) as u128;
+                let reciprocal = moved(nearest, units);
+                if (f64::from(reciprocal) - exact).abs() > 2.0 * unit {
+                    continue;
+                }
+                let z = (reciprocal * scale) as u128;
                 assert!(z * most <= n, "{f}: {z} is no lower bound for {most}");
                 let rest = n - z * least;
                 assert!(
@@ -67,7 +73,7 @@ fn estimates(step: u32) {
             }
             checked += 1;
         }
-        println!("{bits} bits: {checked} floats, five reciprocals each");
+        println!("{bits} bits: {checked} floats, every reciprocal within two units");
     }
 }
 
