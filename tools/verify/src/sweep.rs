@@ -19,7 +19,8 @@ const TRIALS: usize = 6;
 const LEAST_WIDTH: u32 = 16;
 /// How many pairs are asked for at most.
 const MOST_QUESTIONS: usize = 48;
-/// After how many that are not found to be the same no more is asked: each takes all the time that a question may.
+/// After how many that are not found to be the same no more is asked, at least: each takes all of a short time. More are
+/// allowed where solvers have much time.
 const MOST_FAILURES: usize = 6;
 
 /// How long each solver may take before a question is made easier.
@@ -61,6 +62,7 @@ pub fn merged(roots: &[Term], solvers: &Solvers) -> Result<HashMap<Term, Term>, 
     let mut seen: HashMap<Vec<u128>, Vec<Term>> = HashMap::new();
     let mut done: HashMap<Term, Term> = HashMap::new();
     let (mut questions, mut failures) = (0, 0);
+    let most_failures = MOST_FAILURES.max(2 * solvers.time.as_secs() as usize);
     for term in roots.iter().flat_map(|&root| definitions_first(root)) {
         if done.contains_key(&term) {
             continue;
@@ -78,7 +80,7 @@ pub fn merged(roots: &[Term], solvers: &Solvers) -> Result<HashMap<Term, Term>, 
             let others = seen.entry(values).or_default();
             if tells && !others.contains(&new) {
                 for &other in others.iter().take(2) {
-                    if questions == MOST_QUESTIONS || failures == MOST_FAILURES {
+                    if questions == MOST_QUESTIONS || failures == most_failures {
                         break;
                     }
                     questions += 1;
