@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thisgpu_filetests::report::FileReport;
 use thisgpu_filetests::{execute, find_files};
-use thisgpu_verify::{Counterexample, Effect, Limits, Solvers, Tally, Verdict, prove, question};
+use thisgpu_verify::{
+    Counterexample, Effect, Limits, Solvers, Tally, Verdict, prove_compiled, question,
+};
 
 /// Options of `prove`.
 #[derive(Args)]
@@ -125,15 +127,7 @@ impl Options {
         let proven = file.functions.par_iter().map(|function| {
             let start = Instant::now();
             let name = function.name();
-            let object = code.object().function(&name);
-            let verdict = match object {
-                Some(object) if object.relocations.is_empty() => {
-                    let kernel = function.kernel.is_some();
-                    prove(&function.func, kernel, &object.words, solvers, limits)?
-                }
-                Some(_) => Verdict::Open("calls, or addresses of symbols".to_owned()),
-                None => Verdict::Open("it is not in the object".to_owned()),
-            };
+            let verdict = prove_compiled(function, &code, solvers, limits)?;
             let run_line = match &verdict {
                 Verdict::Refuted(found) => run_line(&name, &function.func, found),
                 Verdict::Proven | Verdict::Open(_) => None,

@@ -124,6 +124,7 @@ pub fn known_divisions(truth: Term, solvers: &Solvers) -> Result<HashMap<Term, T
     if !parts.iter().any(has_floats) {
         return Ok(HashMap::new());
     }
+    let all: HashSet<Term> = parts.iter().copied().collect();
     let mut others = HashMap::new();
     for division in divisions() {
         match division.width {
@@ -131,23 +132,21 @@ pub fn known_divisions(truth: Term, solvers: &Solvers) -> Result<HashMap<Term, T
             _ => {
                 for group in large(&division, &parts) {
                     // Where a part of a division is there as it is, the others are or are not needed.
-                    let is_there = |(pattern, _): &(Term, Term)| parts.contains(pattern);
+                    let is_there = |(pattern, _): &(Term, Term)| all.contains(pattern);
                     let found: Vec<(Term, Term)> = group.iter().copied().filter(is_there).collect();
                     others.extend(if found.is_empty() { group } else { found });
                 }
             }
         }
     }
-    let mut present: HashMap<Vec<u128>, Vec<Term>> = HashMap::new();
     let mut trials = trials();
-    for &part in parts.iter().filter(|part| part.width() >= 32) {
-        let values = values_of(part, &mut trials);
-        present.entry(values).or_default().push(part);
-    }
-    let is_present = |pattern: &Term| parts.contains(pattern);
+    let values: HashSet<Vec<u128>> = (parts.iter())
+        .filter(|part| part.width() >= 32)
+        .map(|&part| values_of(part, &mut trials))
+        .collect();
     let missing: Vec<Term> = (others.keys().copied())
-        .filter(|pattern| !is_present(pattern))
-        .filter(|&pattern| present.contains_key(&values_of(pattern, &mut trials)))
+        .filter(|pattern| !all.contains(pattern))
+        .filter(|&pattern| values.contains(&values_of(pattern, &mut trials)))
         .collect();
     if !missing.is_empty() {
         let mut roots = missing.clone();
@@ -162,7 +161,7 @@ pub fn known_divisions(truth: Term, solvers: &Solvers) -> Result<HashMap<Term, T
             }
         }
     }
-    others.retain(|pattern, _| is_present(pattern));
+    others.retain(|pattern, _| all.contains(pattern));
     Ok(others)
 }
 

@@ -9,7 +9,8 @@ mod unknown;
 use crate::address::Address;
 use crate::clif::Limits;
 use crate::outcome::{End, Open, Path, initial_memory};
-use crate::term::{Operation, Term};
+use crate::smt::definitions_first;
+use crate::term::{Operation, Term, variable_of};
 use crate::words::variable;
 use cranelift_thisgpu::launch::Window;
 use cranelift_thisgpu::unstable::abi;
@@ -185,6 +186,15 @@ struct Machine<'a> {
     program: &'a Program,
     insts: &'a [Option<Inst<PReg>>],
     results: &'a [Placed],
+}
+
+/// Whether an address is made of a word of constant bank 0, where kernels have their parameters.
+fn is_of_parameter(address: Term) -> bool {
+    let is_word = |term: Term| match term.operation() {
+        Operation::Variable(number) => variable_of(number).0.starts_with("c0_"),
+        _ => false,
+    };
+    definitions_first(address).into_iter().any(is_word)
 }
 
 /// The upper word of addresses of shared memory.
@@ -396,8 +406,10 @@ impl Machine<'_> {
             Some(Window::Local) => Ok((None, state.distance(address)?)),
             Some(Window::Global) if width == 64 => {
                 // What a kernel's parameter points to is global memory (docs/guide/memory.md): the code relies on it.
-                let is_shared = address.part(32, 32).equals(shared_window());
-                state.condition.and(is_shared).not().assume();
+                if is_of_parameter(address) {
+                    let is_shared = address.part(32, 32).equals(shared_window());
+                    state.condition.and(is_shared).not().assume();
+                }
                 Ok((Some(Address::Generic(address)), 0))
             }
             None if width == 64 => Ok((Some(Address::Generic(address)), 0)),

@@ -10,6 +10,7 @@ use crate::solver::{Answer, SolverError, Solvers};
 use crate::sweep::can_hold;
 use crate::term::{Term, clear, substituted};
 use cranelift_codegen::ir::{AbiParam, ArgumentPurpose, Function};
+use cranelift_thisgpu::compile::{Code, SourceFunction};
 use cranelift_thisgpu::unstable::abi::{Placer, parameter_offsets};
 
 /// What is known of a function and its code.
@@ -41,6 +42,27 @@ pub enum Effect {
     Returns(Vec<u128>),
     /// It traps with this code.
     Traps(u8),
+}
+
+/// Proves a function of a file that has been compiled. Code that is not whole before it is linked stays open.
+///
+/// # Errors
+/// As [`prove`].
+pub fn prove_compiled(
+    function: &SourceFunction,
+    code: &Code,
+    solvers: &Solvers,
+    limits: Limits,
+) -> Result<Verdict, SolverError> {
+    let open = |reason: &str| Ok(Verdict::Open(reason.to_owned()));
+    match code.object().function(&function.name()) {
+        Some(object) if object.relocations.is_empty() => {
+            let kernel = function.kernel.is_some();
+            prove(&function.func, kernel, &object.words, solvers, limits)
+        }
+        Some(_) => open("calls, or addresses of symbols"),
+        None => open("it is not in the object"),
+    }
 }
 
 /// Proves that the words of a function do what it says, or finds where they do not.

@@ -1,42 +1,10 @@
 //! Functions against code with changed words.
 
-use cranelift_thisgpu::Compiler;
-use cranelift_thisgpu::compile::SourceFile;
-use cranelift_thisgpu::settings::Options;
+mod common;
+
+use common::{LIMITS, compiled, solvers};
 use cranelift_thisgpu::unstable::isa::decode;
-use std::time::Duration;
-use thisgpu_verify::{Limits, Solvers, Verdict, prove};
-
-const LIMITS: Limits = Limits {
-    paths: 32,
-    steps: 4000,
-};
-
-/// The solvers, if there are any: without them nothing is tested, and the test says so.
-fn solvers() -> Option<Solvers> {
-    match Solvers::find(Duration::from_secs(5)) {
-        Ok(solvers) => Some(solvers),
-        Err(error) => {
-            println!("skipped: {error}");
-            None
-        }
-    }
-}
-
-fn function(body: &str) -> (SourceFile, Vec<u128>) {
-    let file = SourceFile::parse("f.clif", &format!("function %f{body}"))
-        .unwrap_or_else(|e| panic!("{e}\n{body}"));
-    let code = Compiler::new(Options::default())
-        .file(&file)
-        .unwrap_or_else(|e| panic!("{e}\n{body}"));
-    let words = code
-        .object()
-        .function("f")
-        .expect("it is there")
-        .words
-        .clone();
-    (file, words)
-}
+use thisgpu_verify::{Verdict, prove};
 
 /// Functions whose code is changed.
 const FUNCTIONS: [&str; 11] = [
@@ -60,7 +28,7 @@ fn changed_words_are_not_proven() {
     let Some(solvers) = solvers() else { return };
     let (mut refuted, mut open, mut same) = (0, 0, 0);
     for right in FUNCTIONS {
-        let (file, words) = function(right);
+        let (file, words) = compiled(&format!("function %f{right}"));
         let func = &file.functions[0].func;
         for index in 0..words.len() - 1 {
             // Bits of operands and modifiers; the upper ones are those of scheduling.

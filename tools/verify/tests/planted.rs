@@ -1,18 +1,14 @@
 //! Mistakes of rules and passes, planted: the code of a function that makes the mistake is held against the function that
 //! does not. Every one is refuted, by arguments for which the simulator gives what the proof says that it gives.
 
-use cranelift_thisgpu::Compiler;
+mod common;
+
+use common::{LIMITS, compiled, solvers};
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::Options;
-use std::time::Duration;
 use thisgpu_filetests::execute;
 use thisgpu_filetests::report::FileReport;
-use thisgpu_verify::{Effect, Limits, Solvers, Verdict, prove};
-
-const LIMITS: Limits = Limits {
-    paths: 32,
-    steps: 4000,
-};
+use thisgpu_verify::{Effect, Verdict, prove};
 
 /// A mistake: its name, parameters and result, and the body without it and with it. Bodies are instructions that define
 /// v10, v11 …, of which the last is returned; parameters are v0, v1 …
@@ -354,17 +350,6 @@ const FUNCTIONS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// The solvers, if there are any: without them nothing is tested, and the test says so.
-fn solvers() -> Option<Solvers> {
-    match Solvers::find(Duration::from_secs(5)) {
-        Ok(solvers) => Some(solvers),
-        Err(error) => {
-            println!("skipped: {error}");
-            None
-        }
-    }
-}
-
 /// The function of a body.
 fn text(signature: &str, body: &str) -> String {
     let (parameters, result) = signature.split_once(" -> ").expect("it has a result");
@@ -395,19 +380,6 @@ fn text(signature: &str, body: &str) -> String {
         parameters.join(", "),
         lines.join("\n")
     )
-}
-
-fn compiled(text: &str) -> (SourceFile, Vec<u128>) {
-    let file = SourceFile::parse("f.clif", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let code = Compiler::new(Options::default()).file(&file);
-    let code = code.unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let words = code
-        .object()
-        .function("f")
-        .expect("it is there")
-        .words
-        .clone();
-    (file, words)
 }
 
 /// What a function returns on the simulator is as said.

@@ -98,23 +98,11 @@ impl Sum {
             .collect();
         // A carry of what is below one of the others: that with what is added to it below.
         let with_carry = uppers.iter().find_map(|carry| {
-            let [x, y] = carry.addends()?;
-            let of = |upper: &&Upper| {
-                let is_below = |t: Term| upper.whole.part(0, upper.from) == t;
-                let other = if is_below(x) {
-                    Some(y)
-                } else {
-                    is_below(y).then_some(x)
-                };
-                (upper.from == carry.from && upper.index != carry.index)
-                    .then_some(other)
-                    .flatten()
-            };
-            let (upper, other) = uppers.iter().find_map(|u| Some((u, of(&u)?)))?;
-            Some((carry, upper, other))
+            let mut others = uppers.iter();
+            others.find_map(|upper| Some((carry, upper, carry.other_addend(upper)?)))
         });
         if let Some((carry, upper, other)) = with_carry {
-            let mut wide = self.above(upper.from, &[carry.index, upper.index]);
+            let mut wide = self.raised(upper.from, &[carry.index, upper.index]);
             wide.add(upper.whole, 0);
             wide.add(other, 0);
             wide.number = wide.number.wrapping_add(carry.number());
@@ -124,7 +112,7 @@ impl Sum {
         let upper = uppers
             .iter()
             .max_by_key(|upper| (upper.from, upper.whole))?;
-        let mut wide = self.above(upper.from, &[upper.index]);
+        let mut wide = self.raised(upper.from, &[upper.index]);
         wide.add(upper.whole, 0);
         Some((wide, upper.from))
     }
@@ -150,7 +138,7 @@ impl Sum {
     }
 
     /// The sum with more bits below, without some of its terms.
-    fn above(&self, more: u32, without: &[usize]) -> Sum {
+    fn raised(&self, more: u32, without: &[usize]) -> Sum {
         let mut wide = Sum::new(self.width + more);
         wide.number = self.number << more;
         for (index, &(place, term)) in self.terms.iter().enumerate() {
@@ -225,6 +213,19 @@ impl Upper {
         is_carry.then(|| [a, b].map(|t| t.part(0, self.from)))
     }
 
+    /// Of a carry, what is added to the bits below another upper part, if these are one of its two numbers.
+    fn other_addend(&self, upper: &Upper) -> Option<Term> {
+        let [x, y] = self.addends()?;
+        if upper.from != self.from || upper.index == self.index {
+            return None;
+        }
+        match upper.whole.part(0, upper.from) {
+            below if below == x => Some(y),
+            below if below == y => Some(x),
+            _ => None,
+        }
+    }
+
     /// The number that is added to these two.
     fn number(&self) -> u128 {
         match self.whole.operation() {
@@ -296,7 +297,7 @@ impl Term {
         most.max(bits(rest))
     }
 
-    /// The low bits of a sum, as a sum.
+    /// The low bits of a sum, as a sum: its terms are cut one by one, since a sum that is cut would be added up again.
     pub(super) fn low_sum(self, bits: u32) -> Term {
         let mut sum = Sum::new(bits);
         let mut rest = self;
