@@ -292,14 +292,12 @@ fn factor(term: Term, word: Term) -> Option<Term> {
 
 /// All that a word is multiplied with, and zero, with which nothing is.
 fn factors(parts: &[Term], word: Term) -> Vec<Term> {
-    let wide = word.zero_extended(64);
     let mut found = vec![Term::number(0, 32)];
     let mut seen = HashSet::new();
     for part in parts {
         let other = match part.operation() {
             Operation::Product(a, b) if a == word => b,
             Operation::Product(a, b) if b == word => a,
-            Operation::Multiple(a, n) if a == wide => n.part(0, 32),
             _ => continue,
         };
         if seen.insert(other) {

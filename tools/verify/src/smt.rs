@@ -120,9 +120,7 @@ fn function(term: Term) -> Option<(String, Option<String>)> {
             .then(|| (format!("{name}{width}"), Some(meaning)))
     };
     match term.operation() {
-        Operation::Product(..) | Operation::Multiple(..)
-            if term.width() == 64 || term.width() == 32 =>
-        {
+        Operation::Product(..) | Operation::Multiple(..) if width >= 32 => {
             let word = "(_ BitVec 32)";
             let wide = |name: &str| format!("((_ zero_extend 32) {name})");
             let product = format!("(bvmul {} {})", wide("a"), wide("b"));

@@ -46,10 +46,7 @@ fn is_never(truth: Term, solvers: &Solvers) -> Result<bool, SolverError> {
 }
 
 /// A truth in which terms that are the same have become one.
-///
-/// # Errors
-/// When a solver fails.
-pub fn swept(truth: Term, solvers: &Solvers) -> Result<Term, SolverError> {
+fn swept(truth: Term, solvers: &Solvers) -> Result<Term, SolverError> {
     Ok(merged(&[truth], solvers)?[&truth])
 }
 
