@@ -233,7 +233,7 @@ fn the_code_of_words_computes_the_formulas() {
 }
 
 #[test]
-#[ignore = "solvers need more than three minutes for it, or give up: it is to be cut into steps"]
+#[ignore = "six minutes of solvers, for when the code of divisions changes"]
 fn the_code_of_two_words_computes_the_formulas() {
     code_computes_formulas(64);
 }
