@@ -9,8 +9,8 @@
 //! let device = Device::simulator(SimConfig::default());
 //! let module = device.load_elf(&std::fs::read("saxpy.elf")?)?;
 //! let (x, y) = (device.upload(&[1.0f32; 1000])?, device.upload(&[2.0f32; 1000])?);
-//! let launch = module.kernel("saxpy")?.launch(Grid::for_elems(1000, 256));
-//! let report = launch.arg(3.0f32).arg(&x).arg(&y).arg(1000).run()?;
+//! let saxpy = module.kernel("saxpy")?;
+//! let report = saxpy.launch(Grid::for_elems(1000, 256)).arg(3.0f32).arg(&x).arg(&y).arg(1000).run()?;
 //! println!("{} instructions", report.stats.thread_instructions);
 //! let result: Vec<f32> = device.download(&y)?;
 //! # Ok(())
