@@ -1,6 +1,7 @@
 //! Generates the instruction tables from `src/isa/description`, and the lowering rules from `isle/`; hashes what the
 //! compiler is made of.
 
+use cranelift_isle::codegen::{CodegenOptions, Prefix};
 #[cfg(feature = "cache")]
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -147,7 +148,7 @@ fn rules(root: &Path, out: &Path, constructors: &str) -> Result<(), String> {
         methods: constructors,
         functions: &both,
     };
-    compile(&files, &numerics, &out.join("rules.rs"), &lowering)?;
+    compile(&files, &numerics, (root, out), "rules", &lowering)?;
     let files = [
         isle.join("clif_prelude.isle"),
         clif.join("clif_opt.isle"),
@@ -160,7 +161,7 @@ fn rules(root: &Path, out: &Path, constructors: &str) -> Result<(), String> {
         methods: "",
         functions: &both,
     };
-    compile(&files, &numerics, &out.join("clif_rules.rs"), &rewriting)
+    compile(&files, &numerics, (root, out), "clif_rules", &rewriting)
 }
 
 /// Where compiled rules stand and what implements their context.
@@ -172,16 +173,24 @@ struct Contexts<'a> {
     functions: &'a str,
 }
 
-/// Compiles rules, and writes the implementation of their context beside them. Cranelift has a macro for the methods
+/// Compiles rules to `name`.rs, and writes the implementation of their context beside them. Cranelift has a macro for the methods
 /// that its file of numerics declares.
 fn compile(
     files: &[PathBuf],
     numerics: &Path,
-    to: &Path,
+    (root, out): (&Path, &Path),
+    name: &str,
     contexts: &Contexts<'_>,
 ) -> Result<(), String> {
-    let options = cranelift_isle::codegen::CodegenOptions {
+    // Without the folders of the machine that builds it.
+    let prefixes = [(out, "generated/"), (root, "")].map(|(folder, name)| Prefix {
+        prefix: format!("{}/", folder.display()),
+        name: name.to_owned(),
+    });
+    let options = CodegenOptions {
         exclude_global_allow_pragmas: true,
+        emit_logging: cfg!(feature = "trace-rules"),
+        prefixes: prefixes.to_vec(),
         ..Default::default()
     };
     let rules = cranelift_isle::compile::from_files(files, &options).map_err(|e| e.to_string())?;
@@ -201,12 +210,8 @@ fn compile(
         functions: ("crate::rules", contexts.functions),
     };
     let implementation = isagen::generate::context::implementation(&implementation)?;
-    let name = to.file_stem().unwrap_or_default().display();
-    write(
-        &to.with_file_name(format!("{name}_context.rs")),
-        &implementation,
-    )?;
-    write(to, &rules)
+    write(&out.join(format!("{name}_context.rs")), &implementation)?;
+    write(&out.join(format!("{name}.rs")), &rules)
 }
 
 fn read(path: &Path) -> Result<String, String> {

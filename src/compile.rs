@@ -387,6 +387,9 @@ impl Compiler {
     ) -> Result<Option<Compiled>, Errors> {
         let locations = self.locations.clone().unwrap_or_default();
         let start = self.watch.enter(input.name);
+        if cfg!(feature = "trace-rules") {
+            log::debug!("compile {}", input.name);
+        }
         #[cfg(feature = "cache")]
         let compiled = match self.cache_in_use() {
             Some(cache) => self.kept(&cache, input, summaries, room),

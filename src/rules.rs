@@ -1,7 +1,19 @@
 //! What both sets of ISLE rules, those that rewrite CLIF and those that select instructions, see of CLIF in the same
 //! way.
 
-use cranelift_codegen::ir::{BlockCall, Value};
+use cranelift_codegen::ir::{BlockCall, Function, Inst, Value, types};
+
+/// With the feature `trace-rules`: says which instruction the rules are asked about, with its controlling type. Which
+/// rules fire is said by what Cranelift's compiler of ISLE makes.
+pub(crate) fn trace(stage: &str, func: &Function, inst: Inst) {
+    if cfg!(feature = "trace-rules") {
+        let opcode = func.dfg.insts[inst].opcode();
+        match func.dfg.ctrl_typevar(inst) {
+            types::INVALID => log::debug!("{stage} {opcode} untyped"),
+            ty => log::debug!("{stage} {opcode} {ty}"),
+        }
+    }
+}
 
 /// Operands of an instruction with two.
 pub type ValueArray2 = [Value; 2];

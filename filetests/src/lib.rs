@@ -31,6 +31,14 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When a folder cannot be read, with its name.
 pub fn find_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    find_files_with(path, "clif")
+}
+
+/// The files with an extension at `path`, as [`find_files`].
+///
+/// # Errors
+/// When a folder cannot be read, with its name.
+pub fn find_files_with(path: &Path, extension: &str) -> std::io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -47,10 +55,7 @@ pub fn find_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
             let path = entry.map_err(named)?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path
-                .extension()
-                .is_some_and(|extension| extension == "clif")
-            {
+            } else if path.extension().is_some_and(|found| found == extension) {
                 files.push(path);
             }
         }

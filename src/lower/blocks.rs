@@ -249,6 +249,7 @@ impl Lower<'_> {
         block: ir::Block,
         last: Inst,
     ) -> Terminator<VReg> {
+        crate::rules::trace("lower", self.func, last);
         let divergent = self.input.facts.uniformity.divergent_branch(last);
         match self.func.dfg.insts[last] {
             InstructionData::Jump { destination, .. } => {

@@ -221,6 +221,7 @@ impl Lower<'_> {
             return;
         }
         self.builder.set_line(self.line_of(inst));
+        crate::rules::trace("lower", self.func, inst);
         if let [value] = *results {
             self.in_uniform_registers(inst, value);
             if asked && !self.homes[value].is_asked_by_lanes() {

@@ -96,6 +96,7 @@ fn visit(func: &mut Function, block: &mut BlockFacts, inst: Inst) -> bool {
         return false;
     }
     let old = func.dfg.first_result(inst);
+    crate::rules::trace("rewrite", func, inst);
     let mut new = old;
     for _ in 0..=AGAIN {
         let location = func.srcloc(inst);

@@ -178,6 +178,17 @@ impl Catalogue {
         None
     }
 
+    /// The oracle that knows what an operation gives; the host if both do.
+    pub fn oracle_of(&self, operation: Operation) -> Option<Oracle> {
+        let entry = self.entries.iter().find(|e| e.operation == operation)?;
+        [Oracle::Host, Oracle::Interpreter]
+            .into_iter()
+            .find(|&oracle| {
+                entry.types & !type_set(self.types(oracle)) == 0
+                    && self.by_oracle(entry, oracle).is_ok()
+            })
+    }
+
     fn can_do(&self, entry: &Entry, oracle: Oracle) -> bool {
         self.by_target(entry).is_ok() && self.by_oracle(entry, oracle).is_ok()
     }

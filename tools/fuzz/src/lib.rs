@@ -5,7 +5,7 @@
 //! compiled by Cranelift's own back end, or, for what that back end lacks, from Cranelift's interpreter; the simulator
 //! has to give the same bits ([`check`]). What CLIF leaves open never reaches a result: [`nan`] says how NaNs are
 //! closed, `write::guard` what keeps operations from trapping. A [`campaign`] is many seeds. Kernels of many threads
-//! are in [`simt`].
+//! are in [`simt`]. Which of the rules of selection are proven is asked in [`rules`].
 
 pub mod campaign;
 pub mod catalogue;
@@ -17,6 +17,7 @@ pub mod operation;
 pub mod program;
 pub mod random;
 pub mod reduce;
+pub mod rules;
 pub mod simt;
 pub mod straight;
 pub mod substitute;

@@ -46,6 +46,10 @@ struct Arguments {
     /// Prove each integer operation alone at each of its types.
     #[arg(long, conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write", "prove"])]
     prove_operations: bool,
+    /// Prove functions until each rule of the repository in this folder has one in which it fired; so many random
+    /// functions are among them.
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write", "prove"])]
+    prove_rules: Option<u64>,
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
@@ -120,6 +124,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         } else {
             print_program(&catalogue, &program)
         };
+    }
+    if let Some(random) = arguments.prove_rules {
+        return prove::rules(Path::new("."), random, arguments.seed);
     }
     if arguments.prove_operations || arguments.straight {
         return prove::straight(arguments.prove, arguments.seed, &arguments.set);

@@ -5,13 +5,18 @@ use cranelift_codegen::ir::Function;
 use cranelift_thisgpu::Compiler;
 use cranelift_thisgpu::compile::SourceFile;
 use cranelift_thisgpu::settings::Options;
-use fuzz::catalogue::Catalogue;
+use fuzz::catalogue;
 use fuzz::program::Program;
 use fuzz::random::Random;
+use fuzz::rules::catalogue::Catalogue;
+use fuzz::rules::corpus::Corpus;
+use fuzz::rules::source::Rule;
 use fuzz::straight;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use thisgpu_verify::{Limits, Solvers, Tally, Verdict, prove_compiled};
 
@@ -24,8 +29,24 @@ const LIMITS: Limits = Limits {
     steps: 5000,
 };
 
+/// Where functions are taken from for rules.
+const FOLDERS: [&str; 8] = [
+    "filetests/lower",
+    "filetests/run",
+    "filetests/mid-end",
+    "filetests/fuse",
+    "filetests/intrinsics",
+    "filetests/kernels",
+    "filetests/loops",
+    "filetests/promote",
+];
+
 /// Proves the functions of seeds. Status 1 if one is refuted.
-pub fn run(catalogue: &Catalogue, seeds: Range<u64>, settings: &[String]) -> Result<ExitCode> {
+pub fn run(
+    catalogue: &catalogue::Catalogue,
+    seeds: Range<u64>,
+    settings: &[String],
+) -> Result<ExitCode> {
     let solvers = Solvers::find(TIME)?;
     let first = seeds.start;
     let found = seeds.clone().into_par_iter().map(|seed| {
@@ -103,4 +124,34 @@ fn of_text(name: &str, text: &str, settings: &[&String], solvers: &Solvers) -> R
         }
     }
     Ok(tally)
+}
+
+/// Proves functions until each rule has one. Status 1 if one is refuted.
+pub fn rules(repository: &Path, random: u64, seed: u64) -> Result<ExitCode> {
+    let solvers = Solvers::find(TIME)?;
+    let corpus = Corpus {
+        folders: &FOLDERS,
+        random,
+        seed,
+    };
+    let subjects = corpus.compile(repository)?;
+    println!("{} functions", subjects.len());
+    let done = AtomicUsize::new(0);
+    let catalogue = Catalogue::new(
+        Rule::all(repository)?,
+        &subjects,
+        &solvers,
+        LIMITS,
+        &|count| {
+            let done = done.fetch_add(count, Ordering::Relaxed) + count;
+            if done.is_multiple_of(100) {
+                eprintln!("{done} tried");
+            }
+        },
+    )?;
+    print!("{}", catalogue.lines());
+    for (file, counts) in catalogue.counts() {
+        println!("{file}: {counts:?}");
+    }
+    Ok(ExitCode::SUCCESS)
 }

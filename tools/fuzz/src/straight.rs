@@ -47,6 +47,34 @@ pub fn alone(operation: Operation, random: &mut Random) -> Function {
     })
 }
 
+/// A function that computes an operation of its parameters and, at one operand, of a constant.
+pub fn with_constant(
+    operation: Operation,
+    operand: usize,
+    number: i64,
+    random: &mut Random,
+) -> Function {
+    let mut parameters = types_of(operation);
+    let ty = parameters.remove(operand);
+    function(&parameters, |pos, arguments| {
+        let mut operands = arguments.to_vec();
+        operands.insert(operand, integer(pos, ty, number));
+        let inst = operation.insert(pos, &operands, false, random);
+        pos.func.dfg.inst_results(inst).to_vec()
+    })
+}
+
+/// A number as a scalar constant, its sign extended.
+fn integer(pos: &mut FuncCursor<'_>, ty: Type, number: i64) -> Value {
+    if ty == types::I128 {
+        let low = integer(pos, types::I64, number);
+        let high = integer(pos, types::I64, number >> 63);
+        return pos.ins().iconcat(low, high);
+    }
+    let number = Imm64::new(number).zero_extend_from_width(ty.bits());
+    pos.ins().iconst(ty, number)
+}
+
 /// A function that computes a few random operations of parameters, constants and what was computed before.
 pub fn random(all: &[Operation], random: &mut Random) -> Function {
     let first = random.pick(all);

@@ -26,6 +26,6 @@ pub mod term;
 pub mod words;
 
 pub use clif::Limits;
-pub use proof::{Counterexample, Effect, Verdict, prove, prove_compiled, question};
+pub use proof::{Counterexample, Effect, Verdict, effect_of, prove, prove_compiled, question};
 pub use solver::{SolverError, Solvers};
 pub use tally::Tally;

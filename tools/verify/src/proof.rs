@@ -12,6 +12,7 @@ use crate::term::{Term, clear, substituted};
 use cranelift_codegen::ir::{AbiParam, ArgumentPurpose, Function};
 use cranelift_thisgpu::compile::{Code, SourceFunction};
 use cranelift_thisgpu::unstable::abi::{Placer, parameter_offsets};
+use hashbrown::HashMap;
 
 /// What is known of a function and its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,16 +96,14 @@ pub fn prove(
             let arguments = arguments
                 .iter()
                 .map(|&term| evaluate(term, &inputs).unwrap_or(0));
+            // Behind the results are the registers that are kept.
             let results = func.signature.returns.len();
             let effect = |outcome: &Outcome| {
-                let number = |term| evaluate(substituted(term, &known), &inputs);
-                match number(outcome.trap)? {
-                    0 => {
-                        let values = outcome.results[..results].iter().map(|&term| number(term));
-                        values.collect::<Option<Vec<u128>>>().map(Effect::Returns)
-                    }
-                    code => Some(Effect::Traps(code as u8)),
-                }
+                let mut outcome = outcome.clone();
+                outcome.results.truncate(results);
+                effect(&outcome, &|term| {
+                    evaluate(substituted(term, &known), &inputs)
+                })
             };
             let (expected, found) = (effect(clif), effect(machine));
             let is_shown = expected.is_some() && found.is_some() && expected != found;
@@ -135,6 +134,34 @@ pub fn question(
     clear();
     let (_, [clif, machine]) = sides(func, kernel, words, limits)?;
     Ok(query(clif.differs(&machine), Arithmetic::Exact).text)
+}
+
+/// What the reading of CLIF gives for a function of numbers. Nothing is compiled.
+///
+/// # Errors
+/// What cannot be said as terms, or depends on memory.
+pub fn effect_of(func: &Function, arguments: &[u128], limits: Limits) -> Result<Effect, Open> {
+    clear();
+    let parameters = func.signature.params.iter().zip(arguments);
+    let arguments: Vec<Term> = parameters
+        .map(|(param, &bits)| Ok(Term::number(bits, width_of(param.value_type)?)))
+        .collect::<Result<_, Open>>()?;
+    let results = places(&func.signature.returns)?;
+    let widths: Vec<u32> = results.iter().map(|placed| placed.width).collect();
+    let outcome = Outcome::of(&clif::paths(func, &arguments, limits)?, &widths);
+    effect(&outcome, &|term| evaluate(term, &HashMap::new()))
+        .ok_or_else(|| Open::new("it depends on memory"))
+}
+
+/// What an outcome is, where a function says what its terms are.
+fn effect(outcome: &Outcome, number: &impl Fn(Term) -> Option<u128>) -> Option<Effect> {
+    match number(outcome.trap)? {
+        0 => {
+            let values = outcome.results.iter().map(|&term| number(term));
+            values.collect::<Option<Vec<u128>>>().map(Effect::Returns)
+        }
+        code => Some(Effect::Traps(code as u8)),
+    }
 }
 
 /// The parameters, and what both sides come to.
