@@ -50,11 +50,11 @@ impl Rule {
             let Pattern::Term { sym, .. } = &rule.pattern else {
                 return None;
             };
-            // The position is that of the word behind the parenthesis.
-            let start = text[..rule.pos.offset].rfind('(').unwrap_or(0);
+            // The position is that of what follows the keyword.
+            let start = text[..rule.pos.offset].rfind("(rule").unwrap_or(0);
             Some(Self {
                 file: file.to_owned(),
-                line: text[..rule.pos.offset].lines().count().max(1),
+                line: text[..start].matches('\n').count() + 1,
                 term: sym.0.clone(),
                 text: list_at(&text[start..]),
             })
