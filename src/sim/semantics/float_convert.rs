@@ -7,6 +7,7 @@
 //!
 //! Results narrower than a register are extended to it: integers by their sign, everything else with zeros.
 
+use super::compare::{flushed, modified};
 use super::operands::*;
 use super::round_to_odd::{narrow, widen};
 use super::softfloat::{self, BF16, F16, F32, F64, Format};
@@ -31,16 +32,15 @@ fn source(bits: u64, srcfmt: FloatFormat, hsel: HSel, abs: bool, neg: bool, ftz:
         (FloatFormat::F32, _) => bits & 0xffff_ffff,
         (FloatFormat::F64, _) => bits,
     };
-    flush_single(format(srcfmt).modify(bits, abs, neg), srcfmt, ftz)
+    flush_single(modified(format(srcfmt), &bits, abs, neg), srcfmt, ftz)
 }
 
 /// `.FTZ` of the conversions: it concerns numbers of single precision only.
 #[inline(always)]
 fn flush_single(bits: u64, fmt: FloatFormat, ftz: FPFtz) -> u64 {
-    if ftz == FPFtz::Ftz && fmt == FloatFormat::F32 {
-        F32.flush(bits)
-    } else {
-        bits
+    match fmt {
+        FloatFormat::F32 => flushed(F32, &bits, ftz),
+        FloatFormat::F16 | FloatFormat::Bf16 | FloatFormat::F64 => bits,
     }
 }
 

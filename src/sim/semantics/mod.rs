@@ -6,8 +6,8 @@
 //! here.
 //!
 //! Operations of bit vectors are functions of words of any kind ([`crate::bits`]): the simulator runs them on `u32`, and
-//! whoever has terms that stand for any number gets a formula from the same functions. Operations on floating-point
-//! numbers are functions of the host's numbers.
+//! whoever has terms that stand for any number gets a formula from the same functions. Operations that round
+//! floating-point numbers are functions of the host's numbers.
 //!
 //! The functions are the project's reference for the documents: where those contradict themselves the function's
 //! comment names the reading taken. Arithmetic is exact: every floating-point operation rounds once. Files follow the
@@ -169,11 +169,12 @@ semantics! {
         shift: shf mov prmt bmsk sgxt;
         convert: i2i i2ip;
         special: popc flo;
+        compare: hmnmx2 hsetp2 hset2 fmnmx fsetp fset fsel dsetp dmnmx;
         uniform: uldc umov uiadd uimad uimad_wide ushf ushf_64 ulop3 ulea umnmx usel uisetp;
     }
     floating {
-        half: hadd2 hmul2 hfma2 hmnmx2 hsetp2 hset2;
-        float: fadd fmul fmnmx fsetp fset fsel dadd dmul dfma dsetp dmnmx;
+        half: hadd2 hmul2 hfma2;
+        float: fadd fmul dadd dmul dfma;
         float_convert: f2f f2fp f2i i2f frnd;
     }
 }

@@ -9,6 +9,7 @@
 //! Nothing here depends on the host's floating point. The common cases have faster ways ([`super::round_to_odd`]),
 //! which the tests compare with this one.
 
+use super::compare;
 use super::operands::FPRound;
 
 /// A binary interchange format.
@@ -79,23 +80,13 @@ impl Format {
 
     /// Whether `bits` are a NaN.
     #[inline(always)]
-    pub const fn is_nan(self, bits: u64) -> bool {
-        bits & (self.sign() - 1) > self.infinity()
-    }
-
-    /// `bits`, a subnormal number replaced by the zero of its sign (`.FTZ`).
-    #[inline(always)]
-    pub const fn flush(self, bits: u64) -> u64 {
-        if bits & (self.sign() - 1) < self.smallest_normal() {
-            bits & self.sign()
-        } else {
-            bits
-        }
+    pub fn is_nan(self, bits: u64) -> bool {
+        compare::is_nan(self, &bits)
     }
 
     /// `bits` limited to 0..1 (`.SAT`): negative numbers, −0 and NaN become +0.
     #[inline(always)]
-    pub const fn saturate(self, bits: u64) -> u64 {
+    pub fn saturate(self, bits: u64) -> u64 {
         if bits & self.sign() != 0 || self.is_nan(bits) {
             0
         } else if bits > self.one() {
@@ -103,13 +94,6 @@ impl Format {
         } else {
             bits
         }
-    }
-
-    /// `bits` after the modifiers `||` and then `-`.
-    #[inline(always)]
-    pub const fn modify(self, bits: u64, abs: bool, neg: bool) -> u64 {
-        let bits = if abs { bits & !self.sign() } else { bits };
-        if neg { bits ^ self.sign() } else { bits }
     }
 }
 

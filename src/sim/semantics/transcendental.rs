@@ -16,6 +16,7 @@
 //! `.F64` takes and returns the high word of a double whose low word is zero: a format of 21 bits of precision.
 
 use super::AngleUnit;
+use super::compare::modified;
 use super::operands::*;
 use super::round_to_odd::{narrow, widen};
 use super::softfloat::{BF16, F16, F32, Format};
@@ -92,7 +93,7 @@ pub fn mufu(
 /// The number in `bits`, its modifiers applied.
 #[inline(always)]
 fn single(bits: u32, m: &mufu::Modifiers) -> f32 {
-    f32::from_bits(SINGLE.modify(bits.into(), m.b_abs, m.b_neg) as u32)
+    f32::from_bits(modified(SINGLE, &bits, m.b_abs, m.b_neg))
 }
 
 /// Functions that the host has: special inputs give what [`special`] lists. To round a quotient or a root of single
@@ -115,7 +116,7 @@ fn by_double(
     s: &mufu::Sources,
 ) -> mufu::Results {
     let lane = |format: Format, bits: u32| {
-        let bits = format.modify(u64::from(bits), m.b_abs, m.b_neg);
+        let bits = modified(format, &u64::from(bits), m.b_abs, m.b_neg);
         evaluate(m.mufuop, m.dtype, format, unit, perturbation, bits) as u32
     };
     let half = match m.b_hsel {

@@ -4,6 +4,7 @@
 use super::all;
 use super::half::{boolean, holds};
 use super::oracle::{self, FORMATS, Operation, ROUNDINGS, corners, random_number};
+use crate::sim::semantics::compare::*;
 use crate::sim::semantics::float::*;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::softfloat::{self, F32, F64, Format, Rounding};
@@ -358,7 +359,7 @@ fn double_precision() {
             b_neg,
             b_abs,
         };
-        let found = dsetp(&m, &dsetp::Sources { a, b, pp });
+        let found = dsetp::<u32>(&m, &dsetp::Sources { a, b, pp });
         assert_eq!(
             [found.pu, found.pv],
             [boolean(lop, comparison, pp), boolean(lop, !comparison, pp)]
@@ -371,7 +372,7 @@ fn double_precision() {
                 b_neg,
                 b_abs,
             };
-            let found = dmnmx(&m, &dmnmx::Sources { a, b, pp }).d;
+            let found = dmnmx::<u32>(&m, &dmnmx::Sources { a, b, pp }).d;
             assert_eq!(
                 found,
                 extreme(F64, operands, pp, nan),

@@ -2,6 +2,7 @@
 
 use super::all;
 use super::oracle::{self, Operation, corners, random_number};
+use crate::sim::semantics::compare::*;
 use crate::sim::semantics::half::*;
 use crate::sim::semantics::operands::*;
 use crate::sim::semantics::softfloat::{BF16, F16, Format, Rounding};
