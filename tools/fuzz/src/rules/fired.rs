@@ -62,7 +62,8 @@ fn by_function(messages: &[String]) -> BTreeMap<String, BTreeSet<Fired>> {
             ["compile", name] => name.clone_into(&mut function),
             ["lower" | "rewrite", _, name] => name.clone_into(&mut ty),
             ["ISLE", _, file, "line", line] => {
-                if let Ok(line) = line.parse() {
+                // Cranelift's compiler of ISLE counts lines from 0.
+                if let Ok(line) = line.parse().map(|line: usize| line + 1) {
                     let (file, ty) = (file.to_owned(), ty.clone());
                     let rules = found.entry(function.clone()).or_default();
                     rules.insert(Fired { file, line, ty });
