@@ -125,7 +125,7 @@ pub mod isa {
     pub mod table {
         pub use crate::isa::table::{
             Direction, Effects, EnumInfo, FieldInfo, FieldType, FieldValue, FormInfo, OperandInfo,
-            OptypeInfo, Provenance,
+            OptypeInfo, Provenance, Swap,
         };
     }
 }

@@ -10,10 +10,11 @@ use super::{
     Bop, Bval, Cmp, Fmz, Ftz, Input, Instruction, Iswz, Ofmt, Operation, Sat, Sign, Source,
 };
 use cranelift_thisgpu::FaultKind;
+use cranelift_thisgpu::unstable::isa::generated::FPFtz;
 use cranelift_thisgpu::unstable::isa::{PReg, RegisterClass};
 use cranelift_thisgpu::unstable::sim::Banks;
 use cranelift_thisgpu::unstable::sim::Stop;
-use cranelift_thisgpu::unstable::sim::semantics::compare;
+use cranelift_thisgpu::unstable::sim::semantics::compare::{self, Order};
 use cranelift_thisgpu::unstable::sim::semantics::round_to_odd::{Binary16, Half};
 use cranelift_thisgpu::unstable::sim::semantics::softfloat::{self, F16, F32, Rounding};
 use cranelift_thisgpu::unstable::sim::{LANES, Registers};
@@ -59,7 +60,7 @@ impl Instruction {
         };
         let lane = |lane: usize| {
             let [a, b] = [a[lane], b[lane]].map(|half| flushed(half, m.ftz == Ftz::On));
-            let holds = holds(m.cmp, compare::order(F16, a.into(), b.into()));
+            let holds = holds(m.cmp, order(a, b));
             let holds = match m.bop {
                 Bop::And => holds & pp,
                 Bop::Or => holds | pp,
@@ -143,6 +144,18 @@ impl Instruction {
     }
 }
 
+/// How two halves compare; `None` if one is NaN.
+fn order(a: u16, b: u16) -> Option<Ordering> {
+    match compare::order(F16, &a, &b) {
+        Order {
+            unordered: true, ..
+        } => None,
+        Order { equal: true, .. } => Some(Ordering::Equal),
+        Order { less: true, .. } => Some(Ordering::Less),
+        Order { less: false, .. } => Some(Ordering::Greater),
+    }
+}
+
 /// The inputs of both lanes, lane 0 first.
 fn halves(word: u32, format: Iswz, sign: Sign) -> [u16; 2] {
     let (low, high) = (word as u16, (word >> 16) as u16);
@@ -152,13 +165,13 @@ fn halves(word: u32, format: Iswz, sign: Sign) -> [u16; 2] {
         Iswz::H1H1 => [high; 2],
         Iswz::F32 => [truncated(word); 2],
     };
-    halves.map(|half| F16.modify(half.into(), sign.absolute, sign.negate) as u16)
+    halves.map(|half| compare::modified(F16, &half, sign.absolute, sign.negate))
 }
 
 /// A number of single precision as a half, rounded toward zero; what is subnormal as a half is a zero.
 fn truncated(bits: u32) -> u16 {
     let half = softfloat::convert(F32, F16, bits.into(), Rounding::TowardZero);
-    F16.flush(half) as u16
+    compare::flushed(F16, &(half as u16), FPFtz::Ftz)
 }
 
 /// A half that is not subnormal, in single precision.
@@ -171,7 +184,7 @@ fn single(half: u16) -> u32 {
 
 fn flushed(half: u16, flush: bool) -> u16 {
     if flush {
-        F16.flush(half.into()) as u16
+        compare::flushed(F16, &half, FPFtz::Ftz)
     } else {
         half
     }

@@ -11,6 +11,7 @@ use cranelift_thisgpu::unstable::asm::operand::{Operand, RegisterText, Value};
 use cranelift_thisgpu::unstable::asm::syntax::Written;
 use cranelift_thisgpu::unstable::isa::literal::{self, FloatFormat};
 use cranelift_thisgpu::unstable::isa::{PReg, RegisterClass};
+use cranelift_thisgpu::unstable::sim::semantics::compare::modified;
 use cranelift_thisgpu::unstable::sim::semantics::softfloat::F16;
 
 /// An operand, in braces or not.
@@ -241,8 +242,7 @@ impl Reader {
                 return 0;
             }
         };
-        let half = F16.modify(half, sign.absolute, sign.negate);
-        let half = half as u16;
+        let half = modified(F16, &(half as u16), sign.absolute, sign.negate);
         let lost = 16 - bits;
         let below = half >> lost << lost;
         if below != half {

@@ -8,16 +8,18 @@ use super::softfloat::{BF16, F16, F32, F64, Format};
 use crate::bits::{Bits, Truth, Word};
 
 /// How two numbers compare.
-struct Order<T> {
+pub struct Order<T> {
     /// One of them is NaN; then nothing else is said.
-    unordered: T,
-    equal: T,
-    less: T,
+    pub unordered: T,
+    /// They are the same number.
+    pub equal: T,
+    /// The first is less.
+    pub less: T,
 }
 
 /// How two numbers compare. The zeros are equal.
 #[inline(always)]
-fn order<B: Bits>(format: Format, a: &B, b: &B) -> Order<B::Bit> {
+pub fn order<B: Bits>(format: Format, a: &B, b: &B) -> Order<B::Bit> {
     let magnitudes = B::number(format.sign() - 1);
     let zeros = a.or(b).and(&magnitudes).is_any().not();
     Order {

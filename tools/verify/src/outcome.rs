@@ -1,5 +1,6 @@
 //! What a run of code comes to, as terms of its inputs: the one type that both sides of a proof give.
 
+use crate::smt::definitions_first;
 use crate::term::{Sort, Term};
 
 /// Why a side cannot be said as terms.
@@ -82,6 +83,14 @@ impl Outcome {
             }
         }
         outcome
+    }
+
+    /// The codes that traps may have.
+    pub fn trap_codes(&self) -> Vec<u8> {
+        let numbers = definitions_first(self.trap).into_iter();
+        let codes = numbers.filter(|term| term.sort() == Sort::Bits(8));
+        let codes = codes.filter_map(Term::as_number).map(|code| code as u8);
+        codes.filter(|&code| code != 0).collect()
     }
 
     /// Whether it differs from another: where one traps and the other does not or with another code, and where both

@@ -5,6 +5,7 @@ use crate::{Fmz, Instruction, Ofmt, Sat, Sign, Source};
 use cranelift_thisgpu::unstable::isa::generated::*;
 use cranelift_thisgpu::unstable::isa::operand::{PT, RZ};
 use cranelift_thisgpu::unstable::isa::{Role, build};
+use cranelift_thisgpu::unstable::sim::semantics::compare::flushed;
 use cranelift_thisgpu::unstable::sim::semantics::softfloat::F16;
 
 /// `a & b` of LOP3.
@@ -208,5 +209,5 @@ fn merged(ofmt: Ofmt) -> Option<u32> {
 
 /// Which halves are zeros once they are flushed.
 fn zeros(halves: [u16; 2]) -> [bool; 2] {
-    halves.map(|half| F16.flush(half.into()) << 1 & 0xffff == 0)
+    halves.map(|half| flushed(F16, &half, FPFtz::Ftz) << 1 == 0)
 }

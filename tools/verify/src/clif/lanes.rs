@@ -76,7 +76,8 @@ pub fn unary(opcode: Opcode, x: Term) -> Option<Term> {
     })
 }
 
-fn sign_bit(width: u32) -> Term {
+/// The sign of a float of so many bits.
+pub fn sign_bit(width: u32) -> Term {
     Term::number(1 << (width - 1), width)
 }
 

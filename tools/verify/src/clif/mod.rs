@@ -3,6 +3,7 @@
 //! The meaning of operations is written here from Cranelift's documentation and shares nothing with the compiler that
 //! is checked. What is not said here is an [`Open`] with its name.
 
+mod float;
 mod lanes;
 mod operation;
 mod symbol;

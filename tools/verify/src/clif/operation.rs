@@ -1,5 +1,6 @@
 //! Single operations of CLIF on terms.
 
+use super::float;
 use super::lanes::{binary, compare, joined, lanes, lanes_reversed, overflowing, unary};
 use super::vector::across;
 use super::{SLOT, State, Walk, slot_address, width_of};
@@ -59,7 +60,8 @@ impl Walk<'_> {
                     let from = func.dfg.value_type(func.dfg.inst_args(inst)[0]);
                     across(opcode, args[0], args[1], from).or_else(|| {
                         self.each_lane(inst, &args, ty, &|operands| {
-                            binary(opcode, operands[0], operands[1])
+                            let (x, y) = (operands[0], operands[1]);
+                            binary(opcode, x, y).or_else(|| float::extreme(opcode, x, y))
                         })
                     })
                 }
@@ -83,6 +85,18 @@ impl Walk<'_> {
                     ))
                 })
             }
+            InstructionData::FloatCompare { cond, .. } => {
+                let bits = ty.lane_bits();
+                let yes = if ty.is_vector() { mask(bits) } else { 1 };
+                self.each_lane(inst, &args, ty, &|operands| {
+                    let holds = float::compare(cond, operands[0], operands[1])?;
+                    Some(Term::choose(
+                        holds,
+                        Term::number(yes, bits),
+                        Term::number(0, bits),
+                    ))
+                })
+            }
             InstructionData::LoadNoOffset { flags, .. } if opcode == Opcode::Bitcast => {
                 let order = func.dfg.mem_flags[flags].explicit_endianness();
                 Some(match order {
@@ -99,9 +113,13 @@ impl Walk<'_> {
                 .constant(inst, width)
                 .or_else(|| self.choice(inst, &args, ty)),
         };
-        found
-            .map(|term| vec![term])
-            .ok_or_else(|| Open::new(opcode.to_string()))
+        match found {
+            Some(term) => Ok(vec![term]),
+            None => {
+                let found = self.rounded(inst, state, &args)?;
+                found.ok_or_else(|| Open::new(opcode.to_string()))
+            }
+        }
     }
 
     /// An operation on each lane of its operands.

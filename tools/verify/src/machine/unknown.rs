@@ -1,16 +1,30 @@
-//! Operations on floats: unknown functions of what they read.
+//! Operations that round floats: unknown functions of what they read.
 //!
-//! A function is named by the mnemonic and the values of the fields that say what the operation does. Signs and absolute
-//! values of operands of 32 and 64 bits are no part of the name: they are operations on bits, done before.
+//! A function is named by the mnemonic and the values of the fields that say what the operation does. Which half of an
+//! operand is read, its sign and its absolute value are no part of the name: they are operations on bits, done before.
+//! An operation on two lanes is one function, of each lane. Where two operands may change places they stand in one
+//! order.
 
 use super::lane::Lane;
 use super::{Machine, State};
 use crate::outcome::Open;
 use crate::term::{Sort, Term};
+use crate::words::Vector;
 use cranelift_thisgpu::unstable::isa::encode::value_text;
-use cranelift_thisgpu::unstable::isa::table::{Direction, FieldType, FieldValue, OperandInfo};
+use cranelift_thisgpu::unstable::isa::generated::HSel2;
+use cranelift_thisgpu::unstable::isa::table::{
+    Direction, FieldType, FieldValue, OperandInfo, Swap,
+};
 use cranelift_thisgpu::unstable::isa::{Inst, PReg, RegisterClass};
 use cranelift_thisgpu::unstable::sim::decode::Op;
+use cranelift_thisgpu::unstable::sim::semantics::compare::halves;
+
+/// What an operation reads.
+struct Sources {
+    values: Vec<Term>,
+    /// Whether they are two numbers each, and the result is too.
+    has_lanes: bool,
+}
 
 impl Machine<'_> {
     /// Writes what an operation on floats gives where its guard holds.
@@ -21,78 +35,142 @@ impl Machine<'_> {
         inst: &Inst<PReg>,
         guard: Term,
     ) -> Result<(), Open> {
-        let info = inst.info();
-        let (word, operands) = (inst.word(), info.operands);
-        let flag = |field: Option<u8>| field.is_some_and(|index| inst.field(index) != 0);
-        // The guard is none of them: it stands first.
-        let read = operands[1..]
-            .iter()
-            .filter(|operand| operand.direction == Direction::In);
-        let mut sources = Vec::new();
-        for operand in read {
-            sources.push(match operand.class {
-                Some(RegisterClass::Predicate) => {
-                    let place = op.operand(operand.role);
-                    let holds = state.predicate(usize::from(place.column));
-                    if place.invert { holds.not() } else { holds }
-                }
-                _ => {
-                    let value = self.value(state, op, op.operand(operand.role))?;
-                    let sign = Term::number(1 << (value.width() - 1), value.width());
-                    let value = match flag(operand.absolute) && is_whole(operand) {
-                        true => value.and(sign.not()),
-                        false => value,
-                    };
-                    match flag(operand.negate) && is_whole(operand) {
-                        true => value.xor(sign),
-                        false => value,
-                    }
-                }
-            });
-        }
-        let hidden: Vec<u8> = operands
-            .iter()
-            .flat_map(|o| {
-                let signs = [o.negate, o.absolute].map(|field| field.filter(|_| is_whole(o)));
-                [Some(o.field), o.not, signs[0], signs[1]]
-            })
-            .flatten()
-            .collect();
-        let mut name = inst.optype().info().mnemonic.to_owned();
-        for (index, field) in (0..).zip(info.fields) {
-            let is_constant = matches!(field.value, FieldValue::Constant(_));
-            if matches!(field.ty, FieldType::Enum(_)) && !is_constant && !hidden.contains(&index) {
-                let value = value_text(&field.ty, field.get(word));
-                name.push_str(&format!(" {}={value}", field.name));
-            }
-        }
-        for operand in operands
-            .iter()
-            .filter(|o| o.direction == Direction::Neither)
-        {
-            let value = inst.field(operand.field);
-            name.push_str(&format!(" {}={value}", operand.name));
-        }
+        let sources = self.sources(state, op, inst)?;
+        let name = name(inst);
+        let results = inst.info().operands.iter();
+        let results = results.filter(|operand| operand.direction == Direction::Out);
         let mut lane = Lane::new(self, state, op, guard);
-        for operand in operands.iter().filter(|o| o.direction == Direction::Out) {
+        for operand in results {
             let name = format!("{name} {:?}", operand.role);
+            let values = &sources.values;
             match operand.class {
                 Some(RegisterClass::Predicate) => {
-                    let value = Term::apply(&name, &sources, Sort::Truth);
+                    let value = Term::apply(&name, values, Sort::Truth);
                     lane.set(op.operand(operand.role).column.into(), value);
+                }
+                _ if sources.has_lanes => {
+                    let [low, high] = [0, 16].map(|from| {
+                        let halves: Vec<Term> = values.iter().map(|v| v.part(from, 16)).collect();
+                        Term::apply(&name, &in_order(inst, halves), Sort::Bits(16))
+                    });
+                    lane.write(operand.role, high.above(low));
                 }
                 _ => {
                     let width = 32 * u32::from(op.operand(operand.role).words);
-                    let value = Term::apply(&name, &sources, Sort::Bits(width));
-                    lane.write(operand.role, value);
+                    let values = in_order(inst, values.clone());
+                    lane.write(operand.role, Term::apply(&name, &values, Sort::Bits(width)));
                 }
             }
         }
         Ok(())
     }
+
+    /// What an operation reads, behind its guard.
+    fn sources(&self, state: &State, op: &Op, inst: &Inst<PReg>) -> Result<Sources, Open> {
+        let mut has_lanes = false;
+        let mut values = Vec::new();
+        // The guard is none of them: it stands first.
+        let operands = inst.info().operands[1..].iter();
+        for operand in operands.filter(|operand| operand.direction == Direction::In) {
+            let place = op.operand(operand.role);
+            if operand.class == Some(RegisterClass::Predicate) {
+                let holds = state.predicate(usize::from(place.column));
+                values.push(if place.invert { holds.not() } else { holds });
+                continue;
+            }
+            let word = self.value(state, op, place)?;
+            let flag = |field: Option<u8>| field.is_some_and(|index| inst.field(index) != 0);
+            let (absolute, negate) = (flag(operand.absolute), flag(operand.negate));
+            values.push(match selected(inst, operand) {
+                Selected::Lanes(selection) => {
+                    has_lanes = true;
+                    halves(&Vector::<32>(word), selection, absolute, negate).0
+                }
+                Selected::Half(number) => signed(word.part(16 * number, 16), absolute, negate),
+                Selected::Whole => signed(word, absolute, negate),
+            });
+        }
+        Ok(Sources { values, has_lanes })
+    }
 }
 
-/// Whether an operand is one number, not halves.
-fn is_whole(operand: &OperandInfo) -> bool {
-    operand.select.is_none()
+/// Which part of an operand is read.
+enum Selected {
+    /// Two numbers.
+    Lanes(HSel2),
+    /// The half with this number.
+    Half(u32),
+    /// All of it.
+    Whole,
+}
+
+fn selected(inst: &Inst<PReg>, operand: &OperandInfo) -> Selected {
+    let Some(index) = operand.select else {
+        return Selected::Whole;
+    };
+    let field = &inst.info().fields[usize::from(index)];
+    match value_text(&field.ty, inst.field(index)).trim_start_matches('.') {
+        "H1_H0" => Selected::Lanes(HSel2::H1H0),
+        "H0_H0" => Selected::Lanes(HSel2::H0H0),
+        "H1_H1" => Selected::Lanes(HSel2::H1H1),
+        "H1" => Selected::Half(1),
+        "H0" if is_half(inst) => Selected::Half(0),
+        _ => Selected::Whole,
+    }
+}
+
+/// Whether a conversion reads a half: of a number of another format the selection says nothing.
+fn is_half(inst: &Inst<PReg>) -> bool {
+    let mut fields = inst.info().fields.iter();
+    fields.any(|field| {
+        let value = value_text(&field.ty, field.get(inst.word()));
+        field.name == "srcfmt" && value.contains("16")
+    })
+}
+
+/// A number after its modifiers.
+fn signed(value: Term, absolute: bool, negate: bool) -> Term {
+    let sign = Term::number(1 << (value.width() - 1), value.width());
+    let value = if absolute {
+        value.and(sign.not())
+    } else {
+        value
+    };
+    if negate { value.xor(sign) } else { value }
+}
+
+/// The operands, where the first two may change places in one order.
+fn in_order(inst: &Inst<PReg>, mut values: Vec<Term>) -> Vec<Term> {
+    if matches!(inst.optype().info().swap, Swap::Free)
+        && let [a, b, ..] = &mut values[..]
+        && b < a
+    {
+        std::mem::swap(a, b);
+    }
+    values
+}
+
+/// The mnemonic, and all that says what is computed.
+fn name(inst: &Inst<PReg>) -> String {
+    let info = inst.info();
+    let hidden: Vec<u8> = info
+        .operands
+        .iter()
+        .flat_map(|o| [Some(o.field), o.not, o.negate, o.absolute, o.select])
+        .flatten()
+        .collect();
+    let mut name = inst.optype().info().mnemonic.to_owned();
+    for (index, field) in (0..).zip(info.fields) {
+        let is_constant = matches!(field.value, FieldValue::Constant(_));
+        if matches!(field.ty, FieldType::Enum(_)) && !is_constant && !hidden.contains(&index) {
+            let value = value_text(&field.ty, field.get(inst.word()));
+            name.push_str(&format!(" {}={value}", field.name));
+        }
+    }
+    let immediates = info.operands.iter();
+    for operand in immediates.filter(|o| o.direction == Direction::Neither) {
+        let value = inst.field(operand.field);
+        name.push_str(&format!(" {}={value}", operand.name));
+    }
+    name
 }
