@@ -174,39 +174,52 @@ fn below(term: Term, path: &[usize]) -> Option<Term> {
         })
 }
 
-/// In an estimate of 16 bits, F2I(FMUL(FADD(I2F(dividend), 1/2), RCP(I2F(divisor)))): where what it is made of is.
-const DIVIDEND: [usize; 4] = [0, 0, 0, 0];
-const RECIPROCAL: [usize; 2] = [0, 1];
+/// In an estimate of 16 bits, F2I(FMUL(FADD(I2F(dividend), 1/2), RCP(I2F(divisor)))): the dividend and the reciprocal,
+/// for each order in which the operands of the product and of the sum may stand.
+fn made_of(estimate: Term) -> Vec<(Term, Term)> {
+    let orders = [[0, 0], [0, 1], [1, 0], [1, 1]].into_iter();
+    let of_order = orders.filter_map(|[product, sum]| {
+        let dividend = below(estimate, &[0, product, sum, 0])?;
+        Some((dividend, below(estimate, &[0, 1 - product])?))
+    });
+    of_order.collect()
+}
+
 /// In a reciprocal, where the divisor is.
 const OF_RECIPROCAL: [usize; 2] = [0, 0];
 
 /// Quotients of numbers below 2^16, which are the estimate itself.
 fn small(division: &Division, parts: &[Term], others: &mut HashMap<Term, Term>) {
     let estimate = division.estimate;
-    let (Some(dividend), Some(reciprocal)) =
-        (below(estimate, &DIVIDEND), below(estimate, &RECIPROCAL))
-    else {
-        return;
-    };
-    for &part in parts {
-        let (Some(a), Some(r)) = (below(part, &DIVIDEND), below(part, &RECIPROCAL)) else {
-            continue;
-        };
-        // A constant divisor has its reciprocal computed at compile time.
-        let b = match r.as_number() {
-            Some(bits) => reciprocal_of(bits as u32).map(|n| Term::number(n.into(), 32)),
-            None => below(r, &OF_RECIPROCAL),
-        };
-        let Some(b) = b else { continue };
-        let mut places = HashMap::from([(dividend, a)]);
-        match below(reciprocal, &OF_RECIPROCAL) {
-            Some(divisor) if r.as_number().is_none() => places.insert(divisor, b),
-            _ => places.insert(reciprocal, r),
-        };
-        if substituted(estimate, &places) == part {
-            let is_small = |t: Term| t.part(16, 16).equals(Term::number(0, 16));
-            let is_known = is_small(a).and(is_small(b)).and(is_not_zero(b));
-            others.insert(part, Term::choose(is_known, a.quotient(b), part));
+    let patterns = made_of(estimate);
+    for &part in parts.iter().filter(|t| t.sort() == estimate.sort()) {
+        for (a, r) in made_of(part) {
+            for &(dividend, reciprocal) in &patterns {
+                let places = |r: Term| {
+                    let dividend = (dividend, a);
+                    // A constant divisor has its reciprocal computed at compile time.
+                    Some(match r.as_number() {
+                        Some(bits) => {
+                            let b = reciprocal_of(bits as u32)?;
+                            let places = HashMap::from([dividend, (reciprocal, r)]);
+                            (Term::number(b.into(), 32), places)
+                        }
+                        None => {
+                            let b = below(r, &OF_RECIPROCAL)?;
+                            let divisor = below(reciprocal, &OF_RECIPROCAL)?;
+                            (b, HashMap::from([dividend, (divisor, b)]))
+                        }
+                    })
+                };
+                let Some((b, places)) = places(r) else {
+                    continue;
+                };
+                if substituted(estimate, &places) == part {
+                    let is_small = |t: Term| t.part(16, 16).equals(Term::number(0, 16));
+                    let is_known = is_small(a).and(is_small(b)).and(is_not_zero(b));
+                    others.insert(part, Term::choose(is_known, a.quotient(b), part));
+                }
+            }
         }
     }
 }

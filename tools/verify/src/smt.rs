@@ -133,7 +133,7 @@ fn function(term: Term) -> Option<(String, Option<String>)> {
             let operands = term.operation().operands();
             let widths = operands.iter().map(|t| t.width().to_string());
             let widths: Vec<String> = widths.chain([width.to_string()]).collect();
-            let name = format!("|{} {}|", function_of(number), widths.join(" "));
+            let name = format!("|{} {}|", function_of(number).name, widths.join(" "));
             Some((name, None))
         }
         _ => None,

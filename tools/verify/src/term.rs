@@ -106,8 +106,8 @@ struct Arena {
     numbers: HashMap<Node, Term>,
     variables: Vec<(String, Sort)>,
     variable_numbers: HashMap<(String, Sort), u32>,
-    functions: Vec<String>,
-    function_numbers: HashMap<String, u32>,
+    functions: Vec<Unknown>,
+    function_numbers: HashMap<Unknown, u32>,
     lists: Vec<List>,
     list_numbers: HashMap<List, u32>,
     facts: Vec<Term>,
@@ -132,8 +132,17 @@ pub fn variable_of(number: u32) -> (String, Sort) {
     ARENA.with_borrow(|arena| arena.variables[number as usize].clone())
 }
 
-/// The name of an unknown function.
-pub fn function_of(number: u32) -> String {
+/// An unknown function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Unknown {
+    /// Its name.
+    pub name: String,
+    /// Whether its first two operands may change places.
+    pub is_symmetric: bool,
+}
+
+/// The unknown function with a number.
+pub fn function_of(number: u32) -> Unknown {
     ARENA.with_borrow(|arena| arena.functions[number as usize].clone())
 }
 
@@ -255,7 +264,14 @@ impl Term {
     }
 
     /// An unknown function of terms; of one name, sorts of operands and sort there is one.
-    pub fn apply(name: &str, operands: &[Term], sort: Sort) -> Term {
+    pub fn apply(function: &Unknown, operands: &[Term], sort: Sort) -> Term {
+        let mut operands = List::from_slice(operands);
+        if function.is_symmetric
+            && let [a, b, ..] = &mut operands[..]
+            && *b < *a
+        {
+            std::mem::swap(a, b);
+        }
         let operation = ARENA.with_borrow_mut(|arena| {
             let Arena {
                 functions,
@@ -264,12 +280,11 @@ impl Term {
                 list_numbers,
                 ..
             } = arena;
-            let function = *function_numbers.entry_ref(name).or_insert_with(|| {
-                functions.push(name.to_owned());
+            let function = *function_numbers.entry_ref(function).or_insert_with(|| {
+                functions.push(function.clone());
                 functions.len() as u32 - 1
             });
-            let list = List::from_slice(operands);
-            let list = *list_numbers.entry(list).or_insert_with_key(|list| {
+            let list = *list_numbers.entry(operands).or_insert_with_key(|list| {
                 lists.push(list.clone());
                 lists.len() as u32 - 1
             });

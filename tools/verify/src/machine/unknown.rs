@@ -2,13 +2,13 @@
 //!
 //! A function is named by the mnemonic and the values of the fields that say what the operation does. Which half of an
 //! operand is read, its sign and its absolute value are no part of the name: they are operations on bits, done before.
-//! An operation on two lanes is one function, of each lane. Where two operands may change places they stand in one
-//! order.
+//! An operation on two lanes is one function, of each lane. Where the machine lets two operands change places the function
+//! does too.
 
 use super::lane::Lane;
 use super::{Machine, State};
 use crate::outcome::Open;
-use crate::term::{Sort, Term};
+use crate::term::{Sort, Term, Unknown};
 use crate::words::Vector;
 use cranelift_thisgpu::unstable::isa::encode::value_text;
 use cranelift_thisgpu::unstable::isa::generated::HSel2;
@@ -37,28 +37,34 @@ impl Machine<'_> {
     ) -> Result<(), Open> {
         let sources = self.sources(state, op, inst)?;
         let name = name(inst);
+        let is_symmetric = matches!(inst.optype().info().swap, Swap::Free);
         let results = inst.info().operands.iter();
         let results = results.filter(|operand| operand.direction == Direction::Out);
         let mut lane = Lane::new(self, state, op, guard);
         for operand in results {
-            let name = format!("{name} {:?}", operand.role);
+            let function = Unknown {
+                name: format!("{name} {:?}", operand.role),
+                is_symmetric,
+            };
             let values = &sources.values;
             match operand.class {
                 Some(RegisterClass::Predicate) => {
-                    let value = Term::apply(&name, values, Sort::Truth);
+                    let value = Term::apply(&function, values, Sort::Truth);
                     lane.set(op.operand(operand.role).column.into(), value);
                 }
                 _ if sources.has_lanes => {
                     let [low, high] = [0, 16].map(|from| {
                         let halves: Vec<Term> = values.iter().map(|v| v.part(from, 16)).collect();
-                        Term::apply(&name, &in_order(inst, halves), Sort::Bits(16))
+                        Term::apply(&function, &halves, Sort::Bits(16))
                     });
                     lane.write(operand.role, high.above(low));
                 }
                 _ => {
                     let width = 32 * u32::from(op.operand(operand.role).words);
-                    let values = in_order(inst, values.clone());
-                    lane.write(operand.role, Term::apply(&name, &values, Sort::Bits(width)));
+                    lane.write(
+                        operand.role,
+                        Term::apply(&function, values, Sort::Bits(width)),
+                    );
                 }
             }
         }
@@ -137,17 +143,6 @@ fn signed(value: Term, absolute: bool, negate: bool) -> Term {
         value
     };
     if negate { value.xor(sign) } else { value }
-}
-
-/// The operands, where the first two may change places in one order.
-fn in_order(inst: &Inst<PReg>, mut values: Vec<Term>) -> Vec<Term> {
-    if matches!(inst.optype().info().swap, Swap::Free)
-        && let [a, b, ..] = &mut values[..]
-        && b < a
-    {
-        std::mem::swap(a, b);
-    }
-    values
 }
 
 /// The mnemonic, and all that says what is computed.
