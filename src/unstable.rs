@@ -175,9 +175,14 @@ pub mod sim {
 
     /// Programs as they are decoded.
     pub mod decode {
-        pub use crate::sim::decode::action::{Access, Action};
+        pub use crate::sim::decode::action::{Access, Action, Atomic};
         pub use crate::sim::decode::program::{Broadcast, BroadcastSource, Op};
         pub use crate::sim::warp::registers::{DISCARD, Operand, PT, ZERO};
+    }
+
+    /// What atomic operations compute.
+    pub mod atomic {
+        pub use crate::sim::memory::atomic::combined;
     }
 
     /// What operations compute.

@@ -2,6 +2,7 @@
 //!
 //! Lanes of an instruction come one after another, in the order of their numbers.
 
+use crate::bits::Bits;
 use crate::isa::generated::{AtomOp, AtomType, CASType};
 use half::f16;
 
@@ -27,40 +28,36 @@ pub fn swapped_bytes(ty: CASType) -> u8 {
 
 /// The new value in memory from the old one, both zero-extended, and the operand, whose register may hold more.
 pub fn apply(op: AtomOp, ty: AtomType, old: u64, operand: u64) -> u64 {
-    let mask = u64::MAX >> (64 - 8 * u32::from(bytes(ty)));
-    let operand = operand & mask;
-    let new = match (op, ty) {
+    match (op, ty) {
         (AtomOp::Add, AtomType::F32) => u64::from(add_f32(old as u32, operand as u32)),
         (AtomOp::Add, AtomType::F16V2) => u64::from(add_halves(old as u32, operand as u32)),
-        (AtomOp::Add, _) => old.wrapping_add(operand),
-        (AtomOp::Min, _) => {
-            if order(ty, old) <= order(ty, operand) {
-                old
-            } else {
-                operand
-            }
-        }
-        (AtomOp::Max, _) => {
-            if order(ty, old) >= order(ty, operand) {
-                old
-            } else {
-                operand
-            }
-        }
-        (AtomOp::And, _) => old & operand,
-        (AtomOp::Or, _) => old | operand,
-        (AtomOp::Xor, _) => old ^ operand,
-        (AtomOp::Exch, _) => operand,
-    };
-    new & mask
+        _ => match bytes(ty) {
+            1 => u64::from(combined(op, ty, &(old as u8), &(operand as u8))),
+            2 => u64::from(combined(op, ty, &(old as u16), &(operand as u16))),
+            4 => u64::from(combined(op, ty, &(old as u32), &(operand as u32))),
+            _ => combined(op, ty, &old, &operand),
+        },
+    }
 }
 
-/// A number that orders values as their type does.
-fn order(ty: AtomType, value: u64) -> i128 {
-    match ty {
-        AtomType::S32 => i128::from(value as u32 as i32),
-        AtomType::S64 => i128::from(value as i64),
-        _ => i128::from(value),
+/// The new value of an operation on integers, from the old one and the operand, of the bits of their type.
+pub fn combined<B: Bits>(op: AtomOp, ty: AtomType, old: &B, operand: &B) -> B {
+    let is_signed = matches!(ty, AtomType::S32 | AtomType::S64);
+    let is_below = |a: &B, b: &B| {
+        if is_signed {
+            a.is_less(b)
+        } else {
+            a.is_below(b)
+        }
+    };
+    match op {
+        AtomOp::Add => old.plus(operand),
+        AtomOp::Min => B::choose(&is_below(operand, old), operand, old),
+        AtomOp::Max => B::choose(&is_below(old, operand), operand, old),
+        AtomOp::And => old.and(operand),
+        AtomOp::Or => old.or(operand),
+        AtomOp::Xor => old.xor(operand),
+        AtomOp::Exch => operand.clone(),
     }
 }
 

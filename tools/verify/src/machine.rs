@@ -3,6 +3,7 @@
 //! Pure operations are run by the simulator's own semantics on terms. Control flow is followed for one lane, for which
 //! barriers of convergence do nothing. Local memory is the frame: bytes at numbers of bytes from the first R1.
 
+mod atomic;
 mod lane;
 mod unknown;
 
@@ -324,6 +325,7 @@ impl Machine<'_> {
         match &op.action {
             Action::Load(access) => self.load(state, op, *access).map(|()| Next::Behind),
             Action::Store(access) => self.store(state, op, *access).map(|()| Next::Behind),
+            Action::Atomic(atomic) => self.atomic(state, op, *atomic).map(|()| Next::Behind),
             Action::Branch(index) => Ok(Next::To(*index as usize)),
             Action::SetBarrier(_)
             | Action::Reconverge(_)

@@ -130,10 +130,9 @@ fn function(term: Term) -> Option<(String, Option<String>)> {
         Operation::Quotient(_, by) => divided("bvudiv", by),
         Operation::Remainder(_, by) => divided("bvurem", by),
         Operation::Apply(number, _) => {
-            let operands = term.operation().operands();
-            let widths = operands.iter().map(|t| t.width().to_string());
-            let widths: Vec<String> = widths.chain([width.to_string()]).collect();
-            let name = format!("|{} {}|", function_of(number).name, widths.join(" "));
+            let operands = term.operation().operands().into_iter().chain([term]);
+            let sorts: Vec<String> = operands.map(|t| sort_text(t.sort())).collect();
+            let name = format!("|{} {}|", function_of(number).name, sorts.join(" "));
             Some((name, None))
         }
         _ => None,

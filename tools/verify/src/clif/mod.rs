@@ -3,8 +3,10 @@
 //! The meaning of operations is written here from Cranelift's documentation and shares nothing with the compiler that
 //! is checked. What is not said here is an [`Open`] with its name.
 
+mod alone;
 mod float;
 mod lanes;
+mod memory;
 mod operation;
 mod symbol;
 mod vector;

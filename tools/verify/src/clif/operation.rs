@@ -3,14 +3,10 @@
 use super::float;
 use super::lanes::{binary, compare, joined, lanes, lanes_reversed, overflowing, unary};
 use super::vector::across;
-use super::{SLOT, State, Walk, slot_address, width_of};
-use crate::address::Address;
+use super::{State, Walk, width_of};
 use crate::outcome::Open;
-use crate::smt::definitions_first;
-use crate::term::{Operation, Term, mask, variable_of};
-use cranelift_codegen::ir::{
-    Endianness, Inst, InstructionData, MemFlags, Opcode, StackSlot, TrapCode, Type,
-};
+use crate::term::{Term, mask};
+use cranelift_codegen::ir::{Endianness, Inst, InstructionData, Opcode, TrapCode, Type};
 
 impl Walk<'_> {
     /// The results of an operation that is no terminator.
@@ -25,6 +21,14 @@ impl Walk<'_> {
             .collect::<Result<Vec<Term>, Open>>()?;
         if let Some(values) = self.memory(data, state, &args, ty)? {
             return Ok(values);
+        }
+        if let InstructionData::Call {
+            opcode: Opcode::Call,
+            func_ref,
+            ..
+        } = data
+        {
+            return self.call(inst, func_ref, state, &args);
         }
         if let InstructionData::CondTrap { code, .. } = data {
             let is_zero = args[0].equals(Term::number(0, args[0].width()));
@@ -322,136 +326,6 @@ impl Walk<'_> {
         let (result, over) = found.ok_or_else(|| Open::new(opcode.to_string()))?;
         Ok(vec![result, truth(over, 8)])
     }
-
-    /// Accesses of memory and of stack slots.
-    fn memory(
-        &mut self,
-        data: InstructionData,
-        state: &mut State,
-        args: &[Term],
-        ty: Option<Type>,
-    ) -> Result<Option<Vec<Term>>, Open> {
-        let func = self.func;
-        let opcode = data.opcode();
-        let little = |flags: MemFlags| {
-            let order = func.dfg.mem_flags[flags].explicit_endianness();
-            match order {
-                Some(Endianness::Big) => Err(Open::new("big-endian memory")),
-                _ => Ok(()),
-            }
-        };
-        let address = |pointer: Term, offset: i32| {
-            let width = pointer.width();
-            let at = pointer.plus(Term::number(i64::from(offset) as u128, width));
-            // One of 32 bits is in shared memory.
-            Ok::<Address, Open>(if width == 64 {
-                Address::Generic(at)
-            } else {
-                Address::Shared(at)
-            })
-        };
-        Ok(Some(match data {
-            InstructionData::Load { flags, offset, .. } => {
-                little(flags)?;
-                let Some(ty) = ty else { return Ok(None) };
-                let width = width_of(ty)?;
-                let (bits, is_signed) = match opcode {
-                    Opcode::Load => (width, false),
-                    Opcode::Uload8 => (8, false),
-                    Opcode::Sload8 => (8, true),
-                    Opcode::Uload16 => (16, false),
-                    Opcode::Sload16 => (16, true),
-                    Opcode::Uload32 => (32, false),
-                    Opcode::Sload32 => (32, true),
-                    _ => return Err(Open::new(opcode.to_string())),
-                };
-                let at = address(args[0], offset.into())?;
-                let loaded = match slot_of(at)? {
-                    Some((slot, first)) => {
-                        let byte = |i: u32| {
-                            let found = state.slots.get(&(slot, first + i64::from(i))).copied();
-                            found.ok_or_else(|| {
-                                Open::new("a stack slot is read that nothing is written to")
-                            })
-                        };
-                        (1..bits / 8)
-                            .try_fold(byte(0)?, |low, i| Ok::<Term, Open>(byte(i)?.above(low)))?
-                    }
-                    None => at.load(state.memory, bits / 8),
-                };
-                vec![if is_signed {
-                    loaded.sign_extended(width)
-                } else {
-                    loaded.zero_extended(width)
-                }]
-            }
-            InstructionData::Store { flags, offset, .. } => {
-                little(flags)?;
-                let bits = match opcode {
-                    Opcode::Store => args[0].width(),
-                    Opcode::Istore8 => 8,
-                    Opcode::Istore16 => 16,
-                    Opcode::Istore32 => 32,
-                    _ => return Err(Open::new(opcode.to_string())),
-                };
-                let at = address(args[1], offset.into())?;
-                match slot_of(at)? {
-                    Some((slot, first)) => {
-                        let bytes = (0..bits / 8)
-                            .map(|i| ((slot, first + i64::from(i)), args[0].part(8 * i, 8)));
-                        state.slots.extend(bytes);
-                    }
-                    None => state.memory = at.store(state.memory, args[0].part(0, bits)),
-                }
-                Vec::new()
-            }
-            InstructionData::StackAddr {
-                stack_slot, offset, ..
-            } => {
-                let offset = Term::number(i64::from(i32::from(offset)) as u128, 64);
-                vec![slot_address(stack_slot).plus(offset)]
-            }
-            InstructionData::Call {
-                opcode: Opcode::Call,
-                func_ref,
-                ..
-            } => self.called(func_ref)?,
-            InstructionData::UnaryGlobalValue { global_value, .. } => {
-                let Some(ty) = ty else { return Ok(None) };
-                vec![self.symbol(global_value, width_of(ty)?)?]
-            }
-            _ => return Ok(None),
-        }))
-    }
-}
-
-/// The stack slot that an address is in, and where in it.
-fn slot_of(address: Address) -> Result<Option<(StackSlot, i64)>, Open> {
-    let Address::Generic(address) = address else {
-        return Ok(None);
-    };
-    let slot = |term: Term| match term.operation() {
-        Operation::Variable(number) => {
-            let number = variable_of(number).0.strip_prefix(SLOT)?.parse().ok()?;
-            Some(StackSlot::from_u32(number))
-        }
-        _ => None,
-    };
-    if let Some(slot) = slot(address) {
-        return Ok(Some((slot, 0)));
-    }
-    if let Operation::Add(base, number) = address.operation()
-        && let (Some(slot), Some(number)) = (slot(base), number.as_number())
-    {
-        return Ok(Some((slot, number as i64)));
-    }
-    let is_computed = definitions_first(address)
-        .into_iter()
-        .any(|term| slot(term).is_some());
-    if is_computed {
-        return Err(Open::new("a place of a stack slot that is computed"));
-    }
-    Ok(None)
 }
 
 /// A truth as a number.

@@ -51,13 +51,10 @@ fn intrinsic(name: &ExternalName) -> Option<&str> {
 }
 
 impl Walk<'_> {
-    /// What a call of an intrinsic without operands gives.
-    pub(super) fn called(&self, callee: FuncRef) -> Result<Vec<Term>, Open> {
+    /// Whether a callee is an intrinsic; the value that it gives if it has a name here.
+    pub(super) fn intrinsic(&self, callee: FuncRef) -> Option<Option<Term>> {
         let name = &self.func.dfg.ext_funcs[callee].name;
-        let found = intrinsic(name).and_then(named);
-        found
-            .map(|value| vec![value])
-            .ok_or_else(|| Open::new("call"))
+        intrinsic(name).map(named)
     }
 
     /// The value of a symbol.
