@@ -2,7 +2,7 @@
 
 use crate::options::Settings;
 use crate::{Outcome, input, messages, source};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::Type;
@@ -13,9 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thisgpu_filetests::report::FileReport;
 use thisgpu_filetests::{execute, find_files};
-use thisgpu_verify::{
-    Counterexample, Effect, Limits, Solvers, Tally, Verdict, prove_compiled, question,
-};
+use thisgpu_verify::{Counterexample, Effect, Limits, Prover, Solvers, Tally, Verdict, question};
 
 /// Options of `prove`.
 #[derive(Args)]
@@ -40,6 +38,12 @@ pub struct Options {
     /// Print the questions that solvers are asked, and ask none.
     #[arg(long)]
     smt: bool,
+    /// Prove each pass on CLIF that changes a function instead of the code.
+    #[arg(long, conflicts_with = "smt")]
+    passes: bool,
+    /// A file for verdicts. What is in it is not proven again.
+    #[arg(long, value_name = "FILE", conflicts_with = "smt")]
+    verdicts: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
     /// Name every function with what is known of it.
@@ -64,8 +68,7 @@ impl Options {
         if self.smt {
             return self.questions();
         }
-        let solvers = Solvers::find(Duration::from_secs(self.time.max(1)))?;
-        let limits = self.limits();
+        let prover = self.prover()?;
         let mut files = Vec::new();
         for path in &self.files {
             files.extend(find_files(path)?);
@@ -73,11 +76,12 @@ impl Options {
         let mut tally = Tally::default();
         let mut is_read = true;
         for file in &files {
-            match self.file(file, &solvers, limits) {
-                Ok(found) => {
-                    self.print(&found)?;
-                    found.iter().for_each(|finding| tally.add(&finding.verdict));
-                }
+            let found = match self.passes {
+                true => self.passes_of(file, &prover, &mut tally),
+                false => self.code_of(file, &prover, &mut tally),
+            };
+            match found {
+                Ok(()) => {}
                 Err(error) => {
                     messages::print_error(&error);
                     is_read = false;
@@ -120,14 +124,63 @@ impl Options {
         }
     }
 
-    fn file(&self, path: &Path, solvers: &Solvers, limits: Limits) -> Result<Vec<Finding>> {
+    fn prover(&self) -> Result<Prover> {
+        let solvers = Solvers::find(Duration::from_secs(self.time.max(1)))?;
+        let prover = Prover::new(solvers, self.limits());
+        Ok(match &self.verdicts {
+            Some(file) => prover
+                .keeping(file)
+                .with_context(|| file.display().to_string())?,
+            None => prover,
+        })
+    }
+
+    /// Proves the code of the functions of a file.
+    fn code_of(&self, path: &Path, prover: &Prover, tally: &mut Tally) -> Result<()> {
+        let found = self.findings(path, prover)?;
+        found.iter().for_each(|finding| tally.add(&finding.verdict));
+        self.print(&found)
+    }
+
+    /// Proves the passes on the functions of a file.
+    fn passes_of(&self, path: &Path, prover: &Prover, tally: &mut Tally) -> Result<()> {
+        let file: SourceFile = source::read(path, &[])?;
+        for step in prover.passes(&file, self.settings.over(&file)?)? {
+            tally.add(&step.verdict);
+            let place = format!(
+                "{}: %{} behind {}",
+                path.display(),
+                step.function,
+                step.pass.name()
+            );
+            match &step.verdict {
+                Verdict::Refuted(found) => {
+                    let arguments = &found.arguments;
+                    let found = effect(found.found.as_ref());
+                    input::print_line(format!(
+                        "{place}: refuted: of {arguments:x?} it gives {found}"
+                    ))?;
+                }
+                Verdict::Proven if self.verbose => {
+                    input::print_line(format!("{place}: proven"))?;
+                }
+                Verdict::Open(reason) if self.verbose => {
+                    input::print_line(format!("{place}: open: {reason}"))?;
+                }
+                Verdict::Proven | Verdict::Open(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn findings(&self, path: &Path, prover: &Prover) -> Result<Vec<Finding>> {
         let file: SourceFile = source::read(path, &[])?;
         let settings = self.settings.over(&file)?;
         let code = Compiler::new(settings).file(&file)?;
         let proven = file.functions.par_iter().map(|function| {
             let start = Instant::now();
             let name = function.name();
-            let verdict = prove_compiled(function, &code, solvers, limits)?;
+            let verdict = prover.compiled(function, &code)?;
             let run_line = match &verdict {
                 Verdict::Refuted(found) => run_line(&name, &function.func, found),
                 Verdict::Proven | Verdict::Open(_) => None,

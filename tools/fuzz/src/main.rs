@@ -50,6 +50,9 @@ struct Arguments {
     /// functions are among them.
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write", "prove"])]
     prove_rules: Option<u64>,
+    /// With what proves: a file for verdicts. What is in it is not proven again.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
     /// First seed.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
@@ -125,15 +128,16 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
             print_program(&catalogue, &program)
         };
     }
+    let kept = arguments.verdicts.as_deref();
     if let Some(random) = arguments.prove_rules {
-        return prove::rules(Path::new("."), random, arguments.seed);
+        return prove::rules(Path::new("."), random, arguments.seed, kept);
     }
     if arguments.prove_operations || arguments.straight {
-        return prove::straight(arguments.prove, arguments.seed, &arguments.set);
+        return prove::straight(arguments.prove, arguments.seed, &arguments.set, kept);
     }
     if let Some(functions) = arguments.prove {
         let seeds = arguments.seed..arguments.seed + campaign::seeds_for(functions);
-        return prove::run(&catalogue, seeds, &arguments.set);
+        return prove::run(&catalogue, seeds, &arguments.set, kept);
     }
     if let Some(folder) = &arguments.keep {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -1,6 +1,6 @@
 //! `fuzz --prove N`: random functions whose code is proven instead of run.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cranelift_codegen::ir::Function;
 use cranelift_thisgpu::Compiler;
 use cranelift_thisgpu::compile::SourceFile;
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use thisgpu_verify::{Limits, Solvers, Tally, Verdict, prove_compiled};
+use thisgpu_verify::{Limits, Prover, Solvers, Tally, Verdict};
 
 /// How long a solver may take for a question (*assumed*: what is not proven by then is not in ten times as long).
 const TIME: Duration = Duration::from_secs(2);
@@ -46,14 +46,15 @@ pub fn run(
     catalogue: &catalogue::Catalogue,
     seeds: Range<u64>,
     settings: &[String],
+    kept: Option<&Path>,
 ) -> Result<ExitCode> {
-    let solvers = Solvers::find(TIME)?;
+    let prover = prover(kept)?;
     let first = seeds.start;
     let found = seeds.clone().into_par_iter().map(|seed| {
         let program = Program::new(catalogue, seed);
         let text = program.text(&vec![Vec::new(); program.functions.len()]);
         let settings: Vec<&String> = program.settings.iter().chain(settings).collect();
-        of_text(&format!("seed {seed}"), &text, &settings, &solvers)
+        of_text(&format!("seed {seed}"), &text, &settings, &prover)
     });
     let tally = found.try_reduce(Tally::default, sum)?;
     println!("{tally}");
@@ -63,8 +64,13 @@ pub fn run(
 
 /// Proves every integer operation alone at each of its types, or so many random sequences of them. Status 1 if one is
 /// refuted; what is open is named.
-pub fn straight(number: Option<u64>, first: u64, settings: &[String]) -> Result<ExitCode> {
-    let solvers = Solvers::find(TIME)?;
+pub fn straight(
+    number: Option<u64>,
+    first: u64,
+    settings: &[String],
+    kept: Option<&Path>,
+) -> Result<ExitCode> {
+    let prover = prover(kept)?;
     let all = straight::operations();
     let functions: Vec<(String, Function)> = match number {
         None => (all.iter())
@@ -82,7 +88,7 @@ pub fn straight(number: Option<u64>, first: u64, settings: &[String]) -> Result<
     };
     let settings: Vec<&String> = settings.iter().collect();
     let found = functions.par_iter().map(|(name, func)| {
-        let tally = of_text(name, &func.display().to_string(), &settings, &solvers)?;
+        let tally = of_text(name, &func.display().to_string(), &settings, &prover)?;
         for reason in tally.open.keys() {
             println!("{name} is open: {reason}");
         }
@@ -92,6 +98,17 @@ pub fn straight(number: Option<u64>, first: u64, settings: &[String]) -> Result<
     println!("{tally}");
     println!("seed {first}");
     Ok(status(&tally))
+}
+
+/// Who proves; verdicts are kept in a file if there is one.
+fn prover(kept: Option<&Path>) -> Result<Prover> {
+    let prover = Prover::new(Solvers::find(TIME)?, LIMITS);
+    Ok(match kept {
+        Some(file) => prover
+            .keeping(file)
+            .with_context(|| file.display().to_string())?,
+        None => prover,
+    })
 }
 
 fn sum(mut all: Tally, other: Tally) -> Result<Tally> {
@@ -107,7 +124,7 @@ fn status(tally: &Tally) -> ExitCode {
 }
 
 /// Proves the functions of a text; what is refuted is printed.
-fn of_text(name: &str, text: &str, settings: &[&String], solvers: &Solvers) -> Result<Tally> {
+fn of_text(name: &str, text: &str, settings: &[&String], prover: &Prover) -> Result<Tally> {
     let mut options = Options::default();
     for setting in settings {
         options.set(setting)?;
@@ -116,7 +133,7 @@ fn of_text(name: &str, text: &str, settings: &[&String], solvers: &Solvers) -> R
     let code = Compiler::new(options).file(&file)?;
     let mut tally = Tally::default();
     for function in &file.functions {
-        let verdict = prove_compiled(function, &code, solvers, LIMITS)?;
+        let verdict = prover.compiled(function, &code)?;
         tally.add(&verdict);
         if let Verdict::Refuted(found) = verdict {
             let (function, arguments) = (&function.func, found.arguments);
@@ -127,8 +144,8 @@ fn of_text(name: &str, text: &str, settings: &[&String], solvers: &Solvers) -> R
 }
 
 /// Proves functions until each rule has one. Status 1 if one is refuted.
-pub fn rules(repository: &Path, random: u64, seed: u64) -> Result<ExitCode> {
-    let solvers = Solvers::find(TIME)?;
+pub fn rules(repository: &Path, random: u64, seed: u64, kept: Option<&Path>) -> Result<ExitCode> {
+    let prover = prover(kept)?;
     let corpus = Corpus {
         folders: &FOLDERS,
         random,
@@ -137,18 +154,12 @@ pub fn rules(repository: &Path, random: u64, seed: u64) -> Result<ExitCode> {
     let subjects = corpus.compile(repository)?;
     println!("{} functions", subjects.len());
     let done = AtomicUsize::new(0);
-    let catalogue = Catalogue::new(
-        Rule::all(repository)?,
-        &subjects,
-        &solvers,
-        LIMITS,
-        &|count| {
-            let done = done.fetch_add(count, Ordering::Relaxed) + count;
-            if done.is_multiple_of(100) {
-                eprintln!("{done} tried");
-            }
-        },
-    )?;
+    let catalogue = Catalogue::new(Rule::all(repository)?, &subjects, &prover, &|count| {
+        let done = done.fetch_add(count, Ordering::Relaxed) + count;
+        if done.is_multiple_of(100) {
+            eprintln!("{done} tried");
+        }
+    })?;
     print!("{}", catalogue.lines());
     for (file, counts) in catalogue.counts() {
         println!("{file}: {counts:?}");

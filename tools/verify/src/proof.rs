@@ -10,7 +10,6 @@ use crate::solver::{Answer, SolverError, Solvers};
 use crate::sweep::can_hold;
 use crate::term::{Term, clear, substituted};
 use cranelift_codegen::ir::{AbiParam, ArgumentPurpose, Function};
-use cranelift_thisgpu::compile::{Code, SourceFunction};
 use cranelift_thisgpu::unstable::abi::{Placer, parameter_offsets};
 use hashbrown::HashMap;
 
@@ -45,27 +44,6 @@ pub enum Effect {
     Traps(u8),
 }
 
-/// Proves a function of a file that has been compiled. Code that is not whole before it is linked stays open.
-///
-/// # Errors
-/// As [`prove`].
-pub fn prove_compiled(
-    function: &SourceFunction,
-    code: &Code,
-    solvers: &Solvers,
-    limits: Limits,
-) -> Result<Verdict, SolverError> {
-    let open = |reason: &str| Ok(Verdict::Open(reason.to_owned()));
-    match code.object().function(&function.name()) {
-        Some(object) if object.relocations.is_empty() => {
-            let kernel = function.kernel.is_some();
-            prove(&function.func, kernel, &object.words, solvers, limits)
-        }
-        Some(_) => open("calls, or addresses of symbols"),
-        None => open("it is not in the object"),
-    }
-}
-
 /// Proves that the words of a function do what it says, or finds where they do not.
 ///
 /// Parameters are any values; of a narrow one the bits above it too. Memory holds anything, and addresses may be the
@@ -81,12 +59,51 @@ pub fn prove(
     limits: Limits,
 ) -> Result<Verdict, SolverError> {
     clear();
-    let (arguments, sides) = match sides(func, kernel, words, limits) {
+    answer(func, sides(func, kernel, words, limits), solvers)
+}
+
+/// Proves that two functions of one signature do the same, or finds where they do not: before a pass, and behind it.
+///
+/// # Errors
+/// As [`prove`].
+pub fn prove_same(
+    before: &Function,
+    after: &Function,
+    kernel: bool,
+    solvers: &Solvers,
+    limits: Limits,
+) -> Result<Verdict, SolverError> {
+    clear();
+    let found = || {
+        let arguments = arguments(before, kernel)?;
+        let widths = match kernel {
+            true => Vec::new(),
+            false => result_widths(before)?,
+        };
+        let outcome = |func| {
+            Ok(Outcome::of(
+                &clif::paths(func, &arguments, limits)?,
+                &widths,
+            ))
+        };
+        let sides = [outcome(before)?, outcome(after)?];
+        Ok((arguments, sides))
+    };
+    answer(before, found(), solvers)
+}
+
+/// Whether two sides are the same.
+fn answer(
+    func: &Function,
+    sides: Result<(Vec<Term>, [Outcome; 2]), Open>,
+    solvers: &Solvers,
+) -> Result<Verdict, SolverError> {
+    let (arguments, sides) = match sides {
         Ok(found) => found,
         Err(Open(reason)) => return Ok(Verdict::Open(reason)),
     };
-    let [clif, machine] = &sides;
-    let differs = clif.differs(machine);
+    let [clif, other] = &sides;
+    let differs = clif.differs(other);
     let known = known_divisions(differs, solvers)?;
     let differs = substituted(differs, &known);
     Ok(match can_hold(differs, solvers)? {
@@ -105,7 +122,7 @@ pub fn prove(
                     evaluate(substituted(term, &known), &inputs)
                 })
             };
-            let (expected, found) = (effect(clif), effect(machine));
+            let (expected, found) = (effect(clif), effect(other));
             let is_shown = expected.is_some() && found.is_some() && expected != found;
             if query(differs, Arithmetic::Exact).has_functions && !is_shown {
                 // It differs for some function, which need not be the one that it is.
@@ -146,8 +163,7 @@ pub fn effect_of(func: &Function, arguments: &[u128], limits: Limits) -> Result<
     let arguments: Vec<Term> = parameters
         .map(|(param, &bits)| Ok(Term::number(bits, width_of(param.value_type)?)))
         .collect::<Result<_, Open>>()?;
-    let results = places(&func.signature.returns)?;
-    let widths: Vec<u32> = results.iter().map(|placed| placed.width).collect();
+    let widths = result_widths(func)?;
     let outcome = Outcome::of(&clif::paths(func, &arguments, limits)?, &widths);
     effect(&outcome, &|term| evaluate(term, &HashMap::new()))
         .ok_or_else(|| Open::new("it depends on memory"))
@@ -238,6 +254,12 @@ fn function_sides(
     let parameters: Vec<(Placed, Term)> = parameters.collect();
     let code = machine::paths(words, &parameters, &results, limits)?;
     Ok([Outcome::of(&source, &widths), Outcome::of(&code, &widths)])
+}
+
+/// The bits of a function's results.
+fn result_widths(func: &Function) -> Result<Vec<u32>, Open> {
+    let results = places(&func.signature.returns)?;
+    Ok(results.iter().map(|placed| placed.width).collect())
 }
 
 /// Where the values of a list are.

@@ -6,7 +6,7 @@ use crate::rules::source::Rule;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-use thisgpu_verify::{Limits, SolverError, Solvers, Verdict, prove_compiled};
+use thisgpu_verify::{Prover, SolverError, Verdict};
 
 /// So many functions are tried for a rule and a type (*assumed*: what stays open in eight is open for one reason).
 const ATTEMPTS: usize = 8;
@@ -52,8 +52,7 @@ impl Catalogue {
     pub fn new(
         rules: Vec<Rule>,
         subjects: &[Subject],
-        solvers: &Solvers,
-        limits: Limits,
+        prover: &Prover,
         progress: &(impl Fn(usize) + Sync),
     ) -> Result<Self, SolverError> {
         let candidates = candidates(subjects);
@@ -69,7 +68,7 @@ impl Catalogue {
             let found = wanted.into_par_iter().map(|index| {
                 let subject = &subjects[index];
                 let start = Instant::now();
-                let verdict = prove_compiled(subject.function(), subject.code(), solvers, limits)?;
+                let verdict = prover.compiled(subject.function(), subject.code())?;
                 progress(1);
                 Ok((index, (verdict, start.elapsed())))
             });
