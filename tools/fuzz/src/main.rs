@@ -43,13 +43,16 @@ struct Arguments {
     /// With `--prove`: functions of integer operations without control flow and memory.
     #[arg(long, requires = "prove")]
     straight: bool,
-    /// Prove each integer operation alone at each of its types.
+    /// Prove each integer operation alone at each of its types, and divisions by constants.
     #[arg(long, conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write", "prove"])]
     prove_operations: bool,
-    /// Prove functions until each rule of the repository in this folder has one in which it fired; so many random
+    /// Prove functions until each rule of the repository has one in which it fired; so many random
     /// functions are among them.
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write", "prove"])]
     prove_rules: Option<u64>,
+    /// With `--prove-rules`: where the page goes.
+    #[arg(long, requires = "prove_rules", value_name = "FILE")]
+    page: Option<PathBuf>,
     /// With what proves: a file for verdicts. What is in it is not proven again.
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
@@ -130,7 +133,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let kept = arguments.verdicts.as_deref();
     if let Some(random) = arguments.prove_rules {
-        return prove::rules(Path::new("."), random, arguments.seed, kept);
+        return prove::rules(random, arguments.seed, kept, arguments.page.as_deref());
     }
     if arguments.prove_operations || arguments.straight {
         return prove::straight(arguments.prove, arguments.seed, &arguments.set, kept);

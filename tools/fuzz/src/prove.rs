@@ -29,17 +29,8 @@ const LIMITS: Limits = Limits {
     steps: 5000,
 };
 
-/// Where functions are taken from for rules.
-const FOLDERS: [&str; 8] = [
-    "filetests/lower",
-    "filetests/run",
-    "filetests/mid-end",
-    "filetests/fuse",
-    "filetests/intrinsics",
-    "filetests/kernels",
-    "filetests/loops",
-    "filetests/promote",
-];
+/// Constants that numbers of 16, 32 and 64 bits are divided by.
+const DIVISORS: usize = 200;
 
 /// Proves the functions of seeds. Status 1 if one is refuted.
 pub fn run(
@@ -62,7 +53,7 @@ pub fn run(
     Ok(status(&tally))
 }
 
-/// Proves every integer operation alone at each of its types, or so many random sequences of them. Status 1 if one is
+/// Proves every integer operation alone at each of its types and divisions by constants, or so many random sequences of them. Status 1 if one is
 /// refuted; what is open is named.
 pub fn straight(
     number: Option<u64>,
@@ -78,6 +69,7 @@ pub fn straight(
                 let function = straight::alone(operation, &mut Random::new(first));
                 (operation.to_string(), function)
             })
+            .chain(straight::divisions(DIVISORS, &mut Random::new(first)))
             .collect(),
         Some(number) => (first..first + number)
             .map(|seed| {
@@ -144,13 +136,13 @@ fn of_text(name: &str, text: &str, settings: &[&String], prover: &Prover) -> Res
 }
 
 /// Proves functions until each rule has one. Status 1 if one is refuted.
-pub fn rules(repository: &Path, random: u64, seed: u64, kept: Option<&Path>) -> Result<ExitCode> {
+pub fn rules(random: u64, seed: u64, kept: Option<&Path>, page: Option<&Path>) -> Result<ExitCode> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .context("the package lies in tools")?;
     let prover = prover(kept)?;
-    let corpus = Corpus {
-        folders: &FOLDERS,
-        random,
-        seed,
-    };
+    let corpus = Corpus { random, seed };
     let subjects = corpus.compile(repository)?;
     println!("{} functions", subjects.len());
     let done = AtomicUsize::new(0);
@@ -163,6 +155,9 @@ pub fn rules(repository: &Path, random: u64, seed: u64, kept: Option<&Path>) -> 
     print!("{}", catalogue.lines());
     for (file, counts) in catalogue.counts() {
         println!("{file}: {counts:?}");
+    }
+    if let Some(page) = page {
+        std::fs::write(page, catalogue.page()).with_context(|| page.display().to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }

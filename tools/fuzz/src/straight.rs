@@ -30,6 +30,14 @@ pub fn operations() -> Vec<Operation> {
     Operation::all().into_iter().filter(fits).collect()
 }
 
+/// All operations with results or accesses, floats and memory among them, at each of their types.
+pub fn all_operations() -> Vec<Operation> {
+    let known = Operation::all().into_iter();
+    known
+        .filter(|&operation| is_of_one_size(operation))
+        .collect()
+}
+
 /// False for bit casts between types of different sizes, which the table of opcodes lets through.
 fn is_of_one_size(operation: Operation) -> bool {
     operation.opcode != Opcode::Bitcast
@@ -62,6 +70,34 @@ pub fn with_constant(
         let inst = operation.insert(pos, &operands, false, random);
         pos.func.dfg.inst_results(inst).to_vec()
     })
+}
+
+/// Divisions by constants: by all of i8, and by so many of each other type up to 64 bits, each with its name.
+pub fn divisions(count: usize, random: &mut Random) -> Vec<(String, Function)> {
+    let is_division = |operation: &Operation| {
+        let opcodes = [Opcode::Udiv, Opcode::Sdiv, Opcode::Urem, Opcode::Srem];
+        opcodes.contains(&operation.opcode) && operation.control.bits() <= 64
+    };
+    let mut all = Vec::new();
+    for ty in [types::I8, types::I16, types::I32, types::I64] {
+        let numbers: Vec<i64> = match ty {
+            types::I8 => (1..256).collect(),
+            _ => {
+                let ends = (1..=32).chain([100, 1000, -1, -3, -7, -10, 1 << (ty.bits() - 1)]);
+                let others = std::iter::repeat_with(|| random.scalar_bits(ty) as i64);
+                let others = others.filter(|&n| n & ((1i128 << ty.bits()) - 1) as i64 != 0);
+                ends.chain(others).take(count).collect()
+            }
+        };
+        let operations = operations().into_iter();
+        for operation in operations.filter(|o| is_division(o) && o.control == ty) {
+            for &number in &numbers {
+                let name = format!("{operation} by {number:#x}");
+                all.push((name, with_constant(operation, 1, number, random)));
+            }
+        }
+    }
+    all
 }
 
 /// A number as a scalar constant, its sign extended.
@@ -142,9 +178,9 @@ fn constant(pos: &mut FuncCursor<'_>, ty: Type, random: &mut Random) -> Value {
 fn types_of(operation: Operation) -> Vec<Type> {
     let operands = operation.operands().into_iter();
     operands
-        .filter_map(|operand| match operand {
-            Operand::Value(ty) => Some(ty),
-            Operand::Address => None,
+        .map(|operand| match operand {
+            Operand::Value(ty) => ty,
+            Operand::Address => types::I64,
         })
         .collect()
 }

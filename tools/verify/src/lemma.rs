@@ -6,8 +6,8 @@
 //! zero. `tests/lemmas.rs` proves these patterns, step by step. Code that differs from them in anything is not matched.
 
 use crate::clif::{Limits, parameter};
-use crate::machine::{self, Placed};
-use crate::outcome::End;
+use crate::machine::{self, Entry, Placed};
+use crate::outcome::{End, initial_memory};
 use crate::smt::definitions_first;
 use crate::solver::{SolverError, Solvers};
 use crate::sweep::{merged, trials, values_of};
@@ -93,7 +93,12 @@ fn division(dividend: Term, divisor: Term) -> Option<Division> {
     let parameters = [dividend, divisor].map(|value| (place(&mut placer), value));
     let result = [place(&mut Placer::default())];
     let returned = |words: &[u128]| {
-        let paths = machine::paths(words, &parameters, &result, limits).ok()?;
+        let entry = Entry {
+            parameters: &parameters,
+            results: &result,
+            memory: initial_memory(),
+        };
+        let paths = machine::paths(words, entry, limits).ok()?;
         paths.into_iter().find_map(|path| match path.end {
             End::Returned { results, .. } => results.first().copied(),
             End::Trapped(_) => None,
@@ -202,7 +207,7 @@ fn small(division: &Division, parts: &[Term], others: &mut HashMap<Term, Term>) 
                         Some(bits) => {
                             let b = reciprocal_of(bits as u32)?;
                             let places = HashMap::from([dividend, (reciprocal, r)]);
-                            (Term::number(b.into(), 32), places)
+                            (Term::number(b.into(), 64), places)
                         }
                         None => {
                             let b = below(r, &OF_RECIPROCAL)?;
@@ -215,9 +220,10 @@ fn small(division: &Division, parts: &[Term], others: &mut HashMap<Term, Term>) 
                     continue;
                 };
                 if substituted(estimate, &places) == part {
-                    let is_small = |t: Term| t.part(16, 16).equals(Term::number(0, 16));
+                    let is_small = |t: Term| t.part(16, 48).equals(Term::number(0, 48));
                     let is_known = is_small(a).and(is_small(b)).and(is_not_zero(b));
-                    others.insert(part, Term::choose(is_known, a.quotient(b), part));
+                    let quotient = a.part(0, 32).quotient(b.part(0, 32));
+                    others.insert(part, Term::choose(is_known, quotient, part));
                 }
             }
         }
@@ -246,7 +252,7 @@ fn large(division: &Division, parts: &[Term]) -> Vec<Vec<(Term, Term)>> {
         if part.sort() != division.estimate.sort() {
             continue;
         }
-        let by = below(part, &to_divisor).filter(|b| b.width() == width);
+        let by = below(part, &to_divisor).map(|by| by.part(0, width));
         let by = by.and_then(|b| self::division(dividend, b));
         let Some(by) = by.filter(|by| by.estimate == part) else {
             continue;

@@ -9,9 +9,9 @@ mod unknown;
 
 use crate::address::Address;
 use crate::clif::Limits;
-use crate::outcome::{End, Open, Path, initial_memory};
+use crate::outcome::{End, Open, Path};
 use crate::smt::definitions_first;
-use crate::term::{Operation, Term, variable_of};
+use crate::term::{Operation, Sort, Term, Unknown, variable_of};
 use crate::words::variable;
 use cranelift_thisgpu::launch::Window;
 use cranelift_thisgpu::unstable::abi;
@@ -46,16 +46,27 @@ struct State {
     frame: HashMap<i64, Term>,
 }
 
-/// All paths through the words of a function whose parameters, with their values, and results are there.
+/// How a function is entered.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Where its parameters are, with their values.
+    pub parameters: &'a [(Placed, Term)],
+    /// Where its results are when it returns.
+    pub results: &'a [Placed],
+    /// Memory.
+    pub memory: Term,
+}
+
+/// All paths through the words of a function.
 ///
 /// # Errors
 /// What cannot be said as terms, and more paths than allowed.
-pub fn paths(
-    words: &[u128],
-    parameters: &[(Placed, Term)],
-    results: &[Placed],
-    limits: Limits,
-) -> Result<Vec<Path>, Open> {
+pub fn paths(words: &[u128], entry: Entry<'_>, limits: Limits) -> Result<Vec<Path>, Open> {
+    let Entry {
+        parameters,
+        results,
+        memory,
+    } = entry;
     let insts: Vec<Option<Inst<PReg>>> = (words.iter())
         .map(|&word| decode(word).ok().map(|(inst, _)| inst))
         .collect();
@@ -71,7 +82,7 @@ pub fn paths(
         registers: HashMap::new(),
         uniform: HashMap::new(),
         predicates: [None; 7],
-        memory: initial_memory(),
+        memory,
         frame: HashMap::new(),
     };
     for (index, (placed, value)) in parameters.iter().enumerate() {
@@ -259,7 +270,7 @@ impl Machine<'_> {
                     return Ok(());
                 }
             }
-            match self.step(&mut state, op)? {
+            match self.step(&mut state, op, inst)? {
                 Next::Behind => state.at += 1,
                 Next::To(index) => state.at = index,
                 Next::End(end) => {
@@ -321,7 +332,7 @@ impl Machine<'_> {
     }
 
     /// Anything else, where its guard holds.
-    fn step(&self, state: &mut State, op: &Op) -> Result<Next, Open> {
+    fn step(&self, state: &mut State, op: &Op, inst: &Inst<PReg>) -> Result<Next, Open> {
         match &op.action {
             Action::Load(access) => self.load(state, op, *access).map(|()| Next::Behind),
             Action::Store(access) => self.store(state, op, *access).map(|()| Next::Behind),
@@ -356,6 +367,19 @@ impl Machine<'_> {
             // What is the same in all lanes is what this one has.
             Action::ToUniform => self.to_uniform(state, op, Role::A).map(|()| Next::Behind),
             Action::UniformLoad => self.to_uniform(state, op, Role::B).map(|()| Next::Behind),
+            // What lanes do together is an unknown function of what this one brings.
+            Action::Shuffle(_) | Action::Vote(_) | Action::Match => self
+                .unknown(state, op, inst, Term::known(true))
+                .map(|()| Next::Behind),
+            // The other threads may write to memory meanwhile.
+            Action::CtaBarrier => {
+                let function = Unknown {
+                    name: "the others at a barrier".to_owned(),
+                    is_symmetric: false,
+                };
+                state.memory = Term::apply(&function, &[state.memory], Sort::Memory);
+                Ok(Next::Behind)
+            }
             Action::Trap(code) => Ok(Next::End(End::Trapped(*code))),
             Action::Indirect => {
                 let target = self.value(state, op, op.operand(Role::A))?;

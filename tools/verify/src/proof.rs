@@ -3,8 +3,8 @@
 use crate::clif::{self, Limits, parameter, width_of};
 use crate::evaluate::evaluate;
 use crate::lemma::known_divisions;
-use crate::machine::{self, Placed};
-use crate::outcome::{End, Open, Outcome, Path};
+use crate::machine::{self, Entry, Placed};
+use crate::outcome::{End, Open, Outcome, Path, initial_memory};
 use crate::smt::{Arithmetic, query};
 use crate::solver::{Answer, SolverError, Solvers};
 use crate::sweep::can_hold;
@@ -227,7 +227,12 @@ fn kernel_sides(
     limits: Limits,
 ) -> Result<[Outcome; 2], Open> {
     let source = clif::paths(func, arguments, limits)?;
-    let code = machine::paths(words, &[], &[], limits)?;
+    let entry = Entry {
+        parameters: &[],
+        results: &[],
+        memory: initial_memory(),
+    };
+    let code = machine::paths(words, entry, limits)?;
     Ok([Outcome::of(&source, &[]), Outcome::of(&code, &[])])
 }
 
@@ -252,7 +257,12 @@ fn function_sides(
     }
     let parameters = parameters.into_iter().zip(arguments.iter().copied());
     let parameters: Vec<(Placed, Term)> = parameters.collect();
-    let code = machine::paths(words, &parameters, &results, limits)?;
+    let entry = Entry {
+        parameters: &parameters,
+        results: &results,
+        memory: initial_memory(),
+    };
+    let code = machine::paths(words, entry, limits)?;
     Ok([Outcome::of(&source, &widths), Outcome::of(&code, &widths)])
 }
 

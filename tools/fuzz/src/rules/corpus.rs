@@ -1,4 +1,4 @@
-//! The functions that rules fire for: those of files, every integer operation alone, with constants, and random ones.
+//! The functions that rules fire for: those of files, every operation alone, with constants, and random ones.
 
 use crate::operation::{Operand, Operation};
 use crate::random::Random;
@@ -40,6 +40,8 @@ const CONSTANTS: [i64; 20] = [
     0x0fff_0000,
     0x1234_5678_9abc_def0,
 ];
+/// Where CLIF files are taken from, below the repository.
+const FOLDER: &str = "filetests";
 /// Other choices that an operation has besides its operands, such as conditions.
 const CHOICES: u64 = 24;
 
@@ -73,25 +75,20 @@ impl Subject {
 
 /// Which functions there are.
 #[derive(Clone, Debug)]
-pub struct Corpus<'a> {
-    /// Folders with CLIF files, below a repository.
-    pub folders: &'a [&'a str],
+pub struct Corpus {
     /// So many random sequences of operations, from this seed on.
     pub random: u64,
     /// The first seed.
     pub seed: u64,
 }
 
-impl Corpus<'_> {
+impl Corpus {
     /// Compiles them all. What is not to be compiled is left out: files also show what is refused.
     ///
     /// # Errors
     /// Folders that cannot be read.
     pub fn compile(&self, repository: &Path) -> Result<Vec<Subject>> {
-        let mut files = Vec::new();
-        for folder in self.folders {
-            files.extend(find_files(&repository.join(folder))?);
-        }
+        let files = find_files(&repository.join(FOLDER))?;
         let of_files = files.par_iter().flat_map(|path| {
             let name = path.strip_prefix(repository).unwrap_or(path);
             let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -99,7 +96,7 @@ impl Corpus<'_> {
             subjects(&name, &text, |function| format!("{name}: %{function}"))
         });
         let mut all: Vec<Subject> = of_files.collect();
-        let operations = straight::operations();
+        let operations = straight::all_operations();
         let alone = operations.par_iter().flat_map(|&operation| {
             let functions = alone(operation).into_iter();
             functions
@@ -108,6 +105,10 @@ impl Corpus<'_> {
         });
         all.par_extend(alone);
         let seeds = (self.seed..self.seed + self.random).into_par_iter();
+        let of_values = |operation: &&Operation| {
+            operation.address().is_none() && !operation.results().is_empty()
+        };
+        let operations: Vec<Operation> = operations.iter().filter(of_values).copied().collect();
         all.par_extend(seeds.flat_map(|seed| {
             let func = straight::random(&operations, &mut Random::new(seed));
             of_function(&format!("seed {seed}"), &func)
@@ -120,6 +121,10 @@ impl Corpus<'_> {
 fn alone(operation: Operation) -> Vec<(String, Function)> {
     let choices = match operation.opcode.format() {
         InstructionFormat::IntCompare
+        | InstructionFormat::FloatCompare
+        | InstructionFormat::AtomicRmw
+        | InstructionFormat::Load
+        | InstructionFormat::Store
         | InstructionFormat::BinaryImm8
         | InstructionFormat::TernaryImm8
         | InstructionFormat::Shuffle => CHOICES,

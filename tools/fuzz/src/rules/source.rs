@@ -36,6 +36,15 @@ impl Rule {
         Ok(rules)
     }
 
+    /// A number that is made of its text.
+    pub fn number(&self) -> String {
+        // FNV-1a, 32 bits.
+        let hash = self.text.bytes().fold(0x811c_9dc5u32, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+        format!("{hash:08x}")
+    }
+
     /// The rules of a file.
     ///
     /// # Errors

@@ -86,11 +86,11 @@ impl Walk<'_> {
                 };
                 let value = args[0].part(0, bits);
                 let at = address(args[1], offset.into());
-                self.store(state, at, self.in_memory(value, self.stored(data), flags)?)?;
+                self.store(state, at, self.in_memory(value, self.stored(data), flags))?;
                 Vec::new()
             }
             InstructionData::StoreNoOffset { flags, .. } if opcode == Opcode::AtomicStore => {
-                let value = self.in_memory(args[0], self.stored(data), flags)?;
+                let value = self.in_memory(args[0], self.stored(data), flags);
                 self.store(state, address(args[1], 0), value)?;
                 Vec::new()
             }
@@ -98,7 +98,7 @@ impl Walk<'_> {
                 let Some(ty) = ty else { return Ok(None) };
                 let at = address(args[0], 0);
                 let old = self.load(state, Opcode::AtomicLoad, at, ty, flags)?;
-                let new = self.in_memory(modified(op, old, args[1]), Some(ty), flags)?;
+                let new = self.in_memory(modified(op, old, args[1]), Some(ty), flags);
                 self.store(state, at, new)?;
                 vec![old]
             }
@@ -107,7 +107,7 @@ impl Walk<'_> {
                 let at = address(args[0], 0);
                 let old = self.load(state, Opcode::AtomicLoad, at, ty, flags)?;
                 let new = Term::choose(old.equals(args[1]), args[2], old);
-                self.store(state, at, self.in_memory(new, Some(ty), flags)?)?;
+                self.store(state, at, self.in_memory(new, Some(ty), flags))?;
                 vec![old]
             }
             InstructionData::NullAry {
@@ -137,16 +137,19 @@ impl Walk<'_> {
     }
 
     /// A value in the order of bytes that memory has, or the other way round.
-    fn in_memory(&self, value: Term, ty: Option<Type>, flags: MemFlags) -> Result<Term, Open> {
+    fn in_memory(&self, value: Term, ty: Option<Type>, flags: MemFlags) -> Term {
         match self.func.dfg.mem_flags[flags].explicit_endianness() {
+            // The bytes of each lane; lanes stay in their order.
             Some(Endianness::Big) => {
-                if ty.is_some_and(Type::is_vector) {
-                    return Err(Open::new("big-endian vectors in memory"));
-                }
-                let bytes = (0..value.width() / 8).map(|i| value.part(8 * i, 8));
-                Ok(bytes.reduce(Term::above).unwrap_or(value))
+                let lane = ty.map_or(value.width(), |ty| value.width() / ty.lane_count());
+                let reversed = |first: u32| {
+                    let bytes = (0..lane / 8).map(|i| value.part(first + 8 * i, 8));
+                    bytes.reduce(Term::above).unwrap_or(value)
+                };
+                let lanes = (0..value.width() / lane).map(|i| reversed(i * lane));
+                joined(&lanes.collect::<Vec<_>>())
             }
-            Some(Endianness::Little) | None => Ok(value),
+            Some(Endianness::Little) | None => value,
         }
     }
 
@@ -174,7 +177,7 @@ impl Walk<'_> {
             None => at.load(state.memory, bits / 8),
         };
         let read = (extension.count > 1 || opcode == Opcode::Load).then_some(ty);
-        let loaded = self.in_memory(loaded, read, flags)?;
+        let loaded = self.in_memory(loaded, read, flags);
         Ok(extension.extended(loaded, width))
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Machine, State};
 use crate::outcome::Open;
-use crate::term::Term;
+use crate::term::{Sort, Term, Unknown};
 use crate::words::Vector;
 use cranelift_thisgpu::unstable::bits::Bits;
 use cranelift_thisgpu::unstable::isa::Role;
@@ -26,7 +26,11 @@ impl Machine<'_> {
         let new = match atomic.op {
             None => Term::choose(old.equals(operand_b), operand(Role::C)?, old),
             Some((AtomOp::Add, AtomType::F32 | AtomType::F16V2)) => {
-                return Err(Open::new("an atomic sum of floats"));
+                let function = Unknown {
+                    name: format!("an atomic sum {:?}", atomic.op),
+                    is_symmetric: false,
+                };
+                Term::apply(&function, &[old, operand_b], Sort::Bits(32))
             }
             Some((op, ty)) => match bytes {
                 1 => of_width::<8>(op, ty, old, operand_b),

@@ -11,7 +11,7 @@ use crate::outcome::Open;
 use crate::term::{Sort, Term, Unknown};
 use crate::words::Vector;
 use cranelift_thisgpu::unstable::isa::encode::value_text;
-use cranelift_thisgpu::unstable::isa::generated::HSel2;
+use cranelift_thisgpu::unstable::isa::generated::{HSel2, Optype};
 use cranelift_thisgpu::unstable::isa::table::{
     Direction, FieldType, FieldValue, OperandInfo, Swap,
 };
@@ -87,6 +87,10 @@ impl Machine<'_> {
             let word = self.value(state, op, place)?;
             let flag = |field: Option<u8>| field.is_some_and(|index| inst.field(index) != 0);
             let (absolute, negate) = (flag(operand.absolute), flag(operand.negate));
+            if inst.optype() == Optype::I2F {
+                values.push(integer(inst, word));
+                continue;
+            }
             values.push(match selected(inst, operand) {
                 Selected::Lanes(selection) => {
                     has_lanes = true;
@@ -127,12 +131,30 @@ fn selected(inst: &Inst<PReg>, operand: &OperandInfo) -> Selected {
 
 /// Whether a conversion reads a half: of a number of another format the selection says nothing.
 fn is_half(inst: &Inst<PReg>) -> bool {
-    let mut fields = inst.info().fields.iter();
-    fields.any(|field| {
-        let value = value_text(&field.ty, field.get(inst.word()));
-        field.name == "srcfmt" && value.contains("16")
-    })
+    field_text(inst, SOURCE_FORMAT).is_some_and(|format| format.contains("16"))
 }
+
+/// The value of a field.
+fn field_text(inst: &Inst<PReg>, name: &str) -> Option<String> {
+    let mut fields = inst.info().fields.iter();
+    let field = fields.find(|field| field.name == name)?;
+    Some(value_text(&field.ty, field.get(inst.word())))
+}
+
+/// The integer that a conversion to floats reads, in 64 bits: how it is written does not matter.
+fn integer(inst: &Inst<PReg>, word: Term) -> Term {
+    let format = field_text(inst, SOURCE_FORMAT).unwrap_or_default();
+    let format = format.trim_start_matches('.');
+    let bits = format[1..].parse().unwrap_or(32).min(word.width());
+    let number = word.part(0, bits);
+    match format.starts_with('S') {
+        true => number.sign_extended(64),
+        false => number.zero_extended(64),
+    }
+}
+
+/// The field of the format that a conversion reads.
+const SOURCE_FORMAT: &str = "srcfmt";
 
 /// A number after its modifiers.
 fn signed(value: Term, absolute: bool, negate: bool) -> Term {
@@ -159,7 +181,11 @@ fn name(inst: &Inst<PReg>) -> String {
         let is_constant = matches!(field.value, FieldValue::Constant(_));
         if matches!(field.ty, FieldType::Enum(_)) && !is_constant && !hidden.contains(&index) {
             let value = value_text(&field.ty, field.get(inst.word()));
-            name.push_str(&format!(" {}={value}", field.name));
+            // Of an integer it only matters whether 64 bits are all of it.
+            let is_less = inst.optype() == Optype::I2F && field.name == SOURCE_FORMAT;
+            if !is_less || value.ends_with("U64") {
+                name.push_str(&format!(" {}={value}", field.name));
+            }
         }
     }
     let immediates = info.operands.iter();
