@@ -8,16 +8,18 @@
 use super::lane::Lane;
 use super::{Machine, State};
 use crate::outcome::Open;
-use crate::term::{Sort, Term, Unknown};
+use crate::smt::definitions_first;
+use crate::term::{Operation, Sort, Term, Unknown, substituted};
 use crate::words::Vector;
 use cranelift_thisgpu::unstable::isa::encode::value_text;
 use cranelift_thisgpu::unstable::isa::generated::{HSel2, Optype};
 use cranelift_thisgpu::unstable::isa::table::{
     Direction, FieldType, FieldValue, OperandInfo, Swap,
 };
-use cranelift_thisgpu::unstable::isa::{Inst, PReg, RegisterClass};
+use cranelift_thisgpu::unstable::isa::{Inst, PReg, RegisterClass, Role};
 use cranelift_thisgpu::unstable::sim::decode::Op;
 use cranelift_thisgpu::unstable::sim::semantics::compare::halves;
+use hashbrown::HashMap;
 
 /// What an operation reads.
 struct Sources {
@@ -36,7 +38,16 @@ impl Machine<'_> {
         guard: Term,
     ) -> Result<(), Open> {
         let sources = self.sources(state, op, inst)?;
-        let name = name(inst);
+        let integer = sources
+            .values
+            .first()
+            .filter(|_| inst.optype() == Optype::I2F);
+        if let Some(float) = integer.and_then(|&integer| exact_float(inst, integer)) {
+            Lane::new(self, state, op, guard).write(Role::D, float);
+            return Ok(());
+        }
+        let is_unsigned = integer.is_some_and(|n| n.part(63, 1).as_number() != Some(0));
+        let name = name(inst, is_unsigned);
         let is_symmetric = matches!(inst.optype().info().swap, Swap::Free);
         let results = inst.info().operands.iter();
         let results = results.filter(|operand| operand.direction == Direction::Out);
@@ -153,6 +164,37 @@ fn integer(inst: &Inst<PReg>, word: Term) -> Term {
     }
 }
 
+/// The float that an integer becomes, where it is one of few small numbers, which all formats hold.
+fn exact_float(inst: &Inst<PReg>, integer: Term) -> Option<Term> {
+    let format = field_text(inst, "dstfmt")?;
+    let float = |number: u128| {
+        let number = i32::try_from(number as i64)
+            .ok()
+            .filter(|n| n.abs() <= 256)?;
+        Some(match format.trim_start_matches('.') {
+            "F32" => Term::number((number as f32).to_bits().into(), 32),
+            "F64" => Term::number(f64::from(number).to_bits().into(), 64),
+            _ => return None,
+        })
+    };
+    if let Some(number) = integer.as_number() {
+        return float(number);
+    }
+    // A choice between two, somewhere below.
+    let mut below = definitions_first(integer).into_iter();
+    below.find_map(|choice| match choice.operation() {
+        Operation::Choose(condition, yes, no) => {
+            let number = |arm| substituted(integer, &HashMap::from([(choice, arm)])).as_number();
+            Some(Term::choose(
+                condition,
+                float(number(yes)?)?,
+                float(number(no)?)?,
+            ))
+        }
+        _ => None,
+    })
+}
+
 /// The field of the format that a conversion reads.
 const SOURCE_FORMAT: &str = "srcfmt";
 
@@ -167,8 +209,9 @@ fn signed(value: Term, absolute: bool, negate: bool) -> Term {
     if negate { value.xor(sign) } else { value }
 }
 
-/// The mnemonic, and all that says what is computed.
-fn name(inst: &Inst<PReg>) -> String {
+/// The mnemonic, and all that says what is computed. An integer that becomes a float may be unsigned and above all
+/// signed ones.
+fn name(inst: &Inst<PReg>, is_unsigned: bool) -> String {
     let info = inst.info();
     let hidden: Vec<u8> = info
         .operands
@@ -183,7 +226,7 @@ fn name(inst: &Inst<PReg>) -> String {
             let value = value_text(&field.ty, field.get(inst.word()));
             // Of an integer it only matters whether 64 bits are all of it.
             let is_less = inst.optype() == Optype::I2F && field.name == SOURCE_FORMAT;
-            if !is_less || value.ends_with("U64") {
+            if !is_less || is_unsigned && value.ends_with("U64") {
                 name.push_str(&format!(" {}={value}", field.name));
             }
         }
