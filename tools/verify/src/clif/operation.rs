@@ -5,7 +5,7 @@ use super::lanes::{binary, compare, joined, lanes, lanes_reversed, overflowing, 
 use super::vector::across;
 use super::{State, Walk, width_of};
 use crate::outcome::Open;
-use crate::term::{Term, mask};
+use crate::term::{Term, mask, signed};
 use cranelift_codegen::ir::{Endianness, Inst, InstructionData, Opcode, TrapCode, Type};
 
 impl Walk<'_> {
@@ -291,9 +291,10 @@ impl Walk<'_> {
         };
         let quotient = |x, y| in_words(Term::quotient, x, y);
         let remainder = |x, y| in_words(Term::remainder, x, y);
-        // By a number of two words there is a product that no absolute values are needed for.
+        // By a number of a word or two there is a product that no absolute values are needed for.
         let by_product = |y: Term| {
-            let n = y.as_number().filter(|_| width == 64)? as i64;
+            let n = y.as_number().filter(|_| [32, 64].contains(&width))?;
+            let n = signed(n, width) as i64;
             let divisor = n.unsigned_abs();
             let is_known = divisor >= 3 && !divisor.is_power_of_two();
             is_known.then(|| x.signed_quotient_by(n))

@@ -164,7 +164,7 @@ fn integer(inst: &Inst<PReg>, word: Term) -> Term {
     }
 }
 
-/// The float that an integer becomes, where it is one of few small numbers, which all formats hold.
+/// The float that an integer becomes, where it is one of two small numbers, which all formats hold.
 fn exact_float(inst: &Inst<PReg>, integer: Term) -> Option<Term> {
     let format = field_text(inst, "dstfmt")?;
     let float = |number: u128| {
@@ -177,10 +177,8 @@ fn exact_float(inst: &Inst<PReg>, integer: Term) -> Option<Term> {
             _ => return None,
         })
     };
-    if let Some(number) = integer.as_number() {
-        return float(number);
-    }
-    // A choice between two, somewhere below.
+    // A choice between two, somewhere below. What is known altogether is left alone: divisions by constants are known
+    // by it.
     let mut below = definitions_first(integer).into_iter();
     below.find_map(|choice| match choice.operation() {
         Operation::Choose(condition, yes, no) => {

@@ -79,40 +79,49 @@ impl Term {
             (Some(a), Some(b)) if b != 0 => Term::number(a / b, width),
             (_, Some(1)) => self,
             (_, Some(b)) if b.is_power_of_two() => self.down(b.trailing_zeros()),
-            (_, Some(b)) if b != 0 && width == 64 => self.quotient_by(b as u64),
+            (_, Some(b)) if b != 0 && [32, 64].contains(&width) => self.quotient_by(b as u64),
             _ => Term::make(Operation::Quotient(self, divisor), self.sort()),
         }
     }
 
-    /// The quotient of 64 bits by a number that is no power of two, as a product and a shift: where
-    /// 2^(64 + s) ≤ m·d ≤ 2^(64 + s) + 2^s, it is floor(m·x / 2^(64 + s)) for all x (Granlund and Montgomery, *Division by
+    /// The quotient of N = 32 or 64 bits by a number that is no power of two, as a product and a shift: where
+    /// 2^(N + s) ≤ m·d ≤ 2^(N + s) + 2^s, it is floor(m·x / 2^(N + s)) for all x (Granlund and Montgomery, *Division by
     /// Invariant Integers using Multiplication*, 1994, theorem 4.2). The least s is taken.
     fn quotient_by(self, divisor: u64) -> Term {
-        let (m, s) = multiplier(divisor);
-        // m has 65 bits at most; the uppermost adds x itself.
-        let wide = |t: Term| t.zero_extended(128);
-        let low = Term::number(m & mask(64), 128);
-        let high = wide(self).times(low).part(64, 64);
-        // Less than x, since the factor is less than 2^64.
+        let width = self.width();
+        let (m, s) = multiplier(divisor, width);
+        // m has N + 1 bits at most; the uppermost adds x itself.
+        let wide = |t: Term| t.zero_extended(2 * width);
+        let low = Term::number(m & mask(width), 2 * width);
+        let high = wide(self).times(low).part(width, width);
+        // Less than x, since the factor is less than 2^N.
         self.is_below(high).not().assume();
-        let whole = match m >> 64 {
-            0 => high.zero_extended(65),
-            _ => high.zero_extended(65).plus(self.zero_extended(65)),
+        let whole = match m >> width {
+            0 => high.zero_extended(width + 1),
+            _ => high
+                .zero_extended(width + 1)
+                .plus(self.zero_extended(width + 1)),
         };
-        let rest = 65 - s;
-        whole.part(s, rest).part(0, rest.min(64)).zero_extended(64)
+        let rest = width + 1 - s;
+        whole
+            .part(s, rest)
+            .part(0, rest.min(width))
+            .zero_extended(width)
     }
 
-    /// The quotient of 64 bits, both read as signed, by a number d from 3 on or from −3 down, cut towards zero: q =
+    /// The quotient of 32 or 64 bits, both read as signed, by a number d from 3 on or from −3 down, cut towards zero: q =
     /// floor(m·x / 2^p), and one more where that is negative, where m has the sign of d, and m and p are those of Warren,
     /// *Hacker's Delight*, 2nd edition, section 10-1.
     pub fn signed_quotient_by(self, divisor: i64) -> Term {
-        let (m, p) = signed_multiplier(divisor.unsigned_abs());
+        let width = self.width();
+        let (m, p) = signed_multiplier(divisor.unsigned_abs(), width);
         let m = if divisor < 0 { m.wrapping_neg() } else { m };
-        let product = self.sign_extended(128).times(Term::number(m, 128));
-        let shift = Term::number((p - 64).into(), 64);
-        let quotient = product.part(64, 64).shifted_down_signed(shift);
-        quotient.plus(quotient.part(63, 1).zero_extended(64))
+        let product = self
+            .sign_extended(2 * width)
+            .times(Term::number(m, 2 * width));
+        let shift = Term::number((p - width).into(), width);
+        let quotient = product.part(width, width).shifted_down_signed(shift);
+        quotient.plus(quotient.part(width - 1, 1).zero_extended(width))
     }
 
     /// The remainder of unsigned numbers; what it is where the divisor is zero nobody says.
@@ -132,31 +141,34 @@ impl Term {
 /// A word of ones.
 const ONES: u128 = u32::MAX as u128;
 
-/// The least s, and m, with 2^(64 + s) ≤ m·d ≤ 2^(64 + s) + 2^s. m has at most 65 bits.
-fn multiplier(divisor: u64) -> (u128, u32) {
+/// The least s, and m, with 2^(width + s) ≤ m·d ≤ 2^(width + s) + 2^s. m has at most width + 1 bits.
+fn multiplier(divisor: u64, width: u32) -> (u128, u32) {
     let d = u128::from(divisor);
     let most = 64 - (divisor - 1).leading_zeros();
     for s in 0..most {
-        let power = 1_u128 << (64 + s);
+        let power = 1_u128 << (width + s);
         let m = power.div_ceil(d);
         if m * d - power <= 1 << s {
             return (m, s);
         }
     }
-    // 2^64 + 2^64·(2^s − d) / d + 1, which needs 65 bits.
-    let power = ((1_u128 << most) - d) << 64;
-    ((1 << 64) + power / d + 1, most)
+    // 2^width + 2^width·(2^s − d) / d + 1, which needs a bit more.
+    let power = ((1_u128 << most) - d) << width;
+    ((1 << width) + power / d + 1, most)
 }
 
-/// The least p from 64 on, and m, for quotients of signed numbers by one from 3 on.
-fn signed_multiplier(divisor: u64) -> (u128, u32) {
+/// The least p from the width on, and m, for quotients of signed numbers by one from 3 on.
+fn signed_multiplier(divisor: u64, width: u32) -> (u128, u32) {
     let d = u128::from(divisor);
-    let largest = (1_u128 << 63) - 1 - (1 << 63) % d;
+    let half = 1_u128 << (width - 1);
+    let largest = half - 1 - half % d;
     let fits = |p: u32| {
         let rest = d - (1_u128 << p) % d;
         (1_u128 << p) > largest * rest
     };
-    let p = (64..127).find(|&p| fits(p)).unwrap_or(127);
+    let p = (width..2 * width - 1)
+        .find(|&p| fits(p))
+        .unwrap_or(2 * width - 1);
     let power = 1_u128 << p;
     ((power + d - power % d) / d, p)
 }
