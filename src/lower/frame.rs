@@ -99,7 +99,6 @@ impl Lower<'_> {
                 let start = self.slots[slot.index()];
                 (SLOTS, i64::from(start) + i64::from(i32::from(offset)))
             }
-            FramePart::Incoming => (INCOMING, 0),
         };
         self.builder.attach_to_last(Attachment::Symbol(SymbolUse {
             role: Role::B,
