@@ -120,6 +120,14 @@ pub fn count_ones(term: Term) -> Term {
 /// How many zeros are above the highest bit of a term that is set, in a term of its width.
 pub fn leading_zeros(term: Term) -> Term {
     let width = term.width();
+    // Of several words: those of the upper half, or of the lower one and all above. So code counts them.
+    if width > 32 && width.is_multiple_of(2) {
+        let half = width / 2;
+        let [low, high] = [0, half].map(|from| term.part(from, half));
+        let count = |t: Term| leading_zeros(t).zero_extended(width);
+        let below = count(low).plus(Term::number(half.into(), width));
+        return Term::choose(high.equals(Term::number(0, half)), below, count(high));
+    }
     let none = Term::number(width.into(), width);
     (0..width).fold(none, |below, i| {
         let is_set = term.part(i, 1).equals(Term::number(1, 1));

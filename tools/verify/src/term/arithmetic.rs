@@ -114,7 +114,7 @@ impl Term {
     /// *Hacker's Delight*, 2nd edition, section 10-1.
     pub fn signed_quotient_by(self, divisor: i64) -> Term {
         let width = self.width();
-        let (m, p) = signed_multiplier(divisor.unsigned_abs(), width);
+        let (m, p) = signed_multiplier(divisor, width);
         let m = if divisor < 0 { m.wrapping_neg() } else { m };
         let product = self
             .sign_extended(2 * width)
@@ -157,10 +157,11 @@ fn multiplier(divisor: u64, width: u32) -> (u128, u32) {
     ((1 << width) + power / d + 1, most)
 }
 
-/// The least p from the width on, and m, for quotients of signed numbers by one from 3 on.
-fn signed_multiplier(divisor: u64, width: u32) -> (u128, u32) {
-    let d = u128::from(divisor);
-    let half = 1_u128 << (width - 1);
+/// The least p from the width on, and the magnitude of m, for quotients of signed numbers by one from 3 on or from −3
+/// down. A negative divisor has a dividend more, which is why its m may be another.
+fn signed_multiplier(divisor: i64, width: u32) -> (u128, u32) {
+    let d = u128::from(divisor.unsigned_abs());
+    let half = (1_u128 << (width - 1)) + u128::from(divisor < 0);
     let largest = half - 1 - half % d;
     let fits = |p: u32| {
         let rest = d - (1_u128 << p) % d;
