@@ -185,16 +185,7 @@ impl Options {
                 Verdict::Refuted(found) => run_line(&name, &function.func, found),
                 Verdict::Proven | Verdict::Open(_) => None,
             };
-            // What a solver says is believed when it fails on the simulator.
-            let replayed = run_line
-                .as_deref()
-                .map(|line| self.fails(&file, function, line));
-            let verdict = match replayed.transpose()? {
-                Some(false) => {
-                    Verdict::Open("a counterexample that does not fail on the simulator".to_owned())
-                }
-                Some(true) | None => verdict,
-            };
+            let (verdict, run_line) = self.replayed(&file, function, verdict, run_line)?;
             Ok(Finding {
                 file: path.to_owned(),
                 name,
@@ -207,9 +198,33 @@ impl Options {
         proven.collect()
     }
 
-    /// Whether a run line of a function fails on the simulator.
-    fn fails(&self, file: &SourceFile, function: &SourceFunction, line: &str) -> Result<bool> {
-        let text = format!("test run\n{}{line}\n", function.func.display());
+    /// What a solver says is believed when it fails on the simulator: called as it is, or by a caller that leaves other
+    /// bits above narrow arguments.
+    fn replayed(
+        &self,
+        file: &SourceFile,
+        function: &SourceFunction,
+        verdict: Verdict,
+        run_line: Option<String>,
+    ) -> Result<(Verdict, Option<String>)> {
+        let (Verdict::Refuted(found), Some(line)) = (&verdict, &run_line) else {
+            return Ok((verdict, run_line));
+        };
+        let text = function.func.display().to_string();
+        if self.fails(file, &format!("{text}{line}\n"))? {
+            return Ok((verdict, run_line));
+        }
+        let caller = caller(&function.name(), &function.func, found, line);
+        if self.fails(file, &format!("{text}\n{caller}\n"))? {
+            return Ok((verdict, Some(caller)));
+        }
+        let reason = "a counterexample that does not fail on the simulator".to_owned();
+        Ok((Verdict::Open(reason), None))
+    }
+
+    /// Whether a run line of a text fails on the simulator.
+    fn fails(&self, file: &SourceFile, text: &str) -> Result<bool> {
+        let text = format!("test run\n{text}");
         let settings = self.settings.over(file)?;
         let alone = SourceFile::parse(&file.name, &text)?;
         let mut report = FileReport::new(&file.name);
@@ -255,6 +270,57 @@ fn effect(effect: Option<&Effect>) -> String {
         Some(Effect::Traps(code)) => format!("a trap with code {code}"),
         None => "something that depends on memory".to_owned(),
     }
+}
+
+/// A function that calls another one with arguments of whole words, of which it takes the low bits, and the run line
+/// for what the counterexample has in them; `line` says what is expected.
+fn caller(
+    name: &str,
+    func: &cranelift_codegen::ir::Function,
+    found: &Counterexample,
+    line: &str,
+) -> String {
+    let (mut wide, mut values, mut body, mut passed) = (vec![], vec![], String::new(), vec![]);
+    let params = func.signature.params.iter().map(|param| param.value_type);
+    for (index, ty) in params.enumerate() {
+        let (argument, above) = (found.arguments[index], found.above[index]);
+        let (width, value) = (ty.bits(), format!("v{}", 100 + index));
+        if width >= 32 {
+            wide.push(format!("{value}: {ty}"));
+            values.push(self::value(ty, argument).unwrap_or_default());
+            passed.push(value);
+            continue;
+        }
+        wide.push(format!("{value}: i32"));
+        let all = (argument | above << width) as u32;
+        values.push((all as i32).to_string());
+        body.push_str(&format!("    {value}0 = ireduce.i{width} {value}\n"));
+        passed.push(format!("{value}0"));
+        if !ty.is_int() {
+            body.push_str(&format!("    {value}1 = bitcast.{ty} little {value}0\n"));
+            passed[index] = format!("{value}1");
+        }
+    }
+    let returns = func.signature.returns.iter();
+    let returns: Vec<String> = returns.map(|param| param.value_type.to_string()).collect();
+    let results: Vec<String> = (0..returns.len())
+        .map(|index| format!("v{index}"))
+        .collect();
+    let types: Vec<&str> = wide
+        .iter()
+        .filter_map(|param| param.split(": ").nth(1))
+        .collect();
+    let (results, returns) = (results.join(", "), returns.join(", "));
+    let expected = line.rsplit(" == ").next().unwrap_or_default();
+    format!(
+        "function %caller({}) -> {returns} {{\n    fn0 = %{name}{}\nblock0({}):\n{body}    {results} = call fn0({})\n    \
+         return {results}\n}}\n; run: %caller({}) == {expected}",
+        types.join(", "),
+        func.signature,
+        wide.join(", "),
+        passed.join(", "),
+        values.join(", "),
+    )
 }
 
 /// The run line that a counterexample is.

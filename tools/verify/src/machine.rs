@@ -100,6 +100,12 @@ pub fn paths(words: &[u128], entry: Entry<'_>, limits: Limits) -> Result<Vec<Pat
     Ok(paths)
 }
 
+/// What stands above a parameter of so many bits in its register, if it is narrow.
+pub fn above(index: usize, width: u32) -> Option<Term> {
+    let more = width.next_multiple_of(32) - width;
+    (more > 0).then(|| variable(&format!("above{index}"), more))
+}
+
 /// A register that nothing has been written to.
 fn untouched(name: &str, number: u16) -> Term {
     variable(&format!("{name}{number}"), 32)
@@ -129,9 +135,9 @@ impl State {
     /// Puts a parameter in its place. What is above a narrow one nobody knows.
     fn enter(&mut self, index: usize, placed: &Placed, value: Term) {
         let words = placed.width.div_ceil(32);
-        let value = match 32 * words - placed.width {
-            0 => value,
-            more => variable(&format!("above{index}"), more).above(value),
+        let value = match above(index, placed.width) {
+            None => value,
+            Some(above) => above.above(value),
         };
         match placed.place {
             abi::Place::Registers { first, .. } => {

@@ -29,6 +29,8 @@ pub enum Verdict {
 pub struct Counterexample {
     /// The bits of the arguments.
     pub arguments: Vec<u128>,
+    /// For each argument what is above it in its register: nobody promises anything about that.
+    pub above: Vec<u128>,
     /// What the function does.
     pub expected: Option<Effect>,
     /// What its code does.
@@ -130,6 +132,14 @@ fn answer(
                 return Ok(Verdict::Open(reason.to_owned()));
             }
             Verdict::Refuted(Counterexample {
+                above: (func.signature.params.iter().enumerate())
+                    .map(|(index, param)| {
+                        let above = machine::above(index, param.value_type.bits());
+                        above
+                            .and_then(|term| inputs.get(&term).copied())
+                            .unwrap_or(0)
+                    })
+                    .collect(),
                 arguments: arguments.collect(),
                 expected,
                 found,

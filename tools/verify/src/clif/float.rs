@@ -1,8 +1,8 @@
-//! Operations on floats that compare and select: they are said exactly. What rounds is what its code computes
-//! ([`super::alone`]).
+//! Operations on floats. What compares and selects is said exactly. Sums and products are the functions that the
+//! machine's instructions are, by their names. What rounds in other ways is what its code computes ([`super::alone`]).
 
 use super::lanes::sign_bit;
-use crate::term::{Term, mask};
+use crate::term::{Sort, Term, Unknown, mask};
 use cranelift_codegen::ir::Opcode;
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_thisgpu::unstable::sim::semantics::softfloat::{F16, F32, F64, Format};
@@ -81,4 +81,46 @@ pub fn extreme(opcode: Opcode, x: Term, y: Term) -> Option<Term> {
     let unordered = is_nan(x, format).or(is_nan(y, format));
     let nan = Term::number(format.nan.into(), x.width());
     Some(Term::choose(unordered, nan, found))
+}
+
+/// Sums and products by the bits of their type: the function of the machine that rounds so, to nearest, without anything
+/// else. Of operands that may change places it knows that they may.
+const ARITHMETIC: [(Opcode, u32, &str); 9] = [
+    (
+        Opcode::Fadd,
+        16,
+        "HADD2 ftz=NoFTZ sat=NoSAT hfmt_v2=F16_V2 D",
+    ),
+    (
+        Opcode::Fmul,
+        16,
+        "HMUL2 ftz=NoFTZ sat=NoSAT hfmt_v2=F16_V2 D",
+    ),
+    (
+        Opcode::Fma,
+        16,
+        "HFMA2 ftz=NoFTZ sat=NoSAT hfmt_v2=F16_V2 relu=NoRELU D",
+    ),
+    (Opcode::Fadd, 32, "FADD ftz=NoFTZ sat=NoSAT rnd=RN D"),
+    (Opcode::Fmul, 32, "FMUL ftz=NoFTZ sat=NoSAT rnd=RN D"),
+    (Opcode::Fma, 32, "FFMA ftz=NoFTZ sat=NoSAT rnd=RN D"),
+    (Opcode::Fadd, 64, "DADD rnd=RN D"),
+    (Opcode::Fmul, 64, "DMUL rnd=RN D"),
+    (Opcode::Fma, 64, "DFMA rnd=RN D"),
+];
+
+/// A sum or a product of floats, the exact result rounded once.
+pub fn arithmetic(opcode: Opcode, operands: &[Term]) -> Option<Term> {
+    let width = operands[0].width();
+    if opcode == Opcode::Fsub {
+        let negative = operands[1].xor(sign_bit(width));
+        return arithmetic(Opcode::Fadd, &[operands[0], negative]);
+    }
+    let mut all = ARITHMETIC.iter();
+    let (.., name) = all.find(|(of, bits, _)| *of == opcode && *bits == width)?;
+    let function = Unknown {
+        name: (*name).to_owned(),
+        is_symmetric: true,
+    };
+    Some(Term::apply(&function, operands, Sort::Bits(width)))
 }

@@ -65,7 +65,9 @@ impl Walk<'_> {
                     across(opcode, args[0], args[1], from).or_else(|| {
                         self.each_lane(inst, &args, ty, &|operands| {
                             let (x, y) = (operands[0], operands[1]);
-                            binary(opcode, x, y).or_else(|| float::extreme(opcode, x, y))
+                            binary(opcode, x, y)
+                                .or_else(|| float::extreme(opcode, x, y))
+                                .or_else(|| float::arithmetic(opcode, operands))
                         })
                     })
                 }
@@ -237,6 +239,9 @@ impl Walk<'_> {
                 Opcode::Blendv => self.each_lane(inst, args, ty, &|operands| {
                     let is_negative = operands[0].is_less(Term::number(0, operands[0].width()));
                     Some(Term::choose(is_negative, operands[1], operands[2]))
+                }),
+                Opcode::Fma => self.each_lane(inst, args, ty, &|operands| {
+                    float::arithmetic(opcode, operands)
                 }),
                 Opcode::Bitselect => Some(args[0].and(args[1]).or(args[0].not().and(args[2]))),
                 _ => None,
