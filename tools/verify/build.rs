@@ -1,4 +1,5 @@
-//! Hashes what says what CLIF and words mean: verdicts are kept as long as it is the same.
+//! Hashes what says what CLIF and words mean, and what the compiler is made of: verdicts are kept as long as what they
+//! depend on is the same.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -14,14 +15,25 @@ const SOURCES: [&str; 7] = [
     "tools/verify/src",
 ];
 
+/// What the compiler is made of.
+const COMPILER: [&str; 3] = ["Cargo.lock", "isle", "src"];
+
 fn main() {
     let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let root = package
         .ancestors()
         .nth(2)
         .expect("the package lies in tools");
+    for (name, sources) in [("MEANING", &SOURCES[..]), ("COMPILER", &COMPILER)] {
+        let digits = hash(root, sources);
+        println!("cargo::rustc-env=THISGPU_{name}_HASH={digits}");
+    }
+}
+
+/// A hash of files and folders, with their names.
+fn hash(root: &Path, sources: &[&str]) -> String {
     let mut files = Vec::new();
-    for source in SOURCES {
+    for source in sources {
         let path = root.join(source);
         println!("cargo::rerun-if-changed={}", path.display());
         list(&path, &mut files);
@@ -40,10 +52,8 @@ fn main() {
             hasher.update(part);
         }
     }
-    let digits: String = (hasher.finalize().iter())
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    println!("cargo::rustc-env=THISGPU_MEANING_HASH={digits}");
+    let digits = hasher.finalize();
+    digits.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The files of a folder and of those in it, or the file.

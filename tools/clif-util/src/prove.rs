@@ -26,7 +26,7 @@ pub struct Options {
     /// CLIF files, and folders with such files.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// How long a solver may take for a function, in seconds.
+    /// How long a solver may take for a question, in seconds. A function may have dozens.
     #[arg(long, default_value_t = 5, value_name = "S")]
     time: u64,
     /// Most paths through a function.

@@ -2,12 +2,12 @@
 //! the sources that say what both mean.
 //!
 //! A line is a hash and a verdict. Lines are only appended, so processes may share a file; of two lines for one hash the
-//! later counts. A counterexample is not kept: it is cheap to find again.
+//! later counts. A counterexample is not kept: it is cheap to find again. Nor is that no solver answered in time.
 
 use crate::clif::Limits;
-use crate::proof::Verdict;
+use crate::proof::{NO_ANSWER, Verdict};
 use crate::solver::SolverError;
-use cranelift_codegen::ir::Function;
+use cranelift_codegen::ir::{Function, Opcode, Value};
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
@@ -34,6 +34,9 @@ impl Key {
     /// And of another function.
     pub fn function(&mut self, func: &Function) {
         self.text(&func.display().to_string());
+        if asks_compiler(func) {
+            self.text(env!("THISGPU_COMPILER_HASH"));
+        }
     }
 
     /// And of code.
@@ -54,6 +57,29 @@ impl Key {
     }
 }
 
+/// Whether what a function means depends on compiled code: of divisions, of operations that round, of intrinsics.
+fn asks_compiler(func: &Function) -> bool {
+    let insts = func
+        .layout
+        .blocks()
+        .flat_map(|b| func.layout.block_insts(b));
+    let is_float = |&v: &Value| func.dfg.value_type(v).lane_type().is_float();
+    let mut asks = insts.map(|inst| {
+        let opcode = func.dfg.insts[inst].opcode();
+        let is_division = matches!(
+            opcode,
+            Opcode::Udiv | Opcode::Sdiv | Opcode::Urem | Opcode::Srem
+        );
+        let mut values = func
+            .dfg
+            .inst_args(inst)
+            .iter()
+            .chain(func.dfg.inst_results(inst));
+        is_division || opcode.is_call() || values.any(is_float)
+    });
+    asks.any(|asks| asks)
+}
+
 /// Verdicts of a file.
 #[derive(Debug)]
 pub struct Kept {
@@ -67,11 +93,12 @@ impl Kept {
     /// # Errors
     /// When it cannot be read or made.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
+        let text = String::from_utf8_lossy(&bytes);
         let line = |line: &str| {
             let (hash, verdict) = line.split_once(' ')?;
             let verdict = match verdict {
@@ -80,9 +107,14 @@ impl Kept {
             };
             Some((hash.to_owned(), verdict))
         };
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        // A process that was stopped may have left a part of a line.
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(b"\n")?;
+        }
         Ok(Kept {
             known: Mutex::new(text.lines().filter_map(line).collect()),
-            file: Mutex::new(OpenOptions::new().append(true).create(true).open(path)?),
+            file: Mutex::new(file),
         })
     }
 
@@ -103,6 +135,8 @@ impl Kept {
         let verdict = find()?;
         let line = match &verdict {
             Verdict::Proven => format!("{hash} proven\n"),
+            // Another time a solver may answer.
+            Verdict::Open(reason) if reason == NO_ANSWER => return Ok(verdict),
             Verdict::Open(reason) => format!("{hash} open {reason}\n"),
             Verdict::Refuted(_) => return Ok(verdict),
         };

@@ -97,6 +97,7 @@ fn division(dividend: Term, divisor: Term) -> Option<Division> {
             parameters: &parameters,
             results: &result,
             memory: initial_memory(),
+            condition: Term::known(true),
         };
         let paths = machine::paths(words, entry, limits).ok()?;
         paths.into_iter().find_map(|path| match path.end {

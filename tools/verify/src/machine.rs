@@ -55,6 +55,8 @@ pub struct Entry<'a> {
     pub results: &'a [Placed],
     /// Memory.
     pub memory: Term,
+    /// What holds then.
+    pub condition: Term,
 }
 
 /// All paths through the words of a function.
@@ -66,6 +68,7 @@ pub fn paths(words: &[u128], entry: Entry<'_>, limits: Limits) -> Result<Vec<Pat
         parameters,
         results,
         memory,
+        condition,
     } = entry;
     let insts: Vec<Option<Inst<PReg>>> = (words.iter())
         .map(|&word| decode(word).ok().map(|(inst, _)| inst))
@@ -77,7 +80,7 @@ pub fn paths(words: &[u128], entry: Entry<'_>, limits: Limits) -> Result<Vec<Pat
         results,
     };
     let mut state = State {
-        condition: Term::known(true),
+        condition,
         at: 0,
         registers: HashMap::new(),
         uniform: HashMap::new(),
@@ -155,6 +158,12 @@ impl State {
         }
     }
 
+    /// A uniform register.
+    fn uniform(&self, number: u8) -> Term {
+        let known = self.uniform.get(&number).copied();
+        known.unwrap_or_else(|| untouched("UR", number.into()))
+    }
+
     /// A value in its place.
     fn leave(&self, placed: &Placed) -> Result<Term, Open> {
         let words = placed.width.div_ceil(32);
@@ -213,6 +222,24 @@ fn is_of_parameter(address: Term) -> bool {
         _ => false,
     };
     definitions_first(address).into_iter().any(is_word)
+}
+
+/// Whether a term depends on a register, a bit above a narrow parameter, or a byte of the frame that nothing was written
+/// to.
+pub fn reads_what_nobody_set(term: Term) -> bool {
+    let is_unset = |name: &str| {
+        let numbered = |letters: &str| {
+            let digits = name.strip_prefix(letters).unwrap_or_default();
+            !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '-')
+        };
+        ["R", "UR", "P", "frame", "above"].into_iter().any(numbered)
+    };
+    definitions_first(term)
+        .into_iter()
+        .any(|term| match term.operation() {
+            Operation::Variable(number) => is_unset(&variable_of(number).0),
+            _ => false,
+        })
 }
 
 /// The upper word of addresses of shared memory.
@@ -312,10 +339,7 @@ impl Machine<'_> {
         Ok(match found.source {
             BroadcastSource::Immediate(value) => Term::number(value.into(), 32),
             BroadcastSource::Uniform(63) => Term::number(0, 32),
-            BroadcastSource::Uniform(number) => {
-                let known = state.uniform.get(&number).copied();
-                known.unwrap_or_else(|| untouched("UR", number.into()))
-            }
+            BroadcastSource::Uniform(number) => state.uniform(number),
             BroadcastSource::Constant { bank, offset } => constant(bank, offset),
         })
     }
@@ -332,7 +356,7 @@ impl Machine<'_> {
     fn pure(&self, state: &mut State, op: &Op, inst: &Inst<PReg>, guard: Term) -> Result<(), Open> {
         let mut lane = Lane::new(self, state, op, guard);
         if evaluate(Reference::default(), inst, &mut lane) {
-            return Ok(());
+            return lane.finish();
         }
         self.unknown(state, op, inst, guard)
     }
@@ -371,9 +395,9 @@ impl Machine<'_> {
                 Ok(Next::Behind)
             }
             // What is the same in all lanes is what this one has.
-            Action::ToUniform => self.to_uniform(state, op, Role::A).map(|()| Next::Behind),
+            Action::ToUniform => self.to_uniform(state, op, Role::B).map(|()| Next::Behind),
             Action::UniformLoad => self.to_uniform(state, op, Role::B).map(|()| Next::Behind),
-            // What lanes do together is an unknown function of what this one brings.
+            // What lanes do together is an unknown function of what this one brings, and of what brought it here.
             Action::Shuffle(_) | Action::Vote(_) | Action::Match => self
                 .unknown(state, op, inst, Term::known(true))
                 .map(|()| Next::Behind),

@@ -24,6 +24,9 @@ pub enum Verdict {
     Open(String),
 }
 
+/// The reason of what is open because solvers need more time.
+pub const NO_ANSWER: &str = "no solver answered in time";
+
 /// Inputs for which a function and its code differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
@@ -110,7 +113,7 @@ fn answer(
     let differs = substituted(differs, &known);
     Ok(match can_hold(differs, solvers)? {
         Answer::Never => Verdict::Proven,
-        Answer::Unknown => Verdict::Open("no solver answered in time".to_owned()),
+        Answer::Unknown => Verdict::Open(NO_ANSWER.to_owned()),
         Answer::Holds(inputs) => {
             let arguments = arguments
                 .iter()
@@ -229,6 +232,16 @@ fn arguments(func: &Function, kernel: bool) -> Result<Vec<Term>, Open> {
     Ok(offsets.iter().zip(&widths).map(value).collect())
 }
 
+/// Paths that all return so many values, or trap: a function does not end as a kernel does.
+fn ending_with(paths: Vec<Path>, count: usize) -> Result<Vec<Path>, Open> {
+    let is_other =
+        |path: &Path| matches!(&path.end, End::Returned { results, .. } if results.len() != count);
+    match paths.iter().any(is_other) {
+        true => Err(Open::new("EXIT in a function, or RET in a kernel")),
+        false => Ok(paths),
+    }
+}
+
 /// What a kernel and its words come to.
 fn kernel_sides(
     func: &Function,
@@ -241,8 +254,9 @@ fn kernel_sides(
         parameters: &[],
         results: &[],
         memory: initial_memory(),
+        condition: Term::known(true),
     };
-    let code = machine::paths(words, entry, limits)?;
+    let code = ending_with(machine::paths(words, entry, limits)?, 0)?;
     Ok([Outcome::of(&source, &[]), Outcome::of(&code, &[])])
 }
 
@@ -271,8 +285,9 @@ fn function_sides(
         parameters: &parameters,
         results: &results,
         memory: initial_memory(),
+        condition: Term::known(true),
     };
-    let code = machine::paths(words, entry, limits)?;
+    let code = ending_with(machine::paths(words, entry, limits)?, widths.len())?;
     Ok([Outcome::of(&source, &widths), Outcome::of(&code, &widths)])
 }
 

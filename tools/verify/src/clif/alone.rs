@@ -107,9 +107,17 @@ impl Walk<'_> {
             parameters: &parameters,
             results: &results,
             memory: state.memory,
+            condition: state.condition,
         };
         let paths = machine::paths(&words, entry, LIMITS)?;
         let outcome = Outcome::of(&paths, &widths);
+        let parts = [outcome.trap, outcome.memory].into_iter();
+        if parts
+            .chain(outcome.results.iter().copied())
+            .any(machine::reads_what_nobody_set)
+        {
+            return Err(Open::new("code of an operation reads what nobody has set"));
+        }
         for code in outcome.trap_codes() {
             let traps = outcome.trap.equals(Term::number(code.into(), 8));
             self.trap_if(state, traps, code);

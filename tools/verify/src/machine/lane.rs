@@ -1,11 +1,13 @@
 //! One instruction of a lane, for the semantics: its operands as terms, and where its results go.
 
 use super::{Machine, State};
+use crate::outcome::Open;
 use crate::term::Term;
-use crate::words::{Condition, Vector, variable};
+use crate::words::{Condition, Vector};
 use cranelift_thisgpu::unstable::isa::Role;
 use cranelift_thisgpu::unstable::isa::semantics::{Gather, Scatter};
 use cranelift_thisgpu::unstable::sim::decode::{Action, Op, PT, ZERO};
+use std::cell::RefCell;
 
 /// One instruction's operands and results, for the semantics.
 pub(super) struct Lane<'a> {
@@ -16,6 +18,8 @@ pub(super) struct Lane<'a> {
     op: &'a Op,
     guard: Term,
     is_uniform: bool,
+    /// Why something that was read is not known.
+    open: RefCell<Option<Open>>,
 }
 
 impl<'a> Lane<'a> {
@@ -33,7 +37,16 @@ impl<'a> Lane<'a> {
             op,
             guard,
             is_uniform: matches!(op.action, Action::PureOnce(_)),
+            open: RefCell::default(),
         }
+    }
+
+    /// What was read that is not known.
+    ///
+    /// # Errors
+    /// That.
+    pub(super) fn finish(self) -> Result<(), Open> {
+        self.open.into_inner().map_or(Ok(()), Err)
     }
 
     fn read(&self, role: Role, words: u8) -> Term {
@@ -43,8 +56,10 @@ impl<'a> Lane<'a> {
             Ok(term) if term.width() == width => term,
             Ok(term) if term.width() > width => term.part(0, width),
             Ok(term) => term.zero_extended(width),
-            // Named by the caller: what is missing has a variable of its own.
-            Err(_) => variable("missing", width),
+            Err(open) => {
+                self.open.replace(Some(open));
+                Term::number(0, width)
+            }
         }
     }
 
@@ -57,6 +72,8 @@ impl<'a> Lane<'a> {
             let column = operand.column + word as u16;
             if self.is_uniform {
                 if column < 63 {
+                    let before = self.before.uniform(column as u8);
+                    let new = Term::choose(self.guard, new, before);
                     self.state.uniform.insert(column as u8, new);
                 }
             } else if column < ZERO {
@@ -104,7 +121,12 @@ impl Gather<Vector<32>> for Lane<'_> {
     }
 
     fn number(&self, role: Role) -> u32 {
-        self.read(role, 1).as_number().unwrap_or(0) as u32
+        let number = self.read(role, 1).as_number();
+        if number.is_none() {
+            let open = Open::new("a number that is not known");
+            self.open.replace(Some(open));
+        }
+        number.unwrap_or(0) as u32
     }
 
     fn signed(&self, role: Role) -> i32 {

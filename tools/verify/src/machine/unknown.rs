@@ -17,7 +17,7 @@ use cranelift_thisgpu::unstable::isa::table::{
     Direction, FieldType, FieldValue, OperandInfo, Swap,
 };
 use cranelift_thisgpu::unstable::isa::{Inst, PReg, RegisterClass, Role};
-use cranelift_thisgpu::unstable::sim::decode::Op;
+use cranelift_thisgpu::unstable::sim::decode::{Action, Op};
 use cranelift_thisgpu::unstable::sim::semantics::compare::halves;
 use hashbrown::HashMap;
 
@@ -37,7 +37,10 @@ impl Machine<'_> {
         inst: &Inst<PReg>,
         guard: Term,
     ) -> Result<(), Open> {
-        let sources = self.sources(state, op, inst)?;
+        let mut sources = self.sources(state, op, inst)?;
+        if let Action::Shuffle(_) | Action::Vote(_) | Action::Match = op.action {
+            sources.values.push(state.condition);
+        }
         let integer = sources
             .values
             .first()
