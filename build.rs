@@ -173,8 +173,8 @@ struct Contexts<'a> {
     functions: &'a str,
 }
 
-/// Compiles rules to `name`.rs, and writes the implementation of their context beside them. Cranelift has a macro for the methods
-/// that its file of numerics declares.
+/// Compiles rules to `name`.rs, and writes the implementation of their context beside them. Cranelift has a macro for
+/// the methods that its file of numerics declares.
 fn compile(
     files: &[PathBuf],
     numerics: &Path,

@@ -53,8 +53,8 @@ pub fn run(
     Ok(status(&tally))
 }
 
-/// Proves every integer operation alone at each of its types and divisions by constants, or so many random sequences of them. Status 1 if one is
-/// refuted; what is open is named.
+/// Proves every integer operation alone at each of its types and divisions by constants, or so many random sequences
+/// of operations. Status 1 if one is refuted; what is open is named.
 pub fn straight(
     number: Option<u64>,
     first: u64,

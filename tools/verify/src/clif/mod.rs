@@ -1,7 +1,8 @@
 //! CLIF as terms: all paths through a function, and where each leads.
 //!
 //! The meaning of operations is written here from Cranelift's documentation and shares nothing with the compiler that
-//! is checked. What is not said here is an [`Open`] with its name.
+//! is checked, but for operations that round floats in other ways than sums and products and for calls of intrinsics:
+//! they are what their code alone computes (`alone`). What is not said here is an [`Open`] with its name.
 
 mod alone;
 mod float;
