@@ -330,7 +330,7 @@ fn differs_in_nans(command: &RunCommand, results: &[DataValue], signature: &Sign
 }
 
 /// True if the float lanes of two values are equal or both NaN.
-fn same_but_nans(a: &DataValue, b: &DataValue, ty: Type) -> bool {
+pub fn same_but_nans(a: &DataValue, b: &DataValue, ty: Type) -> bool {
     // Bits of the fraction, and the bits below the sign.
     let fraction = match ty.lane_type() {
         types::F16 => 10,

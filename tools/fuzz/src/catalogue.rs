@@ -10,8 +10,8 @@ use crate::{host, interpreter, nan, write};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::data_value::DataValue;
 use cranelift_codegen::ir::{
-    AbiParam, Function, InstBuilder, Opcode, Signature, StackSlotData, StackSlotKind, Type,
-    UserFuncName, types,
+    AbiParam, Endianness, Function, InstBuilder, InstructionData, Opcode, Signature, StackSlotData,
+    StackSlotKind, Type, UserFuncName, types,
 };
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Flags};
@@ -58,6 +58,46 @@ const CANCELLED: &str = "two overflows that cancel out count as one";
 /// Bits of the vectors that the host is asked for. Back ends accept narrower ones and work on whole registers: x86-64's
 /// `vany_true` of two lanes also looks at what is above them.
 const HOST_VECTOR: u32 = 128;
+
+/// Whether code of the host's back end can be trusted with a function: vectors are whole registers, and casts keep the
+/// order of lanes that x86-64 has.
+pub fn host_knows(func: &Function) -> bool {
+    let types = func.dfg.values().map(|value| func.dfg.value_type(value));
+    let mut vectors = types.filter(|ty| ty.is_vector());
+    let mut insts = func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block));
+    let is_big = |inst| match func.dfg.insts[inst] {
+        InstructionData::LoadNoOffset {
+            opcode: Opcode::Bitcast,
+            flags,
+            ..
+        } => func.dfg.mem_flags[flags].explicit_endianness() == Some(Endianness::Big),
+        _ => false,
+    };
+    vectors.all(|ty| ty.bits() == HOST_VECTOR) && !insts.any(is_big)
+}
+
+/// What the interpreter is known to compute wrongly in a function.
+pub fn interpreter_mistakes(func: &Function) -> Option<&'static str> {
+    let insts = func
+        .layout
+        .blocks()
+        .flat_map(|block| func.layout.block_insts(block));
+    let mut mistakes = insts.filter_map(|inst| {
+        let opcode = func.dfg.insts[inst].opcode();
+        interpreter_mistake(opcode, func.dfg.ctrl_typevar(inst))
+    });
+    mistakes.next()
+}
+
+fn interpreter_mistake(opcode: Opcode, control: Type) -> Option<&'static str> {
+    let mut known = INTERPRETER_IS_WRONG.iter();
+    known
+        .find(|(wrong, on, _)| *wrong == opcode && on.is_none_or(|on| on == control))
+        .map(|(_, _, reason)| *reason)
+}
 
 /// All operations, and what is known of them.
 pub struct Catalogue {
@@ -224,11 +264,8 @@ impl Catalogue {
                 let Operation {
                     opcode, control, ..
                 } = entry.operation;
-                let wrong = INTERPRETER_IS_WRONG
-                    .iter()
-                    .find(|(wrong, on, _)| *wrong == opcode && on.is_none_or(|on| on == control));
-                match wrong {
-                    Some((_, _, reason)) => Err((*reason).to_owned()),
+                match interpreter_mistake(opcode, control) {
+                    Some(reason) => Err(reason.to_owned()),
                     None => interpreted(&alone(entry.operation)),
                 }
             }),

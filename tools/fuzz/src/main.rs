@@ -53,6 +53,9 @@ struct Arguments {
     /// With `--prove-rules`: where the page goes.
     #[arg(long, requires = "prove_rules", value_name = "FILE")]
     page: Option<PathBuf>,
+    /// Run functions for each rule of floats with so many arguments, on the simulator and on the host.
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "gaps", "simt", "print", "reduce", "write", "prove"])]
+    rule_numbers: Option<usize>,
     /// With what proves: a file for verdicts. What is in it is not proven again.
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
@@ -134,6 +137,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let kept = arguments.verdicts.as_deref();
     if let Some(random) = arguments.prove_rules {
         return prove::rules(random, arguments.seed, kept, arguments.page.as_deref());
+    }
+    if let Some(number) = arguments.rule_numbers {
+        return prove::numbers(&catalogue, number, arguments.seed);
     }
     if arguments.prove_operations || arguments.straight {
         return prove::straight(arguments.prove, arguments.seed, &arguments.set, kept);

@@ -10,6 +10,7 @@ use fuzz::program::Program;
 use fuzz::random::Random;
 use fuzz::rules::catalogue::Catalogue;
 use fuzz::rules::corpus::Corpus;
+use fuzz::rules::numbers::{self, Tested};
 use fuzz::rules::source::Rule;
 use fuzz::straight;
 use rayon::prelude::*;
@@ -135,12 +136,55 @@ fn of_text(name: &str, text: &str, settings: &[&String], prover: &Prover) -> Res
     Ok(tally)
 }
 
+/// Functions among which each rule of floats is looked for that are random.
+const RANDOM: u64 = 1000;
+
+/// Runs functions for each rule of floats with so many arguments. Status 1 if one differs from the host.
+pub fn numbers(catalogue: &catalogue::Catalogue, arguments: usize, seed: u64) -> Result<ExitCode> {
+    let corpus = Corpus {
+        random: RANDOM,
+        seed,
+    };
+    let subjects = corpus.compile(repository()?)?;
+    let tested = numbers::test(&subjects, catalogue, arguments, seed);
+    for (fired, reason) in &tested.without {
+        println!(
+            "{}:{} {}: not run: {reason}",
+            fired.file, fired.line, fired.ty
+        );
+    }
+    for difference in &tested.differences {
+        println!("{difference}");
+    }
+    let Tested {
+        rules,
+        functions,
+        exhaustive,
+        calls,
+        ..
+    } = tested;
+    println!(
+        "{rules} rules and types in {functions} functions, {exhaustive} of them with all arguments, {calls} calls, \
+         {} differ, {} rules and types not run, seed {seed}",
+        tested.differences.len(),
+        tested.without.len()
+    );
+    Ok(if tested.differences.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+/// The folder of the repository.
+fn repository() -> Result<&'static Path> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    root.context("the package lies in tools")
+}
+
 /// Proves functions until each rule has one. Status 1 if one is refuted.
 pub fn rules(random: u64, seed: u64, kept: Option<&Path>, page: Option<&Path>) -> Result<ExitCode> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .context("the package lies in tools")?;
+    let repository = repository()?;
     let prover = prover(kept)?;
     let corpus = Corpus { random, seed };
     let subjects = corpus.compile(repository)?;

@@ -1,7 +1,7 @@
 //! What proofs take CLIF to mean, against the host and Cranelift's interpreter: every integer operation alone, at each
 //! of its types, for corner and random values.
 //!
-//! What traps is left out: the oracles end there. `tools/verify/tests/specification.rs` compares that too.
+//! What traps is left out: the oracles end there. `tools/fuzz/tests/specification.rs` compares that too.
 
 use cranelift_codegen::data_value::DataValue;
 use fuzz::catalogue::{Catalogue, Oracle};

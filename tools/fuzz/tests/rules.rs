@@ -1,6 +1,8 @@
 //! `docs/rules.md` has every rule, and the functions that it names are compiled by them still; some are proven again.
 
+use fuzz::catalogue::Catalogue;
 use fuzz::rules::corpus::{Corpus, Subject};
+use fuzz::rules::numbers::{self, Tested};
 use fuzz::rules::page::Row;
 use fuzz::rules::source::Rule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 use thisgpu_verify::{Limits, Prover, Solvers, Verdict};
 
+/// Arguments that functions of floats are run with.
+const NUMBERS: usize = 128;
+/// Their seed.
+const SEED: u64 = 1;
 /// Random functions that the page is made with.
 const RANDOM: u64 = 1000;
 /// One in so many functions is proven again.
@@ -53,6 +59,7 @@ fn the_page_has_every_rule_and_its_functions_are_proven() {
         functions.insert(function.as_str());
     }
     println!("{} rules, {} functions", rows.len(), functions.len());
+    run(subjects.values().copied());
     prove(functions.iter().map(|name| subjects[name]).step_by(AGAIN));
 }
 
@@ -61,6 +68,21 @@ fn without_function(row: Row) -> Row {
         function: None,
         ..row
     }
+}
+
+/// Runs the rules of floats with few numbers: nothing differs from the host.
+fn run<'a>(subjects: impl Iterator<Item = &'a Subject>) {
+    let subjects: Vec<Subject> = subjects.cloned().collect();
+    let tested = numbers::test(&subjects, &Catalogue::new(), NUMBERS, SEED);
+    let Tested { rules, calls, .. } = tested;
+    println!("{rules} rules and types of floats in {calls} calls, seed {SEED}");
+    assert!(tested.differences.is_empty(), "{:?}", tested.differences);
+    let without = tested.without.len();
+    assert!(
+        rules > without,
+        "{rules} are run and {without} are not: {:?}",
+        tested.without
+    );
 }
 
 /// Proves functions: none is refuted, and few need longer than is waited for.

@@ -46,6 +46,7 @@ const FOLDER: &str = "filetests";
 const CHOICES: u64 = 24;
 
 /// A function with its code and the rules that it was lowered by.
+#[derive(Clone)]
 pub struct Subject {
     /// Where it is found: file and name, operation, or seed.
     pub name: String,
@@ -59,6 +60,16 @@ impl Subject {
     /// The function.
     pub fn function(&self) -> &SourceFunction {
         &self.compiled.0.functions[self.index]
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &SourceFile {
+        &self.compiled.0
+    }
+
+    /// Which of the functions of its file it is.
+    pub fn position(&self) -> usize {
+        self.index
     }
 
     /// The code of its file.
