@@ -446,7 +446,7 @@ impl Compiler {
             let kind = input.kind(&prepared.func.signature);
             let names = |name: &ExternalName| input.symbol(name);
             let input = analyzed.input(name, kind, &names, options);
-            lower::lower(&input, lowering, &mut remarks)
+            lower::lower(&input, lowering, &mut constants, &mut remarks)
         })?;
         preparer.recycle(prepared);
         let program = watch.verifies().then(|| Program::of(&code)).flatten();

@@ -8,7 +8,7 @@
 /// Registers and places of the calling convention.
 pub mod abi {
     pub use crate::abi::{
-        CALLEE_SAVED, Place, Placer, RETURN_ADDRESS, SHARED_WINDOW, STACK_POINTER,
+        CALLEE_SAVED, CONSTANT_BANK, Place, Placer, RETURN_ADDRESS, SHARED_WINDOW, STACK_POINTER,
         parameter_offsets,
     };
 }

@@ -1,6 +1,6 @@
-//! What a function keeps in constant bank 3: its jump tables.
+//! What a function keeps in constant bank 3: wide numbers that are operands, and its jump tables.
 //!
-//! The entries of a table are code offsets that are known when the function is emitted, so its place is reserved first
+//! Numbers are placed by lowering, as long as there is room. The entries of a table are code offsets that are known when the function is emitted, so its place is reserved first
 //! and filled then. Tables that the bank has no room for go to the module's data, in global memory. Places count from
 //! the start of the function's own constants; where those stand among the module's is known when all functions are
 //! ([`Places`]), and relocations say which words depend on it.
@@ -11,6 +11,9 @@ use thiserror::Error;
 
 /// Name of the data object with the jump tables that the bank has no room for.
 pub const TABLES: &str = "$jump_tables";
+
+/// What the constants of a function are aligned to in bytes: the widest operand there.
+pub const ALIGN: usize = 8;
 
 /// Name of the module's constants in relocations.
 pub const CONSTANTS: &str = "$constants";
@@ -70,6 +73,18 @@ impl Constants {
         }
     }
 
+    /// Adds a number of 64 bits, at a multiple of 8; none if the bank has no room for it.
+    pub fn add_wide(&mut self, bits: u64) -> Option<u32> {
+        let place = self.bytes.len().next_multiple_of(ALIGN);
+        let bytes = bits.to_le_bytes();
+        if place + bytes.len() > self.room as usize {
+            return None;
+        }
+        self.bytes.resize(place, 0);
+        self.bytes.extend_from_slice(&bytes);
+        Some(place as u32)
+    }
+
     /// Reserves zeroed room for a jump table of so many entries: in the bank, or behind its end in the data object
     /// [`TABLES`]; see [`Constants::in_data`].
     ///
@@ -110,15 +125,20 @@ impl Constants {
     /// # Errors
     /// When there is no room for them.
     pub fn append(&mut self, function: &Constants) -> Result<Places, ConstantsFull> {
+        let start = match function.bytes.is_empty() {
+            true => self.bytes.len(),
+            false => self.bytes.len().next_multiple_of(ALIGN),
+        };
         let places = Places {
-            bank: self.bytes.len() as u32,
+            bank: start as u32,
             data: self.tables.len() as u32,
         };
-        if self.bytes.len() + function.bytes.len() > self.room as usize {
+        if start + function.bytes.len() > self.room as usize {
             return Err(ConstantsFull::Bank);
         }
         let end = MAX_CONSTANTS as usize + self.tables.len() + function.tables.len();
         u32::try_from(end).map_err(|_| ConstantsFull::Data)?;
+        self.bytes.resize(start, 0);
         self.bytes.extend_from_slice(&function.bytes);
         self.tables.extend_from_slice(&function.tables);
         Ok(places)

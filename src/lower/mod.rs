@@ -42,6 +42,7 @@ pub use state::{Facts, Input};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::ordering::Access;
 use crate::analysis::uses::has_effect;
+use crate::emit;
 use crate::error::{ErrorList, Errors};
 use crate::isa::generated::membar;
 use crate::isa::{VReg, build};
@@ -51,7 +52,9 @@ use blocks::BlockOrder;
 use constants::Constants;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, Inst, Value};
+use hashbrown::HashMap;
 use home::Home;
+use operation::pool::Pool;
 use smallvec::smallvec;
 use source::{InstOutput, Output, PSrc};
 use state::Lower;
@@ -64,15 +67,17 @@ pub struct Scratch {
     homes: SecondaryMap<Value, Home>,
     constants: SecondaryMap<ir::Block, Constants>,
     order: BlockOrder,
+    pool: HashMap<u64, u32>,
 }
 
-/// Lowers one function; `remarks` hear of accesses in pieces.
+/// Lowers one function; wide immediates go to its `constants`, and `remarks` hear of accesses in pieces.
 ///
 /// # Errors
 /// Every operation that has no rule, all at once, with opcode, type and line.
 pub fn lower(
     input: &Input<'_>,
     scratch: &mut Scratch,
+    function_constants: &mut emit::Constants,
     remarks: &mut Remarks,
 ) -> Result<VCode<VReg>, Errors> {
     let Scratch {
@@ -80,7 +85,9 @@ pub fn lower(
         homes,
         constants,
         order,
+        pool,
     } = scratch;
+    pool.clear();
     homes.clear();
     homes.resize(input.func.dfg.num_values());
     constants.clear();
@@ -99,6 +106,10 @@ pub fn lower(
         builder,
         homes,
         use_counts: OnceCell::new(),
+        pool: Pool {
+            constants: function_constants,
+            places: pool,
+        },
         constants,
         current: None,
         call_meeting: Meeting::Together,

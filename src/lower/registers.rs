@@ -33,12 +33,14 @@ impl Lower<'_> {
                 Regs::one(self.load_constant(bank, offset))
             }
             // The words of a wide operand need registers of their own. MOV.64 reads registers only (errata I-66).
-            Base::Imm(_) | Base::Constant { .. } => Regs::from_fn(words.into(), |word| {
-                self.move_word(Src {
-                    base: base.slice(word as u8, 1),
-                    ..Src::ZERO
+            Base::Imm(_) | Base::Pooled(_) | Base::Constant { .. } => {
+                Regs::from_fn(words.into(), |word| {
+                    self.move_word(Src {
+                        base: base.slice(word as u8, 1),
+                        ..Src::ZERO
+                    })
                 })
-            }),
+            }
         }
     }
 
@@ -108,6 +110,7 @@ impl Lower<'_> {
             Base::Imm(_) => Some(self.emit_umov(USrc::new(plain)).regs()),
             Base::Constant { .. } if wide => Some(self.emit_uldc_64(USrc64::new(plain)).regs()),
             Base::Constant { .. } => Some(self.emit_uldc(USrc::new(plain)).regs()),
+            Base::Pooled(_) => unreachable!("the uniform datapath has no constant operands"),
             Base::Value { value, .. } => {
                 unreachable!("{value} lives in general registers")
             }

@@ -99,6 +99,9 @@ impl Regs {
 pub enum Base {
     /// An immediate of one, two or four words; 0 is the hard-wired register.
     Imm(u128),
+    /// An immediate of two words that is an operand in the function's own constants where a form takes one. Only while
+    /// a form is chosen.
+    Pooled(u64),
     /// Constant memory: bank and byte offset.
     Constant {
         /// Bank.
@@ -131,6 +134,7 @@ impl Base {
             Base::Imm(v) => Base::Imm(
                 (v >> (32 * u32::from(first))) & (u128::MAX >> (128 - 32 * u32::from(words))),
             ),
+            Base::Pooled(v) => Base::Imm(v.into()).slice(first, words),
             Base::Constant { bank, offset } => Base::Constant {
                 bank,
                 offset: offset + 4 * u32::from(first),
@@ -284,7 +288,7 @@ impl Src {
     pub(super) fn is_special(&self) -> bool {
         match self.base {
             Base::Imm(value) => value != 0,
-            Base::Constant { .. } | Base::Uniform { .. } => true,
+            Base::Pooled(_) | Base::Constant { .. } | Base::Uniform { .. } => true,
             Base::Value { .. } | Base::Regs(_) => false,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::constants::Constants;
 use super::home::Home;
+use super::operation::pool::Pool;
 use super::source::Regs;
 use crate::analysis::alignment::Alignment;
 use crate::analysis::control_flow::ControlFlow;
@@ -69,6 +70,8 @@ pub struct Lower<'a> {
     pub(super) homes: &'a mut SecondaryMap<Value, Home>,
     /// See [`Lower::is_used_in_one_effect`].
     pub(super) use_counts: OnceCell<UseCounts>,
+    /// Wide immediates in constant memory.
+    pub(super) pool: Pool<'a>,
     /// Immediates to be loaded at the start of each block.
     pub(super) constants: &'a mut SecondaryMap<ir::Block, Constants>,
     /// The block being lowered.

@@ -61,6 +61,7 @@ fn function(lines: &str, mark: &str, kind: FunctionKind) -> VCode<VReg> {
     let code = lower::lower(
         &input,
         &mut lower::Scratch::default(),
+        &mut crate::emit::Constants::new(),
         &mut Remarks::default(),
     );
     let code = code.unwrap();

@@ -111,7 +111,7 @@ impl Needs {
             Base::Uniform { .. } => UNIFORM,
             Base::Imm(0) => ZERO,
             Base::Imm(_) => IMMEDIATE,
-            Base::Constant { .. } => CONSTANT,
+            Base::Pooled(_) | Base::Constant { .. } => CONSTANT,
         };
         self.add(index, kind | modifier_bits(src.modifiers()));
     }

@@ -40,19 +40,28 @@ pub(super) fn choose(
 
 /// Puts SrcA and SrcB in each other's place, if they may, and says where they are; done twice, all is as before.
 fn change_places(mode: &Mode, sources: &mut [Source]) -> Option<(usize, usize)> {
-    if matches!(mode.swap(), Swap::Never) {
-        return None;
-    }
-    let place = |role: Role| mode.sources.iter().position(|&r| r == role);
-    let (a, b) = (place(Role::A)?, place(Role::B)?);
+    let (a, b) = places_to_change(mode)?;
     sources.swap(a, b);
     if let Swap::Exchange = mode.swap()
-        && let Some(pp) = place(Role::Pp)
+        && let Some(pp) = place(mode, Role::Pp)
         && let Source::Predicate(p) = &mut sources[pp]
     {
         *p = p.negate();
     }
     Some((a, b))
+}
+
+/// Where the sources are that may change places.
+pub(super) fn places_to_change(mode: &Mode) -> Option<(usize, usize)> {
+    match mode.swap() {
+        Swap::Never => None,
+        _ => Some((place(mode, Role::A)?, place(mode, Role::B)?)),
+    }
+}
+
+/// Where the source of a role is.
+fn place(mode: &Mode, role: Role) -> Option<usize> {
+    mode.sources.iter().position(|&r| r == role)
 }
 
 /// The first of those that leave the least to do, and how much that is.
@@ -97,7 +106,9 @@ fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> O
         Some(RegisterClass::Gpr) => Some(match src.base {
             _ if !modifiers => 1 + u32::from(src.words),
             Base::Value { .. } | Base::Regs(_) | Base::Imm(0) => 0,
-            Base::Imm(_) | Base::Constant { .. } | Base::Uniform { .. } => u32::from(src.words),
+            Base::Imm(_) | Base::Pooled(_) | Base::Constant { .. } | Base::Uniform { .. } => {
+                u32::from(src.words)
+            }
         }),
         Some(RegisterClass::Uniform) => match src.base {
             Base::Imm(0) => Some(0),
@@ -112,6 +123,7 @@ fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> O
                 (FieldType::ConstantMemory, Base::Constant { offset, .. }) => {
                     modifiers && offset.is_multiple_of(4 * u32::from(src.words))
                 }
+                (FieldType::ConstantMemory, Base::Pooled(_)) => modifiers,
                 (FieldType::ConstantMemory, _) => false,
                 (_, Base::Imm(_)) => fold(field, src).is_some(),
                 _ => false,

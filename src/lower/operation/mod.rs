@@ -10,9 +10,11 @@ mod copies;
 mod fold;
 pub mod mode;
 mod operands;
+pub(in crate::lower) mod pool;
 
 use super::state::Lower;
 use crate::isa::{Inst, VReg};
+use crate::vcode::Attachment;
 use candidate::Needs;
 use mode::{Mode, Outputs, Source};
 
@@ -37,6 +39,9 @@ impl Lower<'_> {
                 if mode.complements {
                     *src = fold::as_negated(*src);
                 }
+                if src.words == 2 {
+                    self.offer_pool(mode, index, src);
+                }
                 needs.push(index, src);
             }
         }
@@ -47,8 +52,12 @@ impl Lower<'_> {
         for (source, &operand) in sources.iter().zip(&candidate.operands) {
             self.set_source(&mut inst, form, operand, source);
         }
+        let pooled = self.place_pooled(&mut inst, candidate, sources);
         let outputs = self.outputs(&mut inst, form, mode.results);
         self.builder.emit(inst);
+        if let Some(place) = pooled {
+            self.builder.attach_to_last(Attachment::Symbol(place));
+        }
         outputs
     }
 }

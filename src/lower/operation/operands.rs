@@ -2,6 +2,7 @@
 
 use super::fold::fold;
 use super::mode::{Outputs, Source};
+use crate::abi::CONSTANT_BANK;
 use crate::isa::generated::HSel2;
 use crate::isa::inst::FieldEnum;
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
@@ -73,15 +74,17 @@ impl Lower<'_> {
             }
             None => {
                 let field = &form.fields[operand.field as usize];
-                if let (FieldType::ConstantMemory, Base::Constant { bank, offset }) =
-                    (field.ty, src.base)
-                {
-                    inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
-                    set_modifiers(inst, operand, src);
-                } else {
-                    let bits = fold(field, src).expect("chosen for an immediate");
-                    inst.set_field(operand.field, bits);
-                }
+                let (bank, offset) = match src.base {
+                    Base::Constant { bank, offset } => (bank, offset),
+                    // Its place is filled in when all operands are there.
+                    Base::Pooled(_) => (CONSTANT_BANK, 0),
+                    _ => {
+                        let bits = fold(field, src).expect("chosen for an immediate");
+                        return inst.set_field(operand.field, bits);
+                    }
+                };
+                inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
+                set_modifiers(inst, operand, src);
             }
         }
     }

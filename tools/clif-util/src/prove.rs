@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thisgpu_filetests::report::FileReport;
 use thisgpu_filetests::{execute, find_files};
-use thisgpu_verify::{Counterexample, Effect, Limits, Prover, Solvers, Tally, Verdict, question};
+use thisgpu_verify::{
+    Counterexample, Effect, Limits, MachineCode, Prover, Solvers, Tally, Verdict, question,
+};
 
 /// Options of `prove`.
 #[derive(Args)]
@@ -108,7 +110,11 @@ impl Options {
                     continue;
                 };
                 let kernel = function.kernel.is_some();
-                match question(&function.func, kernel, &object.words, limits) {
+                let Some(machine) = MachineCode::of(code.object(), object) else {
+                    input::print_line(format!("; %{name} is open: it has to be linked"))?;
+                    continue;
+                };
+                match question(&function.func, kernel, machine, limits) {
                     Ok(text) => input::print_line(format!("; %{name}\n{text}(check-sat)"))?,
                     Err(reason) => input::print_line(format!("; %{name} is open: {reason}"))?,
                 }

@@ -46,6 +46,12 @@ impl Key {
         }
     }
 
+    /// And of the constants that the code reads.
+    pub fn constants(&mut self, constants: &[u8]) {
+        self.0.update((constants.len() as u64).to_le_bytes());
+        self.0.update(constants);
+    }
+
     fn text(&mut self, text: &str) {
         self.0.update((text.len() as u64).to_le_bytes());
         self.0.update(text);

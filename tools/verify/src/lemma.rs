@@ -99,7 +99,7 @@ fn division(dividend: Term, divisor: Term) -> Option<Division> {
             memory: initial_memory(),
             condition: Term::known(true),
         };
-        let paths = machine::paths(words, entry, limits).ok()?;
+        let paths = machine::paths(words.into(), entry, limits).ok()?;
         paths.into_iter().find_map(|path| match path.end {
             End::Returned { results, .. } => results.first().copied(),
             End::Trapped(_) => None,

@@ -29,6 +29,7 @@ pub mod term;
 pub mod words;
 
 pub use clif::Limits;
+pub use machine::MachineCode;
 pub use proof::{Counterexample, Effect, Verdict, effect_of, prove, prove_same, question};
 pub use prover::{Prover, Step, StepError};
 pub use solver::{SolverError, Solvers};

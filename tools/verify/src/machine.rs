@@ -14,6 +14,7 @@ use crate::smt::definitions_first;
 use crate::term::{Operation, Sort, Term, Unknown, variable_of};
 use crate::words::variable;
 use cranelift_thisgpu::launch::Window;
+use cranelift_thisgpu::object::{Object, ObjectFunction, Relocation, RelocationKind};
 use cranelift_thisgpu::unstable::abi;
 use cranelift_thisgpu::unstable::isa::{FieldEnum, Inst, PReg, Role, decode};
 use cranelift_thisgpu::unstable::sim::Program;
@@ -46,6 +47,36 @@ struct State {
     frame: HashMap<i64, Term>,
 }
 
+/// The code of a function, with what it reads.
+#[derive(Clone, Copy, Debug)]
+pub struct MachineCode<'a> {
+    /// Its words.
+    pub words: &'a [u128],
+    /// The module's constants.
+    pub constants: &'a [u8],
+}
+
+impl<'a> MachineCode<'a> {
+    /// The code of a function that needs nothing to be linked but the constants of its object, whose places its words
+    /// have already; none if it needs more.
+    pub fn of(object: &'a Object, function: &'a ObjectFunction) -> Option<Self> {
+        let is_constant = |relocation: &Relocation| relocation.kind == RelocationKind::Const;
+        let code = MachineCode {
+            words: &function.words,
+            constants: &object.constants,
+        };
+        (function.relocations.iter().all(is_constant)).then_some(code)
+    }
+}
+
+impl<'a> From<&'a [u128]> for MachineCode<'a> {
+    /// Code that reads no constants.
+    fn from(words: &'a [u128]) -> Self {
+        let constants = &[];
+        MachineCode { words, constants }
+    }
+}
+
 /// How a function is entered.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
@@ -63,7 +94,8 @@ pub struct Entry<'a> {
 ///
 /// # Errors
 /// What cannot be said as terms, and more paths than allowed.
-pub fn paths(words: &[u128], entry: Entry<'_>, limits: Limits) -> Result<Vec<Path>, Open> {
+pub fn paths(code: MachineCode<'_>, entry: Entry<'_>, limits: Limits) -> Result<Vec<Path>, Open> {
+    let MachineCode { words, constants } = code;
     let Entry {
         parameters,
         results,
@@ -76,6 +108,7 @@ pub fn paths(words: &[u128], entry: Entry<'_>, limits: Limits) -> Result<Vec<Pat
     let program = Program::new(words, Reference::default());
     let machine = Machine {
         program: &program,
+        constants,
         insts: &insts,
         results,
     };
@@ -211,6 +244,8 @@ impl State {
 /// The code that is walked through.
 struct Machine<'a> {
     program: &'a Program,
+    /// The module's constants.
+    constants: &'a [u8],
     insts: &'a [Option<Inst<PReg>>],
     results: &'a [Placed],
 }
@@ -340,8 +375,17 @@ impl Machine<'_> {
             BroadcastSource::Immediate(value) => Term::number(value.into(), 32),
             BroadcastSource::Uniform(63) => Term::number(0, 32),
             BroadcastSource::Uniform(number) => state.uniform(number),
-            BroadcastSource::Constant { bank, offset } => constant(bank, offset),
+            BroadcastSource::Constant { bank, offset } => self
+                .constant(bank, offset)
+                .unwrap_or_else(|| constant(bank, offset)),
         })
+    }
+
+    /// A word of the module's constants.
+    fn constant(&self, bank: u8, offset: u32) -> Option<Term> {
+        let from = self.constants.get(offset as usize..)?;
+        let word = u32::from_le_bytes(*from.first_chunk()?);
+        (bank == abi::CONSTANT_BANK).then(|| Term::number(word.into(), 32))
     }
 
     /// The words of an operand, as many as it has.

@@ -3,7 +3,7 @@
 use crate::clif::{self, Limits, parameter, width_of};
 use crate::evaluate::evaluate;
 use crate::lemma::known_divisions;
-use crate::machine::{self, Entry, Placed};
+use crate::machine::{self, Entry, MachineCode, Placed};
 use crate::outcome::{End, Open, Outcome, Path, initial_memory};
 use crate::smt::{Arithmetic, query};
 use crate::solver::{Answer, SolverError, Solvers};
@@ -49,7 +49,7 @@ pub enum Effect {
     Traps(u8),
 }
 
-/// Proves that the words of a function do what it says, or finds where they do not.
+/// Proves that the code of a function does what it says, or finds where they do not.
 ///
 /// Parameters are any values; of a narrow one the bits above it too. Memory holds anything, and addresses may be the
 /// same. At the end results, memory and the registers that a callee keeps are compared, or the codes of traps.
@@ -59,12 +59,12 @@ pub enum Effect {
 pub fn prove(
     func: &Function,
     kernel: bool,
-    words: &[u128],
+    code: MachineCode<'_>,
     solvers: &Solvers,
     limits: Limits,
 ) -> Result<Verdict, SolverError> {
     clear();
-    answer(func, sides(func, kernel, words, limits), solvers)
+    answer(func, sides(func, kernel, code, limits), solvers)
 }
 
 /// Proves that two functions of one signature do the same, or finds where they do not: before a pass, and behind it.
@@ -158,11 +158,11 @@ fn answer(
 pub fn question(
     func: &Function,
     kernel: bool,
-    words: &[u128],
+    code: MachineCode<'_>,
     limits: Limits,
 ) -> Result<String, Open> {
     clear();
-    let (_, [clif, machine]) = sides(func, kernel, words, limits)?;
+    let (_, [clif, machine]) = sides(func, kernel, code, limits)?;
     Ok(query(clif.differs(&machine), Arithmetic::Exact).text)
 }
 
@@ -197,13 +197,13 @@ fn effect(outcome: &Outcome, number: &impl Fn(Term) -> Option<u128>) -> Option<E
 fn sides(
     func: &Function,
     kernel: bool,
-    words: &[u128],
+    code: MachineCode<'_>,
     limits: Limits,
 ) -> Result<(Vec<Term>, [Outcome; 2]), Open> {
     let arguments = arguments(func, kernel)?;
     let found = match kernel {
-        true => kernel_sides(func, &arguments, words, limits),
-        false => function_sides(func, &arguments, words, limits),
+        true => kernel_sides(func, &arguments, code, limits),
+        false => function_sides(func, &arguments, code, limits),
     };
     found.map(|sides| (arguments, sides))
 }
@@ -246,7 +246,7 @@ fn ending_with(paths: Vec<Path>, count: usize) -> Result<Vec<Path>, Open> {
 fn kernel_sides(
     func: &Function,
     arguments: &[Term],
-    words: &[u128],
+    code: MachineCode<'_>,
     limits: Limits,
 ) -> Result<[Outcome; 2], Open> {
     let source = clif::paths(func, arguments, limits)?;
@@ -256,7 +256,7 @@ fn kernel_sides(
         memory: initial_memory(),
         condition: Term::known(true),
     };
-    let code = ending_with(machine::paths(words, entry, limits)?, 0)?;
+    let code = ending_with(machine::paths(code, entry, limits)?, 0)?;
     Ok([Outcome::of(&source, &[]), Outcome::of(&code, &[])])
 }
 
@@ -264,7 +264,7 @@ fn kernel_sides(
 fn function_sides(
     func: &Function,
     arguments: &[Term],
-    words: &[u128],
+    code: MachineCode<'_>,
     limits: Limits,
 ) -> Result<[Outcome; 2], Open> {
     let parameters = places(&func.signature.params)?;
@@ -287,7 +287,7 @@ fn function_sides(
         memory: initial_memory(),
         condition: Term::known(true),
     };
-    let code = ending_with(machine::paths(words, entry, limits)?, widths.len())?;
+    let code = ending_with(machine::paths(code, entry, limits)?, widths.len())?;
     Ok([Outcome::of(&source, &widths), Outcome::of(&code, &widths)])
 }
 

@@ -2,6 +2,7 @@
 
 use crate::clif::Limits;
 use crate::kept::{Kept, Key};
+use crate::machine::MachineCode;
 use crate::proof::{Verdict, prove, prove_same};
 use crate::solver::{SolverError, Solvers};
 use cranelift_codegen::ir::Function;
@@ -60,15 +61,18 @@ impl Prover {
         let Some(object) = code.object().function(&function.name()) else {
             return open("it is not in the object");
         };
-        if !object.relocations.is_empty() {
+        let Some(machine) = MachineCode::of(code.object(), object) else {
             return open("calls, or addresses of symbols");
-        }
+        };
         let kernel = function.kernel.is_some();
         let mut key = Key::new(&function.func, kernel, self.limits, self.solvers.time);
-        key.words(&object.words);
+        key.words(machine.words);
+        if !object.relocations.is_empty() {
+            key.constants(machine.constants);
+        }
         self.known(key, || {
             let (solvers, limits) = (&self.solvers, self.limits);
-            prove(&function.func, kernel, &object.words, solvers, limits)
+            prove(&function.func, kernel, machine, solvers, limits)
         })
     }
 

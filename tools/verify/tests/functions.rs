@@ -43,7 +43,9 @@ fn changed_words_are_not_proven() {
                 if before == after {
                     continue;
                 }
-                match prove(func, false, &changed, &solvers, LIMITS).expect("solvers answer") {
+                match prove(func, false, changed[..].into(), &solvers, LIMITS)
+                    .expect("solvers answer")
+                {
                     Verdict::Refuted(found) => {
                         assert_ne!(found.expected, found.found, "{before} as {after}");
                         refuted += 1;

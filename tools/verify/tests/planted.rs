@@ -420,9 +420,11 @@ fn mistakes_of_rules_and_passes_are_refuted() {
         let (right, wrong) = (text(signature, right), text(signature, wrong));
         let ((file, words), (_, mistaken)) = (compiled(&right), compiled(&wrong));
         let func = &file.functions[0].func;
-        let proven = prove(func, false, &words, &solvers, LIMITS).expect("solvers answer");
+        let proven =
+            prove(func, false, words[..].into(), &solvers, LIMITS).expect("solvers answer");
         assert_eq!(proven, Verdict::Proven, "{name}");
-        let refuted = prove(func, false, &mistaken, &solvers, LIMITS).expect("solvers answer");
+        let refuted =
+            prove(func, false, mistaken[..].into(), &solvers, LIMITS).expect("solvers answer");
         let Verdict::Refuted(found) = refuted else {
             panic!("{name}: {refuted:?}");
         };
@@ -443,9 +445,11 @@ fn mistakes_with_memory_and_branches_are_refuted() {
         let (right, wrong) = (format!("function %f{right}"), format!("function %f{wrong}"));
         let ((file, words), (_, mistaken)) = (compiled(&right), compiled(&wrong));
         let func = &file.functions[0].func;
-        let proven = prove(func, false, &words, &solvers, LIMITS).expect("solvers answer");
+        let proven =
+            prove(func, false, words[..].into(), &solvers, LIMITS).expect("solvers answer");
         assert_eq!(proven, Verdict::Proven, "{name}");
-        let refuted = prove(func, false, &mistaken, &solvers, LIMITS).expect("solvers answer");
+        let refuted =
+            prove(func, false, mistaken[..].into(), &solvers, LIMITS).expect("solvers answer");
         assert!(
             matches!(refuted, Verdict::Refuted(_)),
             "{name}: {refuted:?}"

@@ -5,7 +5,7 @@
 //! is tested by numbers. Calls of other functions are unknown functions of their operands and of memory.
 
 use super::{Limits, State, Walk, width_of};
-use crate::machine::{self, Entry, Placed};
+use crate::machine::{self, Entry, MachineCode, Placed};
 use crate::outcome::{Open, Outcome};
 use crate::term::{Sort, Term, Unknown};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -17,6 +17,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use cranelift_thisgpu::Compiler;
 use cranelift_thisgpu::compile::SourceFile;
+use cranelift_thisgpu::object::Object;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::unstable::abi::Placer;
 use hashbrown::HashMap;
@@ -92,7 +93,7 @@ impl Walk<'_> {
 
     /// What the code of an operation alone gives for these operands.
     fn by_code(&mut self, inst: Inst, state: &mut State, args: &[Term]) -> Result<Vec<Term>, Open> {
-        let (words, types) = words(self.func, inst, args)?;
+        let (object, types) = code(self.func, inst, args)?;
         let mut placer = Placer::default();
         let variable = args.iter().zip(self.func.dfg.inst_args(inst));
         let variable = variable.filter(|&(&arg, &v)| constant(self.func, v, arg).is_none());
@@ -109,7 +110,7 @@ impl Walk<'_> {
             memory: state.memory,
             condition: state.condition,
         };
-        let paths = machine::paths(&words, entry, LIMITS)?;
+        let paths = machine::paths(machine_code(&object)?, entry, LIMITS)?;
         let outcome = Outcome::of(&paths, &widths);
         let parts = [outcome.trap, outcome.memory].into_iter();
         if parts
@@ -142,24 +143,30 @@ fn constant(func: &Function, value: Value, term: Term) -> Option<i64> {
 }
 
 /// The code of one operation of parameters, and the types of its results.
-fn words(func: &Function, inst: Inst, args: &[Term]) -> Result<(Arc<Vec<u128>>, Vec<Type>), Open> {
+fn code(func: &Function, inst: Inst, args: &[Term]) -> Result<(Arc<Object>, Vec<Type>), Open> {
     /// What is compiled once in a process, by its text.
-    static KNOWN: LazyLock<Mutex<HashMap<String, Arc<Vec<u128>>>>> = LazyLock::new(Mutex::default);
+    static KNOWN: LazyLock<Mutex<HashMap<String, Arc<Object>>>> = LazyLock::new(Mutex::default);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let (alone, types) = alone(func, inst, args);
     let text = alone.display().to_string();
-    if let Some(words) = known().get(&text) {
-        return Ok((Arc::clone(words), types));
+    if let Some(object) = known().get(&text) {
+        return Ok((Arc::clone(object), types));
     }
     let open = || Open::new(func.dfg.insts[inst].opcode().to_string());
     let compiled = SourceFile::parse("operation.clif", &text)
         .and_then(|file| Compiler::new(Options::default()).file(&file));
-    let code = compiled.map_err(|_| open())?;
-    let found = code.object().function("f");
-    let found = found.filter(|function| function.relocations.is_empty());
-    let words = Arc::new(found.ok_or_else(open)?.words.clone());
-    known().insert(text, Arc::clone(&words));
-    Ok((words, types))
+    let object = Arc::new(compiled.map_err(|_| open())?.into_object());
+    machine_code(&object).map_err(|_| open())?;
+    known().insert(text, Arc::clone(&object));
+    Ok((object, types))
+}
+
+/// The code of the operation.
+fn machine_code(object: &Object) -> Result<MachineCode<'_>, Open> {
+    let found = object
+        .function("f")
+        .and_then(|function| MachineCode::of(object, function));
+    found.ok_or_else(|| Open::new("calls, or addresses of symbols"))
 }
 
 /// A function of one operation of parameters and of the constants among its operands.
