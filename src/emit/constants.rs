@@ -177,6 +177,27 @@ mod tests {
     }
 
     #[test]
+    fn wide_numbers_are_aligned_while_there_is_room() {
+        let mut constants = Constants::with_room(24);
+        constants.reserve_table(1).unwrap();
+        assert_eq!(constants.add_wide(0x1122_3344_5566_7788), Some(8));
+        assert_eq!(
+            constants.bytes()[8..],
+            0x1122_3344_5566_7788u64.to_le_bytes()
+        );
+        assert_eq!(
+            [constants.add_wide(2), constants.add_wide(3)],
+            [Some(16), None]
+        );
+        let mut module = Constants::new();
+        let mut table = Constants::new();
+        table.reserve_table(3).unwrap();
+        module.append(&table).unwrap();
+        let behind = Places { bank: 16, data: 0 };
+        assert_eq!(module.append(&constants), Ok(behind));
+    }
+
+    #[test]
     fn functions_stand_one_behind_the_other() {
         let mut module = Constants::new();
         let mut function = Constants::with_room(8);
