@@ -231,6 +231,14 @@ impl Rewriter<'_, '_> {
         self.opposite_numbers(ty, n, m).is_some_and(|n| n != 0)
     }
 
+    pub(super) fn distance(&mut self, from: u64, to: u64) -> u64 {
+        to.wrapping_sub(from) % 32
+    }
+
+    pub(super) fn same_value(&mut self, a: Value, b: Value) -> bool {
+        a == b
+    }
+
     pub(super) fn complements(&mut self, ty: Type, a: u64, b: u64) -> bool {
         a ^ b == all_ones(ty)
     }
