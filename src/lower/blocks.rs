@@ -1,6 +1,7 @@
 //! The order of blocks, edges with arguments, and how blocks end.
 
 use super::rules::{constructor_table_index, constructor_truth_copy, constructor_truth_of};
+use super::source::{Base, VALUE_CLASS};
 use super::state::{Input, Lower};
 use crate::analysis::meeting;
 use crate::isa::VReg;
@@ -202,13 +203,34 @@ impl Lower<'_> {
         let mut regs = Vec::new();
         for (argument, &parameter) in call.args(lists).zip(parameters) {
             if let BlockArg::Value(value) = argument {
-                regs.extend_from_slice(self.regs_of(value).as_slice());
+                match self.src(value).base {
+                    Base::Imm(bits) => self.pass_immediate(bits, self.words_of(value), &mut regs),
+                    _ => regs.extend_from_slice(self.regs_of(value).as_slice()),
+                }
                 if self.may_pass_uniform(parameter) {
                     regs.extend_from_slice(self.uniform_of(value).as_slice());
                 }
             }
         }
         regs
+    }
+
+    /// Registers for the words of an immediate that an edge passes: each of its own, so that it can be the parameter's.
+    fn pass_immediate(&mut self, bits: u128, words: usize, regs: &mut Vec<VReg>) {
+        for word in 0..words {
+            let reg = self.builder.vreg(VALUE_CLASS);
+            self.passed.push(((bits >> (32 * word)) as u32, reg));
+            regs.push(reg);
+        }
+    }
+
+    /// Loads the immediates that the edge at the end of the block passes, behind all other instructions.
+    pub(super) fn load_passed(&mut self) {
+        for (value, reg) in std::mem::take(&mut self.passed) {
+            let loaded = self.load_immediate(value);
+            self.builder.bind(reg, loaded);
+        }
+        self.builder.end_unit();
     }
 
     /// Whether a parameter may be in uniform registers, and is passed in both: the whole warp runs where it is passed.

@@ -55,7 +55,7 @@ use cranelift_codegen::ir::{self, Inst, Value};
 use hashbrown::HashMap;
 use home::Home;
 use operation::pool::Pool;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use source::{InstOutput, Output, PSrc};
 use state::Lower;
 use std::cell::OnceCell;
@@ -111,6 +111,7 @@ pub fn lower(
             places: pool,
         },
         constants,
+        passed: SmallVec::new(),
         current: None,
         call_meeting: Meeting::Together,
         hoisted: 0,
@@ -173,6 +174,7 @@ impl Lower<'_> {
                 let args = self.arguments(args);
                 let jump = crate::vcode::Terminator::Jump { target, args };
                 self.builder.start_block(block.number, jump, facts);
+                self.load_passed();
                 self.builder.end_block(Vec::new());
                 return;
             }
@@ -190,6 +192,7 @@ impl Lower<'_> {
         let terminator = self.terminator(order, clif, last);
         facts.cold |= matches!(terminator, crate::vcode::Terminator::Trap(_));
         self.builder.start_block(block.number, terminator, facts);
+        self.load_passed();
         self.fence_before(last);
         let mut inst = self.func.layout.prev_inst(last);
         while let Some(current) = inst {

@@ -19,6 +19,7 @@ use crate::remarks::Remarks;
 use crate::vcode::{Frame, FunctionKind, Meeting, SourceLine, VCodeBuilder};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{self, Function, Inst, Value};
+use smallvec::SmallVec;
 use std::cell::OnceCell;
 use std::ops::Deref;
 
@@ -74,6 +75,8 @@ pub struct Lower<'a> {
     pub(super) pool: Pool<'a>,
     /// Immediates to be loaded at the start of each block.
     pub(super) constants: &'a mut SecondaryMap<ir::Block, Constants>,
+    /// Immediates that the edge at the end of the block passes, with their registers.
+    pub(super) passed: SmallVec<[(u32, VReg); 4]>,
     /// The block being lowered.
     pub(super) current: Option<ir::Block>,
     /// Where the lanes meet again that make the call at its end.

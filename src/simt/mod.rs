@@ -1,6 +1,7 @@
 //! What a machine function needs because its lanes run in groups.
 //!
-//! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), short sides of branches
+//! From lowered code, in this order: jump tables get the code that reads them ([`tables`]), constants that both sides of
+//! a branch pass on are loaded in front of it ([`passed`]), short sides of branches
 //! become guarded ([`if_convert`]), what is chosen is computed under guards ([`choices`]), and what is left of
 //! divergent branches gets convergence barriers ([`convergence`]).
 
@@ -19,6 +20,7 @@ mod meeting;
 mod nesting;
 #[cfg(test)]
 mod nesting_tests;
+mod passed;
 mod region;
 mod regions;
 pub mod tables;
@@ -60,7 +62,7 @@ pub fn run(
     if_convert: bool,
     remarks: &mut Remarks,
 ) -> Result<VCode<VReg>, SimtError> {
-    let code = load_jump_tables(code, constants)?;
+    let code = passed::share(load_jump_tables(code, constants)?);
     let code = if if_convert {
         guard_choices(convert_ifs(code, remarks))
     } else {

@@ -1,0 +1,187 @@
+//! Constants that both sides of a branch pass on are loaded once, in front of it.
+//!
+//! In: lowered code, in which every edge loads the constants that it passes in registers of its own, at its end. A loop
+//! that may be left out has its first values on the edge into it, and the same values on the edge around it as what it
+//! would have left. They are the same registers in the end if the same value comes into both parameters: what a turn
+//! of the loop passes to its next turn and to what follows. Of such a pair one constant is left, loaded at the end of
+//! the block with the branch. Out: the same with fewer moves; no path runs more of them.
+//!
+//! Constants without a partner stay where they are: their registers would be two, and one would have to be copied.
+
+use super::edit::Editor;
+use crate::isa::generated::{MOVW, mov};
+use crate::isa::{Form, Inst, Role, VReg};
+use crate::vcode::{Block, BlockData, Entry, Terminator, VCode};
+use cranelift_codegen::entity::SecondaryMap;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+/// A constant that both sides of a branch load and pass.
+struct Shared {
+    /// The block with the branch.
+    branch: Block,
+    /// The sides.
+    sides: [Block; 2],
+    /// The registers there; the first is what is left.
+    registers: [VReg; 2],
+}
+
+/// Loads once what both sides of a branch load for parameters that the same value comes into.
+pub fn share(code: VCode<VReg>) -> VCode<VReg> {
+    let passes = |block: Block| jump(&code.blocks[block]).is_some_and(|(_, args)| !args.is_empty());
+    let candidates: Vec<(Block, [Block; 2])> = (code.blocks.iter())
+        .filter_map(|(block, data)| match data.terminator {
+            Terminator::Branch {
+                taken, fallthrough, ..
+            } => Some((block, [taken, fallthrough])),
+            _ => None,
+        })
+        .filter(|(_, sides)| sides[0] != sides[1] && sides.iter().all(|&side| passes(side)))
+        .collect();
+    if candidates.is_empty() {
+        return code;
+    }
+    let predecessors = predecessors(&code);
+    let mut shared: Vec<Shared> = Vec::new();
+    for (branch, sides) in candidates {
+        if sides
+            .iter()
+            .all(|&side| predecessors[side].as_slice() == [branch])
+        {
+            find(&code, &predecessors, branch, sides, &mut shared);
+        }
+    }
+    if shared.is_empty() {
+        return code;
+    }
+    let mut editor = Editor::new(code);
+    for Shared {
+        branch,
+        sides,
+        registers,
+    } in shared
+    {
+        let mut moved = None;
+        for (side, register) in sides.into_iter().zip(registers) {
+            let body = editor.body(side);
+            let place = body
+                .iter()
+                .rposition(|entry| defines(&entry.inst, register));
+            if let Some(place) = place {
+                moved.get_or_insert(body.remove(place));
+            }
+            let data = editor.data(side);
+            data.terminator.for_each_register(|r| {
+                if *r == register {
+                    *r = registers[0];
+                }
+            });
+        }
+        editor.body(branch).extend(moved);
+    }
+    editor.finish()
+}
+
+/// Looks for the constants of a branch whose sides have no other predecessor.
+fn find(
+    code: &VCode<VReg>,
+    predecessors: &SecondaryMap<Block, SmallVec<[Block; 2]>>,
+    branch: Block,
+    sides: [Block; 2],
+    shared: &mut Vec<Shared>,
+) {
+    let loaded = sides.map(|side| loaded(code.block_insts(side)));
+    if loaded.iter().any(HashMap::is_empty) {
+        return;
+    }
+    let ends = sides.map(|side| jump(&code.blocks[side]));
+    let [Some((first, first_args)), Some((second, second_args))] = ends else {
+        return;
+    };
+    // What comes into the parameters of the second from elsewhere, and where.
+    let mut places: HashMap<VReg, usize> = HashMap::new();
+    let mut note = |values: &[VReg]| {
+        for (index, &value) in values.iter().enumerate() {
+            places.insert(value, index);
+        }
+    };
+    for &other in predecessors[second]
+        .iter()
+        .filter(|&&other| !sides.contains(&other))
+    {
+        if let Some((_, args)) = jump(&code.blocks[other]) {
+            note(args);
+        }
+    }
+    note(&code.blocks[second].params);
+    let mut taken: SmallVec<[usize; 8]> = SmallVec::new();
+    for (index, register) in first_args.iter().enumerate() {
+        let Some(value) = loaded[0].get(register) else {
+            continue;
+        };
+        let partner = match first == second {
+            true => Some(index),
+            false => {
+                let from = predecessors[first]
+                    .iter()
+                    .filter(|&&other| !sides.contains(&other));
+                let passed = from.filter_map(|&other| Some(jump(&code.blocks[other])?.1[index]));
+                let mut same = passed.chain([code.blocks[first].params[index]]);
+                same.find_map(|value| places.get(&value).copied())
+            }
+        };
+        let Some(partner) = partner.filter(|partner| !taken.contains(partner)) else {
+            continue;
+        };
+        let other = second_args[partner];
+        if loaded[1].get(&other) == Some(value) {
+            taken.push(partner);
+            shared.push(Shared {
+                branch,
+                sides,
+                registers: [*register, other],
+            });
+        }
+    }
+}
+
+/// Where a block jumps to, and what it passes.
+fn jump(data: &BlockData<VReg>) -> Option<(Block, &[VReg])> {
+    match &data.terminator {
+        Terminator::Jump { target, args } => Some((*target, args)),
+        _ => None,
+    }
+}
+
+fn predecessors(code: &VCode<VReg>) -> SecondaryMap<Block, SmallVec<[Block; 2]>> {
+    let mut predecessors: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
+    for (block, data) in &code.blocks {
+        for successor in data.terminator.successors() {
+            predecessors[successor].push(block);
+        }
+    }
+    predecessors
+}
+
+/// The constants that a block loads at its end, by their registers: nothing behind them reads these.
+fn loaded(insts: &[Entry<VReg>]) -> HashMap<VReg, u32> {
+    let constants = insts.iter().rev().map_while(|entry| {
+        let value = constant(&entry.inst).filter(|_| entry.attachment.is_none())?;
+        Some((entry.inst.definitions().next()?, value))
+    });
+    constants.collect()
+}
+
+fn defines(inst: &Inst<VReg>, register: VReg) -> bool {
+    inst.definitions().any(|defined| defined == register)
+}
+
+/// What a MOV of one word loads, if that is a constant.
+fn constant(inst: &Inst<VReg>) -> Option<u32> {
+    let is_word = inst.is_unguarded() && inst.get(mov::WIDTH) == Some(MOVW::W32);
+    match inst.form() {
+        Form::MOV_I if is_word => inst.number(Role::B).map(|number| number as u32),
+        Form::MOV_R if is_word && inst.uses().next().is_none() => Some(0),
+        _ => None,
+    }
+}
