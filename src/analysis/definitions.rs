@@ -11,7 +11,9 @@ use super::uses::Users;
 use crate::intrinsics::Lowering;
 use crate::intrinsics::resolve::{GpuSymbol, Intrinsics, symbol_offset};
 use crate::isa::truth_table::known;
-use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
+use cranelift_codegen::ir::{
+    Block, Endianness, Function, Inst, InstructionData, Opcode, Type, Value, types,
+};
 
 /// Words that a value of a bit width takes.
 pub fn words_of_bits(bits: u32) -> usize {
@@ -125,6 +127,17 @@ impl Definitions<'_> {
                 opcode: Opcode::Iconcat,
                 args: [low, high],
             } => Some(self.constant_of(low)? | self.constant_of(high)? << self.type_of(low).bits()),
+            // The order of lanes is that of the bits.
+            InstructionData::LoadNoOffset {
+                opcode: Opcode::Bitcast,
+                flags,
+                arg,
+            } if ty.bits() <= 128
+                && self.func.dfg.mem_flags[flags].explicit_endianness()
+                    != Some(Endianness::Big) =>
+            {
+                self.constant_of(arg)
+            }
             _ => None,
         }
     }

@@ -29,6 +29,20 @@ fn layout(ty: Type) -> Option<(u32, u32)> {
     }
 }
 
+/// The bits of a number in a narrower format; none of a NaN, whose bits CLIF leaves open.
+pub(super) fn demoted(ty: Type, number: f64) -> Option<u64> {
+    let single = number as f32;
+    match ty {
+        _ if number.is_nan() => None,
+        types::F32 => Some(single.to_bits().into()),
+        // Rounded once: through f32 if that loses nothing.
+        types::F16 if f64::from(single) == number => {
+            Some(half::f16::from_f32(single).to_bits().into())
+        }
+        _ => None,
+    }
+}
+
 /// The bits of the reciprocal of an f32 as f64, if they are off by at most 2^-54 of it.
 pub(super) fn reciprocal_in_double(float: u32) -> Option<u64> {
     let c = f64::from(f32::from_bits(float));
@@ -57,6 +71,20 @@ pub(super) fn exact_reciprocal(ty: Type, float: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_are_demoted_once() {
+        let half = |number: f64| demoted(types::F16, number);
+        assert_eq!(half(-0.0), Some(0x8000));
+        assert_eq!(half(65519.0), Some(0x7bff));
+        assert_eq!(half(65520.0), Some(0x7c00));
+        assert_eq!(half(2f64.powi(-24)), Some(1));
+        assert_eq!(half(2f64.powi(-25)), Some(0), "to even");
+        assert_eq!(half(1.0 + 2f64.powi(-11) + 2f64.powi(-40)), None);
+        assert_eq!(half(f64::NAN), None);
+        let single = 1.0 + 2f64.powi(-24) + 2f64.powi(-40);
+        assert_eq!(demoted(types::F32, single), Some(0x3f80_0001));
+    }
 
     #[test]
     fn reciprocals_of_powers_of_two_are_exact() {

@@ -196,6 +196,15 @@ impl Rewriter<'_, '_> {
         bits.reverse_bits() >> (64 - ty.bits())
     }
 
+    pub(super) fn demoted(&mut self, ty: Type, value: Value) -> Option<u64> {
+        let number = match self.definition(value)?.1 {
+            InstructionData::UnaryIeee32 { imm, .. } => f64::from(f32::from_bits(imm.bits())),
+            InstructionData::UnaryIeee64 { imm, .. } => f64::from_bits(imm.bits()),
+            _ => return None,
+        };
+        constants::demoted(ty, number)
+    }
+
     pub(super) fn exact_reciprocal(&mut self, value: Value) -> Option<u64> {
         let (ty, data) = self.definition(value)?;
         let bits = match data {

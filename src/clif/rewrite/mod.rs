@@ -29,13 +29,14 @@ use cranelift_codegen::ir::{Function, Inst, Opcode};
 const AGAIN: usize = 3;
 
 /// The roots of the rules.
-const ROOTS: [Opcode; 23] = [
+const ROOTS: [Opcode; 24] = [
     Opcode::Popcnt,
     Opcode::Iabs,
     Opcode::Clz,
     Opcode::Ctz,
     Opcode::Bitrev,
     Opcode::Fdiv,
+    Opcode::Fdemote,
     Opcode::Ishl,
     Opcode::Ushr,
     Opcode::Sshr,
