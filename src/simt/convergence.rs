@@ -9,6 +9,7 @@
 use super::barriers::{Assignment, BARRIERS, Extent, LiveRange, assign};
 use super::edit::Editor;
 use super::masks::{Home, Masks};
+use super::meet_later::meet_later;
 use super::meeting::Meetings;
 use super::region::{EdgeSplit, EdgeSplitKind, Extents, Regions};
 use super::regions::regions;
@@ -39,7 +40,9 @@ pub(super) fn insert_barriers_around(
     if !code.blocks.values().any(parts) && !code.insts.iter().any(is_call) {
         return Ok(code);
     }
-    let (mut code, meetings, regions) = make_places(split_at_calls(code), find);
+    let mut code = split_at_calls(code);
+    meet_later(&mut code);
+    let (mut code, meetings, regions) = make_places(code, find);
     check_uniform_writes(&mut code, &regions.apart)?;
     let ranges = sorted_ranges(&code, &meetings, regions);
     let assignments = assign(&ranges, code.blocks.len(), barriers);

@@ -16,6 +16,7 @@ mod if_convert_tests;
 #[cfg(test)]
 mod machine;
 mod masks;
+mod meet_later;
 mod meeting;
 mod nesting;
 #[cfg(test)]
