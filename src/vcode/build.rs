@@ -242,7 +242,8 @@ impl VCodeBuilder {
                 self.insts[first] = self.insts[index];
             }
             let entry = &mut self.insts[first];
-            if unread && entry.attachment.is_none() {
+            let attached = entry.attachment.map(|id| &self.attachments[id]);
+            if unread && matches!(attached, None | Some(Attachment::Symbol(_))) {
                 drop_unread(&self.regs, &mut entry.inst);
             }
             for reg in entry.inst.uses() {
