@@ -198,6 +198,10 @@ pub enum RegallocError {
     Check(String),
 }
 
+/// Most instructions of a function without calls and loops that is not handed to regalloc2 (*measured*:
+/// docs/measured.md).
+const EASY_WORK: usize = 32;
+
 /// Instructions beyond which a function is not handed to regalloc2, whose time an instruction grows (*measured*:
 /// docs/measured.md).
 pub const MOST_WORK: usize = 20_000;
@@ -248,7 +252,7 @@ fn assign(
     let requirements = requirements::Requirements::of(&code)?;
     let asked = options.algorithm == Algorithm::Backtracking;
     let fallback = (asked && code.insts.len() > MOST_WORK).then_some(Fallback::Long);
-    let backtracking = asked && fallback.is_none();
+    let backtracking = asked && fallback.is_none() && !is_easy(&code, &requirements);
     let extent = match (backtracking, requirements.needs_colouring) {
         (false, _) => Some(Extent::All),
         (true, true) => Some(Extent::Fixed),
@@ -265,6 +269,12 @@ fn assign(
     single_pass::allocate(&code.code, &scratch.colouring, &mut scratch.allocation);
     scratch.allocation.source.fallback = fallback;
     Ok(code)
+}
+
+/// Whether the colouring alone does as well as regalloc2: nothing is called, nothing runs again, and there is little.
+fn is_easy(code: &VCode<VReg>, requirements: &requirements::Requirements) -> bool {
+    let runs_once = |data: &BlockData<VReg>| data.loop_depth == 0;
+    !requirements.calls && code.insts.len() <= EASY_WORK && code.blocks.values().all(runs_once)
 }
 
 /// Writes the allocated code and adds the frame. Returned with each instruction's origin in the code that came, where
