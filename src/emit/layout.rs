@@ -1,12 +1,14 @@
 //! From blocks with terminators to instructions in their final order.
 //!
-//! Takes allocated code and makes [`Linear`]: empty blocks are threaded away, blocks ordered ([`super::order`]), and
+//! Takes allocated code and makes [`Linear`]: empty blocks are threaded away, of short blocks that do the same one is
+//! left, blocks ordered ([`super::order`]), and
 //! each terminator becomes the branches that the order needs. A branch to a block that only exits or traps becomes a
 //! guarded EXIT or TRAP, a jump to a block that only returns becomes RET. Jumps carry no arguments any more: allocation
 //! has turned them into moves. Instructions are not moved: the branches are put behind those of allocation.
 
 use super::order::{BlockTraits, block_order};
 use crate::analysis::graph::Graph;
+use crate::isa::table::Effects;
 use crate::isa::{PInst, PReg, Role, build};
 use crate::linear::{Linear, LinearBlock, Target};
 use crate::vcode::{
@@ -14,6 +16,7 @@ use crate::vcode::{
     SymbolUse, Terminator, VCode,
 };
 use cranelift_codegen::entity::{EntityRef, PrimaryMap};
+use hashbrown::HashMap;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -39,6 +42,9 @@ pub enum LayoutError {
         field: String,
     },
 }
+
+/// Most instructions of a block that is joined with another one (*assumed*: edges that pass constants have fewer).
+const TWIN: usize = 8;
 
 /// Where an edge goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +80,7 @@ pub(super) fn layout(
     scratch: &mut LayoutBuffers,
 ) -> Result<Linear, LayoutError> {
     scratch.thread(&code);
+    scratch.join_twins(&code);
     let targets = code.attachments.iter().map(|_| Target::None).collect();
     let mut out = Emitter {
         insts: std::mem::take(&mut code.insts),
@@ -109,6 +116,51 @@ pub(super) fn layout(
 }
 
 impl LayoutBuffers {
+    /// Of blocks that compute the same in the same registers and go on to the same block one is left: edges that pass
+    /// the same values. What lanes do together stays where it is.
+    fn join_twins(&mut self, code: &VCode<PReg>) {
+        let target = |block: Block| match code.blocks[block].terminator {
+            Terminator::Jump { target, .. } => Some(self.threads[target.index()]),
+            _ => None,
+        };
+        let computes = |entry: &Entry<PReg>| {
+            let effects = entry.inst.optype().info().effects;
+            entry.attachment.is_none() && !effects.intersects(Effects::KEPT.union(Effects::LOAD))
+        };
+        let is_short = |block: &Block| {
+            let insts = code.block_insts(*block);
+            (1..=TWIN).contains(&insts.len()) && insts.iter().all(computes)
+        };
+        let candidates = || code.blocks.keys().filter(is_short);
+        if candidates()
+            .filter(|&block| target(block).is_some())
+            .take(2)
+            .count()
+            < 2
+        {
+            return;
+        }
+        let mut known: HashMap<(Block, usize, u128), Block> = HashMap::new();
+        let mut twins: Vec<(Block, Block)> = Vec::new();
+        for block in candidates() {
+            let Some(target) = target(block) else {
+                continue;
+            };
+            let insts = code.block_insts(block);
+            let first = *known
+                .entry((target, insts.len(), insts[0].inst.word()))
+                .or_insert(block);
+            let both = insts.iter().zip(code.block_insts(first));
+            if first != block && both.into_iter().all(|(a, b)| a.inst == b.inst) {
+                twins.push((block, first));
+            }
+        }
+        for (twin, first) in twins {
+            let end = self.threads[first.index()];
+            self.threads[twin.index()] = end;
+        }
+    }
+
     /// Finds where control gets to from each block. All blocks of an empty endless loop get to the same one.
     fn thread(&mut self, code: &VCode<PReg>) {
         let LayoutBuffers {
