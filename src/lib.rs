@@ -72,6 +72,7 @@ mod clif;
 pub mod compile;
 mod constants;
 pub mod cranelift;
+mod cse;
 #[cfg(feature = "driver")]
 pub mod driver;
 mod emit;

@@ -142,7 +142,7 @@ pub fn lower(
     // Blocks were lowered backwards.
     errors.in_order_of_lines().finish(()).map(|()| {
         let code = builder.finish(input.name.to_string(), input.kind.clone(), entry, frame);
-        crate::uniform::run(code, &builder.take_offers())
+        crate::cse::eliminate(crate::uniform::run(code, &builder.take_offers()))
     })
 }
 

@@ -1,0 +1,160 @@
+//! Common subexpressions of machine code: what is computed already is not computed again.
+//!
+//! In: lowered code in SSA form. Cranelift's mid-end has numbered values before, but repeats cheap operations in every
+//! block that uses them (it hopes to fold them there), and one CLIF operation becomes several instructions, which it
+//! never sees: a quotient and a remainder have their estimate in common, wide products their partial ones. Out: the
+//! same without an instruction that an equal one dominates.
+//!
+//! Equal are instructions of one word with the same sources that only compute and write general registers. Constants
+//! stay where they are, since their registers cost more than a MOV; so do predicates, of which there are six. One walk
+//! over the blocks in reverse postorder, in which definitions come before their users.
+
+use crate::analysis::graph::Dominators;
+use crate::isa::table::Effects;
+use crate::isa::{Inst, Optype, Register, RegisterClass, VReg};
+use crate::simt::edit::control_flow;
+use crate::vcode::{Block, Entry, VCode};
+use cranelift_codegen::entity::EntityRef;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry as Slot;
+
+/// Leaves out what is computed already.
+pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
+    if code
+        .insts
+        .iter()
+        .filter(|entry| may_repeat(entry))
+        .take(2)
+        .count()
+        < 2
+    {
+        return code;
+    }
+    let dominators = (code.blocks.len() > 1).then(|| Dominators::new(&control_flow(&code), 0));
+    let dominates = |block: Block, other: Block| match &dominators {
+        Some(dominators) => dominators.dominates(block.index(), other.index()),
+        None => true,
+    };
+    let mut known: HashMap<Inst<VReg>, (Block, u32)> = HashMap::new();
+    let mut aliases = Aliases::default();
+    let mut gone: Vec<u32> = Vec::new();
+    for (block, data) in &code.blocks {
+        for index in data.insts.clone() {
+            let entry = &mut code.insts[index as usize];
+            if !aliases.is_empty() {
+                aliases.rename(&mut entry.inst);
+            }
+            if !may_repeat(entry) {
+                continue;
+            }
+            let inst = entry.inst;
+            match known.entry(without_results(inst)) {
+                Slot::Vacant(slot) => _ = slot.insert((block, index)),
+                Slot::Occupied(mut slot) => {
+                    let (other, first) = *slot.get();
+                    if dominates(other, block) {
+                        let first = code.insts[first as usize].inst;
+                        aliases.add(inst.definitions().zip(first.definitions()));
+                        gone.push(index);
+                    } else {
+                        slot.insert((block, index));
+                    }
+                }
+            }
+        }
+    }
+    if !gone.is_empty() {
+        aliases.rename_rest(&mut code);
+        remove(&mut code, &gone);
+    }
+    code
+}
+
+/// Whether an instruction is the same wherever its sources are.
+fn may_repeat(entry: &Entry<VReg>) -> bool {
+    let inst = &entry.inst;
+    let effects = inst.optype().info().effects;
+    let only_computes = !effects.intersects(
+        Effects::KEPT
+            .union(Effects::LOAD)
+            .union(Effects::SPECIAL)
+            .union(Effects::PREDICATES)
+            .union(Effects::BARRIER),
+    );
+    let is_general = |reg: VReg| reg.class() == RegisterClass::Gpr;
+    only_computes
+        && entry.attachment.is_none()
+        && inst.is_unguarded()
+        && inst.optype() != Optype::MOV
+        && inst.definitions().next().is_some()
+        && inst.definitions().all(is_general)
+}
+
+/// The instruction without the registers that it writes.
+fn without_results(inst: Inst<VReg>) -> Inst<VReg> {
+    let mut regs = *inst.regs();
+    let writes = inst.info().writes;
+    for (place, reg) in regs.iter_mut().enumerate() {
+        if writes & 1 << place != 0 {
+            *reg = None;
+        }
+    }
+    Inst::from_parts(inst.form(), inst.word(), regs)
+}
+
+/// Registers that have the value of others.
+#[derive(Default)]
+struct Aliases {
+    of: Vec<Option<VReg>>,
+}
+
+impl Aliases {
+    fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    fn add(&mut self, pairs: impl Iterator<Item = (VReg, VReg)>) {
+        for (reg, first) in pairs {
+            if self.of.len() <= reg.index() {
+                self.of.resize(reg.index() + 1, None);
+            }
+            self.of[reg.index()] = Some(first);
+        }
+    }
+
+    /// What is read in its place. The first is none that is left out itself.
+    fn get(&self, reg: VReg) -> VReg {
+        self.of.get(reg.index()).copied().flatten().unwrap_or(reg)
+    }
+
+    fn rename(&self, inst: &mut Inst<VReg>) {
+        inst.rename(|reg| self.get(reg));
+    }
+
+    /// In all that is not an operand of an instruction.
+    fn rename_rest(&self, code: &mut VCode<VReg>) {
+        for attachment in code.attachments.values_mut() {
+            attachment.for_each_register(|reg| *reg = self.get(*reg));
+        }
+        for data in code.blocks.values_mut() {
+            data.terminator
+                .for_each_register(|reg| *reg = self.get(*reg));
+        }
+    }
+}
+
+/// Leaves out the instructions at these places, which are in order.
+fn remove(code: &mut VCode<VReg>, gone: &[u32]) {
+    let before = |index: u32| gone.partition_point(|&place| place < index) as u32;
+    for data in code.blocks.values_mut() {
+        data.insts =
+            data.insts.start - before(data.insts.start)..data.insts.end - before(data.insts.end);
+    }
+    let mut places = gone.iter().copied().peekable();
+    let mut index = 0;
+    code.insts.retain(|_| {
+        let goes = places.next_if_eq(&index).is_some();
+        index += 1;
+        !goes
+    });
+}
