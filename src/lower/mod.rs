@@ -56,7 +56,7 @@ use hashbrown::HashMap;
 use home::Home;
 use operation::pool::Pool;
 use smallvec::{SmallVec, smallvec};
-use source::{InstOutput, Output, PSrc};
+use source::{Base, InstOutput, Output, PSrc};
 use state::Lower;
 use std::cell::OnceCell;
 
@@ -210,7 +210,8 @@ impl Lower<'_> {
     fn ask_operands(&mut self, inst: Inst) {
         for &value in self.func.dfg.inst_args(inst) {
             let ty = self.type_of(value);
-            if !ty.is_dynamic_vector() && ty.bits() <= 128 {
+            let is_known = !ty.is_dynamic_vector() && ty.bits() <= 128;
+            if is_known && matches!(self.src(value).base, Base::Value { .. }) {
                 self.regs_of(value);
             }
         }
