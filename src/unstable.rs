@@ -64,7 +64,7 @@ pub mod text {
 
 /// Machine code before it is an object.
 pub mod emit {
-    pub use crate::emit::{Code, Resources};
+    pub use crate::emit::{Code, Constants, Resources};
 }
 
 /// Control bits in finished words.

@@ -6,6 +6,7 @@ use cranelift_thisgpu::settings::{Options, Unroll};
 use cranelift_thisgpu::unstable::abi;
 use cranelift_thisgpu::unstable::analysis;
 use cranelift_thisgpu::unstable::clif::{self, Preparer};
+use cranelift_thisgpu::unstable::emit::Constants;
 use cranelift_thisgpu::unstable::lower::{self, Facts, Input, Scratch};
 use cranelift_thisgpu::unstable::remarks::Remarks;
 use cranelift_thisgpu::unstable::vcode::{FunctionKind, KernelInfo, Parameter};
@@ -68,8 +69,13 @@ fn lowered(text: &str) -> String {
         assume_aligned: false,
         stack_redzones: false,
     };
-    let code = lower::lower(&input, &mut Scratch::default(), &mut Remarks::default())
-        .expect("every operation has a rule");
+    let code = lower::lower(
+        &input,
+        &mut Scratch::default(),
+        &mut Constants::default(),
+        &mut Remarks::default(),
+    )
+    .expect("every operation has a rule");
     code.verify().unwrap_or_else(|e| panic!("{e}\n{code}"));
     code.to_string()
 }

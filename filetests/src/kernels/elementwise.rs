@@ -41,7 +41,7 @@ pub(super) fn saxpy_f16x2(s: &mut Session) -> Result<(), Failure> {
 
 /// The fused operation, rounded once: product and sum of halves are exact in f64 unless the addends are far apart,
 /// where the smaller one only decides ties, which rounding to odd keeps.
-fn fma_f16(a: f16, b: f16, c: f16) -> f16 {
+pub(super) fn fma_f16(a: f16, b: f16, c: f16) -> f16 {
     let (product, c) = (a.to_f64() * b.to_f64(), c.to_f64());
     let sum = product + c;
     // The error of the addition (Knuth's two-sum), to round the sum to odd.
@@ -57,7 +57,14 @@ fn fma_f16(a: f16, b: f16, c: f16) -> f16 {
     } else {
         sum
     };
-    f16::from_f64(odd)
+    // Through f32 to odd as well: `f16::from_f64` rounds twice on some machines.
+    let single = odd as f32;
+    let exact = f64::from(single) == odd || !odd.is_finite() || single.to_bits() & 1 == 1;
+    f16::from_f32(match (exact, f64::from(single).abs() > odd.abs()) {
+        (true, _) => single,
+        (false, true) => f32::from_bits(single.to_bits() - 1),
+        (false, false) => f32::from_bits(single.to_bits() + 1),
+    })
 }
 
 pub(super) fn horner_f16x2(s: &mut Session) -> Result<(), Failure> {

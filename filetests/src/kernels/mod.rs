@@ -5,7 +5,9 @@
 //! be compared.
 
 mod elementwise;
+mod integers;
 mod loops;
+mod numerics;
 mod tiles;
 
 use cranelift_thisgpu::compile::{Code, Compiler};
@@ -25,23 +27,35 @@ pub struct Example {
 }
 
 /// All of them, by name.
-pub const ALL: [Example; 16] = [
+pub const ALL: [Example; 28] = [
+    Example::new("attention", numerics::attention),
+    Example::new("bigmul256", integers::bigmul256),
+    Example::new("bitonic", integers::bitonic),
     Example::new("black_scholes", elementwise::black_scholes),
     Example::new("chacha_qr", elementwise::chacha_qr),
     Example::new("collatz", loops::collatz),
     Example::new("dp4a_dot", loops::dp4a_dot),
     Example::new("fmix64", elementwise::fmix64),
     Example::new("gather64", elementwise::gather64),
+    Example::new("hgemm64", numerics::hgemm64),
+    Example::new("histogram", integers::histogram),
     Example::new("horner_f16x2", elementwise::horner_f16x2),
     Example::new("i64_chain", elementwise::i64_chain),
     Example::new("i64_loop", loops::i64_loop),
+    Example::new("layernorm", numerics::layernorm),
     Example::new("lop3_chain", elementwise::lop3_chain),
+    Example::new("lowerbound", integers::lowerbound),
     Example::new("matmul8", tiles::matmul8),
     Example::new("matmul_rt8x8", tiles::matmul_rt8x8),
+    Example::new("nbody", numerics::nbody),
     Example::new("prefix_sum", tiles::prefix_sum),
     Example::new("saxpy_f16x2", elementwise::saxpy_f16x2),
     Example::new("saxpy_f32", elementwise::saxpy_f32),
+    Example::new("sha256", integers::sha256),
     Example::new("softmax", loops::softmax),
+    Example::new("spmv", numerics::spmv),
+    Example::new("stencil3d", numerics::stencil3d),
+    Example::new("utf8", integers::utf8),
 ];
 
 impl Example {
