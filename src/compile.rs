@@ -378,7 +378,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// The passes; none if they are to stop before the end. Jump tables may take `room` bytes of the constant bank.
+    /// The passes; none if they are to stop before the end. Constants may take `room` bytes of the constant bank.
     fn passes(
         &mut self,
         input: &FunctionInput<'_>,

@@ -6,11 +6,11 @@
 //! same without an instruction that an equal one dominates.
 //!
 //! Equal are instructions of one word with the same sources that only compute and write general registers. Constants
-//! stay where they are, since their registers cost more than a MOV; so do predicates, of which there are six. One walk
+//! stay where they are, since their registers cost more than a MOV; so do predicates, of which there are few. One walk
 //! over the blocks in reverse postorder, in which definitions come before their users.
 
 use crate::analysis::graph::Dominators;
-use crate::isa::table::Effects;
+use crate::isa::table::{Direction, Effects};
 use crate::isa::{Inst, Optype, Register, RegisterClass, VReg};
 use crate::simt::edit::control_flow;
 use crate::vcode::{Block, Entry, VCode};
@@ -35,6 +35,7 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
         Some(dominators) => dominators.dominates(block.index(), other.index()),
         None => true,
     };
+    let read = read_anywhere(&code);
     let mut known: HashMap<Inst<VReg>, (Block, u32)> = HashMap::new();
     let mut aliases = Aliases::default();
     let mut gone: Vec<u32> = Vec::new();
@@ -52,6 +53,10 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
                 Slot::Vacant(slot) => _ = slot.insert((block, index)),
                 Slot::Occupied(mut slot) => {
                     let (other, first) = *slot.get();
+                    let is_read = inst.definitions().any(|reg| read[reg.index()]);
+                    if !is_read {
+                        continue;
+                    }
                     if dominates(other, block) {
                         let first = code.insts[first as usize].inst;
                         aliases.add(inst.definitions().zip(first.definitions()));
@@ -68,6 +73,28 @@ pub fn eliminate(mut code: VCode<VReg>) -> VCode<VReg> {
         remove(&mut code, &gone);
     }
     code
+}
+
+/// For each register whether an instruction reads it wherever it is. What edges, calls and returns pass on, and a word
+/// computed alone that is part of a wide operand, would be copied to where it has to be instead of computed there.
+fn read_anywhere(code: &VCode<VReg>) -> Vec<bool> {
+    let mut read = vec![false; code.vreg_count as usize];
+    let mut alone = vec![false; code.vreg_count as usize];
+    for entry in &code.insts {
+        let mut definitions = entry.inst.definitions();
+        if let (Some(only), None) = (definitions.next(), definitions.next()) {
+            alone[only.index()] = true;
+        }
+    }
+    for operand in code.insts.iter().flat_map(|entry| entry.inst.operands()) {
+        if operand.info.direction != Direction::Out {
+            let is_wide = operand.regs.iter().flatten().count() > 1;
+            for reg in operand.regs.iter().flatten() {
+                read[reg.index()] |= !(is_wide && alone[reg.index()]);
+            }
+        }
+    }
+    read
 }
 
 /// Whether an instruction is the same wherever its sources are.

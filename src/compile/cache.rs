@@ -119,13 +119,14 @@ impl Compiler {
     ) -> Result<Compiled, Halt> {
         let key = self.function_key(input, summaries);
         if let Some(compiled) = cache.get_function(&key)
-            && compiled.constant_bytes() <= room
+            && compiled.constants.fits(room)
         {
             return Ok(compiled);
         }
         let compiled = self.numbered(input, summaries, room)?;
         // How much room there was decides nothing only where it was enough.
         if compiled.constants.tables().is_empty()
+            && compiled.constants.fits(room)
             && let Err(error) = cache.put_function(&key, &compiled)
         {
             log::warn!("cache: %{} is not kept: {error}", input.name);

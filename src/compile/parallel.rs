@@ -72,7 +72,7 @@ impl Compiler {
             let Some(compiled) = compiled? else {
                 return Ok(());
             };
-            if compiled.constant_bytes() > unit.room() {
+            if !compiled.constants.fits(unit.room()) {
                 return self.compile_function(function, unit);
             }
             unit.push(compiled);

@@ -5,7 +5,6 @@ use super::summaries::Summaries;
 use crate::abi;
 use crate::abi::MAX_CONSTANTS;
 use crate::clif::source::{KernelOptions, SourceFile, SourceFunction};
-use crate::emit::constants::ALIGN;
 use crate::emit::{self, Constants};
 use crate::locations::Locations;
 use crate::object::{DataObject, Linkage};
@@ -44,7 +43,7 @@ impl Compiled {
 
     /// Bytes that it takes of the constant bank, with those before the next function's.
     pub fn constant_bytes(&self) -> u32 {
-        self.constants.bytes().len().next_multiple_of(ALIGN) as u32
+        self.constants.bank_bytes()
     }
 }
 

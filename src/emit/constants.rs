@@ -1,9 +1,9 @@
 //! What a function keeps in constant bank 3: wide numbers that are operands, and its jump tables.
 //!
-//! Numbers are placed by lowering, as long as there is room. The entries of a table are code offsets that are known when the function is emitted, so its place is reserved first
-//! and filled then. Tables that the bank has no room for go to the module's data, in global memory. Places count from
-//! the start of the function's own constants; where those stand among the module's is known when all functions are
-//! ([`Places`]), and relocations say which words depend on it.
+//! Numbers are placed by lowering, as long as there is room. The entries of a table are code offsets that are known when
+//! the function is emitted, so its place is reserved first and filled then. Tables that the bank has no room for go to
+//! the module's data, in global memory. Places count from the start of the function's own constants; where those stand
+//! among the module's is known when all functions are ([`Places`]), and relocations say which words depend on it.
 
 use crate::abi::MAX_CONSTANTS;
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,15 @@ use thiserror::Error;
 /// Name of the data object with the jump tables that the bank has no room for.
 pub const TABLES: &str = "$jump_tables";
 
-/// What the constants of a function are aligned to in bytes: the widest operand there.
-pub const ALIGN: usize = 8;
+/// Bytes of a number.
+const NUMBER: u32 = 8;
+
+/// Bytes of an entry of a jump table.
+const ENTRY: usize = 4;
+
+/// Numbers are placed only while the constants of a module have at most so many bytes (*assumed*): they can be moved to
+/// registers as well, and constants of many objects that are linked have to fit together.
+pub const MAX_NUMBERS: u32 = 4096;
 
 /// Name of the module's constants in relocations.
 pub const CONSTANTS: &str = "$constants";
@@ -40,6 +47,10 @@ pub struct Constants {
     tables: Vec<u8>,
     /// Bytes that may be in the bank.
     room: u32,
+    /// Bytes of the numbers, which come first.
+    numbers: u32,
+    /// Whether there was no room for a number.
+    limited: bool,
 }
 
 impl Default for Constants {
@@ -70,19 +81,55 @@ impl Constants {
             bytes: Vec::new(),
             tables: Vec::new(),
             room,
+            numbers: 0,
+            limited: false,
         }
     }
 
-    /// Adds a number of 64 bits, at a multiple of 8; none if the bank has no room for it.
-    pub fn add_wide(&mut self, bits: u64) -> Option<u32> {
-        let place = self.bytes.len().next_multiple_of(ALIGN);
-        let bytes = bits.to_le_bytes();
-        if place + bytes.len() > self.room as usize {
+    /// Whether there is room for another number; if not, that is remembered.
+    pub fn has_room_for_number(&mut self) -> bool {
+        let has_room = self.numbers_fit(self.room, self.numbers + NUMBER);
+        self.limited |= !has_room;
+        has_room
+    }
+
+    /// Adds a number of 64 bits, at a multiple of 8; none if there is no room for it. Numbers come before tables.
+    pub fn add_number(&mut self, bits: u64) -> Option<u32> {
+        if !self.has_room_for_number() || self.bytes.len() as u32 != self.numbers {
             return None;
         }
-        self.bytes.resize(place, 0);
-        self.bytes.extend_from_slice(&bytes);
-        Some(place as u32)
+        self.bytes.extend_from_slice(&bits.to_le_bytes());
+        let place = self.numbers;
+        self.numbers += NUMBER;
+        Some(place)
+    }
+
+    /// Whether so many bytes of numbers fit where a module has `room` left.
+    fn numbers_fit(&self, room: u32, bytes: u32) -> bool {
+        bytes <= room && MAX_CONSTANTS - room.min(MAX_CONSTANTS) + bytes <= MAX_NUMBERS
+    }
+
+    /// Whether the function would have been given the same where a module has `room` left.
+    pub fn fits(&self, room: u32) -> bool {
+        let numbers = self.numbers == 0 || self.numbers_fit(room, self.numbers);
+        !self.limited && numbers && self.bank_bytes() <= room
+    }
+
+    /// Bytes of the bank that it takes at most, behind another function's.
+    pub fn bank_bytes(&self) -> u32 {
+        let padding = self.align() as u32 - ENTRY as u32;
+        match self.bytes.len() as u32 {
+            0 => 0,
+            bytes => bytes + padding,
+        }
+    }
+
+    /// What its start is aligned to.
+    fn align(&self) -> usize {
+        match self.numbers {
+            0 => ENTRY,
+            _ => NUMBER as usize,
+        }
     }
 
     /// Reserves zeroed room for a jump table of so many entries: in the bank, or behind its end in the data object
@@ -127,7 +174,7 @@ impl Constants {
     pub fn append(&mut self, function: &Constants) -> Result<Places, ConstantsFull> {
         let start = match function.bytes.is_empty() {
             true => self.bytes.len(),
-            false => self.bytes.len().next_multiple_of(ALIGN),
+            false => self.bytes.len().next_multiple_of(function.align()),
         };
         let places = Places {
             bank: start as u32,
@@ -178,17 +225,15 @@ mod tests {
 
     #[test]
     fn wide_numbers_are_aligned_while_there_is_room() {
-        let mut constants = Constants::with_room(24);
-        constants.reserve_table(1).unwrap();
-        assert_eq!(constants.add_wide(0x1122_3344_5566_7788), Some(8));
-        assert_eq!(
-            constants.bytes()[8..],
-            0x1122_3344_5566_7788u64.to_le_bytes()
-        );
-        assert_eq!(
-            [constants.add_wide(2), constants.add_wide(3)],
-            [Some(16), None]
-        );
+        let used = MAX_NUMBERS - 20;
+        let mut constants = Constants::with_room(MAX_CONSTANTS - used);
+        let number = 0x1122_3344_5566_7788;
+        assert_eq!(constants.add_number(number), Some(0));
+        assert_eq!(constants.bytes(), number.to_le_bytes());
+        assert!(constants.fits(MAX_CONSTANTS) && !constants.fits(MAX_CONSTANTS - MAX_NUMBERS));
+        assert_eq!(constants.add_number(2), Some(8));
+        assert_eq!(constants.add_number(3), None);
+        assert!(!constants.fits(MAX_CONSTANTS), "one had no room");
         let mut module = Constants::new();
         let mut table = Constants::new();
         table.reserve_table(3).unwrap();

@@ -140,24 +140,25 @@ impl LayoutBuffers {
         {
             return;
         }
-        let mut known: HashMap<(Block, usize, u128), Block> = HashMap::new();
-        let mut twins: Vec<(Block, Block)> = Vec::new();
+        let mut known: HashMap<(Block, usize, PInst), Block> = HashMap::new();
+        let mut twins: HashMap<Block, Block> = HashMap::new();
         for block in candidates() {
             let Some(target) = target(block) else {
                 continue;
             };
             let insts = code.block_insts(block);
             let first = *known
-                .entry((target, insts.len(), insts[0].inst.word()))
+                .entry((target, insts.len(), insts[0].inst))
                 .or_insert(block);
-            let both = insts.iter().zip(code.block_insts(first));
-            if first != block && both.into_iter().all(|(a, b)| a.inst == b.inst) {
-                twins.push((block, first));
+            let mut both = insts.iter().zip(code.block_insts(first));
+            let place = |block: Block| (code.blocks[block].loop_depth, code.blocks[block].cold);
+            let is_twin = first != block && place(first) == place(block);
+            if is_twin && both.all(|(a, b)| a.inst == b.inst) {
+                twins.insert(block, first);
             }
         }
-        for (twin, first) in twins {
-            let end = self.threads[first.index()];
-            self.threads[twin.index()] = end;
+        for end in &mut self.threads {
+            *end = twins.get(end).copied().unwrap_or(*end);
         }
     }
 

@@ -8,7 +8,7 @@ use super::verify;
 use crate::clif::source::SourceFile;
 use crate::compile::{Compiler, FunctionInput, Unit};
 use crate::emit::Code;
-use crate::isa::encode::decode;
+use crate::isa::encode::{WORD_BYTES, decode};
 use crate::isa::generated::{MemScope, membar};
 use crate::isa::table::Effects;
 use crate::isa::{Control, Optype, PInst, build};
@@ -458,15 +458,24 @@ fn a_loop_that_polls_has_no_fence() {
         atomic_store aligned v3, v2
         return\n",
     );
+    let insts: Vec<PInst> = (code.words.iter())
+        .map(|&word| decode(word).expect("legal").0)
+        .collect();
     let first = |optype| {
-        let mut words = code.words.iter().map(|&w| decode(w).expect("legal").0);
-        words
-            .position(|inst: PInst| inst.optype() == optype)
+        let mut insts = insts.iter();
+        insts
+            .position(|inst| inst.optype() == optype)
             .expect("it is there")
     };
-    // The first MEMBAR is not what the branch back leads to.
+    let branch = first(Optype::BRA);
+    let label = insts[branch].label().expect("a branch has a label");
+    // In bytes from the next instruction, negative back.
+    let unused = 64 - u32::from(insts[branch].info().fields[label.field as usize].width);
+    let raw = insts[branch].number(label.role).expect("a number");
+    let distance = ((raw << unused) as i64 >> unused) / WORD_BYTES as i64;
+    let target = (branch as i64 + 1 + distance) as usize;
     assert!(
-        first(Optype::MEMBAR) < first(Optype::BSSY),
+        target < branch && first(Optype::MEMBAR) < target,
         "in front of the loop"
     );
     assert_eq!(

@@ -125,9 +125,11 @@ fn0 = %g(i32, i32, i32) -> i32 tail
 block0(v0: i32, v1: i32, v2: i32):
 brif v0, block1, block2
 block1:
-return_call fn0(v1, v0, v2)
+v4 = imul v1, v2
+return_call fn0(v4, v0, v2)
 block2:
-return v1
+v3 = iadd v1, v2
+return v3
 }";
     let report = report_of(text, &[]);
     let before = |name: &str| {

@@ -11,7 +11,7 @@
 
 use crate::isa::{Register, RegisterClass, VReg};
 use crate::vcode::{Block, Meeting, Terminator, VCode};
-use cranelift_codegen::entity::EntitySet;
+use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 
 /// Most values that the jump between the two places passes (*assumed*).
 const PASSED: usize = 4;
@@ -24,47 +24,54 @@ pub(super) fn meet_later(code: &mut VCode<VReg>) {
             meetings.insert(block);
         }
     }
-    let blocks: Vec<Block> = code.blocks.keys().collect();
-    for block in blocks {
-        let Meeting::At(meeting) = code.blocks[block].meeting else {
-            continue;
+    if meetings.is_empty() {
+        return;
+    }
+    // Where lanes meet instead that would meet at a block. Blocks are in reverse postorder, and what follows comes first.
+    let mut later: SecondaryMap<Block, Option<Meeting>> = SecondaryMap::new();
+    for block in code.blocks.keys().rev() {
+        later[block] = match next(code, block) {
+            Next::End => Some(Meeting::Nowhere),
+            Next::Block(target) => {
+                let here = meetings.contains(target).then_some(Meeting::At(target));
+                later[target].or(here)
+            }
+            Next::Other => None,
         };
-        let later = later(code, &meetings, meeting);
-        if matches!(code.blocks[block].terminator, Terminator::Branch { .. }) {
-            code.blocks[block].meeting = later;
+    }
+    for data in code.blocks.values_mut() {
+        if let (Meeting::At(block), Terminator::Branch { .. }) = (data.meeting, &data.terminator) {
+            data.meeting = later[block].unwrap_or(data.meeting);
         }
     }
 }
 
-/// Where lanes meet that have nothing to do before the last of several places.
-fn later(code: &VCode<VReg>, meetings: &EntitySet<Block>, first: Block) -> Meeting {
-    let mut place = first;
-    let mut block = first;
-    // Blocks are in reverse postorder, so the way ends.
-    loop {
-        let data = &code.blocks[block];
-        if !data.insts.is_empty() {
-            return Meeting::At(place);
-        }
-        match &data.terminator {
-            Terminator::Exit => return Meeting::Nowhere,
-            Terminator::Jump { target, args } if *target > block && args.len() <= PASSED => {
-                let is_uniform = |reg: &VReg| reg.class() == RegisterClass::Uniform;
-                let params = &code.blocks[*target].params;
-                if args
-                    .iter()
-                    .chain(params)
-                    .chain(&data.params)
-                    .any(is_uniform)
-                {
-                    return Meeting::At(place);
-                }
-                block = *target;
-                if meetings.contains(block) {
-                    place = block;
-                }
+/// What comes behind a block in which nothing is done.
+enum Next {
+    /// The end of the kernel.
+    End,
+    /// A block that lanes come to at once.
+    Block(Block),
+    /// Something is done, or what follows is not to be shared.
+    Other,
+}
+
+fn next(code: &VCode<VReg>, block: Block) -> Next {
+    let data = &code.blocks[block];
+    let is_uniform = |reg: &VReg| reg.class() == RegisterClass::Uniform;
+    if !data.insts.is_empty() || data.params.iter().any(is_uniform) {
+        return Next::Other;
+    }
+    match &data.terminator {
+        Terminator::Exit => Next::End,
+        Terminator::Jump { target, args } if *target > block && args.len() <= PASSED => {
+            let target_data = &code.blocks[*target];
+            let enters_loop = target_data.loop_depth > data.loop_depth;
+            match enters_loop || target_data.params.iter().any(is_uniform) {
+                true => Next::Other,
+                false => Next::Block(*target),
             }
-            _ => return Meeting::At(place),
         }
+        _ => Next::Other,
     }
 }

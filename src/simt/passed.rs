@@ -9,21 +9,25 @@
 //! Constants without a partner stay where they are: their registers would be two, and one would have to be copied.
 
 use super::edit::Editor;
+use super::if_convert::count_uses;
 use crate::isa::generated::{MOVW, mov};
 use crate::isa::{Form, Inst, Role, VReg};
 use crate::vcode::{Block, BlockData, Entry, Terminator, VCode};
 use cranelift_codegen::entity::SecondaryMap;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
-/// A constant that both sides of a branch load and pass.
+/// Most predecessors of a block that is looked at (*assumed*): what they pass is compared for every branch.
+const PREDECESSORS: usize = 8;
+
+/// The constants that both sides of a branch load and pass.
 struct Shared {
     /// The block with the branch.
     branch: Block,
     /// The sides.
     sides: [Block; 2],
-    /// The registers there; the first is what is left.
-    registers: [VReg; 2],
+    /// Their registers at the sides; those of the first are what is left.
+    registers: Vec<[VReg; 2]>,
 }
 
 /// Loads once what both sides of a branch load for parameters that the same value comes into.
@@ -42,62 +46,73 @@ pub fn share(code: VCode<VReg>) -> VCode<VReg> {
         return code;
     }
     let predecessors = predecessors(&code);
-    let mut shared: Vec<Shared> = Vec::new();
-    for (branch, sides) in candidates {
-        if sides
-            .iter()
-            .all(|&side| predecessors[side].as_slice() == [branch])
-        {
-            find(&code, &predecessors, branch, sides, &mut shared);
-        }
-    }
+    let uses = count_uses(&code);
+    let shared: Vec<Shared> = (candidates.into_iter())
+        .filter(|(branch, sides)| {
+            let is_entered_once = |side: &Block| predecessors[*side].as_slice() == [*branch];
+            sides.iter().all(is_entered_once)
+        })
+        .map(|(branch, sides)| Shared {
+            branch,
+            sides,
+            registers: find(&code, &predecessors, &uses, sides),
+        })
+        .filter(|shared| !shared.registers.is_empty())
+        .collect();
     if shared.is_empty() {
         return code;
     }
     let mut editor = Editor::new(code);
-    for Shared {
-        branch,
-        sides,
-        registers,
-    } in shared
-    {
-        let mut moved = None;
-        for (side, register) in sides.into_iter().zip(registers) {
-            let body = editor.body(side);
-            let place = body
-                .iter()
-                .rposition(|entry| defines(&entry.inst, register));
-            if let Some(place) = place {
-                moved.get_or_insert(body.remove(place));
-            }
-            let data = editor.data(side);
-            data.terminator.for_each_register(|r| {
-                if *r == register {
-                    *r = registers[0];
-                }
-            });
-        }
-        editor.body(branch).extend(moved);
+    for shared in shared {
+        shared.load_before_branch(&mut editor);
     }
     editor.finish()
 }
 
-/// Looks for the constants of a branch whose sides have no other predecessor.
+impl Shared {
+    /// Moves the loads of the first side in front of the branch, and drops those of the second.
+    fn load_before_branch(&self, editor: &mut Editor<VReg>) {
+        let [first, second] = self.sides;
+        let kept: HashSet<VReg> = self.registers.iter().map(|pair| pair[0]).collect();
+        let (moved, rest): (Vec<_>, Vec<_>) = std::mem::take(editor.body(first))
+            .into_iter()
+            .partition(|entry| entry.inst.definitions().any(|reg| kept.contains(&reg)));
+        *editor.body(first) = rest;
+        editor.body(self.branch).extend(moved);
+        let of_second = self
+            .registers
+            .iter()
+            .map(|&[first, second]| (second, first));
+        let renamed: HashMap<VReg, VReg> = of_second.collect();
+        let is_gone = |reg: VReg| renamed.contains_key(&reg);
+        editor
+            .body(second)
+            .retain(|entry| !entry.inst.definitions().any(is_gone));
+        editor.data(second).terminator.for_each_register(|reg| {
+            *reg = renamed.get(reg).copied().unwrap_or(*reg);
+        });
+    }
+}
+
+/// The registers of constants that a branch's sides, which have no other predecessor, have in common.
 fn find(
     code: &VCode<VReg>,
     predecessors: &SecondaryMap<Block, SmallVec<[Block; 2]>>,
-    branch: Block,
+    uses: &[u32],
     sides: [Block; 2],
-    shared: &mut Vec<Shared>,
-) {
-    let loaded = sides.map(|side| loaded(code.block_insts(side)));
+) -> Vec<[VReg; 2]> {
+    let loaded = sides.map(|side| loaded(code.block_insts(side), uses));
     if loaded.iter().any(HashMap::is_empty) {
-        return;
+        return Vec::new();
     }
     let ends = sides.map(|side| jump(&code.blocks[side]));
     let [Some((first, first_args)), Some((second, second_args))] = ends else {
-        return;
+        return Vec::new();
     };
+    let is_crowded = |block: Block| predecessors[block].len() > PREDECESSORS;
+    if is_crowded(first) || is_crowded(second) {
+        return Vec::new();
+    }
     // What comes into the parameters of the second from elsewhere, and where.
     let mut places: HashMap<VReg, usize> = HashMap::new();
     let mut note = |values: &[VReg]| {
@@ -114,7 +129,8 @@ fn find(
         }
     }
     note(&code.blocks[second].params);
-    let mut taken: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut shared: Vec<[VReg; 2]> = Vec::new();
+    let mut taken: HashSet<usize> = HashSet::new();
     for (index, register) in first_args.iter().enumerate() {
         let Some(value) = loaded[0].get(register) else {
             continue;
@@ -135,14 +151,11 @@ fn find(
         };
         let other = second_args[partner];
         if loaded[1].get(&other) == Some(value) {
-            taken.push(partner);
-            shared.push(Shared {
-                branch,
-                sides,
-                registers: [*register, other],
-            });
+            taken.insert(partner);
+            shared.push([*register, other]);
         }
     }
+    shared
 }
 
 /// Where a block jumps to, and what it passes.
@@ -163,17 +176,15 @@ fn predecessors(code: &VCode<VReg>) -> SecondaryMap<Block, SmallVec<[Block; 2]>>
     predecessors
 }
 
-/// The constants that a block loads at its end, by their registers: nothing behind them reads these.
-fn loaded(insts: &[Entry<VReg>]) -> HashMap<VReg, u32> {
+/// The constants that a block loads at its end, by their registers, which are read once.
+fn loaded(insts: &[Entry<VReg>], uses: &[u32]) -> HashMap<VReg, u32> {
     let constants = insts.iter().rev().map_while(|entry| {
         let value = constant(&entry.inst).filter(|_| entry.attachment.is_none())?;
         Some((entry.inst.definitions().next()?, value))
     });
-    constants.collect()
-}
-
-fn defines(inst: &Inst<VReg>, register: VReg) -> bool {
-    inst.definitions().any(|defined| defined == register)
+    constants
+        .filter(|(reg, _)| uses[reg.index()] == 1)
+        .collect()
 }
 
 /// What a MOV of one word loads, if that is a constant.

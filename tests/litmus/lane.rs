@@ -89,8 +89,14 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub fn new(ctaid: u32, tid: u32) -> Lane {
-        let registers = HashMap::new();
+    /// With the module's constants.
+    pub fn new(ctaid: u32, tid: u32, constants: &[u8]) -> Lane {
+        let (words, _) = constants.as_chunks::<4>();
+        let named = words.iter().enumerate().map(|(index, word)| {
+            let name = format!("c[0x3][{:#x}]", 4 * index);
+            (name, Value::Number(u32::from_le_bytes(*word)))
+        });
+        let registers = named.collect();
         Lane {
             registers,
             tid,
@@ -126,9 +132,10 @@ impl Lane {
         if let Some((low, high)) = pair(operand) {
             return words(self.number(&low), self.number(&high));
         }
-        let next = operand.strip_prefix("c[0x0][").and_then(|offset| {
+        let next = operand.strip_prefix("c[").and_then(|rest| {
+            let (bank, offset) = rest.split_once("][")?;
             let offset = number(offset.strip_suffix(']')?)?;
-            constant(&format!("c[0x0][{:#x}]", offset + 4))
+            Some(self.number(&format!("c[{bank}][{:#x}]", offset + 4)))
         });
         words(self.number(operand), next.unwrap_or(0))
     }

@@ -138,7 +138,10 @@ impl Words {
             let threads = (0..count).filter(|t| warp(*t) == one);
             let mut walk = Walk {
                 code: &code,
-                lanes: places.iter().map(|p| Lane::new(p.0, p.1)).collect(),
+                lanes: places
+                    .iter()
+                    .map(|p| Lane::new(p.0, p.1, &object.constants))
+                    .collect(),
                 groups: vec![Group {
                     pc: 0,
                     threads: threads.fold(0, |mask, thread| mask | 1 << thread),

@@ -5,6 +5,7 @@ use super::mode::{Outputs, Source};
 use crate::abi::CONSTANT_BANK;
 use crate::isa::generated::HSel2;
 use crate::isa::inst::FieldEnum;
+use crate::isa::operand::Constant;
 use crate::isa::table::{FieldType, FormInfo, OperandInfo};
 use crate::isa::{Inst, RegisterClass, Role, VReg};
 use crate::lower::rules::{constructor_complement_word, constructor_negative};
@@ -83,7 +84,10 @@ impl Lower<'_> {
                         return inst.set_field(operand.field, bits);
                     }
                 };
-                inst.set_field(operand.field, u64::from(bank) << 17 | u64::from(offset));
+                inst.set_field(
+                    operand.field,
+                    u64::from(bank) << Constant::OFFSET_BITS | u64::from(offset),
+                );
                 set_modifiers(inst, operand, src);
             }
         }

@@ -28,12 +28,17 @@ pub(in crate::lower) struct Pool<'a> {
 }
 
 impl Pool<'_> {
+    /// Whether a number is there, or has room.
+    fn takes(&mut self, bits: u64) -> bool {
+        self.places.contains_key(&bits) || self.constants.has_room_for_number()
+    }
+
     /// The byte offset of a number, which is added if it is new; none if there is no room.
     fn place(&mut self, bits: u64) -> Option<u32> {
         if let Some(&place) = self.places.get(&bits) {
             return Some(place);
         }
-        let place = self.constants.add_wide(bits)?;
+        let place = self.constants.add_number(bits)?;
         self.places.insert(bits, place);
         Some(place)
     }
@@ -50,16 +55,16 @@ impl Lower<'_> {
             _ => None,
         };
         let mut takes_constants = false;
-        for index in [Some(index), other].into_iter().flatten() {
+        for place in [Some(index), other].into_iter().flatten() {
             for candidate in mode.candidates {
-                match takes(candidate, index, src) {
+                match takes(candidate, place, src) {
                     Takes::Immediate => return,
                     Takes::Constant => takes_constants = true,
                     Takes::Other => {}
                 }
             }
         }
-        if bits != 0 && takes_constants && self.pool.place(bits as u64).is_some() {
+        if bits != 0 && takes_constants && self.pool.takes(bits as u64) {
             src.base = Base::Pooled(bits as u64);
         }
     }
