@@ -25,15 +25,15 @@ pub const MAX_NUMBERS: u32 = 4096;
 /// Name of the module's constants in relocations.
 pub const CONSTANTS: &str = "$constants";
 
-/// Jump tables need more bytes than there is room for.
+/// Constants need more bytes than there is room for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConstantsFull {
     /// Those in global memory.
     #[error("the jump tables need more than 4 GiB of global memory")]
     Data,
-    /// Those in the constant bank, of units that were compiled apart.
+    /// Numbers and tables in the constant bank, of units that were compiled apart.
     #[error(
-        "the jump tables of the units together need more than {MAX_CONSTANTS} bytes of constant memory; compile the \
+        "the constants of the units together need more than {MAX_CONSTANTS} bytes of constant memory; compile the \
          functions into one unit"
     )]
     Bank,
