@@ -181,7 +181,11 @@ fn root_bits(prime: u32) -> u32 {
 
 /// FIPS 180-4, 6.2.2, of a block of bytes in words of the machine.
 fn step(message: &[u32], state: &[u32]) -> Vec<u32> {
-    let is_prime = |n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    let is_prime = |n: &u32| {
+        (2..*n)
+            .take_while(|d| d * d <= *n)
+            .all(|d| !n.is_multiple_of(d))
+    };
     let constants = (2..).filter(is_prime).map(root_bits);
     let mut w: Vec<u32> = message.iter().map(|word| word.swap_bytes()).collect();
     for t in 16..64 {
