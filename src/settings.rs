@@ -239,8 +239,8 @@ pub static SETTINGS: &[Setting] = &[
     named!("opt_level", opt_level: OptLevel, "how much the CLIF is optimised before selection"),
     Setting {
         name: "regalloc_algorithm",
-        help: "regalloc2, or the colouring, which is faster; by default the colouring with opt_level=none, and in \
-         functions of more than 20,000 machine instructions",
+        help: "regalloc2, or the colouring, which is faster; by default the colouring with opt_level=none, in short \
+         functions without calls and loops, and in functions of more than 20,000 machine instructions",
         legal: Algorithm::legal,
         get: |options| options.allocator().name().to_owned(),
         set: |options, text| {
