@@ -45,7 +45,7 @@ pub fn share(code: VCode<VReg>) -> VCode<VReg> {
     if candidates.is_empty() {
         return code;
     }
-    let predecessors = predecessors(&code);
+    let predecessors = code.predecessors();
     let uses = count_uses(&code);
     let shared: Vec<Shared> = (candidates.into_iter())
         .filter(|(branch, sides)| {
@@ -164,16 +164,6 @@ fn jump(data: &BlockData<VReg>) -> Option<(Block, &[VReg])> {
         Terminator::Jump { target, args } => Some((*target, args)),
         _ => None,
     }
-}
-
-fn predecessors(code: &VCode<VReg>) -> SecondaryMap<Block, SmallVec<[Block; 2]>> {
-    let mut predecessors: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
-    for (block, data) in &code.blocks {
-        for successor in data.terminator.successors() {
-            predecessors[successor].push(block);
-        }
-    }
-    predecessors
 }
 
 /// The constants that a block loads at its end, by their registers, which are read once.
