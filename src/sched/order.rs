@@ -32,6 +32,10 @@ const GAPS: u32 = 2;
 /// next to nothing).
 const TRIES: u32 = 2;
 const ROOM: u32 = 2;
+/// An order is worth another step of registers if it takes a part like this less time, and so many cycles less
+/// (*assumed*: a step costs at most a sixth of the warps, and a third of what memory takes is felt by few of them).
+const GAIN: u32 = 4;
+const LEAST_GAIN: u32 = 100;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
 const LONGEST_RUN: usize = 400;
 
@@ -53,6 +57,8 @@ pub struct OrderBuffers {
     ahead: ahead::AheadBuffers,
     /// Whether a block needs so much less than it did that it may have some of that back.
     has_room: bool,
+    /// Whether a faster order was worth another step of registers.
+    has_more: bool,
     /// Values alive behind the instructions that are looked at.
     behind: Alive,
     /// Most values that may be alive at once, once it is asked for.
@@ -80,6 +86,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut OrderBuffers) -> VCode<VReg> {
     }
     scratch.limit = None;
     scratch.has_room = false;
+    scratch.has_more = false;
     scratch.renewals.find(&code);
     if code.blocks.len() > 1 {
         scratch.live.compute_sets(&code);
@@ -201,6 +208,17 @@ impl Walk {
     }
 }
 
+/// What an order has to keep to.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    /// Values alive at once that the function may have.
+    limit: Pressure,
+    /// Those that the run may have: it has had more.
+    most: Pressure,
+    /// It has to end before this cycle.
+    end: u32,
+}
+
 /// An instruction that nothing issued later is needed for.
 #[derive(Clone, Copy, Debug)]
 struct Ready {
@@ -315,19 +333,23 @@ impl OrderBuffers {
         let (end, peak) = (walk.end, walk.peak);
         // No order ends before the longest path does, or before everything is issued.
         let longest = (0..run.len()).map(|node| graph.height(node)).max();
-        if end <= longest.unwrap_or(0).max(run.len() as u32) {
+        let shortest = longest.unwrap_or(0).max(run.len() as u32);
+        if end <= shortest {
             return false;
         }
         graph.link();
         let limit = self.limit(code, most);
-        let most = limit.max(peak).max(Pressure(ALL_FREE));
+        let bound = Bound {
+            limit,
+            most: limit.max(peak).max(Pressure(ALL_FREE)),
+            end,
+        };
         let mut aim = limit;
         for _ in 0..TRIES {
-            self.walk.start(&self.graph);
-            if self.list_schedule(aim, end, most) {
+            if self.list_schedule(aim, bound) {
                 return true;
             }
-            if self.walk.peak.fits(most) {
+            if self.walk.peak.fits(bound.most) {
                 return false;
             }
             // It went beyond what it aimed at. Results that are written while their operands are alive are the reason,
@@ -335,12 +357,31 @@ impl OrderBuffers {
             let words = &mut aim.0[RegisterClass::Gpr as usize];
             *words = words.saturating_sub(ROOM);
         }
-        false
+        self.order_with_more(bound, shortest)
     }
 
-    /// Issues what is ready, one after the other, until all of the run is: an order that ends before `end` and never
-    /// has more than `most` values alive, or false. `limit` is what it aims at.
-    fn list_schedule(&mut self, limit: Pressure, end: u32, most: Pressure) -> bool {
+    /// Looks for an order that is so much faster that it is worth another step of registers, which all runs of the
+    /// function that follow may use, too.
+    fn order_with_more(&mut self, mut bound: Bound, shortest: u32) -> bool {
+        let wanted = bound.end - bound.end / GAIN;
+        if shortest >= wanted || bound.end - wanted < LEAST_GAIN || self.has_more {
+            return false;
+        }
+        bound.end = wanted;
+        for pressure in [&mut bound.limit, &mut bound.most] {
+            pressure.0[RegisterClass::Gpr as usize] += REGISTER_STEP;
+        }
+        self.has_more = self.list_schedule(bound.limit, bound);
+        if self.has_more {
+            self.limit = Some(bound.limit);
+        }
+        self.has_more
+    }
+
+    /// Issues what is ready, one after the other, until all of the run is: an order within `bound`, or false. `aim` is
+    /// the number of values alive that it aims at.
+    fn list_schedule(&mut self, aim: Pressure, bound: Bound) -> bool {
+        self.walk.start(&self.graph);
         let OrderBuffers {
             graph,
             walk,
@@ -370,13 +411,13 @@ impl OrderBuffers {
         ready.extend(first.map(|node| is_ready(node, 0)));
         order.clear();
         while !ready.is_empty() {
-            let next = ready.swap_remove(choose(walk, changes, ready, limit));
+            let next = ready.swap_remove(choose(walk, changes, ready, aim));
             let at = walk.issue(graph, next.node as usize, next.earliest);
             order.push(next.node);
             // Neither gets less later.
             let left = (graph.len() - order.len()) as u32;
-            if (at + graph.height(next.node as usize)).max(walk.now + left) >= end
-                || !walk.peak.fits(most)
+            if (at + graph.height(next.node as usize)).max(walk.now + left) >= bound.end
+                || !walk.peak.fits(bound.most)
             {
                 return false;
             }
@@ -395,7 +436,7 @@ impl OrderBuffers {
                 }
             }
         }
-        walk.end < end
+        walk.end < bound.end
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`rotate`]: a test at the head of a loop moves to its end;
 //! - [`unroll`]: turns are copied whose number is known, or can be asked for;
 //! - [`overlap`]: loads of several copies are under way at once;
+//! - [`preload`]: loads of the next turn are under way while this one works;
 //! - [`renew`]: the next value of a counter is computed when this one is not needed any more.
 //!
 //! A function without loops is not looked at. Only natural loops are; what may be entered at several blocks stays as it
@@ -18,6 +19,7 @@ mod count;
 mod hints;
 mod invariants;
 mod overlap;
+mod preload;
 mod reduce;
 mod renew;
 mod rotate;
@@ -72,6 +74,10 @@ pub(super) fn improve(
     if unrolled.any {
         recompute(context);
         // What the copies compute for tests that are left out.
+        merge::drop_unused(&mut context.func, given.intrinsics);
+    }
+    if preload::preload(context, given, hints, &unrolled.rest, &mut uses) {
+        recompute(context);
         merge::drop_unused(&mut context.func, given.intrinsics);
     }
     if !unrolled.folds {

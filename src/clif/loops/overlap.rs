@@ -124,7 +124,7 @@ fn run(func: &Function, intrinsics: &Intrinsics, insts: &[Inst]) -> usize {
 }
 
 /// A load of the whole value: those of parts of words go where they are.
-fn is_plain(opcode: Opcode) -> bool {
+pub(super) fn is_plain(opcode: Opcode) -> bool {
     opcode.can_load() && !opcode.can_store() && opcode != Opcode::AtomicLoad
 }
 

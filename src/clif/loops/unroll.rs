@@ -36,15 +36,19 @@ use super::shape::{Body, Uses, close};
 use crate::remarks::{Missed, Remarks};
 use build::Unrolling;
 use cranelift_codegen::Context;
+use cranelift_codegen::ir::Block;
+pub(super) use plan::{FOLLOWED, is_uniform_count, starts};
 use plan::{Plan, plan};
 
 /// What was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Unrolled {
     /// Some loop was unrolled.
     pub(super) any: bool,
     /// Some loop is gone, so that there is something to fold.
     pub(super) folds: bool,
+    /// The headers of rolled loops that make the turns which the copies leave.
+    pub(super) rest: Vec<Block>,
 }
 
 /// Unrolls what is worth it. The graph and what is made from it are not up to date then if anything was.
@@ -92,6 +96,9 @@ pub(super) fn unroll(
         }
         done.any = true;
         done.folds |= matches!(plan, Plan::Complete(_));
+        if let Plan::Rest(..) = plan {
+            done.rest.push(body.header);
+        }
     }
     done
 }

@@ -25,7 +25,7 @@ const LARGEST_ASKED: u32 = 1024;
 /// Copies by default (*assumed*: as many loads as hide a third of the latency of memory with eight warps).
 const COPIES: u32 = 4;
 /// Most turns that are followed to see how many there are (*assumed*).
-const FOLLOWED: u32 = 4096;
+pub(in super::super) const FOLLOWED: u32 = 4096;
 
 /// What is done with a loop.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +160,7 @@ pub(super) fn steady(
 }
 
 /// What is known of the parameters of the header in the first turn.
-fn starts(context: &Context, body: &Body) -> Vec<Option<i64>> {
+pub(in super::super) fn starts(context: &Context, body: &Body) -> Vec<Option<i64>> {
     let func = &context.func;
     let mut found: Option<Vec<Option<i64>>> = None;
     for entry in body.entries(context) {
@@ -181,7 +181,7 @@ fn starts(context: &Context, body: &Body) -> Vec<Option<i64>> {
 }
 
 /// Whether all lanes that enter the loop together leave it together.
-fn is_uniform_count(
+pub(in super::super) fn is_uniform_count(
     context: &Context,
     given: &LoopContext<'_>,
     body: &Body,
