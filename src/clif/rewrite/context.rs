@@ -4,7 +4,7 @@ use super::BlockFacts;
 use super::constants::{self, all_ones};
 use super::rules::types::*;
 use crate::constants::signed;
-use cranelift_codegen::cursor::FuncCursor;
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::immediates::{Ieee16, Ieee32, Ieee64};
 use cranelift_codegen::ir::{
     Endianness, InstBuilder, InstBuilderBase, InstructionData, MemFlagsData, Opcode, Type, Value,
@@ -299,6 +299,12 @@ impl Rewriter<'_, '_> {
         let (_, data) = self.definition(value)?;
         let func = &*self.pos.func;
         self.block.complements.find(func, data)
+    }
+
+    pub(super) fn is_shifted(&mut self, value: Value, by: u64) -> bool {
+        let func = &*self.pos.func;
+        let block = self.pos.current_block();
+        block.is_some_and(|block| self.block.shifts.has(func, block, value, by))
     }
 
     // Carries.

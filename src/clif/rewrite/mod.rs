@@ -6,14 +6,15 @@
 //! unused is left and aliases are resolved. Blocks and effects stay as they are.
 //!
 //! Rules are pure patterns; what they ask of constants, types and definitions is in [`context`], what they need of
-//! other instructions of the same block (a sum that becomes one with a carry, the complement of what is there) in
-//! [`carries`] and [`complements`].
+//! other instructions of the same block (a sum that becomes one with a carry, the complement of what is there, a shift
+//! that is a part of another) in [`carries`], [`complements`] and [`shifts`].
 
 mod carries;
 mod complements;
 mod constants;
 mod context;
 mod rules;
+mod shifts;
 
 use super::contents::Contents;
 use super::merge;
@@ -24,6 +25,7 @@ use context::Rewriter;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::ir::{Function, Inst, Opcode};
+use shifts::Shifts;
 
 /// How often a new value is looked at again (*assumed*: no chain of rules is longer).
 const AGAIN: usize = 3;
@@ -61,6 +63,7 @@ const ROOTS: [Opcode; 24] = [
 struct BlockFacts {
     carries: Carries,
     complements: Complements,
+    shifts: Shifts,
 }
 
 /// Applies the rules to the whole function. True if anything has changed.

@@ -125,6 +125,11 @@ fn only_accesses(inst: &Inst<VReg>) -> bool {
     memory.contains(inst.optype().info().effects)
 }
 
+/// Whether an instruction that accesses memory accesses that of the CTA.
+pub fn accesses_shared(inst: &Inst<VReg>) -> bool {
+    inst.optype().info().effects.contains(Effects::SHARED)
+}
+
 /// Removes from `side` what `other`, which runs first, computes as well; the registers whose values those of `other`
 /// are, each with its own. Values that attachments name are left to the caller.
 pub fn share(other: &Side, side: &mut Side) -> Vec<(VReg, VReg)> {
