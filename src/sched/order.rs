@@ -7,7 +7,7 @@
 //! the time until they arrive. When as many values are alive as the function needs anyway (up to the step in which
 //! registers are given out), the instruction that frees most goes first instead: more registers would mean fewer warps,
 //! which hide more than an order can. The new order is kept only if it is estimated to be faster than the old one and
-//! needs no more registers. What a loop hands on stays behind the last read of what it replaces ([`Renewals`]), because
+//! needs no more registers; one that is a quarter faster may have another step of them, once in a function. What a loop hands on stays behind the last read of what it replaces ([`Renewals`]), because
 //! a copy in every iteration costs more than the time that would be filled. What only computes moves across barriers of
 //! the CTA, which keep memory in order.
 
