@@ -88,13 +88,18 @@ impl Lower<'_> {
 
     /// Uniform registers that hold the source, its modifiers aside; none for zero, which is hard-wired.
     pub(super) fn uniform_registers(&mut self, src: Src) -> Option<Regs> {
+        let base = match src.base {
+            Base::Pooled(bits) => Base::Imm(bits.into()),
+            base => base,
+        };
         let plain = Src {
+            base,
             neg: false,
             whole: None,
             ..src
         };
         let wide = src.words == 2;
-        match src.base {
+        match base {
             Base::Imm(0) => None,
             Base::Regs(regs) => Some(regs),
             Base::Uniform { value, word } => Some(
@@ -110,7 +115,7 @@ impl Lower<'_> {
             Base::Imm(_) => Some(self.emit_umov(USrc::new(plain)).regs()),
             Base::Constant { .. } if wide => Some(self.emit_uldc_64(USrc64::new(plain)).regs()),
             Base::Constant { .. } => Some(self.emit_uldc(USrc::new(plain)).regs()),
-            Base::Pooled(_) => unreachable!("the uniform datapath has no constant operands"),
+            Base::Pooled(_) => unreachable!("such a number is an immediate here"),
             Base::Value { value, .. } => {
                 unreachable!("{value} lives in general registers")
             }
