@@ -8,6 +8,10 @@ use super::{DriverError, queue};
 use crate::abi::LOWEST_ADDRESS;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
 use crate::launch::{FaultKind, LaunchError, LaunchRequest, Progress, Report, Window};
+#[cfg(feature = "sim")]
+use crate::sim::debug::Session;
+#[cfg(feature = "sim")]
+use std::any::Any;
 use std::time::Duration;
 
 /// How many threads: CTAs, and threads of a CTA, in x, y, z.
@@ -118,6 +122,21 @@ impl Launch<'_> {
         }
     }
 
+    /// A session of the debugger before the first instruction, when all launches that were asked for before have ended.
+    /// It works on the device's memory, and other launches may run meanwhile. Its progress and limit of time are not
+    /// looked at.
+    ///
+    /// # Errors
+    /// Arguments that do not match the parameters, an impossible launch, a device without a debugger.
+    #[cfg(feature = "sim")]
+    pub fn debug(self) -> Result<Session, DeviceError> {
+        let device = self.kernel.device().clone();
+        let ready = self.ready()?;
+        device.synchronize()?;
+        let (module, keep) = (ready.kernel.module_id(), ready.kept());
+        Ok(device.driver().debug(module, &ready.request(), keep)?)
+    }
+
     /// Puts it on a stream, and does not wait.
     ///
     /// # Errors
@@ -161,7 +180,7 @@ impl Launch<'_> {
             shared: self.shared,
             progress: self.progress,
             time_limit: self.time_limit,
-            _owners: self.values.into_iter().filter_map(|v| v.owner).collect(),
+            owners: self.values.into_iter().filter_map(|v| v.owner).collect(),
         })
     }
 
@@ -211,13 +230,20 @@ struct Ready {
     parameters: Vec<u8>,
     progress: Option<Progress>,
     time_limit: Option<Duration>,
-    _owners: Vec<Owner>,
+    /// They keep the memory of the arguments.
+    owners: Vec<Owner>,
 }
 
 impl Ready {
-    fn run(self) -> queue::Outcome {
+    /// What has to stay as long as the launch.
+    #[cfg(feature = "sim")]
+    fn kept(&self) -> Box<dyn Any + Send> {
+        Box::new((self.kernel.clone(), self.owners.clone()))
+    }
+
+    fn request(&self) -> LaunchRequest<'_> {
         let entry = self.kernel.entry();
-        let request = LaunchRequest {
+        LaunchRequest {
             kernel: &entry.name,
             entry: entry.address,
             grid: self.grid.blocks,
@@ -228,7 +254,11 @@ impl Ready {
             parameters: &self.parameters,
             progress: self.progress.as_ref(),
             time_limit: self.time_limit,
-        };
+        }
+    }
+
+    fn run(self) -> queue::Outcome {
+        let request = self.request();
         let device = self.kernel.device();
         let mut report = device.driver().launch(self.kernel.module_id(), &request)?;
         if let Some(fault) = &mut report.fault

@@ -57,6 +57,10 @@ pub use stream::{Elapsed, Event, Pending, Stream};
 
 use crate::launch::{Image, LaunchError, LaunchRequest, MemoryError, Report};
 pub use crate::properties::{DeviceProperties, Limit, Occupancy};
+#[cfg(feature = "sim")]
+use crate::sim::debug::Session;
+#[cfg(feature = "sim")]
+use std::any::Any;
 use thiserror::Error;
 
 /// A module loaded by a [`Driver`].
@@ -166,6 +170,22 @@ pub trait Driver: Send + Sync {
     /// # Errors
     /// When the launch is not possible; nothing has run then.
     fn launch(&self, module: ModuleId, request: &LaunchRequest) -> Result<Report, DriverError>;
+
+    /// A launch that goes on when it is told to; `keep` lives as long as it does.
+    ///
+    /// # Errors
+    /// When the launch is not possible, or the device has no debugger.
+    #[cfg(feature = "sim")]
+    fn debug(
+        &self,
+        _module: ModuleId,
+        _request: &LaunchRequest,
+        _keep: Box<dyn Any + Send>,
+    ) -> Result<Session, DriverError> {
+        let name = self.name();
+        let message = format!("unsupported: {name} has no debugger");
+        Err(DriverError::Device(message))
+    }
 
     /// Waits until all launches have ended.
     ///

@@ -5,9 +5,11 @@
 use super::{Driver, DriverError, ModuleId};
 use crate::launch::{Image, LaunchRequest, Report};
 use crate::sim::SimConfig;
+use crate::sim::debug::Session;
 use crate::sim::launch::Loaded;
 use crate::sim::memory::global::Global;
 use crate::sim::memory::words::Words;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -113,6 +115,18 @@ impl Driver for Simulator {
         let loaded = loaded.ok_or(DriverError::NoModule)?;
         let table = locked(&self.memory).table().clone();
         Ok(loaded.launch(request, &table, &self.config)?)
+    }
+
+    fn debug(
+        &self,
+        module: ModuleId,
+        request: &LaunchRequest,
+        keep: Box<dyn Any + Send>,
+    ) -> Result<Session, DriverError> {
+        let loaded = locked(&self.modules).loaded.get(&module).cloned();
+        let loaded = loaded.ok_or(DriverError::NoModule)?;
+        let table = locked(&self.memory).table().clone();
+        Ok(Session::new(loaded, table, &self.config, request, keep)?)
     }
 
     fn synchronize(&self) -> Result<(), DriverError> {

@@ -107,7 +107,7 @@ impl Warp {
             // Only what involves other lanes than those whose guard holds looks at a false guard.
             (_, 0) => self.advance(),
             (Action::Pure(body), _) => {
-                self.broadcast(op, env, mask)?;
+                self.broadcast(op, env.banks, mask)?;
                 body.run(&op.operands, &mut self.registers, mask);
                 self.advance();
             }
@@ -179,7 +179,7 @@ impl Warp {
                 _ if mask == 0 => group.pc += 1,
                 Action::Pure(body) => {
                     if !op.broadcasts.is_empty()
-                        && let Err(stop) = self.broadcast(op, env, mask)
+                        && let Err(stop) = self.broadcast(op, env.banks, mask)
                     {
                         self.set_position(group.pc, left);
                         break Err(stop);
@@ -233,7 +233,7 @@ impl Warp {
 
     /// Everything that is not pure.
     fn effect(&mut self, op: &Op, env: &mut Environment, mask: u32) -> Executed {
-        self.broadcast(op, env, mask)?;
+        self.broadcast(op, env.banks, mask)?;
         match &op.action {
             Action::Illegal(reason) => {
                 return Err(Stop::lanes(
@@ -374,11 +374,11 @@ impl Warp {
 
     /// Fills the columns of sources that are the same for all lanes, as far as the launch has not done so.
     #[inline(always)]
-    pub(super) fn broadcast(&mut self, op: &Op, env: &Environment, mask: u32) -> Executed {
+    pub(super) fn broadcast(&mut self, op: &Op, banks: &Banks, mask: u32) -> Executed {
         if self.lacks_constants {
             for source in &op.constants {
                 source
-                    .fixed(env.banks)
+                    .fixed(banks)
                     .map_err(|kind| Stop::lanes(kind, mask))?;
             }
         }
@@ -387,9 +387,7 @@ impl Warp {
                 BroadcastSource::Uniform(number) => {
                     self.registers.uniform[usize::from(number) & 63]
                 }
-                fixed => fixed
-                    .fixed(env.banks)
-                    .map_err(|kind| Stop::lanes(kind, mask))?,
+                fixed => fixed.fixed(banks).map_err(|kind| Stop::lanes(kind, mask))?,
             };
             *self.registers.column_mut(broadcast.column) = [value; LANES];
         }

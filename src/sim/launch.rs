@@ -37,6 +37,18 @@ use crate::sim::timing::profile::Recorder;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+/// What a launch takes, once it is known to be possible.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) shape: Shape,
+    /// Index of the first instruction.
+    pub(super) entry: u32,
+    /// Shared memory of a CTA.
+    pub(super) shared_bytes: u32,
+    /// Local memory of a thread.
+    pub(super) stack_bytes: u32,
+}
+
 /// First parameter in constant bank 0.
 const PARAMETERS: usize = bank0::PARAMETERS as usize;
 /// Bytes of parameters, at most.
@@ -53,6 +65,19 @@ impl Loaded {
         global: &Table,
         config: &SimConfig,
     ) -> Result<Report, LaunchError> {
+        let extent = self.extent(request, config)?;
+        Ok(self.run(&self.prepare(extent, request, config), request, global))
+    }
+
+    /// What a launch takes.
+    ///
+    /// # Errors
+    /// When the request is not possible.
+    pub(super) fn extent(
+        &self,
+        request: &LaunchRequest,
+        config: &SimConfig,
+    ) -> Result<Extent, LaunchError> {
         let shape = Shape {
             grid: request.grid,
             block: request.block,
@@ -82,12 +107,32 @@ impl Loaded {
         if request.local_bytes > MAX_LOCAL {
             return Err(LaunchError::Local(request.local_bytes));
         }
-        let stack_bytes = config
-            .stack_bytes
-            .min(MAX_LOCAL)
-            .max(request.local_bytes)
-            .next_multiple_of(16);
-        let run = Run {
+        Ok(Extent {
+            shape,
+            entry,
+            shared_bytes: shared as u32,
+            stack_bytes: config
+                .stack_bytes
+                .min(MAX_LOCAL)
+                .max(request.local_bytes)
+                .next_multiple_of(16),
+        })
+    }
+
+    /// What all blocks of a launch share that takes so much.
+    pub(super) fn prepare<'a>(
+        &'a self,
+        extent: Extent,
+        request: &LaunchRequest<'a>,
+        config: &'a SimConfig,
+    ) -> Run<'a> {
+        let Extent {
+            shape,
+            entry,
+            shared_bytes,
+            stack_bytes,
+        } = extent;
+        Run {
             program: &self.program,
             banks: Banks::of_launch(
                 launch_bank(request, stack_bytes),
@@ -95,13 +140,12 @@ impl Loaded {
             ),
             shape,
             entry,
-            shared_bytes: shared as u32,
+            shared_bytes,
             stack_bytes,
             config,
             concurrency: self.concurrency(config, shape.blocks()),
             interrupt: Interrupt::new(request.progress, request.time_limit),
-        };
-        Ok(self.run(&run, request, global))
+        }
     }
 
     fn run(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
@@ -122,20 +166,25 @@ impl Loaded {
         self.alone(run, request, global)
     }
 
-    /// Runs all blocks on this thread.
-    fn alone(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
+    /// Blocks that are resident together: more than one where blocks may wait for each other.
+    pub(super) fn together(&self, run: &Run) -> u64 {
         let config = run.config;
-        let blocks = run.shape.blocks();
         let Program {
             global_atomics,
             is_ordered,
             ..
         } = self.program;
-        let resident = if is_ordered || global_atomics && config.timed || config.weak.is_some() {
-            resident(run)
-        } else {
-            1
-        };
+        match is_ordered || global_atomics && config.timed || config.weak.is_some() {
+            true => resident(run),
+            false => 1,
+        }
+    }
+
+    /// Runs all blocks on this thread.
+    fn alone(&self, run: &Run, request: &LaunchRequest, global: &Table) -> Report {
+        let config = run.config;
+        let blocks = run.shape.blocks();
+        let resident = self.together(run);
         if let Some(progress) = request.progress {
             progress.begin(blocks);
         }

@@ -45,6 +45,21 @@ impl Location {
     }
 }
 
+/// The window that an address lies in, and where; `window` none: the address is generic.
+#[inline]
+pub fn in_window(window: Option<Window>, address: u64) -> (Window, u64) {
+    match window {
+        Some(window) => (window, address),
+        None => match address {
+            SHARED_BASE.. if address - SHARED_BASE < WINDOW => {
+                (Window::Shared, address - SHARED_BASE)
+            }
+            LOCAL_BASE.. if address - LOCAL_BASE < WINDOW => (Window::Local, address - LOCAL_BASE),
+            _ => (Window::Global, address),
+        },
+    }
+}
+
 /// The memories that a warp sees.
 pub struct Memories<'a> {
     /// The device's.
@@ -68,18 +83,7 @@ impl Memories<'_> {
         address: u64,
         bytes: u32,
     ) -> Result<Location, FaultKind> {
-        let (window, address) = match window {
-            Some(window) => (window, address),
-            None => match address {
-                SHARED_BASE.. if address - SHARED_BASE < WINDOW => {
-                    (Window::Shared, address - SHARED_BASE)
-                }
-                LOCAL_BASE.. if address - LOCAL_BASE < WINDOW => {
-                    (Window::Local, address - LOCAL_BASE)
-                }
-                _ => (Window::Global, address),
-            },
-        };
+        let (window, address) = in_window(window, address);
         if address & u64::from(bytes - 1) != 0 {
             return Err(FaultKind::Misaligned {
                 access,

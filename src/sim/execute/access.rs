@@ -3,12 +3,13 @@
 use crate::isa::Role;
 use crate::launch::AccessKind;
 use crate::sim::check::{Checker, Touched};
-use crate::sim::decode::action::{Access, Atomic};
+use crate::sim::decode::action::{Access, Action, Atomic};
 use crate::sim::decode::program::Op;
 use crate::sim::execute::stop::Stop;
 use crate::sim::execute::{Environment, Executed};
 use crate::sim::memory::Memories;
 use crate::sim::memory::atomic;
+use crate::sim::memory::banks::Banks;
 use crate::sim::warp::Warp;
 use crate::sim::warp::registers::lanes;
 
@@ -34,6 +35,26 @@ impl Warp {
         } else {
             u64::from(sum as u32)
         }
+    }
+
+    /// What an instruction is about to access in the lanes of `mask`, by address, if it accesses memory.
+    pub(in crate::sim) fn about_to_access(
+        &mut self,
+        op: &Op,
+        banks: &Banks,
+        mask: u32,
+    ) -> Option<(AccessKind, Access, Vec<(usize, u64)>)> {
+        let (kind, access) = match op.action {
+            Action::Load(access) => (AccessKind::Load, access),
+            Action::Store(access) => (AccessKind::Store, access),
+            Action::Atomic(atomic) => (AccessKind::Atomic, atomic.access),
+            _ => return None,
+        };
+        // A constant that is not there is a fault of the instruction.
+        self.broadcast(op, banks, mask).ok()?;
+        let shared = self.shared_part(op, access);
+        let address = |lane| (lane, self.address(op, access, shared, lane));
+        Some((kind, access, lanes(mask).map(address).collect()))
     }
 
     pub(in crate::sim) fn load(

@@ -457,7 +457,7 @@ impl Warp {
             return None;
         }
         if !op.broadcasts.is_empty() {
-            self.broadcast(op, env, mask).ok()?;
+            self.broadcast(op, env.banks, mask).ok()?;
         }
         let shared = self.shared_part(op, access);
         let a = op.operand(Role::A);

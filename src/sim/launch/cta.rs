@@ -94,6 +94,19 @@ pub struct Cta {
     shared: Bytes,
     /// Where turns of warps are random, what decides on them.
     random: Option<Random>,
+    /// Where its turn is, in functional mode.
+    cursor: Cursor,
+}
+
+/// Where a turn of a CTA is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    /// Turns of warps that have begun.
+    begun: usize,
+    /// The warp whose turn it is.
+    warp: usize,
+    /// Instructions that it may still issue.
+    left: u64,
 }
 
 /// The number of each warp of 32 threads, once for each of its pieces, and the lanes of the piece
@@ -122,6 +135,7 @@ impl Cta {
             room,
             shared: Bytes::new(run.shared_bytes as usize, run.config.check),
             random: None,
+            cursor: Cursor::default(),
         }
         .prepared(run)
     }
@@ -152,6 +166,7 @@ impl Cta {
     /// Starts the CTA of these coordinates.
     pub fn start(&mut self, run: &Run, block: [u32; 3]) {
         self.block = block;
+        self.cursor = Cursor::default();
         self.shared.reset(run.shared_bytes as usize);
         for (warp, (_, mask)) in self.warps.iter_mut().zip(pieces(run)) {
             warp.start(mask, run.entry, run.program.registers);
@@ -197,18 +212,16 @@ impl Cta {
                 result?;
             }
             (None, None) => {
-                for index in 0..self.warps.len() {
+                while let Some((index, left)) = self.next_warp() {
                     if run.interrupt.look().is_some() {
                         return Ok(Turn::Running);
                     }
-                    let left = end - stats.warp_instructions;
-                    let (index, most) = match &mut self.random {
-                        None => (index, WARP_TURN),
-                        Some(random) => (random.below(self.warps.len()), random_turn(random)),
-                    };
-                    let left = u64::from(most).min(left);
+                    let room = end - stats.warp_instructions;
+                    if room == 0 {
+                        return Ok(Turn::Exhausted);
+                    }
                     let checker = watchers.checker.as_deref_mut();
-                    self.run_warp(index, run, global, stats, checker, left)?;
+                    self.run_warp(index, run, global, stats, checker, left.min(room))?;
                 }
             }
         }
@@ -218,6 +231,56 @@ impl Cta {
             Ok(Turn::Exhausted)
         } else {
             Ok(Turn::Running)
+        }
+    }
+
+    /// In functional mode, the warp that issues next in this turn, and how many instructions it may; none where the turn
+    /// is over, and the next one begins.
+    pub(in crate::sim) fn next_warp(&mut self) -> Option<(usize, u64)> {
+        loop {
+            let Cursor { begun, warp, left } = self.cursor;
+            if left > 0 && self.warps[warp].state() == WarpState::Ready {
+                return Some((warp, left));
+            }
+            if begun == self.warps.len() {
+                self.cursor = Cursor::default();
+                return None;
+            }
+            let (warp, most) = match &mut self.random {
+                None => (begun, WARP_TURN),
+                Some(random) => (random.below(self.warps.len()), random_turn(random)),
+            };
+            self.cursor = Cursor {
+                begun: begun + 1,
+                warp,
+                left: most.into(),
+            };
+        }
+    }
+
+    /// What follows a turn of all its warps: opens their barrier if they wait at it. Whether all threads have ended.
+    ///
+    /// # Errors
+    /// Warps that nothing can help.
+    pub(in crate::sim) fn settle(&mut self) -> Result<bool, Stopped> {
+        settle(&mut self.warps, None)
+    }
+
+    /// Its shared memory.
+    pub(in crate::sim) fn shared(&self) -> &Bytes {
+        &self.shared
+    }
+
+    /// Where it is, in functional mode.
+    pub(in crate::sim) fn copy(&self) -> Cta {
+        Cta {
+            block: self.block,
+            warps: self.warps.clone(),
+            timing: None,
+            room: self.room,
+            shared: self.shared.clone(),
+            random: self.random.clone(),
+            cursor: self.cursor,
         }
     }
 
@@ -243,7 +306,11 @@ impl Cta {
         }
     }
 
-    fn run_warp(
+    /// Lets the warp whose turn it is issue so many instructions at most.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub(in crate::sim) fn run_warp(
         &mut self,
         index: usize,
         run: &Run,
@@ -266,11 +333,14 @@ impl Cta {
             recorder: None,
             concurrency: run.concurrency,
         };
+        let before = stats.warp_instructions;
         warp.run(&mut env, stats, limit).map_err(|stop| Stopped {
             stop,
             warp: index,
             pc: warp.group().pc,
-        })
+        })?;
+        self.cursor.left -= stats.warp_instructions - before;
+        Ok(())
     }
 
     fn weak_turn(

@@ -105,7 +105,7 @@ impl Loaded {
     }
 
     /// An instruction as text.
-    pub(super) fn text(&self, pc: u32) -> String {
+    pub(in crate::sim) fn text(&self, pc: u32) -> String {
         match self.program.words.get(pc as usize) {
             None => "(no instruction)".to_string(),
             Some(word) => match decode(*word) {
@@ -115,7 +115,7 @@ impl Loaded {
         }
     }
 
-    pub(super) fn fault(
+    pub(in crate::sim) fn fault(
         &self,
         cta: &Cta,
         run: &Run,
@@ -192,7 +192,7 @@ impl Loaded {
     }
 
     /// Adds who waits for whom to a fault, if it is that these blocks could not go on.
-    pub(super) fn add_waits(
+    pub(in crate::sim) fn add_waits(
         &self,
         fault: &mut Fault,
         request: &LaunchRequest,

@@ -104,7 +104,7 @@ impl Block {
         }
         if let Some(access) = accessed(op).filter(|_| mask != 0) {
             warp.count(env, group.mask)?;
-            warp.broadcast(op, env, mask)?;
+            warp.broadcast(op, env.banks, mask)?;
             self.issue(device, index, (op, access, mask), warp, env)?;
             warp.advance();
             let pc = group.pc;

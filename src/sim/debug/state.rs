@@ -1,0 +1,209 @@
+//! Where a launch is between two instructions.
+//!
+//! Blocks begin and take turns as in [`crate::sim::launch`]: one after another, or those that may wait for each other
+//! side by side. There a turn is a loop; here the place in it is data, so that it can be left at every instruction, kept
+//! and taken up again.
+
+use crate::launch::{Fault, FaultKind, LaunchRequest, Stats};
+use crate::sim::execute::stop::Stopped;
+use crate::sim::launch::Loaded;
+use crate::sim::launch::cta::{Cta, Run};
+use crate::sim::launch::shape::Shape;
+use crate::sim::memory::global::Table;
+use crate::sim::warp::{Group, Warp};
+
+/// What stays the same while a launch goes on.
+pub(super) struct Machine<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) run: Run<'a>,
+    pub(super) request: LaunchRequest<'a>,
+    pub(super) global: &'a Table,
+    /// Blocks that are resident together.
+    pub(super) resident: u64,
+}
+
+/// The warp that issues next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    /// Its block, among those that run.
+    pub(super) cta: usize,
+    /// Its place in the block.
+    pub(super) warp: usize,
+    /// The lanes and the instruction.
+    pub(super) group: Group,
+}
+
+/// Where a launch is.
+#[derive(Default)]
+pub(super) struct State {
+    /// Blocks that have begun and not ended, in the order of their turns.
+    pub(super) running: Vec<Cta>,
+    /// Whose turn it is.
+    current: usize,
+    /// Whether a turn has begun.
+    in_turn: bool,
+    /// Instructions of the launch at which the budget ends this turn.
+    turn_end: u64,
+    /// Whether all blocks that are resident together have had their first turn.
+    in_round: bool,
+    /// The next block that begins.
+    next_block: u64,
+    /// The end of those that are resident together.
+    batch_end: u64,
+    pub(super) ended: u64,
+    ended_instructions: u64,
+    pub(super) stats: Stats,
+    pub(super) fault: Option<Fault>,
+    /// Most blocks that were resident together.
+    pub(super) most_resident: u64,
+}
+
+impl State {
+    /// Before the first instruction.
+    pub(super) fn new() -> State {
+        State::default()
+    }
+
+    /// The same once more.
+    pub(super) fn copy(&self) -> State {
+        State {
+            running: self.running.iter().map(Cta::copy).collect(),
+            fault: self.fault.clone(),
+            ..*self
+        }
+    }
+
+    /// Bytes that a copy takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.running
+            .iter()
+            .map(|cta| cta.bytes() + cta.shared().data().len())
+            .sum()
+    }
+
+    /// Instructions that were issued.
+    pub(super) fn position(&self) -> u64 {
+        self.stats.warp_instructions
+    }
+
+    pub(super) fn warp(&self, next: Next) -> &Warp {
+        &self.running[next.cta].warps[next.warp]
+    }
+
+    /// Goes to where an instruction can be issued: lets blocks begin and end and barriers open. None where the launch
+    /// has ended or faulted.
+    pub(super) fn next(&mut self, machine: &Machine) -> Option<Next> {
+        while self.fault.is_none() {
+            if !self.in_turn && !self.begin_turn(machine) {
+                return None;
+            }
+            let cta = &mut self.running[self.current];
+            match cta.next_warp() {
+                Some(_) if self.stats.warp_instructions >= self.turn_end => self.exhaust(machine),
+                Some((warp, _)) => {
+                    return Some(Next {
+                        cta: self.current,
+                        warp,
+                        group: cta.warps[warp].group(),
+                    });
+                }
+                None => match cta.settle() {
+                    Ok(has_ended) => self.end_turn(has_ended),
+                    Err(stopped) => self.stop(machine, stopped),
+                },
+            }
+        }
+        None
+    }
+
+    /// Issues the instruction that is next.
+    pub(super) fn issue(&mut self, machine: &Machine, next: Next) {
+        let cta = &mut self.running[next.cta];
+        let result = cta.run_warp(
+            next.warp,
+            &machine.run,
+            machine.global,
+            &mut self.stats,
+            None,
+            1,
+        );
+        if let Err(stopped) = result {
+            self.stop(machine, stopped);
+        }
+    }
+
+    /// Gives a block its turn; false where none is left.
+    fn begin_turn(&mut self, machine: &Machine) -> bool {
+        let blocks = machine.run.shape.blocks();
+        if self.in_round && self.running.is_empty() {
+            // All that were resident together have ended.
+            self.in_round = false;
+        }
+        if !self.in_round {
+            if self.running.is_empty() && self.next_block == self.batch_end {
+                self.batch_end = (self.next_block + machine.resident).min(blocks);
+            }
+            if self.next_block < self.batch_end {
+                let mut cta = Cta::new(&machine.run, self.next_block as usize);
+                let block = Shape::coordinates(machine.run.shape.grid, self.next_block);
+                cta.start(&machine.run, block);
+                self.running.push(cta);
+                self.next_block += 1;
+                self.current = self.running.len() - 1;
+            } else if self.running.is_empty() {
+                return false;
+            } else {
+                (self.in_round, self.current) = (true, 0);
+            }
+        } else if self.current >= self.running.len() {
+            self.current = 0;
+        }
+        self.most_resident = self.most_resident.max(self.running.len() as u64);
+        let issued = self.stats.warp_instructions;
+        let left = machine.run.config.launch_limit();
+        let left = left.saturating_sub(issued - self.ended_instructions);
+        self.turn_end = issued.saturating_add(left);
+        self.in_turn = true;
+        true
+    }
+
+    /// Takes the turn from a block.
+    fn end_turn(&mut self, has_ended: bool) {
+        self.in_turn = false;
+        if has_ended {
+            let cta = self.running.remove(self.current);
+            self.ended += 1;
+            self.ended_instructions += cta.issued();
+        } else if self.in_round {
+            self.current += 1;
+        }
+    }
+
+    /// The budget of the launch is used up.
+    fn exhaust(&mut self, machine: &Machine) {
+        let kind = FaultKind::LaunchBudgetExhausted {
+            limit: machine.run.config.launch_limit(),
+            running: self.running.len() as u64,
+            ended: self.ended,
+            blocks: machine.run.shape.blocks(),
+        };
+        let stopped = self.running[self.current].stop(kind);
+        self.stop(machine, stopped);
+    }
+
+    /// The launch ends here.
+    fn stop(&mut self, machine: &Machine, stopped: Stopped) {
+        let Machine {
+            loaded,
+            run,
+            request,
+            global,
+            ..
+        } = machine;
+        let mut fault = loaded.fault(&self.running[self.current], run, request, stopped);
+        // Those that begin later are told of as in a launch: in the order of their turns.
+        loaded.add_waits(&mut fault, request, &self.running, None, global);
+        self.fault = Some(fault);
+        self.stats.faults = 1;
+    }
+}
