@@ -15,7 +15,7 @@ mod history;
 mod session;
 mod state;
 mod stop;
-#[cfg(test)]
+#[cfg(all(test, feature = "asm", feature = "driver"))]
 mod tests;
 mod view;
 

@@ -9,6 +9,7 @@ use crate::launch::{
 };
 use crate::sim::SimConfig;
 use crate::sim::decode::program::WORD_BYTES;
+use crate::sim::execute::access::Accesses;
 use crate::sim::launch::shape::Shape;
 use crate::sim::launch::{Extent, Loaded};
 use crate::sim::memory::global::Table;
@@ -658,7 +659,11 @@ impl Live {
         let warp = &mut cta.warps[next.warp];
         let index = warp.index;
         let mask = next.group.mask & warp.registers.holds(op.guard);
-        let (kind, access, addresses) = warp.about_to_access(op, &machine.run.banks, mask)?;
+        let Accesses {
+            kind,
+            access,
+            addresses,
+        } = warp.about_to_access(op, &machine.run.banks, mask)?;
         let bytes = u32::from(access.bytes);
         let mut touch: Option<Touch> = None;
         for (lane, address) in addresses {

@@ -141,10 +141,7 @@ fn breakpoints_stop_the_lanes_that_are_meant() {
     let waiting = &session.warps()[0].groups[1];
     let missing = 0xffff;
     assert_eq!(waiting.wait, WaitView::Barrier { number: 0, missing });
-    assert_eq!(
-        session.place(thread).unwrap().instruction,
-        text
-    );
+    assert_eq!(session.place(thread).unwrap().instruction, text);
     // It goes back to the beginning of the launch, and comes here again.
     assert_eq!(session.resume_back(), Stop::Beginning);
     assert_eq!(session.resume(), Stop::Breakpoint { id, thread, lanes });

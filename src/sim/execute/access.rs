@@ -13,6 +13,16 @@ use crate::sim::memory::banks::Banks;
 use crate::sim::warp::Warp;
 use crate::sim::warp::registers::lanes;
 
+/// What an instruction is about to access.
+pub(in crate::sim) struct Accesses {
+    /// How.
+    pub kind: AccessKind,
+    /// Size, and the window of the addresses.
+    pub access: Access,
+    /// Lanes and their addresses.
+    pub addresses: Vec<(usize, u64)>,
+}
+
 impl Warp {
     /// The part of an address that all lanes share: uniform register and offset.
     pub(in crate::sim) fn shared_part(&self, op: &Op, access: Access) -> u64 {
@@ -43,7 +53,7 @@ impl Warp {
         op: &Op,
         banks: &Banks,
         mask: u32,
-    ) -> Option<(AccessKind, Access, Vec<(usize, u64)>)> {
+    ) -> Option<Accesses> {
         let (kind, access) = match op.action {
             Action::Load(access) => (AccessKind::Load, access),
             Action::Store(access) => (AccessKind::Store, access),
@@ -54,7 +64,11 @@ impl Warp {
         self.broadcast(op, banks, mask).ok()?;
         let shared = self.shared_part(op, access);
         let address = |lane| (lane, self.address(op, access, shared, lane));
-        Some((kind, access, lanes(mask).map(address).collect()))
+        Some(Accesses {
+            kind,
+            access,
+            addresses: lanes(mask).map(address).collect(),
+        })
     }
 
     pub(in crate::sim) fn load(

@@ -4,23 +4,23 @@ mod argument;
 mod dearest;
 mod fault;
 mod numbers;
+mod target;
 mod watch;
 
-use crate::messages::{self, Several, Usage};
-use crate::options::{Format, Settings};
-use crate::{Outcome, input, source};
+use crate::messages::{self, Usage};
+use crate::options::Format;
+use crate::{Outcome, input};
 use anyhow::{Context, Result, bail, ensure};
-use argument::{LaunchArgument, Prepared};
+use argument::Prepared;
 use clap::Args;
-use cranelift_thisgpu::asm;
-use cranelift_thisgpu::compile::Compiler;
-use cranelift_thisgpu::driver::{Device, Grid};
-use cranelift_thisgpu::object::{Linker, Object};
+use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::sim::{FaultKind, Report, SimConfig, Simd};
-use fault::Texts;
 use numbers::NumberType;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+pub use fault::Texts;
+pub use target::Target;
 
 /// Options of `launch`.
 #[derive(Args)]
@@ -31,26 +31,8 @@ In numbers.txt stand numbers, separated by white space or commas. Types are i8 t
 f64, hex.
 Exit status: 0 success, 1 a fault, a hazard, a finding or files that cannot be used, 2 a wrong command line.")]
 pub struct Options {
-    /// CLIF, assembly text (.s) or objects; several are linked.
-    #[arg(required = true)]
-    files: Vec<PathBuf>,
-    /// The kernel.
-    #[arg(long, value_name = "NAME")]
-    kernel: String,
-    /// Blocks.
-    #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extent)]
-    grid: [u32; 3],
-    /// Threads of a block.
-    #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extent)]
-    block: [u32; 3],
-    /// Dynamic shared memory.
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
-    shared: u32,
-    /// The next argument: i8, i16, i32, i64, i128, f16, bf16, f32, f64 (inf, nan, -0.0 too) by value, several with
-    /// commas as a vector; in:FILE, inout:FILE, zero:BYTES are buffers, passed by address; so is uninit:BYTES, which
-    /// the kernel must write before it reads (see --check). FILE:TYPE is a text with numbers of this type.
-    #[arg(long = "arg", value_name = "KIND:VALUE", allow_hyphen_values = true)]
-    arguments: Vec<LaunchArgument>,
+    #[command(flatten)]
+    target: Target,
     /// Write argN.bin of inout, zero and uninit buffers there, N counting all arguments from 0.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -111,8 +93,6 @@ pub struct Options {
     /// Vector instructions of this computer that the simulator uses: auto, avx2 or portable. Results are the same.
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = parse_simd)]
     simd: Simd,
-    #[command(flatten)]
-    settings: Settings,
 }
 
 /// Reads which vector instructions are meant.
@@ -123,22 +103,6 @@ fn parse_simd(text: &str) -> Result<Simd, String> {
         "portable" => Ok(Simd::Portable),
         _ => Err("expected auto, avx2 or portable".to_string()),
     }
-}
-
-/// Reads `X`, `X,Y` or `X,Y,Z`.
-fn parse_extent(text: &str) -> Result<[u32; 3], String> {
-    let mut extent = [1; 3];
-    let parts: Vec<&str> = text.split(',').collect();
-    if parts.len() > extent.len() {
-        return Err("at most three numbers: X,Y,Z".to_owned());
-    }
-    for (place, part) in extent.iter_mut().zip(parts) {
-        *place = part
-            .trim()
-            .parse()
-            .map_err(|_| format!("`{part}` is no number"))?;
-    }
-    Ok(extent)
 }
 
 /// What `--print` asks for.
@@ -168,9 +132,7 @@ impl FromStr for Printed {
 impl Options {
     /// Refuses what cannot be meant.
     fn check_usage(&self) -> Result<()> {
-        let mut inputs = self.files.clone();
-        inputs.extend(self.arguments.iter().filter_map(LaunchArgument::file));
-        input::check_inputs(&inputs)?;
+        let inputs = self.target.inputs()?;
         if let Some(profile) = &self.profile {
             input::check_output("--profile", profile, inputs.iter().chain(&self.trace))?;
         }
@@ -178,14 +140,14 @@ impl Options {
             input::check_output("--trace", trace, &inputs)?;
         }
         for Printed { argument, .. } in &self.print {
-            match self.arguments.get(*argument) {
+            match self.target.arguments.get(*argument) {
                 Some(given) if given.is_buffer() => {}
                 Some(_) => bail!(Usage(format!(
                     "--print {argument}: argument {argument} is a number and no buffer"
                 ))),
                 None => bail!(Usage(format!(
                     "--print {argument}: there is no argument {argument}; there are {}, the first is 0",
-                    self.arguments.len()
+                    self.target.arguments.len()
                 ))),
             }
         }
@@ -194,7 +156,7 @@ impl Options {
 
     /// What a printed buffer holds.
     fn type_of(&self, printed: &Printed) -> NumberType {
-        let said = || self.arguments[printed.argument].number_type();
+        let said = || self.target.arguments[printed.argument].number_type();
         printed.ty.or_else(said).unwrap_or(NumberType::Hex)
     }
 
@@ -227,10 +189,8 @@ impl Options {
     /// Compiles or reads the file and runs the kernel.
     pub fn run(self) -> Result<Outcome> {
         self.check_usage()?;
-        let name = self.files.iter().map(|file| input::name(file));
-        let name = name.collect::<Vec<_>>().join(", ");
         let mut texts = Texts::new();
-        let object = self.object(&mut texts)?;
+        let object = self.target.object(self.check, &mut texts)?;
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
             timed: self.timed || self.profiles() || self.trace.is_some(),
@@ -246,21 +206,9 @@ impl Options {
             launch_budget: self.launch_budget.unwrap_or(defaults.launch_budget),
             ..defaults
         });
-        let module = device.load(&object).with_context(|| name.clone())?;
-        let kernel = module.kernel(&self.kernel).with_context(|| name)?;
-        let arguments: Vec<Prepared> = self
-            .arguments
-            .iter()
-            .enumerate()
-            .map(|(index, argument)| argument.prepare(&device, index))
-            .collect::<Result<_>>()?;
+        let (kernel, arguments) = self.target.load(&device, &object)?;
         self.check_sizes(&arguments)?;
-        let mut launch = kernel
-            .launch(Grid::new(self.grid, self.block))
-            .shared(self.shared);
-        for argument in &arguments {
-            launch = launch.arg(argument);
-        }
+        let launch = self.target.launch(&kernel, &arguments);
         let report = watch::watched(|progress| launch.progress(progress).run_to_report())?;
         messages::print_kind("hazard", &report.hazards);
         messages::print_kind("finding", &report.findings);
@@ -305,50 +253,6 @@ impl Options {
             }
         }
         Ok(())
-    }
-
-    /// What is to be loaded: a file, or several linked.
-    fn object(&self, texts: &mut Texts) -> Result<Object> {
-        if let [file] = self.files.as_slice() {
-            return self.read(file, true, texts);
-        }
-        let mut linker = Linker::new();
-        for file in &self.files {
-            linker = linker.add(input::name(file), &self.read(file, false, texts)?);
-        }
-        Ok(linker
-            .link()
-            .map_err(|errors| Several::of(errors.as_slice()))?)
-    }
-
-    /// What a file holds: by its contents an object, by its extension assembly text, otherwise CLIF, which has the
-    /// kernel if it is `alone`. What is compiled goes to `texts`.
-    fn read(&self, file: &Path, alone: bool, texts: &mut Texts) -> Result<Object> {
-        let name = input::name(file);
-        let extension = file.extension();
-        if extension.is_some_and(|e| e == "s") {
-            let assembly = asm::assemble(&name, &input::text(file)?)?;
-            messages::print_diagnostics(&assembly.warnings, messages::FIRST);
-            return Ok(assembly.object);
-        }
-        let bytes = input::bytes(file)?;
-        if Object::is_elf(&bytes) || extension.is_some_and(|e| e == "elf" || e == "o") {
-            return Object::read(&bytes).with_context(|| name);
-        }
-        let text = input::text_of(&name, bytes)?;
-        let mut file = source::parse(&name, &text, &[])?;
-        texts.insert(name, text);
-        let wanted = self.kernel.trim_start_matches('%');
-        if alone || file.functions.iter().any(|f| f.name() == wanted) {
-            file.mark_kernels(std::slice::from_ref(&self.kernel))?;
-        }
-        let mut options = self.settings.over(&file)?;
-        options.stack_redzones |= self.check;
-        let mut compiler = Compiler::new(options);
-        let code = source::compile(&mut compiler, &file, 1)?;
-        // What is left to others is an error when it is linked.
-        messages::print_warnings(&file.warnings);
-        Ok(code.into_object())
     }
 }
 

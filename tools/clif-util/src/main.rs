@@ -9,6 +9,7 @@ mod cat;
 mod colours;
 mod compile;
 mod completions;
+mod debug;
 mod diff;
 mod disasm;
 mod exec;
@@ -55,6 +56,8 @@ enum Command {
     Run(run::Options),
     /// Run one kernel on the simulator.
     Launch(launch::Options),
+    /// Stop one kernel on the simulator, look into it, and run it backwards.
+    Debug(debug::Options),
     /// Link objects to one with addresses.
     Link(link::Options),
     /// Assemble text to words or an object.
@@ -145,6 +148,7 @@ fn main() -> ExitCode {
         Command::Compile(options) => options.run(),
         Command::Run(options) => options.run(),
         Command::Launch(options) => options.run(),
+        Command::Debug(options) => options.run(),
         Command::Link(options) => options.run(),
         Command::Asm(options) => options.run(),
         Command::Disasm(options) => options.run(),

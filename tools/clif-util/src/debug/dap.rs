@@ -1,0 +1,70 @@
+//! The Debug Adapter Protocol, as VS Code and nvim-dap speak it.
+//!
+//! Messages are read by a thread of their own, so that a pause arrives while the launch goes on; everything else is
+//! answered in order ([`server`]). A thread of the protocol is a warp, or a lane if `launch` asks for `"threads":
+//! "lanes"`; the number of a thread says which thread of which block it is, in any case. What is malformed is answered
+//! with an error, and the next message is read. The end of the input ends the session.
+
+mod server;
+mod transport;
+
+use super::debugger::Debugger;
+use crate::Outcome;
+use anyhow::{Context, Result};
+use server::Server;
+use std::io::{Read, Write, stdin, stdout};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::mpsc;
+use std::thread;
+use transport::{Incoming, read_message, write_message};
+
+/// Speaks on standard input and output.
+pub fn on_standard_streams(debugger: Debugger) -> Result<Outcome> {
+    serve(debugger, stdin(), stdout())
+}
+
+/// Waits for one connection to a port of the loopback interface, and speaks on it.
+pub fn on_port(debugger: Debugger, port: u16) -> Result<Outcome> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .with_context(|| format!("cannot listen on port {port}"))?;
+    crate::messages::say(format!("listening on {}\n", listener.local_addr()?));
+    let (stream, _) = listener.accept()?;
+    serve(debugger, stream.try_clone()?, stream)
+}
+
+fn serve(
+    debugger: Debugger,
+    input: impl Read + Send + 'static,
+    mut output: impl Write,
+) -> Result<Outcome> {
+    let pause = debugger.session.pause();
+    let mut server = Server::new(debugger);
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut input = std::io::BufReader::new(input);
+        while let Some(message) = read_message(&mut input) {
+            if let Incoming::Request(request) = &message
+                && matches!(
+                    request.command.as_str(),
+                    "pause" | "disconnect" | "terminate"
+                )
+            {
+                pause.ask();
+            }
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+        // Nobody is there any more.
+        pause.ask();
+    });
+    for message in receiver {
+        for answer in server.answer(message) {
+            write_message(&mut output, &answer)?;
+        }
+        if server.is_over() {
+            break;
+        }
+    }
+    Ok(Outcome::Success)
+}

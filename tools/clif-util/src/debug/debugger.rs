@@ -1,0 +1,426 @@
+//! A session, the thread that somebody looks at, and what is told of both.
+
+use super::command::{Command, HELP, MORE};
+use crate::launch::Texts;
+use cranelift_thisgpu::driver::Device;
+use cranelift_thisgpu::sim::debug::{GroupView, Operand, Session, Stop, Thread, WaitView, Watched};
+use std::fmt::Write;
+
+/// Lanes of a warp.
+const LANES: u32 = 32;
+/// Lanes in a line of values.
+const IN_LINE: usize = 8;
+/// Bytes in a line of memory.
+const BYTES_IN_LINE: usize = 16;
+/// Warps that `warps` shows, at most.
+const SHOWN: usize = 64;
+/// Predicates that can be false.
+const PREDICATES: u8 = 7;
+
+/// What a prompt works with.
+pub struct Debugger {
+    pub session: Session,
+    /// Whom commands are about.
+    pub thread: Thread,
+    /// The sources that were compiled.
+    texts: Texts,
+    /// It has the memory that the session works on.
+    _device: Device,
+}
+
+impl Debugger {
+    pub fn new(session: Session, device: Device, texts: Texts) -> Debugger {
+        let thread = Thread {
+            block: 0,
+            thread: 0,
+        };
+        Debugger {
+            session,
+            thread,
+            texts,
+            _device: device,
+        }
+    }
+
+    /// Does what a command says; what there is to tell, or what is wrong.
+    pub fn run(&mut self, command: Command) -> Result<String, String> {
+        let thread = self.thread;
+        Ok(match command {
+            Command::Break(breakpoint) => {
+                let place = breakpoint.place.to_string();
+                let id = self.session.add_breakpoint(breakpoint)?;
+                let found = self.session.breakpoints().find(|point| point.0 == id);
+                let addresses = found.map_or(Vec::new(), |(_, _, addresses)| addresses);
+                format!("breakpoint {id} at {place}: pc {}", hexadecimal(&addresses))
+            }
+            Command::Watch(watchpoint) => {
+                format!("watchpoint {}", self.session.add_watchpoint(watchpoint)?)
+            }
+            Command::Delete(id) => match self.session.remove(id) {
+                true => format!("{id} is deleted"),
+                false => return Err(format!("there is no breakpoint or watchpoint {id}")),
+            },
+            Command::Points => self.points(),
+            Command::Step(times) => self.repeat(times, |s| s.session.step_line(thread, true)),
+            Command::Next(times) => self.repeat(times, |s| s.session.step_line(thread, false)),
+            Command::Instruction(times) => {
+                self.repeat(times, |s| s.session.step_instruction(thread))
+            }
+            Command::Finish => self.repeat(1, |s| s.session.finish(thread)),
+            Command::Continue => self.repeat(1, |s| s.session.resume()),
+            Command::Back(times) => self.repeat(times, |s| s.session.step_instruction_back(thread)),
+            Command::ContinueBack => self.repeat(1, |s| s.session.resume_back()),
+            Command::GoTo(position) => self.repeat(1, |s| s.session.go_to(position)),
+            Command::Thread(thread) => {
+                self.thread = thread;
+                self.here()
+            }
+            Command::Warps => self.warps(),
+            Command::Lanes(operand) => self.lanes(operand)?,
+            Command::Print(operand) => {
+                let value = self.value(operand)?;
+                format!("{} = {value:#x} ({value})", name(operand))
+            }
+            Command::Registers => self.registers()?,
+            Command::Where => self.frames(),
+            Command::Disassemble(address, count) => self.disassemble(address, count)?,
+            Command::Memory(space, address, bytes) => {
+                dump(address, &self.session.read(space, address, bytes)?)
+            }
+            Command::Set(register, value) => {
+                match self.session.set_register(thread, register, value) {
+                    true => format!("R{register} = {value:#x}"),
+                    false => return Err(self.absent()),
+                }
+            }
+            Command::Help => help(),
+            Command::Quit => String::new(),
+        })
+    }
+
+    /// Does something several times, or until it stops for another reason.
+    fn repeat(&mut self, times: u64, mut step: impl FnMut(&mut Self) -> Stop) -> String {
+        let mut stop = Stop::Step;
+        for _ in 0..times {
+            stop = step(self);
+            if stop != Stop::Step {
+                break;
+            }
+        }
+        self.arrived(&stop)
+    }
+
+    /// Looks at whom a stop is about, and tells it.
+    pub fn arrived(&mut self, stop: &Stop) -> String {
+        let about = match stop {
+            Stop::Breakpoint { thread, .. } => Some(*thread),
+            Stop::Watchpoint(watched) => Some(watched.thread),
+            Stop::Fault(fault) => {
+                let (grid, block) = self.session.shape();
+                Some(Thread {
+                    block: linear(grid, fault.place.block),
+                    thread: linear(block, fault.place.thread) as u32,
+                })
+            }
+            _ => None,
+        };
+        if let Some(thread) = about {
+            self.thread = thread;
+        } else if self.session.place(self.thread).is_none()
+            && let Some(next) = self.session.next_thread()
+        {
+            self.thread = next;
+        }
+        let told = match stop {
+            Stop::Beginning => "at the beginning".to_owned(),
+            Stop::Step => String::new(),
+            Stop::Breakpoint { id, lanes, .. } => {
+                format!("breakpoint {id}, lanes {}", mask(*lanes))
+            }
+            Stop::Watchpoint(watched) => self.watched(watched),
+            Stop::Paused => "paused".to_owned(),
+            Stop::Fault(fault) => return format!("fault: {fault}\n{}", self.excerpt()),
+            Stop::End => {
+                let issued = self.session.report().stats.warp_instructions;
+                return format!("all blocks have ended, after {issued} warp instructions");
+            }
+        };
+        let here = self.here();
+        match told.is_empty() {
+            true => here,
+            false => format!("{told}\n{here}"),
+        }
+    }
+
+    fn watched(&self, watched: &Watched) -> String {
+        let Watched {
+            id,
+            kind,
+            thread,
+            lanes,
+            pc,
+            address,
+            bytes,
+            old,
+            new,
+        } = watched;
+        let change = match old == new {
+            true => format!("{new:#x}"),
+            false => format!("{old:#x} became {new:#x}"),
+        };
+        let code = self.session.disassemble(*pc, 1);
+        let text = code.first().map_or("", |(_, text)| text);
+        format!(
+            "watchpoint {id}: {kind} of {bytes} bytes at {address:#x} by thread {} of block {}, lanes {}: {change}\n  \
+             pc {pc:#x}: {text}",
+            thread.thread,
+            thread.block,
+            mask(*lanes)
+        )
+    }
+
+    /// Where the thread is, with its line.
+    fn here(&self) -> String {
+        let Thread { block, thread } = self.thread;
+        match self.session.place(self.thread) {
+            None => format!("thread {thread} of block {block} does not run"),
+            Some(place) => format!("{place}\n{}", self.excerpt()).trim_end().to_owned(),
+        }
+    }
+
+    /// The line of the source that the thread is at.
+    fn excerpt(&self) -> String {
+        let line = || {
+            let location = self.session.place(self.thread)?.location;
+            let file = location.file.checked_sub(1)?;
+            let file = self.session.image().files.get(file as usize)?;
+            let text = self
+                .texts
+                .get(file)?
+                .lines()
+                .nth(location.line as usize - 1)?;
+            Some(format!("{:>5} | {text}", location.line))
+        };
+        line().unwrap_or_default()
+    }
+
+    fn points(&self) -> String {
+        let mut text = String::new();
+        for (id, breakpoint, addresses) in self.session.breakpoints() {
+            let _ = write!(
+                text,
+                "{id}: {} at pc {}",
+                breakpoint.place,
+                hexadecimal(&addresses)
+            );
+            if let Some(block) = breakpoint.block {
+                let _ = write!(text, ", block {block}");
+            }
+            if let Some(thread) = breakpoint.thread {
+                let _ = write!(text, ", thread {thread}");
+            }
+            if let Some(condition) = breakpoint.condition {
+                let _ = write!(text, ", if {}", name(condition.operand));
+                let _ = write!(text, " {:?} {:#x}", condition.comparison, condition.value);
+            }
+            text.push('\n');
+        }
+        for (id, watchpoint) in self.session.watchpoints() {
+            let _ = writeln!(
+                text,
+                "{id}: {:?} of {} bytes at {:#x}, {:?}",
+                watchpoint.watch, watchpoint.bytes, watchpoint.address, watchpoint.space
+            );
+        }
+        match text.is_empty() {
+            true => "none".to_owned(),
+            false => text.trim_end().to_owned(),
+        }
+    }
+
+    fn warps(&mut self) -> String {
+        let warps = self.session.warps();
+        let mut text = String::new();
+        for warp in warps.iter().take(SHOWN) {
+            let [x, y, z] = warp.coordinates;
+            let _ = write!(
+                text,
+                "block {} ({x},{y},{z}), warp {}:",
+                warp.block, warp.warp
+            );
+            if warp.groups.is_empty() {
+                text.push_str(" ended");
+            }
+            text.push('\n');
+            for GroupView { lanes, pc, wait } in &warp.groups {
+                let code = self.session.disassemble(*pc, 1);
+                let instruction = code.first().map_or("", |(_, text)| text);
+                let waits = match wait {
+                    WaitView::Nothing => String::new(),
+                    WaitView::Barrier { number, missing } => {
+                        format!(", waits at B{number} for lanes {}", mask(*missing))
+                    }
+                    WaitView::Warp { missing } => format!(", waits for lanes {}", mask(*missing)),
+                    WaitView::Block { missing } => {
+                        format!(", waits for {missing} threads of the block")
+                    }
+                };
+                let _ = writeln!(text, "  {} pc {pc:#x}: {instruction}{waits}", mask(*lanes));
+            }
+        }
+        if warps.len() > SHOWN {
+            let _ = writeln!(text, "and {} more", warps.len() - SHOWN);
+        }
+        match text.is_empty() {
+            true => "no block runs".to_owned(),
+            false => text.trim_end().to_owned(),
+        }
+    }
+
+    /// What is told where a thread has no registers.
+    fn absent(&self) -> String {
+        let Thread { block, thread } = self.thread;
+        format!("thread {thread} of block {block} does not run, or there is no such register")
+    }
+
+    /// A register of a thread.
+    pub fn value_of(&self, thread: Thread, operand: Operand) -> Option<u64> {
+        let lane = thread.lane();
+        let general = |number| Some(self.session.register(thread, number)?.lanes[lane]);
+        match operand {
+            Operand::Register(number) => general(number),
+            Operand::Pair(number) => {
+                Some(general(number)? | general(number.checked_add(1)?)? << u32::BITS)
+            }
+            Operand::Predicate(number) => Some(u64::from(
+                self.session.predicate(thread, number)? >> lane & 1,
+            )),
+            Operand::Uniform(number) => Some(self.session.uniform(thread, number)?.into()),
+        }
+    }
+
+    fn value(&self, operand: Operand) -> Result<u64, String> {
+        self.value_of(self.thread, operand)
+            .ok_or_else(|| self.absent())
+    }
+
+    /// A register in all lanes of a warp.
+    fn lanes(&self, operand: Operand) -> Result<String, String> {
+        let first = self.thread.thread - self.thread.lane() as u32;
+        let live = self
+            .session
+            .register(self.thread, 0)
+            .map_or(0, |value| value.live);
+        let mut text = String::new();
+        for lane in 0..LANES {
+            let thread = Thread {
+                thread: first + lane,
+                ..self.thread
+            };
+            let value = self
+                .value_of(thread, operand)
+                .ok_or_else(|| self.absent())?;
+            if lane as usize % IN_LINE == 0 {
+                let _ = write!(text, "{}{lane:>2}:", if lane == 0 { "" } else { "\n" });
+            }
+            match live >> lane & 1 {
+                0 => text.push_str("          -"),
+                _ => _ = write!(text, " {value:#10x}"),
+            }
+        }
+        Ok(text)
+    }
+
+    fn registers(&self) -> Result<String, String> {
+        let mut text = String::new();
+        for number in 0..self.session.registers() {
+            let value = self.value(Operand::Register(number))?;
+            if value != 0 {
+                let _ = writeln!(text, "R{number} = {value:#x}");
+            }
+        }
+        for number in 0..PREDICATES {
+            if self.value(Operand::Predicate(number))? != 0 {
+                let _ = writeln!(text, "P{number} is true");
+            }
+        }
+        for number in 0..63 {
+            let value = self.value(Operand::Uniform(number))?;
+            if value != 0 {
+                let _ = writeln!(text, "UR{number} = {value:#x}");
+            }
+        }
+        Ok(text + "all others are 0")
+    }
+
+    fn frames(&self) -> String {
+        let mut text = self.here();
+        for frame in self.session.frames(self.thread) {
+            let _ = write!(text, "\n  called from {frame}");
+        }
+        text
+    }
+
+    fn disassemble(&self, address: Option<u32>, count: usize) -> Result<String, String> {
+        let here = self.session.place(self.thread).map(|place| place.pc);
+        let start = address.or(here).ok_or_else(|| self.absent())?;
+        let line = |(address, text): (u32, String)| {
+            let mark = if Some(address) == here { "=>" } else { "  " };
+            format!("{mark} {address:#06x}: {text}")
+        };
+        let code = self.session.disassemble(start, count);
+        Ok(code.into_iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// The number of what has these coordinates.
+fn linear(extent: [u32; 3], [x, y, z]: [u32; 3]) -> u64 {
+    let [width, height, _] = extent.map(u64::from);
+    u64::from(x) + width * (u64::from(y) + height * u64::from(z))
+}
+
+/// A mask as 32 signs, lane 0 first.
+fn mask(lanes: u32) -> String {
+    let sign = |lane| if lanes >> lane & 1 == 0 { '.' } else { '#' };
+    (0..LANES).map(sign).collect()
+}
+
+fn hexadecimal(addresses: &[u32]) -> String {
+    let texts: Vec<String> = addresses
+        .iter()
+        .map(|address| format!("{address:#x}"))
+        .collect();
+    texts.join(", ")
+}
+
+/// A register as assembly text has it.
+pub fn name(operand: Operand) -> String {
+    match operand {
+        Operand::Register(number) => format!("R{number}"),
+        Operand::Pair(number) => format!("R[{number}:{}]", u32::from(number) + 1),
+        Operand::Predicate(number) => format!("P{number}"),
+        Operand::Uniform(number) => format!("UR{number}"),
+    }
+}
+
+/// Bytes in lines, with their addresses.
+fn dump(address: u64, bytes: &[u8]) -> String {
+    let lines = bytes
+        .chunks(BYTES_IN_LINE)
+        .enumerate()
+        .map(|(index, line)| {
+            let texts: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            let address = address.wrapping_add((index * BYTES_IN_LINE) as u64);
+            format!("{address:#x}: {}", texts.join(" "))
+        });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn help() -> String {
+    let commands = HELP.iter().chain(&MORE);
+    let lines = commands.map(|(name, operands, what)| {
+        let written = format!("{name} {operands}");
+        format!("{:<52} {what}", written.trim_end())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
