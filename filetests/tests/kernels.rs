@@ -33,7 +33,30 @@ fn main() {
             Ok(())
         }));
     }
+    for example in kernels::ALL {
+        let name = format!("{} stepped", example.name);
+        trials.push(Trial::test(name, move || {
+            stepped(&example);
+            Ok(())
+        }));
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// A debugger that goes an instruction at a time writes and counts what a launch does.
+fn stepped(example: &Example) {
+    let code = compile(example, Algorithm::Backtracking);
+    let config = SimConfig::default();
+    let plain = kernels::reports(example, &code, config);
+    let stepped = kernels::stepped(example, &code, config);
+    let [plain, stepped] = [plain, stepped].map(|reports| {
+        let reports = reports.unwrap_or_else(|failure| panic!("{failure}"));
+        reports
+            .iter()
+            .map(|report| report.stats)
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(plain, stepped);
 }
 
 /// Profiles and traces of the kernels add up to what their launches count, and change nothing.

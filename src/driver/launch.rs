@@ -1,13 +1,14 @@
 //! Launches: how many threads, arguments, and how to run them.
 
 use super::argument::{self, Argument, Owner, Value};
+use super::device::Device;
 use super::error::DeviceError;
 use super::kernel::Kernel;
 use super::stream::{Pending, Stream};
 use super::{DriverError, queue};
 use crate::abi::LOWEST_ADDRESS;
 use crate::abi::bank0::{MAX_PARAMETERS, PARAMETERS};
-use crate::launch::{FaultKind, LaunchError, LaunchRequest, Progress, Report, Window};
+use crate::launch::{Fault, FaultKind, LaunchError, LaunchRequest, Progress, Report, Window};
 #[cfg(feature = "sim")]
 use crate::sim::debug::Session;
 #[cfg(feature = "sim")]
@@ -134,7 +135,9 @@ impl Launch<'_> {
         let ready = self.ready()?;
         device.synchronize()?;
         let (module, keep) = (ready.kernel.module_id(), ready.kept());
-        Ok(device.driver().debug(module, &ready.request(), keep)?)
+        let mut session = device.driver().debug(module, &ready.request(), keep)?;
+        session.complete_faults(Box::new(move |fault| add_nearest(&device, fault)));
+        Ok(session)
     }
 
     /// Puts it on a stream, and does not wait.
@@ -222,6 +225,19 @@ impl Launch<'_> {
     }
 }
 
+/// Adds to a fault what only the device knows: of an access out of bounds the nearest allocation.
+fn add_nearest(device: &Device, fault: &mut Fault) {
+    if let FaultKind::OutOfBounds {
+        window: Window::Global,
+        address,
+        ..
+    } = fault.kind
+        && address >= LOWEST_ADDRESS
+    {
+        fault.near = device.nearest(address);
+    }
+}
+
 /// A launch with all that it needs, which it keeps alive.
 struct Ready {
     kernel: Kernel,
@@ -261,15 +277,8 @@ impl Ready {
         let request = self.request();
         let device = self.kernel.device();
         let mut report = device.driver().launch(self.kernel.module_id(), &request)?;
-        if let Some(fault) = &mut report.fault
-            && let FaultKind::OutOfBounds {
-                window: Window::Global,
-                address,
-                ..
-            } = fault.kind
-            && address >= LOWEST_ADDRESS
-        {
-            fault.near = device.nearest(address);
+        if let Some(fault) = &mut report.fault {
+            add_nearest(device, fault);
         }
         match report.fault.clone() {
             None => Ok(report),

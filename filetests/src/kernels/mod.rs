@@ -14,6 +14,7 @@ use cranelift_thisgpu::compile::{Code, Compiler};
 use cranelift_thisgpu::driver::{Device, DeviceError, Grid, Kernel, Launch};
 use cranelift_thisgpu::error::Errors;
 use cranelift_thisgpu::settings::Options;
+use cranelift_thisgpu::sim::debug::Stop;
 use cranelift_thisgpu::sim::{Report, SimConfig, Stats};
 use cranelift_thisgpu::unstable::isa::random::Random;
 use std::fmt::Debug;
@@ -124,12 +125,37 @@ pub fn run(example: &Example, code: &Code, timed: bool) -> Result<Stats, Failure
 /// # Errors
 /// What is wrong first.
 pub fn reports(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<Report>, Failure> {
+    run_by(example, code, config, |launch| launch.run())
+}
+
+/// Steps the launches of `code`, made from `example`, and checks everything that it writes; the reports of its launches.
+///
+/// # Errors
+/// What is wrong first.
+pub fn stepped(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<Report>, Failure> {
+    run_by(example, code, config, |launch| {
+        let mut session = launch.debug()?;
+        while session.step() == Stop::Step {}
+        Ok(session.report())
+    })
+}
+
+/// How a launch is run.
+type Run = fn(Launch) -> Result<Report, DeviceError>;
+
+fn run_by(
+    example: &Example,
+    code: &Code,
+    config: SimConfig,
+    run: Run,
+) -> Result<Vec<Report>, Failure> {
     let device = Device::simulator(config);
     let kernel = device.load(code)?.kernel(example.name)?;
     let mut session = Session {
         device,
         kernel,
         random: Random::new(example.name.bytes().map(u64::from).sum()),
+        run,
         reports: Vec::new(),
     };
     (example.check)(&mut session)?;
@@ -141,6 +167,7 @@ struct Session {
     device: Device,
     kernel: Kernel,
     random: Random,
+    run: Run,
     reports: Vec<Report>,
 }
 
@@ -151,7 +178,7 @@ impl Session {
         grid: Grid,
         arguments: impl FnOnce(Launch<'a>) -> Launch<'a>,
     ) -> Result<(), Failure> {
-        let report = arguments(self.kernel.launch(grid)).run()?;
+        let report = (self.run)(arguments(self.kernel.launch(grid)))?;
         if !report.hazards.is_empty() || !report.findings.is_empty() {
             let (hazards, findings) = (report.hazards, report.findings);
             return Err(Failure::Unclean(format!("{hazards:?} {findings:?}")));

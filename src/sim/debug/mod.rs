@@ -24,4 +24,4 @@ pub use stop::{
     Breakpoint, Comparison, Condition, Operand, Place, Space, Stop, Thread, Watch, Watched,
     Watchpoint,
 };
-pub use view::{GroupView, Value, WaitView, WarpView};
+pub use view::{AccessView, GroupView, Value, WaitView, WarpView};

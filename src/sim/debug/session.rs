@@ -3,9 +3,9 @@
 use super::history::History;
 use super::state::{Machine, Next, State};
 use super::stop::{Breakpoint, Place, SetBreakpoint, Space, Stop, Thread, Watched, Watchpoint};
-use super::view::{Value, WarpView};
+use super::view::{AccessView, Value, WarpView};
 use crate::launch::{
-    AccessKind, Frame, Image, LaunchError, LaunchRequest, Place as CodePlace, Report, Window,
+    AccessKind, Fault, Frame, Image, LaunchError, LaunchRequest, Place as CodePlace, Report, Window,
 };
 use crate::sim::SimConfig;
 use crate::sim::decode::program::WORD_BYTES;
@@ -65,6 +65,9 @@ impl Request {
     }
 }
 
+/// Adds to a fault what only the device knows.
+type Complete = Box<dyn Fn(&mut Fault) + Send>;
+
 /// Asks a session to stand still, from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Pause(Arc<AtomicBool>);
@@ -95,6 +98,7 @@ pub struct Session {
     extent: Extent,
     live: Live,
     pause: Pause,
+    complete: Complete,
     /// What has to stay as long as the launch.
     _keep: Box<dyn Any + Send>,
 }
@@ -152,8 +156,23 @@ impl Session {
                 ids: 0,
             },
             pause: Pause::default(),
+            complete: Box::new(|_| ()),
             _keep: keep,
         })
+    }
+
+    /// Lets its faults have what only the device knows.
+    pub(crate) fn complete_faults(&mut self, complete: Complete) {
+        self.complete = complete;
+    }
+
+    /// Moves the launch; faults have all that is known.
+    fn moved(&mut self, work: impl FnOnce(&Machine, &mut Live, &Pause) -> Stop) -> Stop {
+        let mut stop = self.with(work);
+        if let Stop::Fault(fault) = &mut stop {
+            (self.complete)(fault);
+        }
+        stop
     }
 
     /// Works on the launch with what stays the same.
@@ -310,7 +329,7 @@ impl Session {
 
     /// Issues one instruction, of whichever warp is next.
     pub fn step(&mut self) -> Stop {
-        self.with(|machine, live, _| live.step(machine))
+        self.moved(|machine, live, _| live.step(machine))
     }
 
     /// Goes on until something stops it.
@@ -381,7 +400,7 @@ impl Session {
 
     /// Goes on until `stop` says so of the instruction that is next, or something else stops it.
     fn go(&mut self, mut stop: impl FnMut(&Machine, &State, Next) -> bool) -> Stop {
-        self.with(|machine, live, pause| {
+        self.moved(|machine, live, pause| {
             let mut first = true;
             loop {
                 let Some(next) = live.state.next(machine) else {
@@ -410,7 +429,7 @@ impl Session {
 
     /// Goes to where so many instructions had been issued, forward or back, and passes everything that would stop it.
     pub fn go_to(&mut self, position: u64) -> Stop {
-        self.with(|machine, live, _| live.go_to(machine, position))
+        self.moved(|machine, live, _| live.go_to(machine, position))
     }
 
     /// Goes back by so many instructions, of whichever warps.
@@ -432,7 +451,7 @@ impl Session {
 
     /// Goes back to the last instruction of which `stop` says so, or that has a breakpoint, or behind a watched access.
     fn back(&mut self, mut stop: impl FnMut(&Machine, &State, Next) -> bool) -> Stop {
-        self.with(|machine, live, pause| {
+        self.moved(|machine, live, pause| {
             let mut end = live.state.position();
             loop {
                 let Some(before) = end.checked_sub(1) else {
@@ -552,6 +571,23 @@ impl Session {
             }
             _ => false,
         }
+    }
+
+    /// What the lanes that a thread runs with are about to access, if their next instruction accesses memory.
+    pub fn about_to_access(&mut self, thread: Thread) -> Option<AccessView> {
+        let grid = self.request.grid;
+        self.with(|machine, live, _| {
+            let group = live.state.group_of(grid, thread)?;
+            let warp = live.state.warp_of_mut(grid, thread)?;
+            let op = machine.loaded.program.ops.get(group.pc as usize)?;
+            let mask = group.mask & warp.registers.holds(op.guard);
+            let accesses = warp.about_to_access(op, &machine.run.banks, mask)?;
+            Some(AccessView {
+                kind: accesses.kind,
+                bytes: accesses.access.bytes.into(),
+                addresses: accesses.addresses,
+            })
+        })
     }
 
     /// Bytes of memory from an address of global memory, or an offset, on.

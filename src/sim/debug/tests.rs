@@ -222,6 +222,8 @@ fn a_fault_can_be_gone_back_from() {
         "{fault}"
     );
     assert_eq!(session.report().stats.faults, 1);
+    let near = fault.near.as_ref().unwrap();
+    assert_eq!(near.allocation.bytes, 400, "{near}");
     let thread = Thread {
         block: 1,
         thread: 36,

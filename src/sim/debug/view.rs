@@ -2,6 +2,7 @@
 
 use super::state::State;
 use super::stop::Thread;
+use crate::launch::AccessKind;
 use crate::sim::launch::shape::Shape;
 use crate::sim::warp::registers::LANES;
 use crate::sim::warp::{Group, GroupState, Warp};
@@ -57,6 +58,17 @@ pub enum WaitView {
         /// Threads of the block that have to come, and have not ended.
         missing: u32,
     },
+}
+
+/// What lanes are about to access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessView {
+    /// How.
+    pub kind: AccessKind,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Lanes and their addresses, or offsets where the instruction says which memory.
+    pub addresses: Vec<(usize, u64)>,
 }
 
 /// A value in the lanes of a warp.

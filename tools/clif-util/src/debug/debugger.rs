@@ -139,7 +139,12 @@ impl Debugger {
             }
             Stop::Watchpoint(watched) => self.watched(watched),
             Stop::Paused => "paused".to_owned(),
-            Stop::Fault(fault) => return format!("fault: {fault}\n{}", self.excerpt()),
+            Stop::Fault(fault) => {
+                let accesses = self.accesses();
+                return format!("fault: {fault}\n{}{accesses}", self.excerpt())
+                    .trim_end()
+                    .to_owned();
+            }
             Stop::End => {
                 let issued = self.session.report().stats.warp_instructions;
                 return format!("all blocks have ended, after {issued} warp instructions");
@@ -202,6 +207,19 @@ impl Debugger {
             Some(format!("{:>5} | {text}", location.line))
         };
         line().unwrap_or_default()
+    }
+
+    /// The addresses that the lanes of the thread's instruction access.
+    fn accesses(&mut self) -> String {
+        let Some(accesses) = self.session.about_to_access(self.thread) else {
+            return String::new();
+        };
+        let mut text = format!("\n  {} of {} bytes", accesses.kind, accesses.bytes);
+        for (index, (lane, address)) in accesses.addresses.iter().enumerate() {
+            let separator = if index % 4 == 0 { "\n  " } else { ", " };
+            let _ = write!(text, "{separator}lane {lane:>2}: {address:#x}");
+        }
+        text
     }
 
     fn points(&self) -> String {

@@ -5,10 +5,11 @@ use super::execute::{Expected, execute};
 use super::kernel::{Kernel, MASKS, RECORD, VALUES};
 use crate::random::Random;
 use cranelift_thisgpu::compile::{Code, Compiler};
-use cranelift_thisgpu::driver::{Device, DevicePointer, Grid};
+use cranelift_thisgpu::driver::{Device, DeviceError, DevicePointer, Grid, Launch};
 use cranelift_thisgpu::launch::Report;
 use cranelift_thisgpu::settings::Options;
 use cranelift_thisgpu::sim::SimConfig;
+use cranelift_thisgpu::sim::debug::{Session, Stop};
 use std::fmt;
 use thisgpu_filetests::panics;
 
@@ -28,11 +29,13 @@ pub enum Mode {
     Timed,
     /// Functional, in random turns of this seed, without checks.
     Random(u64),
+    /// An instruction at a time, forward and back, without checks.
+    Stepped,
 }
 
 impl Mode {
     /// All but random turns.
-    pub const ALL: [Mode; 3] = [Mode::Alone, Mode::Functional, Mode::Timed];
+    pub const ALL: [Mode; 4] = [Mode::Alone, Mode::Functional, Mode::Timed, Mode::Stepped];
 }
 
 /// What is wrong, without its place.
@@ -250,14 +253,13 @@ fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Foun
     let inputs: Vec<u32> = (0..threads).map(|thread| kernel.input(thread)).collect();
     let inputs = device.upload(&inputs).map_err(|e| fails(&e))?;
     let entry = module.kernel(emit::NAME).map_err(|e| fails(&e))?;
-    let report = entry
+    let launch = entry
         .launch(Grid::new([kernel.grid, 1, 1], [kernel.threads, 1, 1]))
         .arg(DevicePointer(records.address()))
         .arg(DevicePointer(data.address()))
         .arg(DevicePointer(inputs.address()))
-        .arg(kernel.parameter())
-        .run_to_report()
-        .map_err(|e| fails(&e))?;
+        .arg(kernel.parameter());
+    let report = report(launch, mode).map_err(|e| fails(&e))?;
     // A barrier that some threads come to after others of their block have left is legal, but a check may report it.
     judge(&report, !kernel.leaves_early || kernel.spine.is_empty())?;
     let data = data.read::<u8>().map_err(|e| fails(&e))?;
@@ -268,6 +270,34 @@ fn launch(kernel: &Kernel, expected: &Expected, code: &Code, mode: Mode) -> Foun
     } else {
         compare_masks(expected, &records)
     }
+}
+
+/// Runs a launch to its end or fault.
+pub(super) fn report(launch: Launch, mode: Mode) -> Result<Report, DeviceError> {
+    match mode {
+        Mode::Stepped => Ok(stepped(launch.debug()?)),
+        _ => launch.run_to_report(),
+    }
+}
+
+/// Times that a stepped launch goes back.
+const TIMES_BACK: u32 = 24;
+
+/// Steps a launch to its end or fault, on the way there back a few times, and then from the end.
+fn stepped(mut session: Session) -> Report {
+    let mut random = Random::new(0x57e9);
+    for _ in 0..TIMES_BACK {
+        let forward = 1 + random.below(1 << random.below(14));
+        for _ in 0..forward {
+            if session.step() != Stop::Step {
+                break;
+            }
+        }
+        let back = random.below(2 * forward);
+        session.step_back(back as u64);
+    }
+    session.resume();
+    session.report()
 }
 
 /// What a launch reports, and if that is wanted its findings.

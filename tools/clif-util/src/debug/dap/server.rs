@@ -418,6 +418,9 @@ impl Server {
 
     /// What is in a scope, and the reference of the scope itself.
     fn operands(&self, reference: i64) -> Result<(Vec<Operand>, i64), String> {
+        if reference < 0 {
+            return Err("there are no such variables".to_owned());
+        }
         if reference & EXPANDED != 0 {
             let register = Operand::Register((reference >> 48 & 0xff) as u8);
             return Ok((vec![register], reference & ((1 << 48) - 1)));

@@ -3,7 +3,9 @@
 use super::emit;
 use super::plan::{Place, Plan};
 use super::reference::{self, Expected};
-use crate::simt::check::{Failure, Found, Kind, Mode, device, judge, run_text, settings_of};
+use crate::simt::check::{
+    Failure, Found, Kind, Mode, device, judge, report, run_text, settings_of,
+};
 use crate::simt::emit::NAME;
 use crate::simt::kernel::{Space, VARS};
 use cranelift_thisgpu::compile::Code;
@@ -97,10 +99,7 @@ fn launch(plan: &Plan, expected: &Expected, code: &Code, mode: Mode) -> Found<()
     for number in plan.passed() {
         launch = launch.arg(number);
     }
-    let report = launch
-        .arg(plan.seed as u32)
-        .run_to_report()
-        .map_err(|e| fails(&e))?;
+    let report = report(launch.arg(plan.seed as u32), mode).map_err(|e| fails(&e))?;
     judge(&report, true)?;
     let vars = results.read::<u32>().map_err(|e| fails(&e))?;
     for (thread, (wanted, found)) in expected

@@ -1,0 +1,406 @@
+//! `clif-util debug`: scripts, and a client of the Debug Adapter Protocol that sends what VS Code and nvim-dap send.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The sum of 64 numbers in shared memory.
+const SUM: &str = "; kernel shared=256
+function %sum(i64, i64, i32) {
+    gv0 = symbol %gpu_shared
+    gv1 = symbol %gpu_tid_x
+    fn0 = %gpu_bar_sync()
+block0(v0: i64, v1: i64, v2: i32):
+    v3 = symbol_value.i32 gv1
+    v4 = iconst.i32 2
+    v5 = ishl v3, v4
+    v6 = symbol_value.i32 gv0
+    v7 = iadd v6, v5
+    v8 = uextend.i64 v5
+    v9 = iadd v0, v8
+    v10 = load.i32 aligned v9
+    store aligned v10, v7
+    jump block1(v2)
+block1(v11: i32):
+    call fn0()
+    v12 = icmp ult v3, v11
+    brif v12, block2, block3
+block2:
+    v13 = ishl v11, v4
+    v14 = iadd v7, v13
+    v15 = load.i32 aligned v14
+    v16 = load.i32 aligned v7
+    v17 = iadd v15, v16
+    store aligned v17, v7
+    jump block3
+block3:
+    v18 = iconst.i32 1
+    v19 = ushr v11, v18
+    brif v19, block1(v19), block4
+block4:
+    brif v3, block6, block5
+block5:
+    v20 = load.i32 aligned v6
+    store aligned v20, v1
+    return
+block6:
+    return
+}
+";
+/// The line of its `iadd v15, v16`.
+const ADDITION: u32 = 26;
+
+/// A folder with the kernel and its numbers.
+fn folder(name: &str, numbers: u32) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("sum.clif"), SUM).unwrap();
+    let numbers: Vec<String> = (1..=numbers).map(|n| n.to_string()).collect();
+    fs::write(folder.join("numbers.txt"), numbers.join(" ")).unwrap();
+    folder
+}
+
+fn debug(folder: &PathBuf) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
+    command.current_dir(folder).args([
+        "debug",
+        "sum.clif",
+        "--kernel",
+        "sum",
+        "--grid",
+        "1",
+        "--block",
+        "64",
+        "--arg",
+        "inout:numbers.txt:i32",
+        "--arg",
+        "zero:4",
+        "--arg",
+        "i32:32",
+    ]);
+    command
+}
+
+/// What a script prints, and whether it ended well.
+fn script(name: &str, numbers: u32, text: &str) -> (String, bool) {
+    let folder = folder(name, numbers);
+    fs::write(folder.join("script.txt"), text).unwrap();
+    let output = debug(&folder)
+        .args(["--script", "script.txt"])
+        .output()
+        .unwrap();
+    let told =
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    (told, output.status.success())
+}
+
+#[test]
+fn a_script_stops_looks_and_goes_back() {
+    let text = format!(
+        "break {ADDITION} if R0 == 3 # only lane 3\ncontinue\nprint R0\nlanes P0\nwarps\nwatch shared 12 4\ncontinue\n\
+         rcontinue\ndelete 1\ndelete 2\ncontinue\n"
+    );
+    let (told, ended_well) = script("debug_script", 64, &text);
+    assert!(ended_well, "{told}");
+    for expected in [
+        "breakpoint 1 at line 26: pc ",
+        "breakpoint 1, lanes ...#............................",
+        "R0 = 0x3 (3)",
+        "iadd v15, v16",
+        "watchpoint 2: store of 4 bytes at 0xc by thread 3 of block 0",
+        "0x4 became 0x28",
+        "block 0 (0,0,0), warp 1:",
+        "all blocks have ended",
+    ] {
+        assert!(told.contains(expected), "`{expected}` is not in:\n{told}");
+    }
+}
+
+#[test]
+fn a_fault_is_told_with_addresses_and_allocation() {
+    let (told, ended_well) = script("debug_fault", 40, "continue\nback\nwhere\n");
+    assert!(ended_well, "{told}");
+    for expected in [
+        "fault: ",
+        "160 bytes",
+        "argument 0 (inout:numbers.txt:i32)",
+        "lane 31: 0x",
+        "v10 = load.i32",
+    ] {
+        assert!(told.contains(expected), "`{expected}` is not in:\n{told}");
+    }
+}
+
+#[test]
+fn a_wrong_command_ends_a_script_with_its_line() {
+    let (told, ended_well) = script("debug_wrong", 64, "step\nfrobnicate\n");
+    assert!(
+        !ended_well && told.contains("line 2: `frobnicate` is no command"),
+        "{told}"
+    );
+    let (told, ended_well) = script("debug_place", 64, "break 9999\n");
+    assert!(
+        !ended_well && told.contains("line 1: line 9999 has no code"),
+        "{told}"
+    );
+}
+
+/// A client of the protocol.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    sent: i64,
+    /// Events that came while an answer was waited for.
+    events: Vec<Value>,
+}
+
+impl Client {
+    fn new(name: &str) -> Client {
+        let mut command = debug(&folder(name, 64));
+        let child = command
+            .arg("--dap")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = child.unwrap();
+        Client {
+            input: child.stdin.take(),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            sent: 0,
+            events: Vec::new(),
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        let input = self.input.as_mut().unwrap();
+        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+        input.flush().unwrap();
+    }
+
+    fn read(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            assert_ne!(
+                self.output.read_line(&mut line).unwrap(),
+                0,
+                "the adapter has ended"
+            );
+            match line.trim().strip_prefix("Content-Length: ") {
+                Some(text) => length = text.parse().unwrap(),
+                None if line.trim().is_empty() => break,
+                None => {}
+            }
+        }
+        let mut bytes = vec![0; length];
+        self.output.read_exact(&mut bytes).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    /// Sends a request, and waits for its answer.
+    fn ask(&mut self, command: &str, arguments: Value) -> Value {
+        self.sent += 1;
+        let request = json!({"seq": self.sent, "type": "request", "command": command, "arguments": arguments});
+        self.write(&request.to_string());
+        loop {
+            let message = self.read();
+            if message["type"] == "event" {
+                self.events.push(message);
+            } else {
+                assert_eq!(message["request_seq"], self.sent, "{message}");
+                return message;
+            }
+        }
+    }
+
+    /// The body of an answer that has to be good.
+    fn body(&mut self, command: &str, arguments: Value) -> Value {
+        let answer = self.ask(command, arguments);
+        assert_eq!(answer["success"], true, "{answer}");
+        answer["body"].clone()
+    }
+
+    /// Waits for an event.
+    fn event(&mut self, name: &str) -> Value {
+        loop {
+            if let Some(index) = self.events.iter().position(|event| event["event"] == name) {
+                return self.events.remove(index)["body"].clone();
+            }
+            let message = self.read();
+            assert_eq!(message["type"], "event", "{message}");
+            self.events.push(message);
+        }
+    }
+
+    /// Starts as VS Code does.
+    fn start(name: &str) -> Client {
+        let mut client = Client::new(name);
+        let capabilities = client.body(
+            "initialize",
+            json!({"adapterID": "thisgpu", "linesStartAt1": true}),
+        );
+        assert_eq!(capabilities["supportsStepBack"], true);
+        client.event("initialized");
+        client.body("launch", json!({"stopOnEntry": true}));
+        client
+    }
+
+    fn end(mut self) {
+        self.body("disconnect", json!({}));
+        self.input = None;
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_client_sets_breakpoints_looks_and_goes_back() {
+    let mut client = Client::start("dap_whole");
+    let source = json!({"path": "/somewhere/sum.clif"});
+    let asked = json!({"source": source, "breakpoints": [{"line": ADDITION, "condition": "R0 == 3"}, {"line": 9999}]});
+    let set = client.body("setBreakpoints", asked);
+    assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
+    assert_eq!(set["breakpoints"][1]["verified"], false, "{set}");
+    client.body("setExceptionBreakpoints", json!({"filters": []}));
+    client.body("configurationDone", json!({}));
+    assert_eq!(client.event("stopped")["reason"], "entry");
+    let threads = client.body("threads", json!({}));
+    assert_eq!(threads["threads"].as_array().unwrap().len(), 2, "{threads}");
+    let id = threads["threads"][0]["id"].clone();
+    client.body("continue", json!({"threadId": id}));
+    let stopped = client.event("stopped");
+    assert_eq!(
+        (&stopped["reason"], &stopped["threadId"]),
+        (&json!("breakpoint"), &id)
+    );
+    let stack = client.body("stackTrace", json!({"threadId": id, "levels": 20}));
+    let frame = &stack["stackFrames"][0];
+    assert_eq!(
+        (&frame["name"], &frame["line"]),
+        (&json!("sum"), &json!(ADDITION))
+    );
+    let scopes = client.body("scopes", json!({"frameId": frame["id"]}));
+    let scope = |index: usize| scopes["scopes"][index]["variablesReference"].clone();
+    let registers = client.body("variables", json!({"variablesReference": scope(0)}));
+    assert_eq!(
+        registers["variables"][0]["value"], "0x3 (3)",
+        "the lane that stopped: {registers}"
+    );
+    let all = client.body("variables", json!({"variablesReference": scope(3)}));
+    let lanes = all["variables"][0]["variablesReference"].clone();
+    let lanes = client.body("variables", json!({"variablesReference": lanes}));
+    assert_eq!(lanes["variables"][31]["value"], "0x1f (31)", "{lanes}");
+    let watched = client.body("dataBreakpointInfo", json!({"name": "shared 12 4"}));
+    let asked = json!({"breakpoints": [{"dataId": watched["dataId"], "accessType": "write"}]});
+    client.body("setDataBreakpoints", asked);
+    client.body("continue", json!({"threadId": id}));
+    assert_eq!(client.event("stopped")["reason"], "data breakpoint");
+    let bytes = client.body(
+        "readMemory",
+        json!({"memoryReference": "shared 0", "offset": 12, "count": 4}),
+    );
+    assert_eq!(bytes["data"], "KAAAAA==", "40");
+    client.body("stepBack", json!({"threadId": id}));
+    assert_eq!(client.event("stopped")["reason"], "step");
+    let bytes = client.body(
+        "readMemory",
+        json!({"memoryReference": "shared 0", "offset": 12, "count": 4}),
+    );
+    assert_eq!(bytes["data"], "BAAAAA==", "4");
+    client.body("reverseContinue", json!({"threadId": id}));
+    assert_eq!(client.event("stopped")["reason"], "breakpoint");
+    let value = client.body(
+        "evaluate",
+        json!({"expression": "R0", "frameId": frame["id"]}),
+    );
+    assert_eq!(value["result"], "0x3 (3)");
+    let code = client.body(
+        "disassemble",
+        json!({"memoryReference": frame["instructionPointerReference"], "instructionOffset": -2, "instructionCount": 5}),
+    );
+    let code = code["instructions"].as_array().unwrap();
+    assert_eq!(
+        (code.len(), &code[2]["address"]),
+        (5, &frame["instructionPointerReference"])
+    );
+    client.body(
+        "setVariable",
+        json!({"variablesReference": scope(0), "name": "R0", "value": "0x7"}),
+    );
+    let value = client.body(
+        "evaluate",
+        json!({"expression": "print R0", "frameId": frame["id"]}),
+    );
+    assert_eq!(value["result"], "R0 = 0x7 (7)");
+    client.body(
+        "setBreakpoints",
+        json!({"source": source, "breakpoints": []}),
+    );
+    client.body("setDataBreakpoints", json!({"breakpoints": []}));
+    client.body("continue", json!({"threadId": id}));
+    client.event("terminated");
+    client.end();
+}
+
+#[test]
+fn requests_that_are_malformed_are_answered_with_an_error() {
+    let mut client = Client::start("dap_malformed");
+    for text in [
+        "{",
+        "[]",
+        "null",
+        "{\"type\":\"request\"}",
+        "{\"type\":\"request\",\"seq\":\"x\",\"command\":1}",
+    ] {
+        client.write(text);
+        let answer = client.read();
+        assert_eq!(
+            (&answer["type"], &answer["success"]),
+            (&json!("response"), &json!(false)),
+            "{answer}"
+        );
+    }
+    for (command, arguments) in [
+        ("frobnicate", json!({})),
+        ("stackTrace", json!({})),
+        ("stackTrace", json!({"threadId": -5})),
+        ("stackTrace", json!({"threadId": i64::MAX})),
+        ("scopes", json!({"frameId": 0})),
+        ("variables", json!({"variablesReference": -1})),
+        ("variables", json!({"variablesReference": i64::MIN})),
+        (
+            "setVariable",
+            json!({"variablesReference": 1, "name": "R0", "value": "many"}),
+        ),
+        ("evaluate", json!({"expression": "continue"})),
+        (
+            "readMemory",
+            json!({"memoryReference": "shared 0", "offset": -1, "count": 4}),
+        ),
+        ("readMemory", json!({"memoryReference": "0x10", "count": 4})),
+        (
+            "disassemble",
+            json!({"memoryReference": "?", "instructionCount": 4}),
+        ),
+        ("next", json!({"threadId": 0})),
+        ("setBreakpoints", json!({"breakpoints": [{"line": 1}]})),
+    ] {
+        let answer = client.ask(command, arguments.clone());
+        assert_eq!(answer["success"], false, "{command} {arguments}: {answer}");
+        assert!(answer["message"].is_string(), "{answer}");
+    }
+    // It still works.
+    client.body("configurationDone", json!({}));
+    assert_eq!(client.event("stopped")["reason"], "entry");
+    client.end();
+}
+
+#[test]
+fn the_end_of_the_input_ends_the_adapter() {
+    let mut client = Client::start("dap_end");
+    client.input = None;
+    assert!(client.child.wait().unwrap().success());
+}
