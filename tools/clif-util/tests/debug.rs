@@ -133,6 +133,50 @@ fn a_fault_is_told_with_addresses_and_allocation() {
     }
 }
 
+/// The guide's page: its kernel, its commands, and what they tell.
+#[test]
+fn the_guide_shows_what_is_told() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/stepping.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = |language: &str| -> Vec<String> {
+        let begin = format!("```{language}\n");
+        let blocks = page.split(&begin).skip(1);
+        blocks
+            .map(|rest| rest.split("```").next().unwrap().to_owned())
+            .collect()
+    };
+    let folder = folder("debug_guide", 64);
+    fs::write(folder.join("sum.clif"), &blocks("clif")[0]).unwrap();
+    let expected = blocks("text").concat();
+    let commands = expected
+        .lines()
+        .filter_map(|line| line.strip_prefix("(thisgpu) "));
+    fs::write(
+        folder.join("script.txt"),
+        commands.collect::<Vec<_>>().join("\n"),
+    )
+    .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clif-util"));
+    let output = command.current_dir(&folder).args([
+        "debug",
+        "sum.clif",
+        "--kernel",
+        "sum",
+        "--grid",
+        "1",
+        "--block",
+        "64",
+        "--arg",
+        "in:numbers.txt:i32",
+        "--arg",
+        "zero:4",
+        "--script",
+        "script.txt",
+    ]);
+    let told = String::from_utf8(output.output().unwrap().stdout).unwrap();
+    assert_eq!(told, expected);
+}
+
 #[test]
 fn a_wrong_command_ends_a_script_with_its_line() {
     let (told, ended_well) = script("debug_wrong", 64, "step\nfrobnicate\n");
