@@ -457,7 +457,8 @@ impl Compiler {
         let code = watch.pass(Pass::Order, name, || {
             Ok(match stages::waiting(options) {
                 Waiting::Needed if options.reorder && !skip.contains(&Pass::Order) => {
-                    sched::order::order(code, ordering)
+                    let registers = stages::allocation(options, limit).gpr_limit;
+                    sched::order::order(code, registers, ordering)
                 }
                 Waiting::Needed | Waiting::Serial => code,
             })

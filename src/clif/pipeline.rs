@@ -459,6 +459,15 @@ fn promote_slots(state: &mut State) -> Result<bool, Errors> {
 /// unused.
 const SPARE: u32 = 2;
 
+/// Registers that a thread may have, by the settings and the kernel's bounds.
+fn registers(options: &Options<'_>) -> u8 {
+    let bound = options
+        .kernel
+        .and_then(|kernel| kernel.register_limit().ok().flatten());
+    let bound = bound.and_then(|bound| u8::try_from(bound).ok());
+    bound.unwrap_or(u8::MAX).min(options.settings.registers)
+}
+
 /// Cranelift's mid-end; without optimisation what nobody uses goes.
 fn run_mid_end(state: &mut State) -> Result<bool, Errors> {
     if optimizes(state) {
@@ -474,6 +483,7 @@ fn improve_loops(state: &mut State) -> Result<bool, Errors> {
         intrinsics: &state.intrinsics,
         kernel: state.options.kernel.is_some(),
         settings: state.options.settings,
+        registers: registers(state.options),
     };
     if loops::improve(state.context, &given, &mut state.hints, state.remarks) {
         // Loops are gone, and what they counted is constant in each of their turns.

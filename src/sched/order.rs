@@ -7,9 +7,10 @@
 //! the time until they arrive. When as many values are alive as the function needs anyway (up to the step in which
 //! registers are given out), the instruction that frees most goes first instead: more registers would mean fewer warps,
 //! which hide more than an order can. The new order is kept only if it is estimated to be faster than the old one and
-//! needs no more registers; one that is a quarter faster may have another step of them, once in a function. What a loop hands on stays behind the last read of what it replaces ([`Renewals`]), because
-//! a copy in every iteration costs more than the time that would be filled. What only computes moves across barriers of
-//! the CTA, which keep memory in order.
+//! needs no more registers; where it runs most often, one that is a quarter faster may have another step of them. What a
+//! loop hands on stays behind the last read of what it replaces ([`Renewals`]), because a copy in every iteration costs
+//! more than the time that would be filled. What only computes moves across barriers of the CTA, which keep memory in
+//! order.
 
 use super::ahead;
 use super::alive::{Alive, Pressure};
@@ -33,7 +34,7 @@ const GAPS: u32 = 2;
 const TRIES: u32 = 2;
 const ROOM: u32 = 2;
 /// An order is worth another step of registers if it takes a part like this less time, and so many cycles less
-/// (*assumed*: a step costs at most a sixth of the warps, and a third of what memory takes is felt by few of them).
+/// (*assumed*: a step costs at most a fifth of the warps, and a third of what memory takes is felt by few of them).
 const GAIN: u32 = 4;
 const LEAST_GAIN: u32 = 100;
 /// Longest run that is ordered at once (*assumed*); bounds the time, which grows with its square.
@@ -57,8 +58,11 @@ pub struct OrderBuffers {
     ahead: ahead::AheadBuffers,
     /// Whether a block needs so much less than it did that it may have some of that back.
     has_room: bool,
-    /// Whether a faster order was worth another step of registers.
-    has_more: bool,
+    /// Registers that a thread may have.
+    registers: u32,
+    /// Whether the run may have another step of registers if that makes it faster: it runs as often as any, and no run
+    /// has had one.
+    may_have_more: bool,
     /// Values alive behind the instructions that are looked at.
     behind: Alive,
     /// Most values that may be alive at once, once it is asked for.
@@ -79,14 +83,13 @@ pub struct OrderBuffers {
     entries: Vec<Entry<VReg>>,
 }
 
-/// Orders the instructions of every block.
-pub fn order(mut code: VCode<VReg>, scratch: &mut OrderBuffers) -> VCode<VReg> {
+/// Orders the instructions of every block of a function whose threads may have so many registers.
+pub fn order(mut code: VCode<VReg>, registers: u8, scratch: &mut OrderBuffers) -> VCode<VReg> {
     if code.blocks.values().all(|b| b.insts.len() < SHORTEST_RUN) {
         return code;
     }
     scratch.limit = None;
     scratch.has_room = false;
-    scratch.has_more = false;
     scratch.renewals.find(&code);
     if code.blocks.len() > 1 {
         scratch.live.compute_sets(&code);
@@ -97,7 +100,13 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut OrderBuffers) -> VCode<VReg> {
             scratch.has_room |= scratch.compute_early(&mut code, block);
         }
     }
+    scratch.registers = registers.into();
+    let deepest = code.blocks.values().map(|data| data.loop_depth).max();
+    let mut has_more = false;
     for block in code.blocks.keys() {
+        let data = &code.blocks[block];
+        scratch.may_have_more = !has_more && !data.cold && Some(data.loop_depth) == deepest;
+        let could_have = scratch.may_have_more;
         let range = code.blocks[block].insts.clone();
         let (start, mut end) = (range.start as usize, range.end as usize);
         if end - start < SHORTEST_RUN {
@@ -130,6 +139,7 @@ pub fn order(mut code: VCode<VReg>, scratch: &mut OrderBuffers) -> VCode<VReg> {
             }
             end = first;
         }
+        has_more |= could_have && !scratch.may_have_more;
     }
     code
 }
@@ -344,7 +354,14 @@ impl OrderBuffers {
             most: limit.max(peak).max(Pressure(ALL_FREE)),
             end,
         };
-        let mut aim = limit;
+        let found = self.order_with(bound);
+        let end = if found { self.walk.end } else { end };
+        self.order_with_more(Bound { end, ..bound }, shortest, found)
+    }
+
+    /// Looks for an order with the registers that the function needs.
+    fn order_with(&mut self, bound: Bound) -> bool {
+        let mut aim = bound.limit;
         for _ in 0..TRIES {
             if self.list_schedule(aim, bound) {
                 return true;
@@ -357,25 +374,36 @@ impl OrderBuffers {
             let words = &mut aim.0[RegisterClass::Gpr as usize];
             *words = words.saturating_sub(ROOM);
         }
-        self.order_with_more(bound, shortest)
+        false
     }
 
-    /// Looks for an order that is so much faster that it is worth another step of registers, which all runs of the
-    /// function that follow may use, too.
-    fn order_with_more(&mut self, mut bound: Bound, shortest: u32) -> bool {
-        let wanted = bound.end - bound.end / GAIN;
-        if shortest >= wanted || bound.end - wanted < LEAST_GAIN || self.has_more {
-            return false;
+    /// Looks for an order that is so much faster that it is worth another step of registers, which the runs of the
+    /// function that follow may use, too. If there is none, that which was found stays.
+    fn order_with_more(&mut self, mut bound: Bound, shortest: u32, found: bool) -> bool {
+        let gain = (bound.end / GAIN).max(LEAST_GAIN);
+        let Some(wanted) = bound.end.checked_sub(gain).filter(|&end| end > shortest) else {
+            return found;
+        };
+        let words = bound
+            .limit
+            .of(RegisterClass::Gpr)
+            .next_multiple_of(REGISTER_STEP);
+        let words = words + REGISTER_STEP - GAPS;
+        if !self.may_have_more || words + GAPS > self.registers {
+            return found;
         }
         bound.end = wanted;
         for pressure in [&mut bound.limit, &mut bound.most] {
-            pressure.0[RegisterClass::Gpr as usize] += REGISTER_STEP;
+            pressure.0[RegisterClass::Gpr as usize] = words;
         }
-        self.has_more = self.list_schedule(bound.limit, bound);
-        if self.has_more {
+        let before = std::mem::take(&mut self.order);
+        if self.list_schedule(bound.limit, bound) {
             self.limit = Some(bound.limit);
+            self.may_have_more = false;
+            return true;
         }
-        self.has_more
+        self.order = before;
+        found
     }
 
     /// Issues what is ready, one after the other, until all of the run is: an order within `bound`, or false. `aim` is

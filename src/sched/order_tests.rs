@@ -3,6 +3,7 @@
 
 use super::dependence::keeps_its_place;
 use super::order::{OrderBuffers, order};
+use crate::abi::MAX_GPR;
 use crate::emit::testing::{self, kernel};
 use crate::isa::encode::all_forms;
 use crate::isa::generated::{AccessOrder, StoreSize, sts};
@@ -112,10 +113,10 @@ fn stays_in_order(random: &mut Random, forms: &[Form], most: u64, blocks: usize)
     let (mut moved, mut scratch) = (0, OrderBuffers::default());
     for _ in 0..blocks {
         let code = random_block(random, forms, most);
-        let done = order(code.clone(), &mut scratch);
+        let done = order(code.clone(), MAX_GPR, &mut scratch);
         assert_eq!(code.insts.len(), done.insts.len());
         // Nothing is left of the function before.
-        let alone = order(code.clone(), &mut OrderBuffers::default());
+        let alone = order(code.clone(), MAX_GPR, &mut OrderBuffers::default());
         assert_eq!(done.to_string(), alone.to_string());
         let mut left: Vec<usize> = (0..code.insts.len()).collect();
         // Instructions make distinct values or are taken for the first equal one that is left.
@@ -171,7 +172,7 @@ fn sums_are_made_early_where_operands_take_all_registers() {
     code.entry = (0..3)
         .map(|n| (reg(n), crate::isa::PReg::gpr(4 + n as u8)))
         .collect();
-    let done = order(code.clone(), &mut OrderBuffers::default());
+    let done = order(code.clone(), MAX_GPR, &mut OrderBuffers::default());
     let most = |code: &VCode<VReg>| {
         let mut alive = HashSet::new();
         let walk = code.insts.iter().rev().map(|entry| {
@@ -209,7 +210,7 @@ fn loads_are_issued_before_the_first_waits() {
     code.entry = (0..6)
         .map(|n| (reg(n), crate::isa::PReg::gpr(4 + n as u8)))
         .collect();
-    let kinds: Vec<Optype> = order(code, &mut OrderBuffers::default())
+    let kinds: Vec<Optype> = order(code, MAX_GPR, &mut OrderBuffers::default())
         .insts
         .iter()
         .map(|e| e.inst.optype())
@@ -251,7 +252,7 @@ fn stepping(next: u32) -> VCode<VReg> {
 #[test]
 fn what_a_loop_hands_on_stays_behind_the_last_read_of_what_it_replaces() {
     let place = |next| {
-        let done = order(stepping(next), &mut OrderBuffers::default());
+        let done = order(stepping(next), MAX_GPR, &mut OrderBuffers::default());
         let result = VReg::new(RegisterClass::Gpr, 13);
         done.block_insts(testing::block(1))
             .iter()
@@ -316,7 +317,7 @@ fn operations(code: &VCode<VReg>, block: usize) -> Vec<Optype> {
 
 #[test]
 fn what_only_computes_fills_the_time_before_a_branch() {
-    let done = order(testing_twice(), &mut OrderBuffers::default());
+    let done = order(testing_twice(), MAX_GPR, &mut OrderBuffers::default());
     let [first, second] = [1, 2].map(|block| operations(&done, block));
     assert_eq!(
         first,
@@ -337,7 +338,7 @@ fn what_replaces_a_value_that_is_still_read_is_not_computed_ahead() {
         ..code.insts[0]
     });
     code.blocks[testing::block(5)].insts = 5..6;
-    let done = order(code, &mut OrderBuffers::default());
+    let done = order(code, MAX_GPR, &mut OrderBuffers::default());
     assert_eq!(
         operations(&done, 1),
         [Optype::ISETP, Optype::ISETP],
@@ -359,7 +360,7 @@ fn nothing_is_computed_ahead_that_has_to_be_waited_for() {
         };
     }
     code.insts[1].inst = testing::equal(VReg::new(RegisterClass::Predicate, 3), gpr(7), gpr(6));
-    let done = order(code, &mut OrderBuffers::default());
+    let done = order(code, MAX_GPR, &mut OrderBuffers::default());
     assert_eq!(
         operations(&done, 1),
         [Optype::ISETP, Optype::IADD],

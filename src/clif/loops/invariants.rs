@@ -52,7 +52,7 @@ pub(super) fn hoist(context: &mut Context, given: &LoopContext<'_>) {
 
 /// Registers that values may take which are moved in front of a loop that hands `carried` registers from turn to turn:
 /// a third of the file is for them and those together.
-fn limit(registers: u8, carried: u32) -> u32 {
+pub(super) fn limit(registers: u8, carried: u32) -> u32 {
     (u32::from(registers) / 3).saturating_sub(carried).min(MOST)
 }
 
@@ -248,7 +248,7 @@ impl Hoisting<'_> {
     fn room(&mut self, lp: Loop) -> &mut u32 {
         let dfg = &self.context.func.dfg;
         let header = self.context.loop_analysis.loop_header(lp);
-        let registers = self.given.settings.registers;
+        let registers = self.given.registers;
         self.room[lp].get_or_insert_with(|| {
             let carried = dfg.block_param_types(header).map(words).sum();
             limit(registers, carried)

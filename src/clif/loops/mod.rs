@@ -44,8 +44,10 @@ pub struct LoopContext<'a> {
     pub intrinsics: &'a Intrinsics,
     /// Whether it is a kernel.
     pub kernel: bool,
-    /// Which passes run, for how many registers.
+    /// Which passes run.
     pub settings: &'a Options,
+    /// Registers that a thread may have.
+    pub registers: u8,
 }
 
 /// Improves the loops of the function in `context`, whose graph and dominator tree are up to date and stay so. Aliases

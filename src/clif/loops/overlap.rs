@@ -123,7 +123,7 @@ fn run(func: &Function, intrinsics: &Intrinsics, insts: &[Inst]) -> usize {
     insts.len()
 }
 
-/// A load of the whole value: those of parts of words go where they are.
+/// A load that is no atomic one.
 pub(super) fn is_plain(opcode: Opcode) -> bool {
     opcode.can_load() && !opcode.can_store() && opcode != Opcode::AtomicLoad
 }

@@ -4,29 +4,34 @@
 //! turn before has loaded (software pipelining with two stages):
 //!
 //! ```text
-//! header(p): x = load p; rest(x, p); brif test(p), header(p + 4), out
+//! header(p):     x = load p; share x; barrier; rest; brif test(p), header(p + 4), out
 //!
-//!                      x0 = load p0; jump header(p0, x0)
-//! header(p, x):        brif test(p), again, last
-//! again:               x' = load p + 4; rest(x, p); jump header(p + 4, x')
-//! last:                rest(x, p); jump out
+//!                x0 = load p0; jump header(p0, x0)
+//! header(p, x):  share x; barrier; brif test(p), again, last
+//! again:         x' = load p + 4; rest; jump header(p + 4, x')
+//! last:          rest; jump out
 //! ```
 //!
 //! The last turn is a copy without the loads, so nothing is loaded that was not before. The order of blocks puts the
 //! test at the end of `again`: a turn has as many branches as it had.
 //!
-//! Taken are loads of the header whose addresses, and the test, are computed from the header's parameters without
-//! loads. A load passes what a turn does behind it, so all that the loop stores has to lie in another space of memory,
-//! or the load has to be marked `readonly`; loops with atomic operations, fences, traps and calls stay as they are. A
-//! barrier of the block keeps in order what other threads write *before* the loop; so where the header waits at one,
-//! the loads of the next turn stand behind it, where every thread of the block is in the loop, and the loop writes
-//! nothing that they could read. Such a loop has to turn equally often for all threads: the last turn's barrier is an
-//! instruction of its own.
+//! Taken are loops that load a part of global memory, share it by a barrier of the block in the header, and compute
+//! from what was shared. The loads in front of the barrier are over when it opens, so those of the next turn take no
+//! more registers than what they load. (*Measured*: where loads are read until the end of the turn, those of the next
+//! one take as many registers again and copies, which costs loops that compute up to a third.)
+//!
+//! Addresses, and the test, have to be computed from the header's parameters without loads. A load passes what a turn
+//! does behind it, so all that the loop stores has to lie in another space of memory, or the load has to be marked
+//! `readonly`; loops with atomic operations, fences, traps and calls stay as they are. The barrier keeps in order what
+//! other threads write *before* the loop: behind it, where the loads of the next turn stand, every thread of the block
+//! is in the loop, which writes nothing that they could read. All threads have to make as many turns: the last turn's
+//! barriers are instructions of their own.
 
 use super::LoopContext;
 use super::copy::Copied;
 use super::count::{Counter, bottom, turns};
 use super::hints::Hints;
+use super::invariants::limit as room;
 use super::overlap::is_plain;
 use super::shape::{Body, Edge, Uses, branch, close, jump, words};
 use super::size::size;
@@ -42,17 +47,9 @@ use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Value, ValueDef};
 use smallvec::SmallVec;
 
-/// Registers that the loads of a turn fill, at most (*assumed*: as those of several copies, [`super::overlap`]).
-const ROOM: u32 = 16;
-/// Most registers that a loop hands on where loads arrive while those of the turn before are still read, so that they
-/// take as many registers again (*assumed*: with them a quarter of the warps is resident at least).
-const MOST_CARRIED: u32 = 24;
 /// Most machine instructions of a loop whose last turn is copied (*assumed*: a third of the smallest instruction cache
 /// that GPUs of the kind have).
 const LARGEST: u32 = 512;
-/// Fewest machine instructions of a turn that does not wait at a barrier (*assumed*): a shorter one has little to do
-/// while it loads.
-const SHORTEST: u32 = 100;
 /// Most operations that an address or a test takes (*assumed*).
 const LONGEST_SLICE: usize = 32;
 
@@ -83,7 +80,7 @@ struct Plan {
     /// What the test and the next turn's addresses are computed from.
     early: EntitySet<Inst>,
     /// The barrier that the next turn's loads stand behind.
-    barrier: Option<Inst>,
+    barrier: Inst,
 }
 
 /// Does so with the loops for which it is worth it, but not with those of `rest`, which make few turns; true if
@@ -134,21 +131,15 @@ impl Plan {
         let (latch, exit) = bottom(&body).filter(|_| body.plain)?;
         let &[condition] = func.dfg.inst_args(latch.branch).first_chunk()?;
         let effects = Effects::of(func, given, &body)?;
-        let barrier = match effects.has_barrier {
-            true => Some(effects.header_barrier?),
-            false => None,
-        };
+        let barrier = effects.barrier?;
         let mut early = EntitySet::new();
         let mut taken: SmallVec<[(Inst, EntitySet<Inst>); 4]> = SmallVec::new();
         let carried: u32 = func.dfg.block_param_types(body.header).map(words).sum();
-        let mut room = match barrier {
-            None if carried > MOST_CARRIED => return None,
-            _ => ROOM,
-        };
+        let mut room = room(given.registers, carried);
         let params = func.dfg.block_params(body.header);
         let args = latch.args(func);
         for inst in func.layout.block_insts(body.header) {
-            if Some(inst) == barrier {
+            if inst == barrier {
                 break;
             }
             let InstructionData::Load {
@@ -190,7 +181,7 @@ impl Plan {
             return None;
         }
         let mut test = Slice::new(context, given, &body);
-        if !test.add(condition) || !effects.is_uniform(context, given, &body, latch) {
+        if !test.add(condition) || !Effects::is_uniform(context, given, &body, latch) {
             return None;
         }
         test.insts.iter().for_each(|inst| {
@@ -314,13 +305,13 @@ impl Plan {
         let early: Vec<Inst> = (self.body.insts(func))
             .filter(|inst| self.early.contains(*inst))
             .collect();
-        let mut is_behind = self.barrier.is_none();
+        let mut is_behind = false;
         let mut moved = Vec::new();
         for inst in func.layout.block_insts(header) {
             if is_behind {
                 moved.push(inst);
             }
-            is_behind |= Some(inst) == self.barrier;
+            is_behind |= inst == self.barrier;
         }
         for inst in moved {
             func.layout.remove_inst(inst);
@@ -368,18 +359,16 @@ impl Plan {
 struct Effects {
     /// Addresses that are written.
     stores: SmallVec<[Value; 8]>,
-    has_barrier: bool,
     /// The first barrier of the header.
-    header_barrier: Option<Inst>,
+    barrier: Option<Inst>,
 }
 
 impl Effects {
-    /// None if loads may not pass them, or the loop is too long or too short.
+    /// None if loads may not pass them, or the loop is too long.
     fn of(func: &Function, given: &LoopContext<'_>, body: &Body) -> Option<Effects> {
         let mut effects = Effects {
             stores: SmallVec::new(),
-            has_barrier: false,
-            header_barrier: None,
+            barrier: None,
         };
         let mut total = 0;
         for inst in body.insts(func) {
@@ -389,10 +378,8 @@ impl Effects {
             }
             if let Some(row) = given.intrinsics.of_call(func, inst) {
                 if row.lowering == Lowering::BarSync {
-                    effects.has_barrier = true;
-                    let in_header = func.layout.inst_block(inst) == Some(body.header);
-                    if in_header {
-                        effects.header_barrier.get_or_insert(inst);
+                    if func.layout.inst_block(inst) == Some(body.header) {
+                        effects.barrier.get_or_insert(inst);
                     }
                 } else if !row.is_pure() {
                     return None;
@@ -407,7 +394,7 @@ impl Effects {
                 _ => {}
             }
         }
-        (total >= SHORTEST || effects.header_barrier.is_some()).then_some(effects)
+        Some(effects)
     }
 
     /// Whether they leave what is read at `address` as it is.
@@ -426,17 +413,10 @@ impl Effects {
             })
     }
 
-    /// Whether all threads take equally many turns, if that matters.
-    fn is_uniform(
-        &self,
-        context: &Context,
-        given: &LoopContext<'_>,
-        body: &Body,
-        latch: Edge,
-    ) -> bool {
+    /// Whether all threads of a block make as many turns.
+    fn is_uniform(context: &Context, given: &LoopContext<'_>, body: &Body, latch: Edge) -> bool {
         let func = &context.func;
-        !self.has_barrier
-            || turns(func, body, latch, &starts(context, body), FOLLOWED).is_some()
+        turns(func, body, latch, &starts(context, body), FOLLOWED).is_some()
             || Counter::of(func, body, latch)
                 .is_some_and(|counter| is_uniform_count(context, given, body, &counter))
     }

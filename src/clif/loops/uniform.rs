@@ -1,15 +1,16 @@
-//! What is certainly the same in all lanes, read off a value's definition: the analysis proper
+//! What is certainly the same in all threads of a block, read off a value's definition: the analysis proper
 //! (`analysis/uniformity.rs`) runs on the finished function.
 
 use super::LoopContext;
-use crate::intrinsics::Uniformity;
 use crate::intrinsics::resolve::GpuSymbol;
+use crate::intrinsics::{Lowering, Uniformity};
+use crate::isa::generated::SReg;
 use cranelift_codegen::ir::{Function, InstructionData, Value};
 
 /// Longest chain of operations that is followed (*assumed*).
 const DEPTH: u32 = 6;
 
-/// Whether all lanes of a warp have the same `value`.
+/// Whether all threads of a block have the same `value`.
 pub(super) fn is_uniform(func: &Function, given: &LoopContext<'_>, value: Value) -> bool {
     within(func, given, value, DEPTH)
 }
@@ -22,7 +23,11 @@ fn within(func: &Function, given: &LoopContext<'_>, value: Value, depth: u32) ->
     };
     if let Some(symbol) = given.intrinsics.of_symbol_value(func, inst) {
         return match symbol {
-            GpuSymbol::Special(row) => row.uniformity == Uniformity::Uniform,
+            // The number of a warp is not that of another one, which waits at the same barriers.
+            GpuSymbol::Special(row) => {
+                row.uniformity == Uniformity::Uniform
+                    && row.lowering != Lowering::Special(SReg::SrWarpid)
+            }
             GpuSymbol::Shared => true,
         };
     }

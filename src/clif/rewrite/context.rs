@@ -301,7 +301,11 @@ impl Rewriter<'_, '_> {
         self.block.complements.find(func, data)
     }
 
-    pub(super) fn is_shifted(&mut self, value: Value, by: u64) -> bool {
+    pub(super) fn is_shifted(&mut self, value: Value, other: Value, by: u64) -> bool {
+        // A constant part folds into the shifted one.
+        if crate::constants::integer(self.pos.func, other).is_some() {
+            return false;
+        }
         let func = &*self.pos.func;
         let block = self.pos.current_block();
         block.is_some_and(|block| self.block.shifts.has(func, block, value, by))

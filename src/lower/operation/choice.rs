@@ -113,7 +113,8 @@ fn moves(form: &'static FormInfo, operand: &'static OperandInfo, src: &Src) -> O
         Some(RegisterClass::Uniform) => match src.base {
             Base::Imm(0) => Some(0),
             Base::Regs(_) | Base::Uniform { .. } if modifiers => Some(0),
-            Base::Imm(_) | Base::Pooled(_) | Base::Constant { .. } if modifiers => Some(1),
+            Base::Imm(_) | Base::Constant { .. } if modifiers => Some(1),
+            Base::Pooled(_) if modifiers => Some(2),
             _ => None,
         },
         Some(RegisterClass::Predicate) => None,

@@ -125,9 +125,10 @@ fn only_accesses(inst: &Inst<VReg>) -> bool {
     memory.contains(inst.optype().info().effects)
 }
 
-/// Whether an instruction that accesses memory accesses that of the CTA.
+/// Whether an instruction loads from the memory of the CTA or stores there.
 pub fn accesses_shared(inst: &Inst<VReg>) -> bool {
-    inst.optype().info().effects.contains(Effects::SHARED)
+    let effects = inst.optype().info().effects;
+    effects.contains(Effects::SHARED) && !effects.contains(Effects::ATOMIC)
 }
 
 /// Removes from `side` what `other`, which runs first, computes as well; the registers whose values those of `other`

@@ -287,7 +287,8 @@ const TIMES_BACK: u32 = 24;
 fn stepped(mut session: Session) -> Report {
     let mut random = Random::new(0x57e9);
     for _ in 0..TIMES_BACK {
-        let forward = 1 + random.below(1 << random.below(14));
+        let most = 1 << random.below(14);
+        let forward = 1 + random.below(most);
         for _ in 0..forward {
             if session.step() != Stop::Step {
                 break;
