@@ -16,10 +16,10 @@ use super::ahead;
 use super::alive::{Alive, Pressure};
 use super::dependence::{Dependences, Readers, Renewals, is_fence};
 use super::early;
-use crate::abi::REGISTER_STEP;
+use crate::abi::{CALLEE_SAVED, REGISTER_STEP};
 use crate::isa::{RegisterClass, VReg};
 use crate::regalloc::liveness::Liveness;
-use crate::vcode::{Block, Entry, VCode};
+use crate::vcode::{Block, Entry, FunctionKind, VCode};
 use std::ops::Range;
 
 /// Uniform registers and predicates that may be alive in any case (*assumed*): so few that they limit nothing.
@@ -100,7 +100,12 @@ pub fn order(mut code: VCode<VReg>, registers: u8, scratch: &mut OrderBuffers) -
             scratch.has_room |= scratch.compute_early(&mut code, block);
         }
     }
-    scratch.registers = registers.into();
+    // A device function saves more for its caller.
+    scratch.registers = match code.kind {
+        FunctionKind::Kernel(_) => registers,
+        FunctionKind::Device => registers.min(*CALLEE_SAVED.start()),
+    }
+    .into();
     let deepest = code.blocks.values().map(|data| data.loop_depth).max();
     let mut has_more = false;
     for block in code.blocks.keys() {
