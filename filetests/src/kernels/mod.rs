@@ -135,7 +135,7 @@ pub fn reports(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<
 pub fn stepped(example: &Example, code: &Code, config: SimConfig) -> Result<Vec<Report>, Failure> {
     run_by(example, code, config, |launch| {
         let mut session = launch.debug()?;
-        while session.step() == Stop::Step {}
+        while !matches!(session.step(), Stop::End | Stop::Fault(_)) {}
         Ok(session.report())
     })
 }

@@ -47,7 +47,7 @@ pub struct Seen {
 }
 
 /// What threads read and change.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Activity {
     changes: u64,
     /// The present instruction changes memory, as far as is known.

@@ -42,7 +42,7 @@ struct WarpMarks {
 }
 
 /// The marks of a launch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     per_room: usize,
     /// By room and warp.

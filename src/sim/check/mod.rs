@@ -53,6 +53,7 @@ use shadow::Shadow;
 use std::sync::Arc;
 
 /// What is known of a CTA.
+#[derive(Clone)]
 struct CtaState {
     block: [u32; 3],
     defined: init::Defined,
@@ -78,6 +79,7 @@ pub struct Touched {
 }
 
 /// The checks of a launch.
+#[derive(Clone)]
 pub struct Checker {
     /// What was found.
     pub findings: Vec<RawFinding>,

@@ -147,7 +147,7 @@ struct Log {
 }
 
 /// The order of a launch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Order {
     tick: u32,
     warps: u32,

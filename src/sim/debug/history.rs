@@ -7,6 +7,7 @@
 
 use super::state::State;
 use crate::sim::memory::global::Table;
+use crate::sim::memory::words::Saved;
 use hashbrown::HashMap;
 
 /// Instructions from one snapshot to the next, at first (assigned).
@@ -15,11 +16,15 @@ const INTERVAL: u64 = 1 << 12;
 const MOST: usize = 64;
 /// Bytes that they take together, about, at most, unless two take more (assigned).
 const MOST_BYTES: usize = 512 << 20;
+/// The same with checks, which keep much more.
+const MOST_CHECKED: usize = 8;
 /// Bytes of a page (assigned).
 const PAGE: usize = 4096;
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
 
 /// Pages as they were: by allocation and number.
-type Pages = HashMap<(usize, usize), Box<[u8]>>;
+type Pages = HashMap<(usize, usize), Saved>;
 
 /// A state that a launch was in.
 struct Snapshot {
@@ -60,7 +65,11 @@ impl History {
             pages: Pages::new(),
         });
         let bytes: usize = self.snapshots.iter().map(|kept| kept.state.bytes()).sum();
-        if self.snapshots.len() > MOST || bytes > MOST_BYTES && self.snapshots.len() > 2 {
+        let most = match state.checker {
+            Some(_) => MOST_CHECKED,
+            None => MOST,
+        };
+        if self.snapshots.len() > most || bytes > MOST_BYTES && self.snapshots.len() > 2 {
             self.thin();
         }
     }
@@ -89,13 +98,8 @@ impl History {
             return;
         };
         for page in offset / PAGE..=(offset + bytes - 1) / PAGE {
-            last.pages.entry((allocation, page)).or_insert_with(|| {
-                let words = global.words(allocation);
-                let start = page * PAGE;
-                let mut old = vec![0; PAGE.min(words.len() - start)].into_boxed_slice();
-                words.read(start, &mut old);
-                old
-            });
+            let saved = || global.words(allocation).saved(page * PAGE, PAGE);
+            last.pages.entry((allocation, page)).or_insert_with(saved);
         }
     }
 
@@ -105,10 +109,12 @@ impl History {
         loop {
             let only = self.snapshots.len() == 1;
             let Some(last) = self.snapshots.last_mut() else {
-                return State::new();
+                return State::default();
             };
-            for ((allocation, page), bytes) in last.pages.drain() {
-                global.words(allocation).write(page * PAGE, &bytes);
+            for ((allocation, page), saved) in last.pages.drain() {
+                let words = global.words(allocation);
+                (0..saved.len())
+                    .for_each(|at| words.put_back(page * (PAGE / WORD) + at, 0xF, &saved, at));
             }
             if only || last.state.position() <= position {
                 return last.state.copy();

@@ -8,6 +8,7 @@ use crate::launch::{
     AccessKind, Fault, Frame, Image, LaunchError, LaunchRequest, Place as CodePlace, Report, Window,
 };
 use crate::sim::SimConfig;
+use crate::sim::check::Checker;
 use crate::sim::decode::program::WORD_BYTES;
 use crate::sim::execute::access::Accesses;
 use crate::sim::launch::shape::Shape;
@@ -87,8 +88,8 @@ impl Pause {
 
 /// A launch that goes on when it is told to.
 ///
-/// It takes the turns of a launch with one thread of the host, without checks, cycles and limits of time: the same
-/// memory, counts and faults. Device memory is that of the device; what the host writes to it while the session stands
+/// It takes the turns of a launch with one thread of the host, without cycles and limits of time: the same memory,
+/// counts, faults and findings of checks. Device memory is that of the device; what the host writes to it while the session stands
 /// is not taken back when it goes backwards.
 pub struct Session {
     loaded: Arc<Loaded>,
@@ -135,13 +136,17 @@ impl Session {
             timed: false,
             profile: false,
             trace_events: None,
-            check: false,
             weak: None,
             threads: 1,
             deterministic: true,
             ..*config
         };
         let extent = loaded.extent(request, &config)?;
+        let checker = config.check.then(|| {
+            let run = loaded.prepare(extent, request, &config);
+            let apart = loaded.together(&run) == 1;
+            Checker::new(run.shape, &loaded.image, &loaded.program, apart, None)
+        });
         Ok(Session {
             loaded,
             global,
@@ -149,8 +154,8 @@ impl Session {
             request: Request::of(request),
             extent,
             live: Live {
-                state: State::new(),
-                history: History::new(State::new()),
+                state: State::new(checker.clone()),
+                history: History::new(State::new(checker)),
                 breakpoints: Vec::new(),
                 watchpoints: Vec::new(),
                 ids: 0,
@@ -217,7 +222,10 @@ impl Session {
     /// What the launch would report if it ended here.
     pub fn report(&self) -> Report {
         let state = &self.live.state;
+        let checker = state.checker.as_ref();
+        let findings = checker.map_or(Vec::new(), |checker| checker.findings.clone());
         Report {
+            findings: self.loaded.findings(&self.request.borrowed(), findings),
             stats: state.stats,
             fault: state.fault.clone(),
             resident: state.most_resident,
@@ -402,8 +410,13 @@ impl Session {
     fn go(&mut self, mut stop: impl FnMut(&Machine, &State, Next) -> bool) -> Stop {
         self.moved(|machine, live, pause| {
             let mut first = true;
+            let mut known = live.state.findings();
             loop {
-                let Some(next) = live.state.next(machine) else {
+                let next = live.state.next(machine);
+                if let Some(finding) = live.found(machine, &mut known) {
+                    return finding;
+                }
+                let Some(next) = next else {
                     return live.over();
                 };
                 if !first {
@@ -420,6 +433,9 @@ impl Session {
                 first = false;
                 if let Some(watched) = live.issue(machine, next) {
                     return Stop::Watchpoint(watched);
+                }
+                if let Some(finding) = live.found(machine, &mut known) {
+                    return finding;
                 }
             }
         })
@@ -461,6 +477,7 @@ impl Session {
                 live.state = live.history.restore(machine.global, before);
                 let start = live.state.position();
                 let mut found = None;
+                let mut known = live.state.findings();
                 while let Some(next) = live.state.next(machine) {
                     let position = live.state.position();
                     if position >= end {
@@ -478,6 +495,11 @@ impl Session {
                         && position + 1 < end
                     {
                         found = Some((position + 1, Stop::Watchpoint(watched)));
+                    }
+                    if let Some(finding) = live.found(machine, &mut known)
+                        && position + 1 < end
+                    {
+                        found = Some((position + 1, finding));
                     }
                 }
                 if let Some((position, stop)) = found {
@@ -627,11 +649,30 @@ impl Live {
         }
     }
 
+    /// The last of what the checks have found since they had found so much.
+    fn found(&self, machine: &Machine, known: &mut usize) -> Option<Stop> {
+        let before = std::mem::replace(known, self.state.findings());
+        if *known == before {
+            return None;
+        }
+        let last = self.state.checker.as_ref()?.findings.last()?.clone();
+        let finding = machine
+            .loaded
+            .findings(&machine.request, vec![last])
+            .pop()?;
+        Some(Stop::Finding(Box::new(finding)))
+    }
+
     fn step(&mut self, machine: &Machine) -> Stop {
         let Some(next) = self.state.next(machine) else {
             return self.over();
         };
-        match self.issue(machine, next) {
+        let mut known = self.state.findings();
+        let watched = self.issue(machine, next);
+        if let Some(finding) = self.found(machine, &mut known) {
+            return finding;
+        }
+        match watched {
             Some(watched) => Stop::Watchpoint(watched),
             None if self.state.fault.is_some() => self.over(),
             None => Stop::Step,

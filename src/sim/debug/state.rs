@@ -5,6 +5,7 @@
 //! and taken up again.
 
 use crate::launch::{Fault, FaultKind, LaunchRequest, Stats};
+use crate::sim::check::Checker;
 use crate::sim::execute::stop::Stopped;
 use crate::sim::launch::Loaded;
 use crate::sim::launch::cta::{Cta, Run};
@@ -56,12 +57,27 @@ pub(super) struct State {
     pub(super) fault: Option<Fault>,
     /// Most blocks that were resident together.
     pub(super) most_resident: u64,
+    /// Rooms that ended blocks have left, and how many there are: checks know blocks by their rooms.
+    free: Vec<usize>,
+    rooms: usize,
+    /// What looks on, if checks are on.
+    pub(super) checker: Option<Checker>,
 }
 
 impl State {
     /// Before the first instruction.
-    pub(super) fn new() -> State {
-        State::default()
+    pub(super) fn new(checker: Option<Checker>) -> State {
+        State {
+            checker,
+            ..State::default()
+        }
+    }
+
+    /// How much the checks have found.
+    pub(super) fn findings(&self) -> usize {
+        self.checker
+            .as_ref()
+            .map_or(0, |checker| checker.findings.len())
     }
 
     /// The same once more.
@@ -69,6 +85,8 @@ impl State {
         State {
             running: self.running.iter().map(Cta::copy).collect(),
             fault: self.fault.clone(),
+            free: self.free.clone(),
+            checker: self.checker.clone(),
             ..*self
         }
     }
@@ -97,6 +115,9 @@ impl State {
             if !self.in_turn && !self.begin_turn(machine) {
                 return None;
             }
+            if self.fault.is_some() {
+                break;
+            }
             let cta = &mut self.running[self.current];
             match cta.next_warp() {
                 Some(_) if self.stats.warp_instructions >= self.turn_end => self.exhaust(machine),
@@ -107,7 +128,7 @@ impl State {
                         group: cta.warps[warp].group(),
                     });
                 }
-                None => match cta.settle() {
+                None => match cta.settle(self.checker.as_mut()) {
                     Ok(has_ended) => self.end_turn(has_ended),
                     Err(stopped) => self.stop(machine, stopped),
                 },
@@ -119,12 +140,13 @@ impl State {
     /// Issues the instruction that is next.
     pub(super) fn issue(&mut self, machine: &Machine, next: Next) {
         let cta = &mut self.running[next.cta];
+        let checker = self.checker.as_mut();
         let result = cta.run_warp(
             next.warp,
             &machine.run,
             machine.global,
             &mut self.stats,
-            None,
+            checker,
             1,
         );
         if let Err(stopped) = result {
@@ -144,7 +166,14 @@ impl State {
                 self.batch_end = (self.next_block + machine.resident).min(blocks);
             }
             if self.next_block < self.batch_end {
-                let mut cta = Cta::new(&machine.run, self.next_block as usize);
+                let room = self.free.pop().unwrap_or_else(|| {
+                    self.rooms += 1;
+                    self.rooms - 1
+                });
+                if let Some(checker) = &mut self.checker {
+                    checker.start(room, self.next_block);
+                }
+                let mut cta = Cta::new(&machine.run, room);
                 let block = Shape::coordinates(machine.run.shape.grid, self.next_block);
                 cta.start(&machine.run, block);
                 self.running.push(cta);
@@ -156,7 +185,26 @@ impl State {
                 (self.in_round, self.current) = (true, 0);
             }
         } else if self.current >= self.running.len() {
+            // All have had their turn.
             self.current = 0;
+            if let Some(checker) = &self.checker {
+                let Machine {
+                    loaded,
+                    run,
+                    request,
+                    global,
+                    ..
+                } = machine;
+                self.fault = loaded.endless(run, request, checker, &self.running, self.ended);
+                if let Some(fault) = &mut self.fault {
+                    loaded.add_waits(fault, request, &self.running, Some(checker), global);
+                    self.stats.faults = 1;
+                    return true;
+                }
+            }
+        }
+        if let Some(checker) = &mut self.checker {
+            checker.enter(self.running[self.current].room);
         }
         self.most_resident = self.most_resident.max(self.running.len() as u64);
         let issued = self.stats.warp_instructions;
@@ -174,6 +222,10 @@ impl State {
             let cta = self.running.remove(self.current);
             self.ended += 1;
             self.ended_instructions += cta.issued();
+            self.free.push(cta.room);
+            if let Some(checker) = &mut self.checker {
+                checker.accesses = 0;
+            }
         } else if self.in_round {
             self.current += 1;
         }
@@ -202,7 +254,8 @@ impl State {
         } = machine;
         let mut fault = loaded.fault(&self.running[self.current], run, request, stopped);
         // Those that begin later are told of as in a launch: in the order of their turns.
-        loaded.add_waits(&mut fault, request, &self.running, None, global);
+        let checker = self.checker.as_ref();
+        loaded.add_waits(&mut fault, request, &self.running, checker, global);
         self.fault = Some(fault);
         self.stats.faults = 1;
     }

@@ -1,7 +1,7 @@
 //! What stops a launch: breakpoints, watched memory, faults, the end.
 
 use super::state::{Next, State};
-use crate::launch::{AccessKind, Fault};
+use crate::launch::{AccessKind, Fault, Finding};
 use crate::sim::warp::Warp;
 use crate::sim::warp::registers::{GENERAL, LANES, PT, URZ, lanes};
 use std::fmt;
@@ -282,6 +282,8 @@ pub enum Stop {
     },
     /// Behind an access to watched memory.
     Watchpoint(Watched),
+    /// Behind an instruction or a barrier at which the checks have found something.
+    Finding(Box<Finding>),
     /// Somebody asked for a pause.
     Paused,
     /// The kernel faulted.

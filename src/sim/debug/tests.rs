@@ -257,3 +257,42 @@ fn an_endless_loop_can_be_paused() {
     assert_eq!(stop, Stop::Paused);
     assert!(session.position() > 0);
 }
+
+#[test]
+fn checks_stop_where_they_find_something_and_go_back() {
+    // Without its barrier, warp 1 stores what warp 0 loads.
+    let text = SUMS.replace("    BAR.SYNC &req={0} ?1 ;\n", "");
+    let assembly = asm::assemble("debug.s", &text).unwrap_or_else(|e| panic!("{e:?}"));
+    let device = Device::simulator(SimConfig {
+        check: true,
+        ..SimConfig::default()
+    });
+    let kernel = device
+        .load(&assembly.object)
+        .unwrap()
+        .kernel("sums")
+        .unwrap();
+    let (a, b) = (numbers(&device, 64), numbers(&device, 64));
+    let grid = Grid::new([1, 1, 1], [64, 1, 1]);
+    let report = kernel.launch(grid).arg(&a).run().unwrap();
+    let mut session = kernel.launch(grid).arg(&b).debug().unwrap();
+    let mut stops = Vec::new();
+    while let Stop::Finding(finding) = session.resume() {
+        stops.push((session.position(), finding));
+    }
+    let found: Vec<_> = stops
+        .iter()
+        .map(|(_, finding)| (**finding).clone())
+        .collect();
+    assert!(!found.is_empty());
+    assert_eq!(found.len(), report.findings.len());
+    assert_eq!(session.report().findings, report.findings);
+    assert_eq!(session.report().stats, report.stats);
+    // Once more, backwards.
+    for (position, finding) in stops.into_iter().rev() {
+        assert_eq!(session.resume_back(), Stop::Finding(finding));
+        assert_eq!(session.position(), position);
+    }
+    assert_eq!(session.resume_back(), Stop::Beginning);
+    assert_eq!(session.report().findings, []);
+}

@@ -2,7 +2,7 @@
 
 use super::crowd::{Crowd, Standing};
 use super::loaded::Loaded;
-use crate::launch::{FaultKind, Interruption, LaunchRequest, Report, Stats};
+use crate::launch::{Fault, FaultKind, Interruption, LaunchRequest, Report, Stats};
 use crate::properties::DeviceProperties;
 use crate::sim::check::Checker;
 use crate::sim::launch::cta::{Cta, Run, Turn, Watchers};
@@ -22,6 +22,34 @@ pub(super) fn resident(run: &Run) -> u64 {
     let device = DeviceProperties::ASSIGNED;
     let together = device.occupancy(run.shape.threads() as u32, 0, run.shared_bytes);
     u64::from(device.multiprocessors) * u64::from(together.blocks.max(1))
+}
+
+impl Loaded {
+    /// The fault of CTAs that have begun if none of them can go on: their warps go round or wait, and memory stays as
+    /// it is. Others that could change it begin when one of these has ended; `ended` have.
+    pub(in crate::sim) fn endless(
+        &self,
+        run: &Run,
+        request: &LaunchRequest,
+        checker: &Checker,
+        running: &[Cta],
+        ended: u64,
+    ) -> Option<Fault> {
+        let changes = checker.activity.changes();
+        let first = running.first()?;
+        if !running.iter().all(|cta| cta.is_endless(changes)) {
+            return None;
+        }
+        let (count, blocks) = (running.len() as u64, run.shape.blocks());
+        let next = ended + count;
+        let kind = FaultKind::Endless {
+            running: count,
+            ended,
+            blocks,
+            next: (next < blocks).then(|| Shape::coordinates(run.shape.grid, next)),
+        };
+        Some(self.fault(first, run, request, first.stop(kind)))
+    }
 }
 
 /// The CTAs of a launch in turns.
@@ -164,35 +192,16 @@ impl<'a> Batch<'a> {
         cta
     }
 
-    /// Ends the launch if none of the CTAs that have begun can go on: their warps go round or wait, and memory stays as
-    /// it is. Others that could change it begin when one of these has ended.
+    /// Ends the launch if none of the CTAs that have begun can go on.
     pub(super) fn end_endless(&mut self, running: &[Cta]) {
-        let Some(checker) = self
-            .checker
-            .as_ref()
-            .filter(|_| self.report.fault.is_none())
-        else {
-            return;
-        };
-        let changes = checker.activity.changes();
-        let Some(first) = running.first() else {
-            return;
-        };
-        if !running.iter().all(|cta| cta.is_endless(changes)) {
-            return;
+        let checker = self.checker.as_ref();
+        let checker = checker.filter(|_| self.report.fault.is_none());
+        let fault = checker.and_then(|checker| {
+            (self.loaded).endless(self.run, self.request, checker, running, self.ended)
+        });
+        if fault.is_some() {
+            self.report.fault = fault;
         }
-        let (count, ended, blocks) = (running.len() as u64, self.ended, self.blocks);
-        let next = ended + count;
-        let kind = FaultKind::Endless {
-            running: count,
-            ended,
-            blocks,
-            next: (next < blocks).then(|| Shape::coordinates(self.run.shape.grid, next)),
-        };
-        let fault = self
-            .loaded
-            .fault(first, self.run, self.request, first.stop(kind));
-        self.report.fault = Some(fault);
     }
 
     /// Adds who waits for whom to the fault of a launch that could not go on.

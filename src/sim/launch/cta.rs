@@ -262,8 +262,11 @@ impl Cta {
     ///
     /// # Errors
     /// Warps that nothing can help.
-    pub(in crate::sim) fn settle(&mut self) -> Result<bool, Stopped> {
-        settle(&mut self.warps, None)
+    pub(in crate::sim) fn settle(
+        &mut self,
+        checker: Option<&mut Checker>,
+    ) -> Result<bool, Stopped> {
+        settle(&mut self.warps, checker)
     }
 
     /// Its shared memory.

@@ -27,7 +27,11 @@ const KEPT: usize = 100;
 
 impl Loaded {
     /// The first findings, with their places.
-    pub(super) fn findings(&self, request: &LaunchRequest, found: Vec<RawFinding>) -> Vec<Finding> {
+    pub(in crate::sim) fn findings(
+        &self,
+        request: &LaunchRequest,
+        found: Vec<RawFinding>,
+    ) -> Vec<Finding> {
         let found = found.into_iter().take(KEPT);
         let with_place = |finding: RawFinding| {
             let place = |spot: Spot| self.place(request, spot.block, spot.thread, spot.pc);

@@ -35,6 +35,10 @@ pub struct Options {
     /// Speak the Debug Adapter Protocol on standard input and output, or on this port of the loopback interface.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true)]
     dap: Option<Option<u16>>,
+    /// Look for uninitialised reads, races, barriers reached by a part of the block and uniform writes in divergent
+    /// code, and stop where one is found.
+    #[arg(long)]
+    check: bool,
     /// Warp instructions that a warp may issue [default: 16777216].
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
@@ -48,9 +52,10 @@ impl Options {
     pub fn run(self) -> Result<Outcome> {
         self.target.inputs()?;
         let mut texts = Texts::new();
-        let object = self.target.object(false, &mut texts)?;
+        let object = self.target.object(self.check, &mut texts)?;
         let defaults = SimConfig::default();
         let device = Device::simulator(SimConfig {
+            check: self.check,
             budget: self.budget.unwrap_or(defaults.budget),
             launch_budget: self.launch_budget.unwrap_or(defaults.launch_budget),
             ..defaults

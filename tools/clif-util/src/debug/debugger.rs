@@ -3,6 +3,7 @@
 use super::command::{Command, HELP, MORE};
 use crate::launch::Texts;
 use cranelift_thisgpu::driver::Device;
+use cranelift_thisgpu::launch::Place;
 use cranelift_thisgpu::sim::debug::{GroupView, Operand, Session, Stop, Thread, WaitView, Watched};
 use std::fmt::Write;
 
@@ -115,13 +116,8 @@ impl Debugger {
         let about = match stop {
             Stop::Breakpoint { thread, .. } => Some(*thread),
             Stop::Watchpoint(watched) => Some(watched.thread),
-            Stop::Fault(fault) => {
-                let (grid, block) = self.session.shape();
-                Some(Thread {
-                    block: linear(grid, fault.place.block),
-                    thread: linear(block, fault.place.thread) as u32,
-                })
-            }
+            Stop::Fault(fault) => Some(self.thread_at(&fault.place)),
+            Stop::Finding(finding) => Some(self.thread_at(&finding.place)),
             _ => None,
         };
         if let Some(thread) = about {
@@ -138,6 +134,7 @@ impl Debugger {
                 format!("breakpoint {id}, lanes {}", mask(*lanes))
             }
             Stop::Watchpoint(watched) => self.watched(watched),
+            Stop::Finding(finding) => format!("finding: {finding}"),
             Stop::Paused => "paused".to_owned(),
             Stop::Fault(fault) => {
                 let accesses = self.accesses();
@@ -154,6 +151,15 @@ impl Debugger {
         match told.is_empty() {
             true => here,
             false => format!("{told}\n{here}"),
+        }
+    }
+
+    /// The thread of a place.
+    fn thread_at(&self, place: &Place) -> Thread {
+        let (grid, block) = self.session.shape();
+        Thread {
+            block: linear(grid, place.block),
+            thread: linear(block, place.thread) as u32,
         }
     }
 

@@ -29,7 +29,7 @@ pub enum Mode {
     Timed,
     /// Functional, in random turns of this seed, without checks.
     Random(u64),
-    /// An instruction at a time, forward and back, without checks.
+    /// An instruction at a time, forward and back, with checks.
     Stepped,
 }
 
@@ -231,7 +231,7 @@ pub(super) fn device(mode: Mode, budget: u64) -> Device {
         budget,
         launch_budget: LAUNCH_BUDGET,
         timed: mode == Mode::Timed,
-        check: matches!(mode, Mode::Functional | Mode::Timed),
+        check: matches!(mode, Mode::Functional | Mode::Timed | Mode::Stepped),
         warp_lanes: if mode == Mode::Alone { 1 } else { 32 },
         turns: match mode {
             Mode::Random(seed) => Some(seed),
@@ -290,14 +290,14 @@ fn stepped(mut session: Session) -> Report {
         let most = 1 << random.below(14);
         let forward = 1 + random.below(most);
         for _ in 0..forward {
-            if session.step() != Stop::Step {
+            if matches!(session.step(), Stop::End | Stop::Fault(_)) {
                 break;
             }
         }
         let back = random.below(2 * forward);
         session.step_back(back as u64);
     }
-    session.resume();
+    while !matches!(session.resume(), Stop::End | Stop::Fault(_)) {}
     session.report()
 }
 

@@ -172,7 +172,7 @@ impl Server {
             Stop::Breakpoint { id, .. } => ("breakpoint", vec![*id]),
             Stop::Watchpoint(watched) => ("data breakpoint", vec![watched.id]),
             Stop::Paused => ("pause", vec![]),
-            Stop::Fault(_) => ("exception", vec![]),
+            Stop::Fault(_) | Stop::Finding(_) => ("exception", vec![]),
             Stop::End => {
                 let output = json!({"category": "console", "output": text + "\n"});
                 let exited = json!({"exitCode": 0});
