@@ -63,16 +63,25 @@ impl Image {
     /// The source of a code address in words, `line 3, column 9 of k.clif`, with the calls that were inlined around it;
     /// none when it is unknown.
     pub fn source_at(&self, address: u32) -> Option<String> {
-        let place = self.line_at(address)?.location;
+        let places = self.places_at(address);
+        let spoken = places.iter().map(|&location| {
+            let file = name_of(&self.files, location.file);
+            Spoken { location, file }.to_string()
+        });
+        let spoken: Vec<String> = spoken.collect();
+        (!spoken.is_empty()).then(|| spoken.join(", inlined at "))
+    }
+
+    /// The source of a code address, and the calls that were inlined around it, from the inside out; nothing when it is
+    /// unknown.
+    pub fn places_at(&self, address: u32) -> Vec<Location> {
         let call = |place: &Location| {
             let index = place.inlined.checked_sub(1)?;
             self.calls.get(index as usize).copied()
         };
-        let chain = std::iter::successors(Some(place), call).take(SHOWN_CALLS);
-        let spoken = chain.map(|location| {
-            let file = name_of(&self.files, location.file);
-            Spoken { location, file }.to_string()
-        });
-        Some(spoken.collect::<Vec<_>>().join(", inlined at "))
+        let place = self.line_at(address).map(|line| line.location);
+        std::iter::successors(place, call)
+            .take(SHOWN_CALLS)
+            .collect()
     }
 }

@@ -4,6 +4,7 @@ use super::super::command::code_place;
 use super::super::debugger::{Debugger, name};
 use super::super::operand::{condition, number, operand};
 use super::transport::{Incoming, Request};
+use cranelift_thisgpu::locations::Location;
 use cranelift_thisgpu::sim::debug::{
     Breakpoint, Operand, Place, Space, Stop, Thread, Watch, Watchpoint,
 };
@@ -336,30 +337,41 @@ impl Server {
             return Ok(json!({"stackFrames": [], "totalFrames": 0}));
         };
         let own = thread.block as i64 * IN_BLOCK + i64::from(thread.thread) + 1;
-        let frame = |depth: usize, pc: u32, function: Option<String>| {
-            let location = session.image().line_at(pc).map(|line| line.location);
-            let file = location.and_then(|location| location.file.checked_sub(1));
-            let file = file.and_then(|file| session.image().files.get(file as usize));
-            let mut frame = json!({
-                "id": own * DEPTH + depth as i64,
-                "name": function.unwrap_or_else(|| format!("{pc:#x}")),
-                "line": location.map_or(0, |location| location.line),
-                "column": location.map_or(0, |location| location.column),
-                "instructionPointerReference": format!("{pc:#x}"),
-            });
-            if let Some(file) = file {
-                let path = std::path::absolute(file).unwrap_or_else(|_| file.into());
-                let name = path
-                    .file_name()
-                    .map(|name| name.to_string_lossy().into_owned());
-                frame["source"] = json!({"name": name, "path": path});
+        let image = session.image();
+        let mut frames: Vec<Value> = Vec::new();
+        // What was inlined is a frame of its own, inside that of the call.
+        let mut push = |pc: u32, function: Option<String>| {
+            let function = function.unwrap_or_else(|| format!("{pc:#x}"));
+            let mut places = image.places_at(pc);
+            let unknown = places.is_empty();
+            places.resize(places.len() + usize::from(unknown), Location::default());
+            let last = places.len() - 1;
+            for (index, location) in places.into_iter().enumerate() {
+                let name = match index == last {
+                    true => function.clone(),
+                    false => format!("{function} (inlined)"),
+                };
+                let mut frame = json!({
+                    "id": own * DEPTH + frames.len() as i64, "name": name,
+                    "line": location.line, "column": location.column,
+                    "instructionPointerReference": format!("{pc:#x}"),
+                });
+                let file = location.file.checked_sub(1);
+                if let Some(file) = file.and_then(|file| image.files.get(file as usize)) {
+                    let path = std::path::absolute(file).unwrap_or_else(|_| file.into());
+                    let name = path
+                        .file_name()
+                        .map(|name| name.to_string_lossy().into_owned());
+                    frame["source"] = json!({"name": name, "path": path});
+                }
+                frames.push(frame);
             }
-            frame
         };
-        let mut frames = vec![frame(0, place.pc, place.function)];
-        for (depth, call) in (1..DEPTH as usize).zip(session.frames(thread)) {
-            frames.push(frame(depth, call.pc, call.function));
+        push(place.pc, place.function);
+        for call in session.frames(thread) {
+            push(call.pc, call.function);
         }
+        frames.truncate(DEPTH as usize);
         let start = arguments["startFrame"].as_u64().unwrap_or(0) as usize;
         let most = arguments["levels"].as_u64().filter(|&levels| levels != 0);
         let most = most.unwrap_or(u64::MAX) as usize;
