@@ -8,15 +8,18 @@
 //! Backwards: the simulator does the same again, so going back is going forward from an earlier state. [`history`]
 //! keeps some of those, and what memory held before it was written.
 //!
-//! [`state`] is where a launch is, [`stop`] what stops it, [`view`] what can be seen of it, [`session`] what a debugger
-//! calls.
+//! [`state`] is where a launch is, [`live`] lets it go on and looks what [`stop`]s it, [`session`] is what a debugger
+//! has: it goes on and back ([`travel`]) and is looked into ([`look`]), which gives a [`view`].
 
 mod history;
+mod live;
+mod look;
 mod session;
 mod state;
 mod stop;
 #[cfg(all(test, feature = "asm", feature = "driver"))]
 mod tests;
+mod travel;
 mod view;
 
 pub use session::{Pause, Session};

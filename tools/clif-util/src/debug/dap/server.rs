@@ -1,44 +1,26 @@
 //! What each request is answered with.
 
 use super::super::command::code_place;
-use super::super::debugger::{Debugger, name};
-use super::super::operand::{condition, number, operand};
+use super::super::debugger::Debugger;
+use super::super::operand::number;
 use super::transport::{Incoming, Request};
 use cranelift_thisgpu::locations::Location;
-use cranelift_thisgpu::sim::debug::{
-    Breakpoint, Operand, Place, Space, Stop, Thread, Watch, Watchpoint,
-};
+use cranelift_thisgpu::sim::debug::{Place, Space, Stop, Thread};
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Threads of a block, at most: what the numbers of threads count in.
 const IN_BLOCK: i64 = 1024;
 /// Calls of a thread that frames are numbered by.
-const DEPTH: i64 = 512;
+pub(super) const DEPTH: i64 = 512;
 /// Threads that are told of, at most (assigned): a client shows no more.
 const MOST_THREADS: usize = 4096;
 /// Lanes of a warp.
-const LANES: u32 = 32;
-/// Bytes of an instruction.
-const WORD: u32 = 16;
-
-/// The scopes of a frame: what a reference to variables says beside the frame.
-const SCOPES: [&str; 4] = [
-    "Registers of the lane",
-    "Predicates of the lane",
-    "Uniform registers",
-    "Registers of all lanes",
-];
-const REGISTERS: i64 = 0;
-const PREDICATES: i64 = 1;
-const UNIFORM: i64 = 2;
-const ALL_LANES: i64 = 3;
-/// References from here on are registers with their lanes.
-const EXPANDED: i64 = 1 << 60;
+pub(super) const LANES: u32 = 32;
 
 /// A session with a client.
 pub struct Server {
-    debugger: Debugger,
+    pub(super) debugger: Debugger,
     /// Messages that were sent.
     sent: i64,
     stops_on_entry: bool,
@@ -46,12 +28,12 @@ pub struct Server {
     has_lanes: bool,
     is_over: bool,
     /// The breakpoints that the client has set, by where it has.
-    set: Vec<(Kind, u32)>,
+    pub(super) set: Vec<(Kind, u32)>,
 }
 
 /// How a client sets breakpoints: each kind, and each file, all at once.
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     Source(String),
     Function,
     Instruction,
@@ -62,7 +44,7 @@ enum Kind {
 type Going = Box<dyn FnOnce(&mut Debugger) -> Stop>;
 
 /// An answer's body, or what is wrong.
-type Answer = Result<Value, String>;
+pub(super) type Answer = Result<Value, String>;
 
 impl Server {
     pub fn new(debugger: Debugger) -> Server {
@@ -379,276 +361,6 @@ impl Server {
         let shown: Vec<Value> = frames.into_iter().skip(start).take(most).collect();
         Ok(json!({"stackFrames": shown, "totalFrames": total}))
     }
-
-    fn scopes(&self, arguments: &Value) -> Answer {
-        let frame = arguments["frameId"].as_i64().ok_or("no frame")?;
-        thread_of(frame / DEPTH)?;
-        let own = frame / DEPTH * SCOPES.len() as i64;
-        let scopes = (0..).zip(SCOPES).map(|(scope, name)| {
-            json!({"name": name, "variablesReference": own + scope, "expensive": scope == ALL_LANES})
-        });
-        Ok(json!({"scopes": scopes.collect::<Vec<_>>()}))
-    }
-
-    fn variables(&self, arguments: &Value) -> Answer {
-        let reference = arguments["variablesReference"]
-            .as_i64()
-            .ok_or("no reference")?;
-        let (operands, reference) = self.operands(reference)?;
-        let scopes = SCOPES.len() as i64;
-        let (thread, scope) = (thread_of(reference / scopes)?, reference % scopes);
-        let shown = |operand: Operand| {
-            let value = self.debugger.value_of(thread, operand)?;
-            Some(json!({
-                "name": name(operand), "value": text(value), "variablesReference": 0,
-                "evaluateName": name(operand),
-            }))
-        };
-        let variables: Vec<Value> = match (scope, &operands[..]) {
-            // One register, lane by lane.
-            (ALL_LANES, [operand]) => (0..LANES)
-                .filter_map(|lane| {
-                    let of_lane = Thread {
-                        thread: thread.thread - thread.thread % LANES + lane,
-                        ..thread
-                    };
-                    let value = self.debugger.value_of(of_lane, *operand)?;
-                    let name = format!("lane {lane}");
-                    Some(json!({"name": name, "value": text(value), "variablesReference": 0}))
-                })
-                .collect(),
-            (ALL_LANES, _) => (0..self.debugger.session.registers())
-                .map(|number| {
-                    let own = EXPANDED | i64::from(number) << 48 | reference;
-                    json!({"name": format!("R{number}"), "value": "", "variablesReference": own})
-                })
-                .collect(),
-            _ => operands.into_iter().filter_map(shown).collect(),
-        };
-        Ok(json!({"variables": variables}))
-    }
-
-    /// What is in a scope, and the reference of the scope itself.
-    fn operands(&self, reference: i64) -> Result<(Vec<Operand>, i64), String> {
-        if reference < 0 {
-            return Err("there are no such variables".to_owned());
-        }
-        if reference & EXPANDED != 0 {
-            let register = Operand::Register((reference >> 48 & 0xff) as u8);
-            return Ok((vec![register], reference & ((1 << 48) - 1)));
-        }
-        let operands = match reference % SCOPES.len() as i64 {
-            REGISTERS => {
-                let registers = 0..self.debugger.session.registers();
-                registers.map(Operand::Register).collect()
-            }
-            PREDICATES => (0..7).map(Operand::Predicate).collect(),
-            UNIFORM => (0..63).map(Operand::Uniform).collect(),
-            ALL_LANES => Vec::new(),
-            _ => return Err("there are no such variables".to_owned()),
-        };
-        Ok((operands, reference))
-    }
-
-    fn set_variable(&mut self, arguments: &Value) -> Answer {
-        let reference = arguments["variablesReference"]
-            .as_i64()
-            .ok_or("no reference")?;
-        let mut thread = thread_of((reference & ((1 << 48) - 1)) / SCOPES.len() as i64)?;
-        let wanted = arguments["name"].as_str().ok_or("no name")?;
-        let mut register = wanted.to_owned();
-        if let Some(lane) = wanted.strip_prefix("lane ") {
-            let lane = number(lane)?.min(31) as u32;
-            thread.thread = thread.thread - thread.thread % LANES + lane;
-            register = format!("R{}", reference >> 48 & 0xff);
-        }
-        let Operand::Register(register) = operand(&register)? else {
-            return Err("only general registers can be changed".to_owned());
-        };
-        let value = arguments["value"].as_str().ok_or("no value")?;
-        let value = u32::try_from(number(value)?).map_err(|_| "a register has 32 bits")?;
-        match self.debugger.session.set_register(thread, register, value) {
-            true => Ok(json!({"value": text(value.into())})),
-            false => Err("the thread does not run".to_owned()),
-        }
-    }
-
-    fn evaluate(&mut self, arguments: &Value) -> Answer {
-        let expression = arguments["expression"].as_str().ok_or("no expression")?;
-        if let Some(frame) = arguments["frameId"].as_i64() {
-            self.debugger.thread = thread_of(frame / DEPTH)?;
-        }
-        let thread = self.debugger.thread;
-        if let Ok(operand) = operand(expression) {
-            let value = self.debugger.value_of(thread, operand);
-            let value = value.ok_or("the thread does not run, or there is no such register")?;
-            return Ok(json!({"result": text(value), "variablesReference": 0}));
-        }
-        // In the console, the commands of the prompt that only look.
-        let shape = self.debugger.session.shape();
-        let command = super::super::command::parse(expression, thread, shape)?;
-        let command = command.ok_or("nothing to evaluate")?;
-        if command.goes_on() {
-            return Err("use the buttons of the client to go on".to_owned());
-        }
-        let result = self.debugger.run(command)?;
-        Ok(json!({"result": result, "variablesReference": 0}))
-    }
-
-    /// Sets all breakpoints of a kind, and takes those away that were set before.
-    fn set_breakpoints(
-        &mut self,
-        kind: Kind,
-        arguments: &Value,
-        place: &dyn Fn(&Value) -> Result<Place, String>,
-    ) -> Answer {
-        self.forget(&kind);
-        let asked = arguments["breakpoints"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let mut answers = Vec::new();
-        for asked in &asked {
-            let set = place(asked).and_then(|place| {
-                let mut breakpoint = Breakpoint::at(place);
-                if let Some(text) = asked["condition"].as_str().filter(|text| !text.is_empty()) {
-                    breakpoint.condition = Some(condition(text)?);
-                }
-                self.debugger.session.add_breakpoint(breakpoint)
-            });
-            answers.push(self.verified(&kind, set, asked["line"].as_u64()));
-        }
-        Ok(json!({"breakpoints": answers}))
-    }
-
-    /// Takes the breakpoints of a kind away.
-    fn forget(&mut self, kind: &Kind) {
-        let (gone, kept) = self.set.drain(..).partition(|(of, _)| of == kind);
-        self.set = kept;
-        let gone: Vec<(Kind, u32)> = gone;
-        for (_, id) in gone {
-            self.debugger.session.remove(id);
-        }
-    }
-
-    /// What a client is told of a breakpoint.
-    fn verified(&mut self, kind: &Kind, set: Result<u32, String>, line: Option<u64>) -> Value {
-        match set {
-            Ok(id) => {
-                self.set.push((kind.clone(), id));
-                let mut answer = json!({"id": id, "verified": true});
-                if let Some(line) = line {
-                    answer["line"] = line.into();
-                }
-                answer
-            }
-            Err(message) => json!({"verified": false, "message": message}),
-        }
-    }
-
-    fn data_information(&self, arguments: &Value) -> Answer {
-        // `global 0x1000 4`, or the address that a register pair has.
-        let name = arguments["name"].as_str().ok_or("no name")?;
-        let parsed = data(name, self.debugger.thread);
-        Ok(match parsed {
-            Ok(_) => json!({
-                "dataId": name, "description": name, "accessTypes": ["read", "write", "readWrite"],
-            }),
-            Err(_) => json!({
-                "dataId": null,
-                "description": "memory is watched: write SPACE ADDRESS BYTES, such as shared 0x80 4",
-            }),
-        })
-    }
-
-    fn set_data_breakpoints(&mut self, arguments: &Value) -> Answer {
-        self.forget(&Kind::Data);
-        let asked = arguments["breakpoints"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let mut answers = Vec::new();
-        for asked in &asked {
-            let thread = self.debugger.thread;
-            let set = data(asked["dataId"].as_str().unwrap_or_default(), thread);
-            let set = set.and_then(|(space, address, bytes)| {
-                let watch = match asked["accessType"].as_str() {
-                    Some("read") => Watch::Read,
-                    Some("readWrite") => Watch::Access,
-                    _ => Watch::Write,
-                };
-                self.debugger.session.add_watchpoint(Watchpoint {
-                    space,
-                    address,
-                    bytes,
-                    watch,
-                })
-            });
-            answers.push(self.verified(&Kind::Data, set, None));
-        }
-        Ok(json!({"breakpoints": answers}))
-    }
-
-    fn read_memory(&self, arguments: &Value) -> Answer {
-        let reference = arguments["memoryReference"]
-            .as_str()
-            .ok_or("no reference")?;
-        let offset = arguments["offset"].as_i64().unwrap_or(0);
-        let count = arguments["count"].as_u64().ok_or("no count")?.min(1 << 20) as usize;
-        let thread = self.debugger.thread;
-        let (space, address) = match reference.split_once(' ') {
-            Some((space, address)) => {
-                let (space, address, _) = data(&format!("{space} {address} 1"), thread)?;
-                (space, address)
-            }
-            None => (Space::Global, number(reference)?),
-        };
-        let address = address
-            .checked_add_signed(offset)
-            .ok_or("no such address")?;
-        let bytes = self.debugger.session.read(space, address, count)?;
-        Ok(json!({"address": format!("{address:#x}"), "data": base64(&bytes)}))
-    }
-
-    fn disassemble(&self, arguments: &Value) -> Answer {
-        let reference = arguments["memoryReference"]
-            .as_str()
-            .ok_or("no reference")?;
-        let count = arguments["instructionCount"]
-            .as_u64()
-            .ok_or("no count")?
-            .min(1 << 16);
-        let by_bytes = arguments["offset"].as_i64().unwrap_or(0);
-        let by_words = arguments["instructionOffset"].as_i64().unwrap_or(0);
-        let start = i64::try_from(number(reference)?).map_err(|_| "no such address")?;
-        let start = start.saturating_add(by_bytes) / i64::from(WORD);
-        let start = start.saturating_add(by_words);
-        let session = &self.debugger.session;
-        let instruction = |index: i64| {
-            let address = index
-                .checked_mul(WORD.into())
-                .and_then(|a| u32::try_from(a).ok());
-            let code = address
-                .map(|address| session.disassemble(address, 1))
-                .unwrap_or_default();
-            // A client asks for as many as it shows, wherever code ends.
-            let Some((address, text)) = code.into_iter().next() else {
-                let address = format!("{:#x}", index.max(0).saturating_mul(WORD.into()));
-                return json!({"address": address, "instruction": "", "presentationHint": "invalid"});
-            };
-            let line = session
-                .image()
-                .line_at(address)
-                .map(|line| line.location.line);
-            let mut shown = json!({"address": format!("{address:#x}"), "instruction": text});
-            if let Some(line) = line {
-                shown["line"] = line.into();
-            }
-            shown
-        };
-        let all: Vec<Value> = (0..count as i64).map(|i| instruction(start + i)).collect();
-        Ok(json!({"instructions": all}))
-    }
 }
 
 fn capabilities() -> Value {
@@ -669,7 +381,7 @@ fn capabilities() -> Value {
 }
 
 /// The thread of a number.
-fn thread_of(id: i64) -> Result<Thread, String> {
+pub(super) fn thread_of(id: i64) -> Result<Thread, String> {
     let number = id.checked_sub(1).filter(|number| *number >= 0);
     let number = number.ok_or_else(|| format!("there is no thread {id}"))?;
     Ok(Thread {
@@ -678,51 +390,8 @@ fn thread_of(id: i64) -> Result<Thread, String> {
     })
 }
 
-/// A value for a client.
-fn text(value: u64) -> String {
-    format!("{value:#x} ({value})")
-}
-
 /// Reads `shared 0x80 4`.
-fn data(text: &str, thread: Thread) -> Result<(Space, u64, u64), String> {
+pub(super) fn data(text: &str, thread: Thread) -> Result<(Space, u64, u64), String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     super::super::command::range(&words, thread)
-}
-
-/// Bytes in base 64 (RFC 4648), as the protocol has them.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for part in bytes.chunks(3) {
-        let mut bits = [0; 3];
-        bits[..part.len()].copy_from_slice(part);
-        let bits = bits
-            .iter()
-            .fold(0u32, |all, &byte| all << 8 | u32::from(byte));
-        for digit in 0..4 {
-            let index = bits >> (18 - 6 * digit) & 63;
-            let shown = digit <= part.len();
-            text.push(if shown {
-                char::from(DIGITS[index as usize])
-            } else {
-                '='
-            });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_in_base_64() {
-        let texts =
-            ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
-        let expected = [
-            "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy",
-        ];
-        assert_eq!(texts, expected);
-    }
 }

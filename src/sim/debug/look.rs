@@ -1,0 +1,128 @@
+//! What can be seen of a session that stands, and changed.
+
+use super::session::{Session, WORD};
+use super::stop::{Space, Thread};
+use super::view::{AccessView, Value, WarpView};
+use crate::launch::{Frame, Place};
+use crate::sim::launch::shape::Shape;
+use crate::sim::warp::registers::{GENERAL, LANES};
+
+impl Session {
+    /// All warps of the blocks that have begun and not ended.
+    pub fn warps(&mut self) -> Vec<WarpView> {
+        let grid = self.request.grid;
+        self.with(|machine, live, _| {
+            // Blocks begin here, and barriers open.
+            live.state.next(machine);
+            live.state.warps(grid, WORD)
+        })
+    }
+
+    /// The thread that issues next: the first of its lanes.
+    pub fn next_thread(&mut self) -> Option<Thread> {
+        let grid = self.request.grid;
+        self.with(|machine, live, _| {
+            let next = live.state.next(machine)?;
+            let block = Shape::number(grid, live.state.running[next.cta].block);
+            let warp = live.state.warp(next).index;
+            Some(Thread {
+                block,
+                thread: warp * LANES as u32 + next.group.mask.trailing_zeros(),
+            })
+        })
+    }
+
+    /// Where a thread is: its next instruction. None where its block has not begun or it has ended.
+    pub fn place(&self, thread: Thread) -> Option<Place> {
+        let grid = self.request.grid;
+        let group = self.live.state.group_of(grid, thread)?;
+        let block = Shape::coordinates(grid, thread.block);
+        let request = self.request.borrowed();
+        Some(self.loaded.place(&request, block, thread.thread, group.pc))
+    }
+
+    /// The calls that a thread is in, the innermost first, as many as a fault has.
+    pub fn frames(&self, thread: Thread) -> Vec<Frame> {
+        let warp = self.live.state.warp_of(self.request.grid, thread);
+        warp.map_or(Vec::new(), |warp| {
+            warp.calls.frames(thread.lane(), &self.loaded.image)
+        })
+    }
+
+    /// A general register in the lanes of a thread's warp.
+    pub fn register(&self, thread: Thread, number: u8) -> Option<Value> {
+        let warp = self.live.state.warp_of(self.request.grid, thread)?;
+        let exists = usize::from(number) < GENERAL;
+        let column = exists.then(|| warp.registers.column(number.into()))?;
+        Some(Value {
+            lanes: column.map(u64::from),
+            live: warp.live,
+        })
+    }
+
+    /// General registers that the program uses.
+    pub fn registers(&self) -> u8 {
+        self.loaded.program.registers.min(255) as u8
+    }
+
+    /// A predicate as a mask of lanes, P0 to P6.
+    pub fn predicate(&self, thread: Thread, number: u8) -> Option<u32> {
+        let warp = self.live.state.warp_of(self.request.grid, thread)?;
+        warp.registers.predicates.get(usize::from(number)).copied()
+    }
+
+    /// A uniform register of a thread's warp.
+    pub fn uniform(&self, thread: Thread, number: u8) -> Option<u32> {
+        let warp = self.live.state.warp_of(self.request.grid, thread)?;
+        warp.registers.uniform.get(usize::from(number)).copied()
+    }
+
+    /// Sets a general register of a thread, until it goes backwards; whether there is such a register.
+    pub fn set_register(&mut self, thread: Thread, number: u8, value: u32) -> bool {
+        let grid = self.request.grid;
+        let exists = usize::from(number) < GENERAL;
+        match self.live.state.warp_of_mut(grid, thread) {
+            Some(warp) if exists => {
+                warp.registers.column_mut(number.into())[thread.lane()] = value;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What the lanes that a thread runs with are about to access, if their next instruction accesses memory.
+    pub fn about_to_access(&mut self, thread: Thread) -> Option<AccessView> {
+        let grid = self.request.grid;
+        self.with(|machine, live, _| {
+            let group = live.state.group_of(grid, thread)?;
+            let warp = live.state.warp_of_mut(grid, thread)?;
+            let op = machine.loaded.program.ops.get(group.pc as usize)?;
+            let mask = group.mask & warp.registers.holds(op.guard);
+            let accesses = warp.about_to_access(op, &machine.run.banks, mask)?;
+            Some(AccessView {
+                kind: accesses.kind,
+                bytes: accesses.access.bytes.into(),
+                addresses: accesses.addresses,
+            })
+        })
+    }
+
+    /// Bytes of memory from an address of global memory, or an offset, on.
+    ///
+    /// # Errors
+    /// Memory that is not there, in words.
+    pub fn read(&self, space: Space, address: u64, bytes: usize) -> Result<Vec<u8>, String> {
+        self.live
+            .read(&self.global, self.request.grid, space, address, bytes)
+    }
+
+    /// The instructions from an index on, as address and text.
+    pub fn disassemble(&self, address: u32, count: usize) -> Vec<(u32, String)> {
+        let all = self.loaded.program.ops.len() as u32;
+        let first = address / WORD;
+        let last = first.saturating_add(count as u32).min(all);
+        (first..last)
+            .map(|pc| (pc * WORD, self.loaded.text(pc)))
+            .collect()
+    }
+}

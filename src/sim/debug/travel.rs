@@ -1,0 +1,190 @@
+//! A session goes on, and back.
+
+use super::session::{Session, WORD};
+use super::state::{Machine, Next, State};
+use super::stop::{Stop, Thread};
+use crate::sim::launch::shape::Shape;
+
+impl Session {
+    /// Issues one instruction, of whichever warp is next.
+    pub fn step(&mut self) -> Stop {
+        self.moved(|machine, live, _| live.step(machine))
+    }
+
+    /// Goes on until something stops it.
+    pub fn resume(&mut self) -> Stop {
+        self.go(|_, _, _| false)
+    }
+
+    /// Goes on until a thread has issued an instruction, or something stops it.
+    pub fn step_instruction(&mut self, thread: Thread) -> Stop {
+        let grid = self.request.grid;
+        let mut has_issued = false;
+        self.go(move |machine, state, next| {
+            let done = has_issued;
+            has_issued |= is_of(grid, state, next, thread);
+            _ = machine;
+            done
+        })
+    }
+
+    /// Goes on until a thread is at another line of its function or has left it, or something stops it; calls that it
+    /// makes are gone into if `into` is true.
+    pub fn step_line(&mut self, thread: Thread, into: bool) -> Stop {
+        let grid = self.request.grid;
+        let here = self.line_and_depth(thread);
+        self.go(move |machine, state, next| {
+            if !is_of(grid, state, next, thread) {
+                return state.group_of(grid, thread).is_none();
+            }
+            let (line, depth) = here;
+            let address = next.group.pc * WORD;
+            let now = machine
+                .loaded
+                .image
+                .line_at(address)
+                .map(|line| line.location);
+            let now = now.map(|location| (location.file, location.line));
+            let now_depth = state.warp(next).calls.depth(thread.lane());
+            if now_depth > depth && !into {
+                return false;
+            }
+            now_depth < depth || now.is_some() && now != line
+        })
+    }
+
+    /// Goes on until a thread has left the function that it is in, or something stops it.
+    pub fn finish(&mut self, thread: Thread) -> Stop {
+        let grid = self.request.grid;
+        let (_, depth) = self.line_and_depth(thread);
+        self.go(move |_, state, next| {
+            if !is_of(grid, state, next, thread) {
+                return state.group_of(grid, thread).is_none();
+            }
+            state.warp(next).calls.depth(thread.lane()) < depth
+        })
+    }
+
+    fn line_and_depth(&mut self, thread: Thread) -> (Option<(u32, u32)>, usize) {
+        let grid = self.request.grid;
+        let state = &self.live.state;
+        let group = state.group_of(grid, thread);
+        let line = group.and_then(|group| self.loaded.image.line_at(group.pc * WORD));
+        let warp = state.warp_of(grid, thread);
+        (
+            line.map(|line| (line.location.file, line.location.line)),
+            warp.map_or(0, |warp| warp.calls.depth(thread.lane())),
+        )
+    }
+
+    /// Goes on until `stop` says so of the instruction that is next, or something else stops it.
+    fn go(&mut self, mut stop: impl FnMut(&Machine, &State, Next) -> bool) -> Stop {
+        self.moved(|machine, live, pause| {
+            let mut first = true;
+            let mut known = live.state.findings();
+            loop {
+                let next = live.state.next(machine);
+                if let Some(finding) = live.found(machine, &mut known) {
+                    return finding;
+                }
+                let Some(next) = next else {
+                    return live.over();
+                };
+                if !first {
+                    if let Some(stop) = live.breakpoint(machine, next) {
+                        return stop;
+                    }
+                    if pause.take() {
+                        return Stop::Paused;
+                    }
+                }
+                if stop(machine, &live.state, next) {
+                    return Stop::Step;
+                }
+                first = false;
+                if let Some(watched) = live.issue(machine, next) {
+                    return Stop::Watchpoint(watched);
+                }
+                if let Some(finding) = live.found(machine, &mut known) {
+                    return finding;
+                }
+            }
+        })
+    }
+
+    /// Goes to where so many instructions had been issued, forward or back, and passes everything that would stop it.
+    pub fn go_to(&mut self, position: u64) -> Stop {
+        self.moved(|machine, live, _| live.go_to(machine, position))
+    }
+
+    /// Goes back by so many instructions, of whichever warps.
+    pub fn step_back(&mut self, instructions: u64) -> Stop {
+        let position = self.position().saturating_sub(instructions);
+        self.go_to(position)
+    }
+
+    /// Goes back to the last place where something would have stopped it.
+    pub fn resume_back(&mut self) -> Stop {
+        self.back(|_, _, _| false)
+    }
+
+    /// Goes back to before the last instruction that a thread issued, or to what would have stopped it behind that.
+    pub fn step_instruction_back(&mut self, thread: Thread) -> Stop {
+        let grid = self.request.grid;
+        self.back(move |_, state, next| is_of(grid, state, next, thread))
+    }
+
+    /// Goes back to the last instruction of which `stop` says so, or that has a breakpoint, or behind a watched access.
+    fn back(&mut self, mut stop: impl FnMut(&Machine, &State, Next) -> bool) -> Stop {
+        self.moved(|machine, live, pause| {
+            let mut end = live.state.position();
+            loop {
+                let Some(before) = end.checked_sub(1) else {
+                    live.go_to(machine, 0);
+                    return Stop::Beginning;
+                };
+                live.state = live.history.restore(machine.global, before);
+                let start = live.state.position();
+                let mut found = None;
+                let mut known = live.state.findings();
+                while let Some(next) = live.state.next(machine) {
+                    let position = live.state.position();
+                    if position >= end {
+                        break;
+                    }
+                    if let Some(stop) = live.breakpoint(machine, next) {
+                        found = Some((position, stop));
+                    } else if stop(machine, &live.state, next) {
+                        found = Some((position, Stop::Step));
+                    }
+                    if pause.take() {
+                        return Stop::Paused;
+                    }
+                    if let Some(watched) = live.issue(machine, next)
+                        && position + 1 < end
+                    {
+                        found = Some((position + 1, Stop::Watchpoint(watched)));
+                    }
+                    if let Some(finding) = live.found(machine, &mut known)
+                        && position + 1 < end
+                    {
+                        found = Some((position + 1, finding));
+                    }
+                }
+                if let Some((position, stop)) = found {
+                    live.go_to(machine, position);
+                    return stop;
+                }
+                end = start;
+            }
+        })
+    }
+}
+
+/// Whether a thread is among the lanes that issue next.
+fn is_of(grid: [u32; 3], state: &State, next: Next, thread: Thread) -> bool {
+    let block = state.running[next.cta].block;
+    Shape::number(grid, block) == thread.block
+        && state.warp(next).index == thread.warp()
+        && next.group.mask >> thread.lane() & 1 != 0
+}

@@ -1,0 +1,107 @@
+//! Breakpoints and watched memory: a client sets all of a kind at once.
+
+use super::super::operand::condition;
+use super::server::{Answer, Kind, Server, data};
+use cranelift_thisgpu::sim::debug::{Breakpoint, Place, Watch, Watchpoint};
+use serde_json::{Value, json};
+
+impl Server {
+    /// Sets all breakpoints of a kind, and takes those away that were set before.
+    pub(super) fn set_breakpoints(
+        &mut self,
+        kind: Kind,
+        arguments: &Value,
+        place: &dyn Fn(&Value) -> Result<Place, String>,
+    ) -> Answer {
+        self.forget(&kind);
+        let asked = arguments["breakpoints"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let mut answers = Vec::new();
+        for asked in &asked {
+            let set = place(asked).and_then(|place| {
+                let mut breakpoint = Breakpoint::at(place);
+                if let Some(text) = asked["condition"].as_str().filter(|text| !text.is_empty()) {
+                    breakpoint.condition = Some(condition(text)?);
+                }
+                self.debugger.session.add_breakpoint(breakpoint)
+            });
+            answers.push(self.verified(&kind, set, asked["line"].as_u64()));
+        }
+        Ok(json!({"breakpoints": answers}))
+    }
+
+    /// Takes the breakpoints of a kind away.
+    pub(super) fn forget(&mut self, kind: &Kind) {
+        let (gone, kept) = self.set.drain(..).partition(|(of, _)| of == kind);
+        self.set = kept;
+        let gone: Vec<(Kind, u32)> = gone;
+        for (_, id) in gone {
+            self.debugger.session.remove(id);
+        }
+    }
+
+    /// What a client is told of a breakpoint.
+    pub(super) fn verified(
+        &mut self,
+        kind: &Kind,
+        set: Result<u32, String>,
+        line: Option<u64>,
+    ) -> Value {
+        match set {
+            Ok(id) => {
+                self.set.push((kind.clone(), id));
+                let mut answer = json!({"id": id, "verified": true});
+                if let Some(line) = line {
+                    answer["line"] = line.into();
+                }
+                answer
+            }
+            Err(message) => json!({"verified": false, "message": message}),
+        }
+    }
+
+    pub(super) fn data_information(&self, arguments: &Value) -> Answer {
+        // `global 0x1000 4`, or the address that a register pair has.
+        let name = arguments["name"].as_str().ok_or("no name")?;
+        let parsed = data(name, self.debugger.thread);
+        Ok(match parsed {
+            Ok(_) => json!({
+                "dataId": name, "description": name, "accessTypes": ["read", "write", "readWrite"],
+            }),
+            Err(_) => json!({
+                "dataId": null,
+                "description": "memory is watched: write SPACE ADDRESS BYTES, such as shared 0x80 4",
+            }),
+        })
+    }
+
+    pub(super) fn set_data_breakpoints(&mut self, arguments: &Value) -> Answer {
+        self.forget(&Kind::Data);
+        let asked = arguments["breakpoints"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let mut answers = Vec::new();
+        for asked in &asked {
+            let thread = self.debugger.thread;
+            let set = data(asked["dataId"].as_str().unwrap_or_default(), thread);
+            let set = set.and_then(|(space, address, bytes)| {
+                let watch = match asked["accessType"].as_str() {
+                    Some("read") => Watch::Read,
+                    Some("readWrite") => Watch::Access,
+                    _ => Watch::Write,
+                };
+                self.debugger.session.add_watchpoint(Watchpoint {
+                    space,
+                    address,
+                    bytes,
+                    watch,
+                })
+            });
+            answers.push(self.verified(&Kind::Data, set, None));
+        }
+        Ok(json!({"breakpoints": answers}))
+    }
+}
