@@ -1,7 +1,7 @@
 //! What changes while a launch goes on, and what stops it.
 
 use super::history::History;
-use super::session::WORD;
+use super::session::{Pause, WORD};
 use super::state::{Machine, Next, State};
 use super::stop::{SetBreakpoint, Space, Stop, Thread, Watched, Watchpoint};
 use crate::launch::{AccessKind, Window};
@@ -19,6 +19,10 @@ pub(super) struct Live {
     pub(super) watchpoints: Vec<(u32, Watchpoint)>,
     /// Numbers of breakpoints and watchpoints that were given.
     pub(super) ids: u32,
+    /// The position at which a breakpoint was told: going on from there passes it.
+    pub(super) told: Option<u64>,
+    /// How many of what the checks have found was told.
+    pub(super) told_findings: usize,
 }
 
 /// A watched access that is about to be made.
@@ -36,47 +40,58 @@ impl Live {
         }
     }
 
-    /// The last of what the checks have found since they had found so much.
-    pub(super) fn found(&self, machine: &Machine, known: &mut usize) -> Option<Stop> {
-        let before = std::mem::replace(known, self.state.findings());
-        if *known == before {
+    /// What the checks have found and nobody was told of.
+    pub(super) fn found(&mut self, machine: &Machine) -> Option<Stop> {
+        let before = std::mem::replace(&mut self.told_findings, self.state.findings());
+        if self.told_findings <= before {
             return None;
         }
-        let last = self.state.checker.as_ref()?.findings.last()?.clone();
-        let finding = machine
-            .loaded
-            .findings(&machine.request, vec![last])
-            .pop()?;
-        Some(Stop::Finding(Box::new(finding)))
+        let new = self.state.checker.as_ref()?.findings[before..].to_vec();
+        Some(Stop::Finding(
+            machine.loaded.findings(&machine.request, new),
+        ))
+    }
+
+    /// Goes back to the last snapshot at `position` or before it.
+    pub(super) fn restore(&mut self, machine: &Machine, position: u64) {
+        self.state = self.history.restore(machine.global, position);
+        self.told = None;
+        self.told_findings = self.state.findings();
     }
 
     pub(super) fn step(&mut self, machine: &Machine) -> Stop {
         let Some(next) = self.state.next(machine) else {
             return self.over();
         };
-        let mut known = self.state.findings();
         let watched = self.issue(machine, next);
-        if let Some(finding) = self.found(machine, &mut known) {
+        if let Some(finding) = self.found(machine) {
             return finding;
         }
-        match watched {
-            Some(watched) => Stop::Watchpoint(watched),
-            None if self.state.fault.is_some() => self.over(),
-            None => Stop::Step,
+        match self.state.fault.is_some() {
+            _ if !watched.is_empty() => Stop::Watchpoint(watched),
+            true => self.over(),
+            false => Stop::Step,
         }
     }
 
-    /// Goes to a position, and looks at nothing.
-    pub(super) fn go_to(&mut self, machine: &Machine, position: u64) -> Stop {
+    /// Goes to a position, and looks at nothing but whether somebody asks for a pause.
+    pub(super) fn go_to(&mut self, machine: &Machine, position: u64, pause: &Pause) -> Stop {
         if position < self.state.position() || self.state.fault.is_some() {
-            self.state = self.history.restore(machine.global, position);
+            self.restore(machine, position);
         }
+        self.told = None;
         while self.state.position() < position {
             let Some(next) = self.state.next(machine) else {
+                self.told_findings = self.state.findings();
                 return self.over();
             };
             self.issue(machine, next);
+            if pause.take() {
+                self.told_findings = self.state.findings();
+                return Stop::Paused;
+            }
         }
+        self.told_findings = self.state.findings();
         match position {
             0 => Stop::Beginning,
             _ => Stop::Step,
@@ -104,19 +119,23 @@ impl Live {
         })
     }
 
-    /// Issues what is next; the watched access that it made.
-    pub(super) fn issue(&mut self, machine: &Machine, next: Next) -> Option<Watched> {
+    /// Issues what is next; the watched accesses that it made.
+    pub(super) fn issue(&mut self, machine: &Machine, next: Next) -> Vec<Watched> {
         self.history.pass(&self.state);
-        let touch = self.look(machine, next);
+        let touches = self.look(machine, next).unwrap_or_default();
         self.state.issue(machine, next);
         // What faulted was not done.
-        let Touch { mut watched, space } = touch.filter(|_| self.state.fault.is_none())?;
-        watched.new = self.value(machine, space, watched.address, watched.bytes);
-        Some(watched)
+        let done = touches.into_iter().filter(|_| self.state.fault.is_none());
+        let done = done.map(|Touch { mut watched, space }| {
+            watched.new = self.value(machine, space, watched.address, watched.bytes);
+            watched
+        });
+        done.collect()
     }
 
-    /// What an instruction is about to write goes to the history; whether it is about to touch what is watched.
-    fn look(&mut self, machine: &Machine, next: Next) -> Option<Touch> {
+    /// What an instruction is about to write goes to the history; what it is about to touch that is watched, for each
+    /// watchpoint.
+    fn look(&mut self, machine: &Machine, next: Next) -> Option<Vec<Touch>> {
         let op = machine.loaded.program.ops.get(next.group.pc as usize)?;
         let cta = &mut self.state.running[next.cta];
         let block = Shape::number(machine.run.shape.grid, cta.block);
@@ -129,7 +148,7 @@ impl Live {
             addresses,
         } = warp.about_to_access(op, &machine.run.banks, mask)?;
         let bytes = u32::from(access.bytes);
-        let mut touch: Option<Touch> = None;
+        let mut touches: Vec<Touch> = Vec::new();
         for (lane, address) in addresses {
             let (window, place) = in_window(access.window, address);
             if window == Window::Global
@@ -148,7 +167,7 @@ impl Live {
                 Window::Shared => Space::Shared { block },
                 Window::Local => Space::Local(thread),
             };
-            let watching = self.watchpoints.iter().find(|(_, watchpoint)| {
+            for (id, watchpoint) in &self.watchpoints {
                 let Watchpoint {
                     space: watched,
                     address: start,
@@ -157,32 +176,31 @@ impl Live {
                 } = *watchpoint;
                 let apart = place >= start.saturating_add(size)
                     || start >= place.saturating_add(bytes.into());
-                watched == space && watch.takes(kind) && !apart
-            });
-            let Some(&(id, _)) = watching else { continue };
-            match &mut touch {
-                Some(touch) if touch.watched.id == id => touch.watched.lanes |= 1 << lane,
-                Some(_) => {}
-                None => {
-                    let old = self.value(machine, space, place, bytes);
-                    touch = Some(Touch {
-                        space,
-                        watched: Watched {
-                            id,
-                            kind,
-                            thread,
-                            lanes: 1 << lane,
-                            pc: next.group.pc * WORD,
-                            address: place,
-                            bytes,
-                            old,
-                            new: old,
-                        },
-                    });
+                if watched != space || !watch.takes(kind) || apart {
+                    continue;
                 }
+                if let Some(touch) = touches.iter_mut().find(|touch| touch.watched.id == *id) {
+                    touch.watched.lanes |= 1 << lane;
+                    continue;
+                }
+                let old = self.value(machine, space, place, bytes);
+                touches.push(Touch {
+                    space,
+                    watched: Watched {
+                        id: *id,
+                        kind,
+                        thread,
+                        lanes: 1 << lane,
+                        pc: next.group.pc * WORD,
+                        address: place,
+                        bytes,
+                        old,
+                        new: old,
+                    },
+                });
             }
         }
-        touch
+        Some(touches)
     }
 
     /// What is in memory; 0 where there is none.

@@ -73,6 +73,11 @@ impl Pause {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Takes it back.
+    pub fn clear(&self) {
+        self.take();
+    }
+
     /// Whether somebody has asked since it was last looked at.
     pub(super) fn take(&self) -> bool {
         // Most often nobody has: then nothing is written.
@@ -137,6 +142,8 @@ impl Session {
                 breakpoints: Vec::new(),
                 watchpoints: Vec::new(),
                 ids: 0,
+                told: None,
+                told_findings: 0,
             },
             pause: Pause::default(),
             complete: Box::new(|_| ()),
@@ -289,25 +296,31 @@ impl Session {
                 Ok(vec![found.address / WORD])
             }
             Place::Line { file, line } => {
-                let mut found = Vec::new();
+                // A line without code stands for the next one that has some.
+                let file = file.as_deref();
+                let lines = image.lines.iter().map(|entry| entry.location);
+                let here = lines.filter(|at| at.line >= *line && self.is_in(at.file, file));
+                let Some(found) = here.map(|at| at.line).min() else {
+                    return Err(format!("{place} has no code, and no line behind it"));
+                };
                 let mut before = None;
-                for entry in &image.lines {
-                    let location = entry.location;
-                    let name = crate::locations::name_of(&image.files, location.file);
-                    let is_file = file.as_deref().is_none_or(|file| {
-                        name.is_some_and(|name| name.ends_with(file.trim_start_matches("./")))
-                    });
-                    let here = (location.file, location.line);
-                    if is_file && location.line == *line && before != Some(here) {
-                        found.push(entry.address / WORD);
-                    }
-                    before = Some(here);
-                }
-                match found.is_empty() {
-                    true => Err(format!("{place} has no code")),
-                    false => Ok(found),
-                }
+                let begins = image.lines.iter().filter(|entry| {
+                    let at = (entry.location.file, entry.location.line);
+                    let begins = before != Some(at);
+                    before = Some(at);
+                    begins && at.1 == found && self.is_in(at.0, file)
+                });
+                Ok(begins.map(|entry| entry.address / WORD).collect())
             }
         }
+    }
+
+    /// Whether a file of the source has this name, or ends with it.
+    fn is_in(&self, number: u32, file: Option<&str>) -> bool {
+        let Some(file) = file else { return true };
+        let file = file.trim_start_matches("./");
+        let name = crate::locations::name_of(&self.loaded.image.files, number);
+        name.and_then(|name| name.strip_suffix(file))
+            .is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
     }
 }

@@ -104,6 +104,11 @@ impl State {
         self.stats.warp_instructions
     }
 
+    /// Whether a block has begun, and perhaps ended.
+    pub(super) fn has_begun(&self, block: u64) -> bool {
+        block < self.next_block
+    }
+
     pub(super) fn warp(&self, next: Next) -> &Warp {
         &self.running[next.cta].warps[next.warp]
     }
@@ -129,6 +134,9 @@ impl State {
                     });
                 }
                 None => match cta.settle(self.checker.as_mut()) {
+                    Ok(false) if self.stats.warp_instructions >= self.turn_end => {
+                        self.exhaust(machine);
+                    }
                     Ok(has_ended) => self.end_turn(has_ended),
                     Err(stopped) => self.stop(machine, stopped),
                 },

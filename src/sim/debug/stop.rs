@@ -280,10 +280,10 @@ pub enum Stop {
         /// The lanes of its warp that stop.
         lanes: u32,
     },
-    /// Behind an access to watched memory.
-    Watchpoint(Watched),
-    /// Behind an instruction or a barrier at which the checks have found something.
-    Finding(Box<Finding>),
+    /// Behind an instruction that has accessed watched memory: its accesses, one for each watchpoint, never none.
+    Watchpoint(Vec<Watched>),
+    /// Behind an instruction or a barrier at which the checks have found something, never nothing.
+    Finding(Vec<Finding>),
     /// Somebody asked for a pause.
     Paused,
     /// The kernel faulted.

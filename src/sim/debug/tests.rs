@@ -169,9 +169,10 @@ fn watched_memory_stops_behind_the_access() {
     };
     session.add_watchpoint(watch(Watch::Write)).unwrap();
     let old = buffer.to_vec().unwrap()[70];
-    let Stop::Watchpoint(watched) = session.resume() else {
+    let Stop::Watchpoint(stop) = session.resume() else {
         panic!("nothing was written");
     };
+    let watched = &stop[0];
     let thread = Thread {
         block: 1,
         thread: 6,
@@ -184,9 +185,10 @@ fn watched_memory_stops_behind_the_access() {
     let Stop::Watchpoint(read) = session.resume_back() else {
         panic!("nothing was read");
     };
+    let read = &read[0];
     assert_eq!((read.kind, read.thread), (AccessKind::Load, thread));
     assert_eq!(buffer.to_vec().unwrap()[70], old);
-    assert_eq!(session.resume(), Stop::Watchpoint(watched));
+    assert_eq!(session.resume(), Stop::Watchpoint(stop.clone()));
     // Shared memory of one block.
     let mut session = kernel.launch(grid).arg(&buffer).debug().unwrap();
     let shared = Watchpoint {
@@ -197,7 +199,7 @@ fn watched_memory_stops_behind_the_access() {
     };
     session.add_watchpoint(shared).unwrap();
     let kinds: Vec<(AccessKind, Thread)> = std::iter::from_fn(|| match session.resume() {
-        Stop::Watchpoint(watched) => Some((watched.kind, watched.thread)),
+        Stop::Watchpoint(watched) => Some((watched[0].kind, watched[0].thread)),
         _ => None,
     })
     .collect();
@@ -277,12 +279,14 @@ fn checks_stop_where_they_find_something_and_go_back() {
     let report = kernel.launch(grid).arg(&a).run().unwrap();
     let mut session = kernel.launch(grid).arg(&b).debug().unwrap();
     let mut stops = Vec::new();
-    while let Stop::Finding(finding) = session.resume() {
-        stops.push((session.position(), finding));
+    while let Stop::Finding(findings) = session.resume() {
+        // Looking takes nothing away.
+        session.warps();
+        stops.push((session.position(), findings));
     }
     let found: Vec<_> = stops
         .iter()
-        .map(|(_, finding)| (**finding).clone())
+        .flat_map(|(_, findings)| findings.clone())
         .collect();
     assert!(!found.is_empty());
     assert_eq!(found.len(), report.findings.len());
@@ -295,4 +299,80 @@ fn checks_stop_where_they_find_something_and_go_back() {
     }
     assert_eq!(session.resume_back(), Stop::Beginning);
     assert_eq!(session.report().findings, []);
+}
+
+#[test]
+fn nothing_that_stops_is_passed_over() {
+    let (device, kernel) = kernel(SUMS, "sums");
+    let buffer = numbers(&device, 256);
+    let grid = Grid::new([4, 1, 1], [64, 1, 1]);
+    let mut session = kernel.launch(grid).arg(&buffer).debug().unwrap();
+    let id = session
+        .add_breakpoint(Breakpoint::at(Place::Function("sums".to_owned())))
+        .unwrap();
+    // Where the launch stands, too; and once for each warp.
+    for warp in 0..8 {
+        let thread = Thread {
+            block: warp / 2,
+            thread: warp as u32 % 2 * 32,
+        };
+        let lanes = u32::MAX;
+        assert_eq!(session.resume(), Stop::Breakpoint { id, thread, lanes });
+    }
+    assert_eq!(session.resume(), Stop::End);
+    // Two watchpoints, one instruction.
+    let mut session = kernel.launch(grid).arg(&buffer).debug().unwrap();
+    let ids = [3, 9].map(|element| {
+        let watchpoint = Watchpoint {
+            space: Space::Global,
+            address: buffer.address() + 4 * element,
+            bytes: 4,
+            watch: Watch::Write,
+        };
+        session.add_watchpoint(watchpoint).unwrap()
+    });
+    let Stop::Watchpoint(watched) = session.resume() else {
+        panic!("nothing was written");
+    };
+    assert_eq!(
+        watched.iter().map(|watched| watched.id).collect::<Vec<_>>(),
+        ids
+    );
+    // A thread that has not begun is waited for, one that has ended is not.
+    let thread = |block| Thread { block, thread: 40 };
+    session.remove(ids[0]);
+    session.remove(ids[1]);
+    assert_eq!(session.step_instruction(thread(3)), Stop::Step);
+    assert!(session.place(thread(3)).is_some());
+    let position = session.position();
+    assert_eq!(session.step_instruction(thread(1)), Stop::Step);
+    assert_eq!(session.position(), position);
+}
+
+#[test]
+fn an_exhausted_launch_is_blamed_on_the_same_block() {
+    let assembly = asm::assemble("debug.s", SUMS).unwrap_or_else(|e| panic!("{e:?}"));
+    for budget in 1..80 {
+        let kernel = || {
+            let device = Device::simulator(SimConfig {
+                launch_budget: budget,
+                ..SimConfig::default()
+            });
+            let module = device.load(&assembly.object).unwrap();
+            let kernel = module.kernel("sums").unwrap();
+            (numbers(&device, 256), kernel)
+        };
+        // On devices of their own, where memory has the same addresses.
+        let [(a, launched), (b, debugged)] = [kernel(), kernel()];
+        let grid = Grid::new([4, 1, 1], [64, 1, 1]);
+        let report = launched.launch(grid).arg(&a).run_to_report().unwrap();
+        let mut session = debugged.launch(grid).arg(&b).debug().unwrap();
+        session.resume();
+        let stepped = session.report();
+        assert_eq!(
+            (stepped.stats, stepped.fault),
+            (report.stats, report.fault),
+            "{budget}"
+        );
+    }
 }

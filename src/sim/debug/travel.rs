@@ -20,10 +20,9 @@ impl Session {
     pub fn step_instruction(&mut self, thread: Thread) -> Stop {
         let grid = self.request.grid;
         let mut has_issued = false;
-        self.go(move |machine, state, next| {
-            let done = has_issued;
+        self.go(move |_, state, next| {
+            let done = has_issued || state.has_ended(grid, thread);
             has_issued |= is_of(grid, state, next, thread);
-            _ = machine;
             done
         })
     }
@@ -35,7 +34,7 @@ impl Session {
         let here = self.line_and_depth(thread);
         self.go(move |machine, state, next| {
             if !is_of(grid, state, next, thread) {
-                return state.group_of(grid, thread).is_none();
+                return state.has_ended(grid, thread);
             }
             let (line, depth) = here;
             let address = next.group.pc * WORD;
@@ -59,7 +58,7 @@ impl Session {
         let (_, depth) = self.line_and_depth(thread);
         self.go(move |_, state, next| {
             if !is_of(grid, state, next, thread) {
-                return state.group_of(grid, thread).is_none();
+                return state.has_ended(grid, thread);
             }
             state.warp(next).calls.depth(thread.lane()) < depth
         })
@@ -80,33 +79,33 @@ impl Session {
     /// Goes on until `stop` says so of the instruction that is next, or something else stops it.
     fn go(&mut self, mut stop: impl FnMut(&Machine, &State, Next) -> bool) -> Stop {
         self.moved(|machine, live, pause| {
-            let mut first = true;
-            let mut known = live.state.findings();
             loop {
                 let next = live.state.next(machine);
-                if let Some(finding) = live.found(machine, &mut known) {
+                if let Some(finding) = live.found(machine) {
                     return finding;
                 }
                 let Some(next) = next else {
                     return live.over();
                 };
-                if !first {
-                    if let Some(stop) = live.breakpoint(machine, next) {
-                        return stop;
-                    }
-                    if pause.take() {
-                        return Stop::Paused;
-                    }
+                let position = live.state.position();
+                if live.told != Some(position)
+                    && let Some(stop) = live.breakpoint(machine, next)
+                {
+                    live.told = Some(position);
+                    return stop;
                 }
                 if stop(machine, &live.state, next) {
                     return Stop::Step;
                 }
-                first = false;
-                if let Some(watched) = live.issue(machine, next) {
-                    return Stop::Watchpoint(watched);
+                if pause.take() {
+                    return Stop::Paused;
                 }
-                if let Some(finding) = live.found(machine, &mut known) {
+                let watched = live.issue(machine, next);
+                if let Some(finding) = live.found(machine) {
                     return finding;
+                }
+                if !watched.is_empty() {
+                    return Stop::Watchpoint(watched);
                 }
             }
         })
@@ -114,7 +113,7 @@ impl Session {
 
     /// Goes to where so many instructions had been issued, forward or back, and passes everything that would stop it.
     pub fn go_to(&mut self, position: u64) -> Stop {
-        self.moved(|machine, live, _| live.go_to(machine, position))
+        self.moved(|machine, live, pause| live.go_to(machine, position, pause))
     }
 
     /// Goes back by so many instructions, of whichever warps.
@@ -140,17 +139,19 @@ impl Session {
             let mut end = live.state.position();
             loop {
                 let Some(before) = end.checked_sub(1) else {
-                    live.go_to(machine, 0);
+                    live.go_to(machine, 0, pause);
                     return Stop::Beginning;
                 };
-                live.state = live.history.restore(machine.global, before);
+                live.restore(machine, before);
                 let start = live.state.position();
                 let mut found = None;
-                let mut known = live.state.findings();
                 while let Some(next) = live.state.next(machine) {
                     let position = live.state.position();
                     if position >= end {
                         break;
+                    }
+                    if let Some(finding) = live.found(machine) {
+                        found = Some((position, finding));
                     }
                     if let Some(stop) = live.breakpoint(machine, next) {
                         found = Some((position, stop));
@@ -160,19 +161,22 @@ impl Session {
                     if pause.take() {
                         return Stop::Paused;
                     }
-                    if let Some(watched) = live.issue(machine, next)
-                        && position + 1 < end
-                    {
+                    let watched = live.issue(machine, next);
+                    if position + 1 == end {
+                        break;
+                    }
+                    if !watched.is_empty() {
                         found = Some((position + 1, Stop::Watchpoint(watched)));
                     }
-                    if let Some(finding) = live.found(machine, &mut known)
-                        && position + 1 < end
-                    {
+                    if let Some(finding) = live.found(machine) {
                         found = Some((position + 1, finding));
                     }
                 }
                 if let Some((position, stop)) = found {
-                    live.go_to(machine, position);
+                    live.go_to(machine, position, pause);
+                    if let Stop::Breakpoint { .. } = stop {
+                        live.told = Some(position);
+                    }
                     return stop;
                 }
                 end = start;

@@ -135,6 +135,11 @@ impl State {
             .find(|warp| warp.index == thread.warp() && warp.apart & lane == 0)
     }
 
+    /// Whether a thread has begun and ended.
+    pub(super) fn has_ended(&self, grid: [u32; 3], thread: Thread) -> bool {
+        self.has_begun(thread.block) && self.group_of(grid, thread).is_none()
+    }
+
     /// The group of a thread, if it has not ended.
     pub(super) fn group_of(&self, grid: [u32; 3], thread: Thread) -> Option<Group> {
         let warp = self.warp_of(grid, thread)?;

@@ -188,11 +188,15 @@ impl Words {
     pub(in crate::sim) fn saved(&self, start: usize, bytes: usize) -> Saved {
         let range = |unit: usize, count: usize| start / unit..((start + bytes) / unit).min(count);
         let words = &self.words[range(WORD, self.words.len())];
-        let written = self.written.as_ref().map_or(&[][..], |w| &w.bits);
-        let written = &written[range(MARKS, written.len())];
+        let marks = |written: &Written| {
+            let bits = &written.bits[range(MARKS, written.bits.len())];
+            bits.iter()
+                .map(|bits| bits.load(Ordering::Relaxed))
+                .collect()
+        };
         Saved {
             words: words.iter().map(|w| w.load(Ordering::Relaxed)).collect(),
-            written: written.iter().map(|w| w.load(Ordering::Relaxed)).collect(),
+            written: self.written.as_ref().map_or_else(Box::default, marks),
         }
     }
 

@@ -385,6 +385,18 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
     );
     client.body("setDataBreakpoints", json!({"breakpoints": []}));
     client.body("continue", json!({"threadId": id}));
+    assert!(
+        client.event("stopped")["text"]
+            .as_str()
+            .unwrap()
+            .contains("all blocks have ended")
+    );
+    // The end can be gone back from.
+    client.body("reverseContinue", json!({"threadId": id}));
+    assert_eq!(client.event("stopped")["reason"], "entry");
+    client.body("continue", json!({"threadId": id}));
+    client.event("stopped");
+    client.body("continue", json!({"threadId": id}));
     client.event("terminated");
     client.end();
 }
@@ -428,6 +440,10 @@ fn requests_that_are_malformed_are_answered_with_an_error() {
         (
             "disassemble",
             json!({"memoryReference": "?", "instructionCount": 4}),
+        ),
+        (
+            "disassemble",
+            json!({"memoryReference": "0x0", "instructionOffset": i64::MAX, "instructionCount": -1}),
         ),
         ("next", json!({"threadId": 0})),
         ("setBreakpoints", json!({"breakpoints": [{"line": 1}]})),

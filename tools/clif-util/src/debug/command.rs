@@ -165,7 +165,7 @@ pub fn parse(
     };
     Ok(Some(match name {
         "" => return Ok(None),
-        "break" => Command::Break(breakpoint(rest)?),
+        "break" => Command::Break(breakpoint(rest, grid, block)?),
         "watch" | "rwatch" | "awatch" => {
             let (space, address, bytes) = range(&words, thread)?;
             Command::Watch(Watchpoint {
@@ -264,17 +264,24 @@ fn place(text: &str, extent: [u32; 3], what: &str) -> Result<u64, String> {
     found.ok_or_else(|| format!("there is no {what} {text}: there are {extent:?}"))
 }
 
-/// Reads a space, an address and a number of bytes; shared and local memory are those of `thread`.
+/// Reads a space, an address and a number of bytes; shared and local memory are those of `thread`, or of whom a space
+/// says: `shared:BLOCK`, `local:BLOCK:THREAD`.
 pub fn range(words: &[&str], thread: Thread) -> Result<(Space, u64, u64), String> {
     let [space, address, bytes] = words[..] else {
         return Err("write a space, an address and a number of bytes: shared 0x80 4".to_owned());
     };
-    let space = match space {
-        "global" => Space::Global,
-        "shared" => Space::Shared {
-            block: thread.block,
-        },
-        "local" => Space::Local(thread),
+    let mut parts = space.split(':');
+    let name = parts.next().unwrap_or_default();
+    let (block, of_block) = (parts.next(), parts.next());
+    let block = block.map_or(Ok(thread.block), number)?;
+    let space = match (name, of_block) {
+        ("global", None) => Space::Global,
+        ("shared", None) => Space::Shared { block },
+        ("local", None) => Space::Local(thread),
+        ("local", Some(thread)) => Space::Local(Thread {
+            block,
+            thread: small(number(thread)?)?,
+        }),
         _ => {
             return Err(format!(
                 "`{space}` is no space; write global, shared or local"
@@ -304,7 +311,7 @@ pub fn code_place(text: &str) -> Result<Place, String> {
     }
 }
 
-fn breakpoint(text: &str) -> Result<Breakpoint, String> {
+fn breakpoint(text: &str, grid: [u32; 3], block: [u32; 3]) -> Result<Breakpoint, String> {
     let (text, when) = match text.split_once(" if ") {
         Some((text, when)) => (text, Some(condition(when)?)),
         None => (text, None),
@@ -313,10 +320,11 @@ fn breakpoint(text: &str) -> Result<Breakpoint, String> {
     let mut breakpoint = Breakpoint::at(code_place(words.next().unwrap_or_default())?);
     breakpoint.condition = when;
     while let Some(word) = words.next() {
-        let value = words.next().map(number).transpose()?;
-        match (word, value) {
-            ("block", Some(block)) => breakpoint.block = Some(block),
-            ("thread", Some(thread)) => breakpoint.thread = Some(small(thread)?),
+        match (word, words.next()) {
+            ("block", Some(number)) => breakpoint.block = Some(place(number, grid, "block")?),
+            ("thread", Some(number)) => {
+                breakpoint.thread = Some(small(place(number, block, "thread")?)?);
+            }
             _ => {
                 return Err(format!(
                     "`{word}`: a place may be followed by block N, thread N, if R4 == 7"
@@ -387,6 +395,8 @@ mod tests {
             "goto",
             "step 1 2",
             "memory global 0 99999999",
+            "break 3 block 8",
+            "break 3 thread 64",
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -19,7 +19,7 @@ use std::io::{Read, Write, stdin, stdout};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::mpsc;
 use std::thread;
-use transport::{Incoming, read_message, write_message};
+use transport::{Incoming, Reader, write_message};
 
 /// Speaks on standard input and output.
 pub fn on_standard_streams(debugger: Debugger) -> Result<Outcome> {
@@ -44,8 +44,8 @@ fn serve(
     let mut server = Server::new(debugger);
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        let mut input = std::io::BufReader::new(input);
-        while let Some(message) = read_message(&mut input) {
+        let mut reader = Reader::new(std::io::BufReader::new(input));
+        while let Some(message) = reader.message() {
             if let Incoming::Request(request) = &message
                 && matches!(
                     request.command.as_str(),
@@ -62,9 +62,7 @@ fn serve(
         pause.ask();
     });
     for message in receiver {
-        for answer in server.answer(message) {
-            write_message(&mut output, &answer)?;
-        }
+        server.answer(message, &mut |answer| write_message(&mut output, answer))?;
         if server.is_over() {
             break;
         }

@@ -4,7 +4,9 @@ use super::command::{Command, HELP, MORE};
 use crate::launch::Texts;
 use cranelift_thisgpu::driver::Device;
 use cranelift_thisgpu::launch::Place;
-use cranelift_thisgpu::sim::debug::{GroupView, Operand, Session, Stop, Thread, WaitView, Watched};
+use cranelift_thisgpu::sim::debug::{
+    Comparison, GroupView, Operand, Session, Space, Stop, Thread, WaitView, Watch, Watched,
+};
 use std::fmt::Write;
 
 /// Lanes of a warp.
@@ -115,9 +117,9 @@ impl Debugger {
     pub fn arrived(&mut self, stop: &Stop) -> String {
         let about = match stop {
             Stop::Breakpoint { thread, .. } => Some(*thread),
-            Stop::Watchpoint(watched) => Some(watched.thread),
+            Stop::Watchpoint(watched) => watched.first().map(|watched| watched.thread),
             Stop::Fault(fault) => Some(self.thread_at(&fault.place)),
-            Stop::Finding(finding) => Some(self.thread_at(&finding.place)),
+            Stop::Finding(found) => found.last().map(|finding| self.thread_at(&finding.place)),
             _ => None,
         };
         if let Some(thread) = about {
@@ -133,8 +135,14 @@ impl Debugger {
             Stop::Breakpoint { id, lanes, .. } => {
                 format!("breakpoint {id}, lanes {}", mask(*lanes))
             }
-            Stop::Watchpoint(watched) => self.watched(watched),
-            Stop::Finding(finding) => format!("finding: {finding}"),
+            Stop::Watchpoint(watched) => {
+                let told = watched.iter().map(|watched| self.watched(watched));
+                told.collect::<Vec<_>>().join("\n")
+            }
+            Stop::Finding(found) => {
+                let told = found.iter().map(|finding| format!("finding: {finding}"));
+                told.collect::<Vec<_>>().join("\n")
+            }
             Stop::Paused => "paused".to_owned(),
             Stop::Fault(fault) => {
                 let accesses = self.accesses();
@@ -244,16 +252,34 @@ impl Debugger {
                 let _ = write!(text, ", thread {thread}");
             }
             if let Some(condition) = breakpoint.condition {
-                let _ = write!(text, ", if {}", name(condition.operand));
-                let _ = write!(text, " {:?} {:#x}", condition.comparison, condition.value);
+                let comparison = match condition.comparison {
+                    Comparison::Equal => "==",
+                    Comparison::NotEqual => "!=",
+                    Comparison::Less => "<",
+                    Comparison::Greater => ">",
+                };
+                let operand = name(condition.operand);
+                let _ = write!(text, ", if {operand} {comparison} {:#x}", condition.value);
             }
             text.push('\n');
         }
         for (id, watchpoint) in self.session.watchpoints() {
+            let accesses = match watchpoint.watch {
+                Watch::Write => "stores",
+                Watch::Read => "loads",
+                Watch::Access => "stores and loads",
+            };
+            let whose = match watchpoint.space {
+                Space::Global => "global memory".to_owned(),
+                Space::Shared { block } => format!("shared memory of block {block}"),
+                Space::Local(Thread { block, thread }) => {
+                    format!("local memory of thread {thread} of block {block}")
+                }
+            };
+            let (bytes, address) = (watchpoint.bytes, watchpoint.address);
             let _ = writeln!(
                 text,
-                "{id}: {:?} of {} bytes at {:#x}, {:?}",
-                watchpoint.watch, watchpoint.bytes, watchpoint.address, watchpoint.space
+                "{id}: {accesses} of {bytes} bytes at {address:#x} of {whose}"
             );
         }
         match text.is_empty() {

@@ -20,12 +20,15 @@ pub fn operand(text: &str) -> Result<Operand, String> {
             return (low.checked_add(1) == Some(high)).then_some(Operand::Pair(low));
         }
         if let Some(uniform) = text.strip_prefix("UR") {
-            return Some(Operand::Uniform(uniform.parse().ok()?));
+            let number = uniform.parse().ok().filter(|number| *number < 63);
+            return Some(Operand::Uniform(number?));
         }
         if let Some(predicate) = text.strip_prefix('P') {
-            return Some(Operand::Predicate(predicate.parse().ok()?));
+            let number = predicate.parse().ok().filter(|number| *number < 7);
+            return Some(Operand::Predicate(number?));
         }
-        Some(Operand::Register(text.strip_prefix('R')?.parse().ok()?))
+        let number = text.strip_prefix('R')?.parse().ok();
+        Some(Operand::Register(number.filter(|number| *number < 255)?))
     };
     read().ok_or_else(|| format!("`{text}` is no register; write R4, R[4:5], P0 or UR2"))
 }
@@ -65,7 +68,19 @@ mod tests {
         assert_eq!(operand("R[4:5]"), Ok(Operand::Pair(4)));
         assert_eq!(operand("UR12"), Ok(Operand::Uniform(12)));
         assert_eq!(operand("P6"), Ok(Operand::Predicate(6)));
-        for wrong in ["", "R", "4", "R[4:6]", "R[255:256]", "R256", "X1", "P-1"] {
+        for wrong in [
+            "",
+            "R",
+            "4",
+            "R[4:6]",
+            "R[255:256]",
+            "R255",
+            "R256",
+            "X1",
+            "P-1",
+            "P7",
+            "UR63",
+        ] {
             assert!(operand(wrong).is_err(), "{wrong}");
         }
     }

@@ -104,6 +104,8 @@ pub fn run_script(
     lines: impl Iterator<Item = Result<String>>,
 ) -> Result<Outcome> {
     pause_by_key(&debugger);
+    // The first block begins.
+    debugger.session.next_thread();
     for (number, line) in (1..).zip(lines) {
         let line = line?;
         let shape = debugger.session.shape();

@@ -2,7 +2,7 @@
 
 use super::super::operand::condition;
 use super::server::{Answer, Kind, Server, data};
-use cranelift_thisgpu::sim::debug::{Breakpoint, Place, Watch, Watchpoint};
+use cranelift_thisgpu::sim::debug::{Breakpoint, Place, Space, Thread, Watch, Watchpoint};
 use serde_json::{Value, json};
 
 impl Server {
@@ -67,8 +67,9 @@ impl Server {
         let name = arguments["name"].as_str().ok_or("no name")?;
         let parsed = data(name, self.debugger.thread);
         Ok(match parsed {
-            Ok(_) => json!({
-                "dataId": name, "description": name, "accessTypes": ["read", "write", "readWrite"],
+            Ok((space, address, bytes)) => json!({
+                // Whose memory it is stays, whoever is looked at later.
+                "dataId": format!("{} {address:#x} {bytes}", space_name(space)), "description": name, "accessTypes": ["read", "write", "readWrite"],
             }),
             Err(_) => json!({
                 "dataId": null,
@@ -103,5 +104,14 @@ impl Server {
             answers.push(self.verified(&Kind::Data, set, None));
         }
         Ok(json!({"breakpoints": answers}))
+    }
+}
+
+/// A space, and whose, as a command has it.
+fn space_name(space: Space) -> String {
+    match space {
+        Space::Global => "global".to_owned(),
+        Space::Shared { block } => format!("shared:{block}"),
+        Space::Local(Thread { block, thread }) => format!("local:{block}:{thread}"),
     }
 }

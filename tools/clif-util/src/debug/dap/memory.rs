@@ -26,8 +26,28 @@ impl Server {
         let address = address
             .checked_add_signed(offset)
             .ok_or("no such address")?;
-        let bytes = self.debugger.session.read(space, address, count)?;
-        Ok(json!({"address": format!("{address:#x}"), "data": base64(&bytes)}))
+        // What is there of it: a client asks for whole pages.
+        let read = |count: usize| self.debugger.session.read(space, address, count);
+        let bytes = match read(count) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let (mut least, mut most) = (0, count);
+                while most - least > 1 {
+                    let middle = least + (most - least) / 2;
+                    match read(middle) {
+                        Ok(_) => least = middle,
+                        Err(_) => most = middle,
+                    }
+                }
+                if least == 0 {
+                    return Err(error);
+                }
+                read(least)?
+            }
+        };
+        let unreadable = count - bytes.len();
+        let address = format!("{address:#x}");
+        Ok(json!({"address": address, "data": base64(&bytes), "unreadableBytes": unreadable}))
     }
 
     pub(super) fn disassemble(&self, arguments: &Value) -> Answer {
@@ -66,7 +86,9 @@ impl Server {
             }
             shown
         };
-        let all: Vec<Value> = (0..count as i64).map(|i| instruction(start + i)).collect();
+        let all: Vec<Value> = (0..count as i64)
+            .map(|i| instruction(start.saturating_add(i)))
+            .collect();
         Ok(json!({"instructions": all}))
     }
 }

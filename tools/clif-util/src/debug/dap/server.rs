@@ -7,12 +7,13 @@ use super::transport::{Incoming, Request};
 use cranelift_thisgpu::locations::Location;
 use cranelift_thisgpu::sim::debug::{Place, Space, Stop, Thread};
 use serde_json::{Value, json};
+use std::io;
 use std::path::Path;
 
 /// Threads of a block, at most: what the numbers of threads count in.
 const IN_BLOCK: i64 = 1024;
-/// Calls of a thread that frames are numbered by.
-pub(super) const DEPTH: i64 = 512;
+/// Frames of a thread, at most.
+const DEPTH: usize = 512;
 /// Threads that are told of, at most (assigned): a client shows no more.
 const MOST_THREADS: usize = 4096;
 /// Lanes of a warp.
@@ -27,8 +28,32 @@ pub struct Server {
     /// Whether lanes are threads, not warps.
     has_lanes: bool,
     is_over: bool,
+    /// Whether the launch stands at its end, and the client knows.
+    is_at_end: bool,
+    /// What the client's references stand for until the launch goes on, from 1.
+    handles: Vec<Handle>,
     /// The breakpoints that the client has set, by where it has.
     pub(super) set: Vec<(Kind, u32)>,
+}
+
+/// What a reference stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Handle {
+    /// A frame of a thread.
+    Frame(Thread),
+    /// A scope of it.
+    Scope(Thread, Scope),
+    /// A general register in all lanes of its warp.
+    Lanes(Thread, u8),
+}
+
+/// What of a thread is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Registers,
+    Predicates,
+    Uniform,
+    AllLanes,
 }
 
 /// How a client sets breakpoints: each kind, and each file, all at once.
@@ -43,6 +68,9 @@ pub(super) enum Kind {
 /// What lets the launch go on.
 type Going = Box<dyn FnOnce(&mut Debugger) -> Stop>;
 
+/// Sends a message.
+pub(super) type Send<'a> = dyn FnMut(&Value) -> io::Result<()> + 'a;
+
 /// An answer's body, or what is wrong.
 pub(super) type Answer = Result<Value, String>;
 
@@ -54,6 +82,8 @@ impl Server {
             stops_on_entry: true,
             has_lanes: false,
             is_over: false,
+            is_at_end: false,
+            handles: Vec::new(),
             set: Vec::new(),
         }
     }
@@ -63,36 +93,44 @@ impl Server {
         self.is_over
     }
 
-    /// The answer to a message, and the events that follow.
-    pub fn answer(&mut self, message: Incoming) -> Vec<Value> {
+    /// Sends the answer to a message, and the events that follow.
+    ///
+    /// # Errors
+    /// When nobody reads them.
+    pub fn answer(&mut self, message: Incoming, send: &mut Send<'_>) -> io::Result<()> {
         let request = match message {
             Incoming::Request(request) => request,
             Incoming::Malformed(seq, text) => {
-                return vec![self.response(seq, "", Err(text))];
+                let answer = self.response(seq, "", Err(text));
+                return send(&answer);
             }
         };
         let mut events = Vec::new();
-        let mut answers = Vec::new();
-        // The answer to what lets the launch go on comes before it stands again.
-        if let Some(go) = self.going(&request) {
-            let answer = go.as_ref().map(|_| json!({"allThreadsContinued": true}));
-            answers.push(self.response(
-                request.seq,
-                &request.command,
-                answer.map_err(Clone::clone),
-            ));
-            if let Ok(go) = go {
+        let Request { seq, command, .. } = &request;
+        match self.going(&request) {
+            Some(Ok(go)) => {
+                // The client knows that the launch goes on before it stands again.
+                let body = json!({"allThreadsContinued": true});
+                let answer = self.response(*seq, command, Ok(body));
+                send(&answer)?;
                 let stop = go(&mut self.debugger);
                 events.extend(self.stopped(&stop));
             }
-        } else {
-            let answer = self.body(&request, &mut events);
-            answers.push(self.response(request.seq, &request.command, answer));
+            Some(Err(text)) => {
+                let answer = self.response(*seq, command, Err(text));
+                send(&answer)?;
+            }
+            None => {
+                let answer = self.body(&request, &mut events);
+                let answer = self.response(*seq, command, answer);
+                send(&answer)?;
+            }
         }
         for (event, body) in events {
-            answers.push(self.event(event, body));
+            let event = self.event(event, body);
+            send(&event)?;
         }
-        answers
+        Ok(())
     }
 
     fn response(&mut self, seq: i64, command: &str, answer: Answer) -> Value {
@@ -118,11 +156,11 @@ impl Server {
     }
 
     /// What a request does to the launch, if it lets it go on.
-    fn going(&self, request: &Request) -> Option<Result<Going, String>> {
+    fn going(&mut self, request: &Request) -> Option<Result<Going, String>> {
         let arguments = &request.arguments;
         let by_instruction = arguments["granularity"] == "instruction";
         let thread = match arguments["threadId"].as_i64() {
-            Some(id) => thread_of(id),
+            Some(id) => self.shown(id),
             None => Ok(self.debugger.thread),
         };
         let on_thread = |step: fn(&mut Debugger, Thread) -> Stop| -> Result<Going, String> {
@@ -149,23 +187,27 @@ impl Server {
     /// The events that tell where the launch stands.
     fn stopped(&mut self, stop: &Stop) -> Vec<(&'static str, Value)> {
         let text = self.debugger.arrived(stop);
+        self.handles.clear();
         let (reason, ids) = match stop {
             Stop::Beginning => ("entry", vec![]),
             Stop::Step => ("step", vec![]),
             Stop::Breakpoint { id, .. } => ("breakpoint", vec![*id]),
-            Stop::Watchpoint(watched) => ("data breakpoint", vec![watched.id]),
+            Stop::Watchpoint(watched) => {
+                let ids = watched.iter().map(|watched| watched.id).collect();
+                ("data breakpoint", ids)
+            }
             Stop::Paused => ("pause", vec![]),
             Stop::Fault(_) | Stop::Finding(_) => ("exception", vec![]),
+            // The end can be gone back from; who goes on there ends the session.
+            Stop::End if !self.is_at_end => ("pause", vec![]),
             Stop::End => {
-                let output = json!({"category": "console", "output": text + "\n"});
-                let exited = json!({"exitCode": 0});
-                return vec![
-                    ("output", output),
-                    ("exited", exited),
-                    ("terminated", json!({})),
-                ];
+                let report = self.debugger.session.report();
+                let failed = report.fault.is_some() || !report.findings.is_empty();
+                let exited = json!({"exitCode": i32::from(failed)});
+                return vec![("exited", exited), ("terminated", json!({}))];
             }
         };
+        self.is_at_end = *stop == Stop::End;
         let body = json!({
             "reason": reason, "description": text, "text": text, "allThreadsStopped": true,
             "threadId": self.thread_id(self.debugger.thread), "hitBreakpointIds": ids,
@@ -181,6 +223,23 @@ impl Server {
             false => thread.thread - thread.thread % LANES,
         };
         thread.block as i64 * IN_BLOCK + i64::from(number) + 1
+    }
+
+    /// A new reference.
+    pub(super) fn handle(&mut self, handle: Handle) -> usize {
+        self.handles.push(handle);
+        self.handles.len()
+    }
+
+    /// What a reference stands for.
+    pub(super) fn handle_of(&self, reference: &Value) -> Result<Handle, String> {
+        let index = reference
+            .as_u64()
+            .and_then(|reference| reference.checked_sub(1));
+        let handle = index.and_then(|index| self.handles.get(usize::try_from(index).ok()?));
+        handle
+            .copied()
+            .ok_or_else(|| format!("there is nothing with the reference {reference}"))
     }
 
     /// The thread that is shown for a number: of a warp the one that is looked at, or its first that has not ended.
@@ -225,7 +284,11 @@ impl Server {
                 self.is_over = true;
                 Ok(Value::Null)
             }
-            "pause" => Ok(Value::Null),
+            "pause" => {
+                // It stands already.
+                self.debugger.session.pause().clear();
+                Ok(Value::Null)
+            }
             "threads" => Ok(self.threads()),
             "stackTrace" => self.stack(arguments),
             "scopes" => self.scopes(arguments),
@@ -318,8 +381,8 @@ impl Server {
         let Some(place) = session.place(thread) else {
             return Ok(json!({"stackFrames": [], "totalFrames": 0}));
         };
-        let own = thread.block as i64 * IN_BLOCK + i64::from(thread.thread) + 1;
         let image = session.image();
+        let mut handles = std::mem::take(&mut self.handles);
         let mut frames: Vec<Value> = Vec::new();
         // What was inlined is a frame of its own, inside that of the call.
         let mut push = |pc: u32, function: Option<String>| {
@@ -333,8 +396,9 @@ impl Server {
                     true => function.clone(),
                     false => format!("{function} (inlined)"),
                 };
+                handles.push(Handle::Frame(thread));
                 let mut frame = json!({
-                    "id": own * DEPTH + frames.len() as i64, "name": name,
+                    "id": handles.len(), "name": name,
                     "line": location.line, "column": location.column,
                     "instructionPointerReference": format!("{pc:#x}"),
                 });
@@ -353,7 +417,8 @@ impl Server {
         for call in session.frames(thread) {
             push(call.pc, call.function);
         }
-        frames.truncate(DEPTH as usize);
+        frames.truncate(DEPTH);
+        self.handles = handles;
         let start = arguments["startFrame"].as_u64().unwrap_or(0) as usize;
         let most = arguments["levels"].as_u64().filter(|&levels| levels != 0);
         let most = most.unwrap_or(u64::MAX) as usize;

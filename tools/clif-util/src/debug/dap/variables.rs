@@ -3,42 +3,56 @@
 use super::super::command;
 use super::super::debugger::name;
 use super::super::operand::{number, operand};
-use super::server::{Answer, DEPTH, LANES, Server, thread_of};
+use super::server::{Answer, Handle, LANES, Scope, Server};
 use cranelift_thisgpu::sim::debug::{Operand, Thread};
 use serde_json::{Value, json};
 
-/// The scopes of a frame: what a reference to variables says beside the frame.
-const SCOPES: [&str; 4] = [
-    "Registers of the lane",
-    "Predicates of the lane",
-    "Uniform registers",
-    "Registers of all lanes",
+/// The scopes of a frame.
+const SCOPES: [(Scope, &str); 4] = [
+    (Scope::Registers, "Registers of the lane"),
+    (Scope::Predicates, "Predicates of the lane"),
+    (Scope::Uniform, "Uniform registers"),
+    (Scope::AllLanes, "Registers of all lanes"),
 ];
-const REGISTERS: i64 = 0;
-const PREDICATES: i64 = 1;
-const UNIFORM: i64 = 2;
-const ALL_LANES: i64 = 3;
-/// References from here on are registers with their lanes.
-const EXPANDED: i64 = 1 << 60;
 
 impl Server {
-    pub(super) fn scopes(&self, arguments: &Value) -> Answer {
-        let frame = arguments["frameId"].as_i64().ok_or("no frame")?;
-        thread_of(frame / DEPTH)?;
-        let own = frame / DEPTH * SCOPES.len() as i64;
-        let scopes = (0..).zip(SCOPES).map(|(scope, name)| {
-            json!({"name": name, "variablesReference": own + scope, "expensive": scope == ALL_LANES})
+    pub(super) fn scopes(&mut self, arguments: &Value) -> Answer {
+        let Handle::Frame(thread) = self.handle_of(&arguments["frameId"])? else {
+            return Err("the reference is none of a frame".to_owned());
+        };
+        let scopes = SCOPES.map(|(scope, name)| {
+            let own = self.handle(Handle::Scope(thread, scope));
+            let expensive = scope == Scope::AllLanes;
+            json!({"name": name, "variablesReference": own, "expensive": expensive})
         });
-        Ok(json!({"scopes": scopes.collect::<Vec<_>>()}))
+        Ok(json!({"scopes": scopes}))
     }
 
-    pub(super) fn variables(&self, arguments: &Value) -> Answer {
-        let reference = arguments["variablesReference"]
-            .as_i64()
-            .ok_or("no reference")?;
-        let (operands, reference) = self.operands(reference)?;
-        let scopes = SCOPES.len() as i64;
-        let (thread, scope) = (thread_of(reference / scopes)?, reference % scopes);
+    pub(super) fn variables(&mut self, arguments: &Value) -> Answer {
+        let registers = self.debugger.session.registers();
+        let (thread, operands): (Thread, Vec<Operand>) =
+            match self.handle_of(&arguments["variablesReference"])? {
+                Handle::Frame(_) => return Err("the reference is one of a frame".to_owned()),
+                Handle::Lanes(thread, register) => return Ok(self.lanes(thread, register)),
+                Handle::Scope(thread, Scope::AllLanes) => {
+                    let variable = |number: u8| {
+                        let own = self.handle(Handle::Lanes(thread, number));
+                        let name = format!("R{number}");
+                        json!({"name": name, "value": "", "variablesReference": own})
+                    };
+                    let variables: Vec<Value> = (0..registers).map(variable).collect();
+                    return Ok(json!({"variables": variables}));
+                }
+                Handle::Scope(thread, Scope::Registers) => {
+                    (thread, (0..registers).map(Operand::Register).collect())
+                }
+                Handle::Scope(thread, Scope::Predicates) => {
+                    (thread, (0..7).map(Operand::Predicate).collect())
+                }
+                Handle::Scope(thread, Scope::Uniform) => {
+                    (thread, (0..63).map(Operand::Uniform).collect())
+                }
+            };
         let shown = |operand: Operand| {
             let value = self.debugger.value_of(thread, operand)?;
             Some(json!({
@@ -46,66 +60,38 @@ impl Server {
                 "evaluateName": name(operand),
             }))
         };
-        let variables: Vec<Value> = match (scope, &operands[..]) {
-            // One register, lane by lane.
-            (ALL_LANES, [operand]) => (0..LANES)
-                .filter_map(|lane| {
-                    let of_lane = Thread {
-                        thread: thread.thread - thread.thread % LANES + lane,
-                        ..thread
-                    };
-                    let value = self.debugger.value_of(of_lane, *operand)?;
-                    let name = format!("lane {lane}");
-                    Some(json!({"name": name, "value": text(value), "variablesReference": 0}))
-                })
-                .collect(),
-            (ALL_LANES, _) => (0..self.debugger.session.registers())
-                .map(|number| {
-                    let own = EXPANDED | i64::from(number) << 48 | reference;
-                    json!({"name": format!("R{number}"), "value": "", "variablesReference": own})
-                })
-                .collect(),
-            _ => operands.into_iter().filter_map(shown).collect(),
-        };
+        let variables: Vec<Value> = operands.into_iter().filter_map(shown).collect();
         Ok(json!({"variables": variables}))
     }
 
-    /// What is in a scope, and the reference of the scope itself.
-    pub(super) fn operands(&self, reference: i64) -> Result<(Vec<Operand>, i64), String> {
-        if reference < 0 {
-            return Err("there are no such variables".to_owned());
-        }
-        if reference & EXPANDED != 0 {
-            let register = Operand::Register((reference >> 48 & 0xff) as u8);
-            return Ok((vec![register], reference & ((1 << 48) - 1)));
-        }
-        let operands = match reference % SCOPES.len() as i64 {
-            REGISTERS => {
-                let registers = 0..self.debugger.session.registers();
-                registers.map(Operand::Register).collect()
-            }
-            PREDICATES => (0..7).map(Operand::Predicate).collect(),
-            UNIFORM => (0..63).map(Operand::Uniform).collect(),
-            ALL_LANES => Vec::new(),
-            _ => return Err("there are no such variables".to_owned()),
+    /// One register, lane by lane.
+    fn lanes(&self, thread: Thread, register: u8) -> Value {
+        let lane = |lane: u32| {
+            let value = self
+                .debugger
+                .value_of(of_lane(thread, lane), Operand::Register(register))?;
+            let name = format!("lane {lane}");
+            Some(json!({"name": name, "value": text(value), "variablesReference": 0}))
         };
-        Ok((operands, reference))
+        let variables: Vec<Value> = (0..LANES).filter_map(lane).collect();
+        json!({"variables": variables})
     }
 
     pub(super) fn set_variable(&mut self, arguments: &Value) -> Answer {
-        let reference = arguments["variablesReference"]
-            .as_i64()
-            .ok_or("no reference")?;
-        let mut thread = thread_of((reference & ((1 << 48) - 1)) / SCOPES.len() as i64)?;
         let wanted = arguments["name"].as_str().ok_or("no name")?;
-        let mut register = wanted.to_owned();
-        if let Some(lane) = wanted.strip_prefix("lane ") {
-            let lane = number(lane)?.min(31) as u32;
-            thread.thread = thread.thread - thread.thread % LANES + lane;
-            register = format!("R{}", reference >> 48 & 0xff);
-        }
-        let Operand::Register(register) = operand(&register)? else {
-            return Err("only general registers can be changed".to_owned());
+        let (thread, register) = match self.handle_of(&arguments["variablesReference"])? {
+            Handle::Lanes(thread, register) => {
+                let lane = wanted.strip_prefix("lane ").ok_or("no lane")?;
+                let lane = number(lane)?;
+                if lane >= LANES.into() {
+                    return Err(format!("there is no lane {lane}"));
+                }
+                (of_lane(thread, lane as u32), register)
+            }
+            Handle::Frame(thread) | Handle::Scope(thread, _) => match operand(wanted)? {
+                Operand::Register(register) => (thread, register),
+                _ => return Err("only general registers can be changed".to_owned()),
+            },
         };
         let value = arguments["value"].as_str().ok_or("no value")?;
         let value = u32::try_from(number(value)?).map_err(|_| "a register has 32 bits")?;
@@ -117,8 +103,10 @@ impl Server {
 
     pub(super) fn evaluate(&mut self, arguments: &Value) -> Answer {
         let expression = arguments["expression"].as_str().ok_or("no expression")?;
-        if let Some(frame) = arguments["frameId"].as_i64() {
-            self.debugger.thread = thread_of(frame / DEPTH)?;
+        if !arguments["frameId"].is_null()
+            && let Handle::Frame(thread) = self.handle_of(&arguments["frameId"])?
+        {
+            self.debugger.thread = thread;
         }
         let thread = self.debugger.thread;
         if let Ok(operand) = operand(expression) {
@@ -128,13 +116,20 @@ impl Server {
         }
         // In the console, the commands of the prompt that only look.
         let shape = self.debugger.session.shape();
-        let command = command::parse(expression, thread, shape)?;
-        let command = command.ok_or("nothing to evaluate")?;
+        let command = command::parse(expression, thread, shape)?.ok_or("nothing to evaluate")?;
         if command.goes_on() {
             return Err("use the buttons of the client to go on".to_owned());
         }
         let result = self.debugger.run(command)?;
         Ok(json!({"result": result, "variablesReference": 0}))
+    }
+}
+
+/// A thread of the same warp.
+fn of_lane(thread: Thread, lane: u32) -> Thread {
+    Thread {
+        thread: thread.thread - thread.thread % LANES + lane,
+        ..thread
     }
 }
 
