@@ -356,6 +356,13 @@ fn a_client_sets_breakpoints_looks_and_goes_back() {
     assert_eq!(bytes["data"], "BAAAAA==", "4");
     client.body("reverseContinue", json!({"threadId": id}));
     assert_eq!(client.event("stopped")["reason"], "breakpoint");
+    // References are good until the launch goes on.
+    let old = json!({"variablesReference": scope(0)});
+    assert_eq!(client.ask("variables", old)["success"], false);
+    let stack = client.body("stackTrace", json!({"threadId": id}));
+    let frame = &stack["stackFrames"][0];
+    let scopes = client.body("scopes", json!({"frameId": frame["id"]}));
+    let scope = |index: usize| scopes["scopes"][index]["variablesReference"].clone();
     let value = client.body(
         "evaluate",
         json!({"expression": "R0", "frameId": frame["id"]}),
