@@ -230,7 +230,11 @@ impl Debugger {
         };
         let mut text = format!("\n  {} of {} bytes", accesses.kind, accesses.bytes);
         for (index, (lane, address)) in accesses.addresses.iter().enumerate() {
-            let separator = if index % 4 == 0 { "\n  " } else { ", " };
+            let separator = if index.is_multiple_of(4) {
+                "\n  "
+            } else {
+                ", "
+            };
             let _ = write!(text, "{separator}lane {lane:>2}: {address:#x}");
         }
         text
@@ -370,7 +374,7 @@ impl Debugger {
             let value = self
                 .value_of(thread, operand)
                 .ok_or_else(|| self.absent())?;
-            if lane as usize % IN_LINE == 0 {
+            if (lane as usize).is_multiple_of(IN_LINE) {
                 let _ = write!(text, "{}{lane:>2}:", if lane == 0 { "" } else { "\n" });
             }
             match live >> lane & 1 {
